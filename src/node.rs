@@ -2,16 +2,16 @@
 
 mod boxes;
 mod configured_pools;
-mod forgetting;
-mod hook_yard;
-mod host_yard;
+mod host_actors;
+mod host_membership;
 mod leadership;
-mod live;
+mod live_config;
+mod name_sweep;
 mod reload;
-mod roll;
 mod settings;
 mod share_files;
 mod share_links;
+mod webhook_actors;
 mod wiring;
 
 use std::net::SocketAddr;
@@ -23,23 +23,23 @@ use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, Leadership, NoPeers, OpenError};
 use reelyard_actors::names::NameTable;
 use reelyard_actors::private_dir;
-use reelyard_actors::signed_call::CallGate;
-use reelyard_actors::task_manager::CheckNow;
+use reelyard_actors::signed_call::SignedCallVerifier;
+use reelyard_actors::task_manager::CheckTasksNow;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::config::NodeConfig;
-use crate::http::node::{self as http, NodeState};
-pub use boxes::Boxes;
-pub use hook_yard::HookYard;
-pub use host_yard::{Host, HostYard};
-pub use live::{InForce, Live};
-pub use reload::{Configured, Reloader};
+use crate::http::node::{self as http, NodeHttpState};
+pub use boxes::BoxServices;
+pub use host_actors::{HostActor, HostActors};
+pub use live_config::{ActiveConfig, LiveConfig};
+pub use reload::{LoadedNodeConfig, NodeReloader};
 pub use settings::{journal_dir, remover as remover_settings, tasks as task_settings};
 use share_links::ShareLinks;
 pub use share_links::ShareLinksView;
+pub use webhook_actors::WebhookActors;
 pub use wiring::Wiring;
 
 /// Why a node does not start.
@@ -63,10 +63,10 @@ pub enum NodeError {
 }
 
 /// A running node.
-pub struct Node {
+pub struct RunningNode {
     journal: Journal,
     actors: Arc<Wiring>,
-    reloader: Arc<Reloader>,
+    reloader: Arc<NodeReloader>,
     server: ServerHandle,
     share_links: Arc<ShareLinks>,
     stopping: watch::Sender<bool>,
@@ -74,11 +74,14 @@ pub struct Node {
     sweeping: JoinHandle<()>,
 }
 
-impl Node {
+impl RunningNode {
     /// Starts a node: opens its journal, starts its actors, serves HTTP. Needs an actix system
     /// over a multi-threaded runtime.
-    pub async fn start(configured: Configured, clock: Clock) -> Result<Node, NodeError> {
-        let Configured { config, effective, layers } = configured;
+    pub async fn start(
+        configured: LoadedNodeConfig,
+        clock: Clock,
+    ) -> Result<RunningNode, NodeError> {
+        let LoadedNodeConfig { config, effective, layers } = configured;
         let listener = std::net::TcpListener::bind(config.listen)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         let listen =
@@ -86,27 +89,27 @@ impl Node {
         private_dir::create(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         private_dir::narrow(&config.data_dir, &["journal"]);
-        let live = Live::new(config.clone())?;
+        let live = LiveConfig::new(config.clone())?;
         let roots = share_links::open_roots(&config);
         let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
         settle(&journal, &actors, &config).await;
-        let sweeping = tokio::spawn(forgetting::sweep(names.clone(), Arc::clone(&actors)));
+        let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));
         let stopping = watch::Sender::new(false);
         let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock).await?;
         let share_links = Arc::new(share_links);
         let parts = (live.clone(), Arc::clone(&actors), Arc::clone(&share_links));
-        let reloader = Reloader::new(layers, effective, parts);
+        let reloader = NodeReloader::new(layers, effective, parts);
         let reloader = Arc::new(reloader);
-        let state = NodeState {
+        let state = NodeHttpState {
             started: clock.now(),
             clock,
             names,
             node_id: config.node_id.get(),
             live,
-            gate: CallGate::default(),
+            gate: SignedCallVerifier::default(),
             reloader: Arc::clone(&reloader),
             journal: journal.clone(),
             actors: Arc::clone(&actors),
@@ -117,7 +120,7 @@ impl Node {
         let server = http::serve(listener, &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(%listen, node_id = config.node_id, "node started");
-        Ok(Node { journal, actors, reloader, server, share_links, stopping, sweeping })
+        Ok(RunningNode { journal, actors, reloader, server, share_links, stopping, sweeping })
     }
 
     /// Reads the configuration again, and logs what comes of it.
@@ -153,7 +156,7 @@ async fn settle(journal: &Journal, actors: &Wiring, config: &NodeConfig) {
         let leads = led.await.is_ok_and(|led| led.epoch().is_some());
         // Answered once the TaskManager has shown what was applied before. One that restarts just
         // now shows it a moment later.
-        let _ = actors.task_manager.ask(CheckNow).await;
+        let _ = actors.task_manager.ask(CheckTasksNow).await;
         if leads {
             actors.hosts.has(config.yard().into_iter().map(|(host, _)| host)).await;
         }

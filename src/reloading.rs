@@ -1,23 +1,25 @@
 //! Reading the configuration of a role again while it runs: what can change at once does, what takes
 //! a restart is named, and an invalid one is refused whole.
 
-use crate::config::{self, Difference, Effective, Faults, Layers, Role, differences};
+use crate::config::{
+    self, ConfigFaults, Difference, EffectiveSetting, Layers, RoleConfig, differences,
+};
 
 /// A configuration, and where it was read.
-pub struct Configured<R> {
+pub struct LoadedConfig<R> {
     /// The configuration.
     pub config: R,
     /// Each setting and where it comes from.
-    pub effective: Vec<Effective>,
+    pub effective: Vec<EffectiveSetting>,
     /// Where all of it was read, to be read again.
     pub layers: Layers,
 }
 
-impl<R: Role> Configured<R> {
+impl<R: RoleConfig> LoadedConfig<R> {
     /// Reads the configuration of a role.
-    pub fn read(layers: Layers) -> Result<Self, Faults> {
+    pub fn read(layers: Layers) -> Result<Self, ConfigFaults> {
         let (config, effective) = config::load::<R>(&layers)?;
-        Ok(Configured { config, effective, layers })
+        Ok(LoadedConfig { config, effective, layers })
     }
 
     /// Logs a warning for each old name of a setting, and for each secret file that others can read.
@@ -30,16 +32,20 @@ impl<R: Role> Configured<R> {
 /// The settings of a role that change at once: keys, and groups with their dot. The others, also
 /// those that nobody decided about, take a restart.
 #[derive(Clone, Copy, Debug)]
-pub struct AtOnce(pub &'static [&'static str]);
+pub struct HotReloadKeys(pub &'static [&'static str]);
 
-impl AtOnce {
+impl HotReloadKeys {
     /// Whether this setting changes at once.
     pub fn has(self, key: &str) -> bool {
         self.0.iter().any(|entry| is_of(key, entry))
     }
 
     /// What is shown of `running` once `new` was read: what takes a restart is as it was.
-    pub fn keep_the_rest(self, running: &mut Vec<Effective>, mut new: Vec<Effective>) {
+    pub fn keep_the_rest(
+        self,
+        running: &mut Vec<EffectiveSetting>,
+        mut new: Vec<EffectiveSetting>,
+    ) {
         for setting in new.iter_mut().filter(|setting| !self.has(&setting.key)) {
             if let Some(old) = running.iter().find(|old| old.key == setting.key) {
                 *setting = old.clone();
@@ -65,10 +71,10 @@ pub struct Reloaded {
 
 impl Reloaded {
     /// What `after` changes of `before`, by what each is as settings are shown.
-    pub fn between<R: Role>(
-        (before, running): (&R, &[Effective]),
-        (after, effective): (&R, &[Effective]),
-        at_once: AtOnce,
+    pub fn between<R: RoleConfig>(
+        (before, running): (&R, &[EffectiveSetting]),
+        (after, effective): (&R, &[EffectiveSetting]),
+        at_once: HotReloadKeys,
     ) -> Self {
         let mut all = differences(running, effective);
         let (token, _) = before.token();
@@ -105,7 +111,7 @@ impl Reloaded {
 pub enum ReloadRefused {
     /// The new one is wrong.
     #[error(transparent)]
-    Faults(#[from] Faults),
+    Faults(#[from] ConfigFaults),
     /// Something in it cannot be used.
     #[error("the configuration cannot be used: {0:#}")]
     Unusable(#[from] anyhow::Error),
@@ -119,11 +125,11 @@ impl ReloadRefused {
 }
 
 /// Reads the configuration of a role again, off the threads of its actors.
-pub async fn read_again<R>(layers: Layers) -> Result<Configured<R>, ReloadRefused>
+pub async fn read_again<R>(layers: Layers) -> Result<LoadedConfig<R>, ReloadRefused>
 where
-    R: Role + Send + 'static,
+    R: RoleConfig + Send + 'static,
 {
-    let read = tokio::task::spawn_blocking(move || Configured::read(layers)).await;
+    let read = tokio::task::spawn_blocking(move || LoadedConfig::read(layers)).await;
     let configured = read.map_err(anyhow::Error::from)??;
     configured.warn_of_doubts();
     Ok(configured)
@@ -132,12 +138,12 @@ where
 /// Checks that each setting of a role is in exactly one of the two lists.
 #[cfg(test)]
 pub(crate) fn assert_each_is_decided(
-    settings: &[Effective],
-    at_once: AtOnce,
+    settings: &[EffectiveSetting],
+    at_once: HotReloadKeys,
     with_restart: &[&'static str],
     file: &str,
 ) {
-    for Effective { key, .. } in settings {
+    for EffectiveSetting { key, .. } in settings {
         let entries = with_restart.iter().chain(at_once.0);
         let of: Vec<_> = entries.filter(|entry| is_of(key, entry)).collect();
         assert_eq!(of.len(), 1, "{key} is of {of:?}: decide in {file}");

@@ -16,7 +16,7 @@ const MOST_OPEN_FILES: u64 = 65_536;
 ///
 /// `role` is given the sign to stop, which comes on SIGINT, SIGTERM and, if asked for, when
 /// standard input is closed; it stops in order and returns.
-pub fn run<F>(until_stdin_closes: bool, role: impl FnOnce(StopSign) -> F) -> Result<()>
+pub fn run<F>(until_stdin_closes: bool, role: impl FnOnce(StopSignal) -> F) -> Result<()>
 where
     F: Future<Output = Result<()>>,
 {
@@ -25,7 +25,7 @@ where
     let runtime = Arc::new(runtime.context("cannot start the runtime's threads")?);
     let shared = Arc::clone(&runtime);
     let system = actix_rt::System::with_tokio_rt(move || shared);
-    system.block_on(async { role(StopSign::new(until_stdin_closes)?).await })
+    system.block_on(async { role(StopSignal::new(until_stdin_closes)?).await })
 }
 
 /// Lets this process have as many files open as the system allows it to ask for, up to
@@ -43,31 +43,31 @@ fn allow_open_files() {
 }
 
 /// Each SIGHUP from now on: the configuration is to be read again.
-pub fn hang_ups() -> Result<Signal> {
+pub fn reload_signals() -> Result<Signal> {
     signal(SignalKind::hangup()).context("cannot listen for SIGHUP")
 }
 
 /// The sign to stop.
-pub struct StopSign {
-    given: tokio::sync::watch::Receiver<Signs>,
+pub struct StopSignal {
+    given: tokio::sync::watch::Receiver<StopRequests>,
 }
 
 /// How often it was given, and by what last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Signs {
+struct StopRequests {
     count: u32,
     why: &'static str,
 }
 
-impl Signs {
+impl StopRequests {
     fn one_more(&mut self, why: &'static str) {
-        *self = Signs { count: self.count.saturating_add(1), why };
+        *self = StopRequests { count: self.count.saturating_add(1), why };
     }
 }
 
-impl StopSign {
+impl StopSignal {
     fn new(until_stdin_closes: bool) -> Result<Self> {
-        let (give, given) = tokio::sync::watch::channel(Signs::default());
+        let (give, given) = tokio::sync::watch::channel(StopRequests::default());
         for (kind, name) in
             [(SignalKind::interrupt(), "SIGINT"), (SignalKind::terminate(), "SIGTERM")]
         {
@@ -87,16 +87,16 @@ impl StopSign {
                 give.send_modify(|signs| signs.one_more("standard input was closed"));
             });
         }
-        Ok(StopSign { given })
+        Ok(StopSignal { given })
     }
 
     /// Waits for the sign and tells what gave it.
-    pub async fn given(&mut self) -> &'static str {
+    pub async fn requested(&mut self) -> &'static str {
         self.counted(1).await
     }
 
     /// Waits until it is given a second time: then everything ends at once.
-    pub async fn given_again(&mut self) {
+    pub async fn requested_again(&mut self) {
         self.counted(2).await;
     }
 

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{InconsistentKeys, ServerConfig, ServerConnection};
 
-use crate::config::bounded_read::{self, Source};
+use crate::config::bounded_read::{self, InputSource};
 
 /// What is spoken over TLS, by its names there. curl asks for the older one by `--http1.0`.
 const PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
@@ -62,9 +62,9 @@ impl Certificate {
     /// # Errors
     /// When one of the files cannot be read, or what is in them is no certificate and its key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, BadCertificate> {
-        let chain =
-            bounded_read::read(certificate, Source::File).map_err(BadCertificate::Unreadable)?;
-        let key = bounded_read::read(key, Source::File)
+        let chain = bounded_read::read(certificate, InputSource::File)
+            .map_err(BadCertificate::Unreadable)?;
+        let key = bounded_read::read(key, InputSource::File)
             .map_err(|error| BadKey::Unreadable(error).into_bad())?;
         Certificate::from_pem(&chain, &key)
     }

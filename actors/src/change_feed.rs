@@ -62,23 +62,23 @@ pub struct TooManyListeners(pub usize);
 
 /// Where changes are published and followed. Cheap to clone; clones share it.
 #[derive(Clone)]
-pub struct ChangeFeed(Arc<Shared>);
+pub struct ChangeFeed(Arc<ChangeFeedInner>);
 
-struct Shared {
+struct ChangeFeedInner {
     start: i64,
     kept: usize,
     most_listeners: usize,
-    ring: Mutex<Ring>,
+    ring: Mutex<ChangeRing>,
     /// The number of the newest change.
     newest: watch::Sender<u64>,
     listeners: AtomicUsize,
     /// How far each piece of the journal was told.
-    pieces: Mutex<BTreeMap<PieceId, Told>>,
+    pieces: Mutex<BTreeMap<PieceId, PublishedPosition>>,
 }
 
 /// How far a piece was told.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct PublishedPosition {
     /// Up to which entry of the journal.
     to: u64,
     /// Whether its owner has got beyond what this node had on record when it started.
@@ -86,13 +86,13 @@ struct Told {
 }
 
 #[derive(Default)]
-struct Ring {
+struct ChangeRing {
     changes: VecDeque<Arc<ChangeEvent>>,
     /// The number of the newest.
     newest: u64,
 }
 
-impl Ring {
+impl ChangeRing {
     /// The number of the oldest change that is kept, or of the next one when none is.
     fn oldest(&self) -> u64 {
         self.newest + 1 - self.changes.len() as u64
@@ -101,7 +101,7 @@ impl Ring {
 
 /// Where a listener begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum ListenFrom {
     /// With what comes next.
     Now,
     /// With what came after this change.
@@ -119,7 +119,7 @@ impl ChangeFeed {
 
     /// A feed that keeps so many changes and takes so many listeners.
     pub fn of_size(clock: &Clock, kept: usize, most_listeners: usize) -> Self {
-        ChangeFeed(Arc::new(Shared {
+        ChangeFeed(Arc::new(ChangeFeedInner {
             start: clock.now().0,
             kept: kept.max(1),
             most_listeners,
@@ -154,7 +154,7 @@ impl ChangeFeed {
 
     /// What is applied of this piece from now on was not on record when this node started, whoever
     /// leads.
-    pub fn is_current(&self, piece: PieceId) {
+    pub fn mark_current(&self, piece: PieceId) {
         let mut pieces = self.0.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         pieces.entry(piece).or_default().is_current = true;
     }
@@ -189,7 +189,7 @@ impl ChangeFeed {
     }
 
     /// Begins to listen.
-    pub fn listen(&self, begin: Begin) -> Result<Listener, TooManyListeners> {
+    pub fn listen(&self, begin: ListenFrom) -> Result<ChangeListener, TooManyListeners> {
         let most = self.0.most_listeners;
         let taken = self.0.listeners.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
             (count < most).then_some(count + 1)
@@ -201,20 +201,20 @@ impl ChangeFeed {
             (ring.oldest(), ring.newest + 1)
         };
         let (next, missed) = match begin {
-            Begin::Now => (next, None),
-            Begin::After(id) if id.start == self.0.start && id.number < next => {
+            ListenFrom::Now => (next, None),
+            ListenFrom::After(id) if id.start == self.0.start && id.number < next => {
                 (id.number + 1, None)
             }
             // What came meanwhile of this process is there to be told.
-            Begin::After(_) | Begin::Lost => (oldest, Some(Missed::OtherProcess)),
+            ListenFrom::After(_) | ListenFrom::Lost => (oldest, Some(Missed::OtherProcess)),
         };
-        let begun = matches!(begin, Begin::Now);
-        Ok(Listener { shared: Arc::clone(&self.0), newest, next, missed, has_read: begun })
+        let begun = matches!(begin, ListenFrom::Now);
+        Ok(ChangeListener { shared: Arc::clone(&self.0), newest, next, missed, has_read: begun })
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Ring> {
+impl ChangeFeedInner {
+    fn lock(&self) -> MutexGuard<'_, ChangeRing> {
         // Nothing that panics happens under the lock.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -226,7 +226,7 @@ impl Shared {
 
 /// A change as a listener hears of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReceivedChange {
     /// Whoever listens again after it misses nothing.
     pub id: ChangeId,
     /// The change.
@@ -234,8 +234,8 @@ pub struct Heard {
 }
 
 /// Somebody who listens, until it is dropped.
-pub struct Listener {
-    shared: Arc<Shared>,
+pub struct ChangeListener {
+    shared: Arc<ChangeFeedInner>,
     newest: watch::Receiver<u64>,
     /// The number of the change to hear next.
     next: u64,
@@ -245,9 +245,9 @@ pub struct Listener {
     has_read: bool,
 }
 
-impl Listener {
+impl ChangeListener {
     /// What comes next, at least one change and at most so many, as soon as there is any.
-    pub async fn next(&mut self, clock: &Clock, most: usize) -> Vec<Heard> {
+    pub async fn next(&mut self, clock: &Clock, most: usize) -> Vec<ReceivedChange> {
         loop {
             // Before the ring is looked at, so that nothing that comes meanwhile is slept through.
             self.newest.mark_unchanged();
@@ -261,11 +261,11 @@ impl Listener {
     }
 
     /// Up to where everything was heard.
-    pub fn heard_to(&self) -> ChangeId {
+    pub fn received_up_to(&self) -> ChangeId {
         self.shared.id(self.next - 1)
     }
 
-    fn read(&mut self, clock: &Clock, most: usize) -> Vec<Heard> {
+    fn read(&mut self, clock: &Clock, most: usize) -> Vec<ReceivedChange> {
         let ring = self.shared.lock();
         if self.next < ring.oldest() {
             // From the oldest on, who is too slow would be too slow again at once.
@@ -283,13 +283,16 @@ impl Listener {
                 time: clock.now(),
                 change: Change::Reset(Reset { why, first: None }),
             };
-            return vec![Heard { id: self.heard_to(), event: Arc::new(event) }];
+            return vec![ReceivedChange { id: self.received_up_to(), event: Arc::new(event) }];
         }
         let skipped = usize::try_from(self.next - ring.oldest()).unwrap_or(usize::MAX);
         let changes = ring.changes.iter().skip(skipped).take(most);
-        let heard: Vec<Heard> = changes
+        let heard: Vec<ReceivedChange> = changes
             .zip(self.next..)
-            .map(|(event, number)| Heard { id: self.shared.id(number), event: Arc::clone(event) })
+            .map(|(event, number)| ReceivedChange {
+                id: self.shared.id(number),
+                event: Arc::clone(event),
+            })
             .collect();
         drop(ring);
         self.next += heard.len() as u64;
@@ -297,7 +300,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for ChangeListener {
     fn drop(&mut self) {
         self.shared.listeners.fetch_sub(1, Ordering::SeqCst);
     }
@@ -326,7 +329,7 @@ mod tests {
     }
 
     /// What is there to hear now, in numbers; a reset as its reason.
-    fn heard(listener: &mut Listener, clock: &Clock) -> Vec<Result<u64, Missed>> {
+    fn heard(listener: &mut ChangeListener, clock: &Clock) -> Vec<Result<u64, Missed>> {
         let heard = listener.read(clock, 100);
         let told = heard.iter().map(|one| match &one.event.change {
             Change::Input(InputChange::Masters { files }) => {
@@ -352,18 +355,18 @@ mod tests {
     fn who_listens_hears_what_comes_and_who_comes_back_what_came_meanwhile() {
         let (feed, clock) = feed(10);
         publish(&feed, 1..=3);
-        let mut listener = feed.listen(Begin::Now).unwrap();
+        let mut listener = feed.listen(ListenFrom::Now).unwrap();
         assert_eq!(heard(&mut listener, &clock), []);
-        assert_eq!(listener.heard_to(), id(3));
+        assert_eq!(listener.received_up_to(), id(3));
         publish(&feed, 4..=5);
         assert_eq!(heard(&mut listener, &clock), [Ok(4), Ok(5)]);
-        assert_eq!(listener.heard_to(), id(5));
+        assert_eq!(listener.received_up_to(), id(5));
         drop(listener);
         publish(&feed, 6..=7);
-        let mut again = feed.listen(Begin::After(id(5))).unwrap();
+        let mut again = feed.listen(ListenFrom::After(id(5))).unwrap();
         assert_eq!(heard(&mut again, &clock), [Ok(6), Ok(7)]);
         assert_eq!(heard(&mut again, &clock), []);
-        let mut from_start = feed.listen(Begin::After(id(0))).unwrap();
+        let mut from_start = feed.listen(ListenFrom::After(id(0))).unwrap();
         assert_eq!(heard(&mut from_start, &clock).len(), 7);
     }
 
@@ -371,22 +374,23 @@ mod tests {
     fn what_was_missed_is_told_once_and_then_what_comes() {
         let (feed, clock) = feed(3);
         publish(&feed, 1..=5);
-        let mut of_other = feed.listen(Begin::After(ChangeId { start: 1, number: 4 })).unwrap();
+        let mut of_other =
+            feed.listen(ListenFrom::After(ChangeId { start: 1, number: 4 })).unwrap();
         assert_eq!(heard(&mut of_other, &clock), [Err(Missed::OtherProcess)]);
-        assert_eq!(of_other.heard_to(), id(2));
+        assert_eq!(of_other.received_up_to(), id(2));
         assert_eq!(heard(&mut of_other, &clock), [Ok(3), Ok(4), Ok(5)]);
-        let mut too_old = feed.listen(Begin::After(id(1))).unwrap();
+        let mut too_old = feed.listen(ListenFrom::After(id(1))).unwrap();
         assert_eq!(heard(&mut too_old, &clock), [Err(Missed::TooOld)]);
         assert_eq!(heard(&mut too_old, &clock), [Ok(3), Ok(4), Ok(5)]);
         drop(of_other);
-        let mut just = feed.listen(Begin::After(id(2))).unwrap();
+        let mut just = feed.listen(ListenFrom::After(id(2))).unwrap();
         assert_eq!(heard(&mut just, &clock), [Ok(3), Ok(4), Ok(5)]);
         publish(&feed, 6..=20);
         assert_eq!(heard(&mut just, &clock), [Err(Missed::TooSlow)]);
         publish(&feed, 21..=21);
         assert_eq!(heard(&mut just, &clock), [Ok(21)]);
         drop((just, too_old));
-        for unknown in [Begin::Lost, Begin::After(id(22))] {
+        for unknown in [ListenFrom::Lost, ListenFrom::After(id(22))] {
             let mut lost = feed.listen(unknown).unwrap();
             assert_eq!(heard(&mut lost, &clock), [Err(Missed::OtherProcess)], "{unknown:?}");
             assert_eq!(heard(&mut lost, &clock), [Ok(19), Ok(20), Ok(21)], "{unknown:?}");
@@ -396,7 +400,7 @@ mod tests {
     #[test]
     fn an_entry_is_told_once_and_what_was_on_record_before_the_process_never() {
         let (feed, clock) = feed(10);
-        let mut listener = feed.listen(Begin::Now).unwrap();
+        let mut listener = feed.listen(ListenFrom::Now).unwrap();
         let masters = |files| [(Millis(START), Change::Input(InputChange::Masters { files }))];
         feed.publish_applied(PieceId::Tasks, 5, false, masters(9));
         feed.publish_applied(PieceId::Tasks, 6, true, masters(1));
@@ -405,7 +409,7 @@ mod tests {
         // It leads no longer, or follows from the first.
         feed.publish_applied(PieceId::Tasks, 7, false, masters(2));
         feed.publish_applied(PieceId::Probe, 6, false, masters(9));
-        feed.is_current(PieceId::Probe);
+        feed.mark_current(PieceId::Probe);
         feed.publish_applied(PieceId::Probe, 7, false, masters(3));
         assert_eq!(heard(&mut listener, &clock), [Ok(1), Ok(2), Ok(3)]);
     }
@@ -413,7 +417,7 @@ mod tests {
     #[test]
     fn what_is_applied_is_told_however_far_the_clock_was_set_back() {
         let (feed, clock) = feed(10);
-        let mut listener = feed.listen(Begin::Now).unwrap();
+        let mut listener = feed.listen(ListenFrom::Now).unwrap();
         let change = Change::Input(InputChange::Masters { files: 1 });
         feed.publish_applied(PieceId::Tasks, 5, true, [(Millis(START - 900), change)]);
         assert_eq!(heard(&mut listener, &clock), [Ok(1)]);
@@ -422,7 +426,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_whoever_listens() {
         let (feed, _) = feed(3);
-        let _idle = feed.listen(Begin::Now).unwrap();
+        let _idle = feed.listen(ListenFrom::Now).unwrap();
         publish(&feed, 1..=1000);
         assert_eq!(feed.0.lock().changes.len(), 3);
         assert_eq!(feed.published(), 1000);
@@ -431,12 +435,12 @@ mod tests {
     #[test]
     fn only_so_many_may_listen() {
         let (feed, _) = feed(3);
-        let first = feed.listen(Begin::Now).unwrap();
-        let _second = feed.listen(Begin::Now).unwrap();
-        assert_eq!(feed.listen(Begin::Now).err(), Some(TooManyListeners(2)));
+        let first = feed.listen(ListenFrom::Now).unwrap();
+        let _second = feed.listen(ListenFrom::Now).unwrap();
+        assert_eq!(feed.listen(ListenFrom::Now).err(), Some(TooManyListeners(2)));
         drop(first);
         assert_eq!(feed.listeners(), 1);
-        feed.listen(Begin::Now).unwrap();
+        feed.listen(ListenFrom::Now).unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -444,7 +448,7 @@ mod tests {
         const CHANGES: u64 = 20_000;
         let clock = Clock::manual(Millis(START));
         let feed = ChangeFeed::of_size(&clock, 100_000, 2);
-        let mut listener = feed.listen(Begin::Now).unwrap();
+        let mut listener = feed.listen(ListenFrom::Now).unwrap();
         let publishers: Vec<_> = (0..2)
             .map(|_| {
                 let feed = feed.clone();

@@ -90,17 +90,17 @@ impl fmt::Display for Millis {
 
 /// A source of `now`. Cheap to clone; all clones of a manual clock show the same time.
 #[derive(Clone)]
-pub struct Clock(Face);
+pub struct Clock(ClockSource);
 
 #[derive(Clone)]
-enum Face {
-    System(Arc<Held>),
-    Manual(Arc<Hands>),
+enum ClockSource {
+    System(Arc<SystemClock>),
+    Manual(Arc<ManualTime>),
 }
 
 /// What a manual clock shows, in milliseconds.
 #[derive(Debug)]
-struct Hands {
+struct ManualTime {
     wall: AtomicI64,
     monotonic: AtomicI64,
     boot: AtomicU64,
@@ -111,7 +111,7 @@ static NEXT_MANUAL_BOOT: AtomicU64 = AtomicU64::new(1);
 
 /// Both clocks of a machine at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReading {
     /// What the clock on the wall shows, with no backward step held back.
     pub wall: Millis,
     /// What a clock shows that nobody sets, and that stands still while the machine is suspended.
@@ -120,21 +120,21 @@ pub struct Reading {
 
 /// The latest time shown, so that a small backward step of the system clock is held back.
 #[derive(Debug)]
-pub struct Held {
-    latest: Mutex<Option<Latest>>,
+pub struct SystemClock {
+    latest: Mutex<Option<LatestShownTime>>,
     began: Instant,
 }
 
 /// The latest time shown, in microseconds since 1970, and when that was.
 #[derive(Clone, Copy, Debug)]
-struct Latest {
+struct LatestShownTime {
     micros: i128,
     monotonic: Duration,
 }
 
-impl Default for Held {
+impl Default for SystemClock {
     fn default() -> Self {
-        Held { latest: Mutex::default(), began: Instant::now() }
+        SystemClock { latest: Mutex::default(), began: Instant::now() }
     }
 }
 
@@ -145,31 +145,34 @@ pub const LARGEST_HELD_STEP: Duration = Duration::from_secs(5 * 60);
 impl Clock {
     /// The system's clock, with small backward steps held back.
     pub fn system() -> Self {
-        Clock(Face::System(Arc::default()))
+        Clock(ClockSource::System(Arc::default()))
     }
 
     /// A clock that stands still at `start` until it is moved by [`Clock::advance`].
     pub fn manual(start: Millis) -> Self {
         let (wall, monotonic) = (AtomicI64::new(start.0), AtomicI64::new(0));
         let boot = AtomicU64::new(NEXT_MANUAL_BOOT.fetch_add(1, Ordering::SeqCst));
-        Clock(Face::Manual(Arc::new(Hands { wall, monotonic, boot })))
+        Clock(ClockSource::Manual(Arc::new(ManualTime { wall, monotonic, boot })))
     }
 
     /// The present instant.
     pub fn now(&self) -> Millis {
         match &self.0 {
-            Face::System(held) => held.show(Millis::from(SystemTime::now()), held.began.elapsed()),
-            Face::Manual(hands) => Millis(hands.wall.load(Ordering::SeqCst)),
+            ClockSource::System(held) => {
+                held.show(Millis::from(SystemTime::now()), held.began.elapsed())
+            }
+            ClockSource::Manual(hands) => Millis(hands.wall.load(Ordering::SeqCst)),
         }
     }
 
     /// What both clocks show: to tell whether the one on the wall was set.
-    pub fn reading(&self) -> Reading {
+    pub fn reading(&self) -> ClockReading {
         match &self.0 {
-            Face::System(held) => {
-                Reading { wall: Millis::from(SystemTime::now()), monotonic: held.began.elapsed() }
-            }
-            Face::Manual(hands) => Reading {
+            ClockSource::System(held) => ClockReading {
+                wall: Millis::from(SystemTime::now()),
+                monotonic: held.began.elapsed(),
+            },
+            ClockSource::Manual(hands) => ClockReading {
                 wall: self.now(),
                 monotonic: Duration::from_millis(
                     hands.monotonic.load(Ordering::SeqCst).unsigned_abs(),
@@ -178,17 +181,17 @@ impl Clock {
         }
     }
 
-    /// How long the machine has been up: like the monotonic clock of a [`Reading`], but while the
+    /// How long the machine has been up: like the monotonic clock of a [`ClockReading`], but while the
     /// machine is suspended this one goes on.
     pub fn uptime(&self) -> Duration {
         match &self.0 {
-            Face::System(_) => {
+            ClockSource::System(_) => {
                 let rustix::time::Timespec { tv_sec, tv_nsec } =
                     rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
                 // Neither is ever negative.
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
-            Face::Manual(_) => self.reading().monotonic,
+            ClockSource::Manual(_) => self.reading().monotonic,
         }
     }
 
@@ -197,20 +200,20 @@ impl Clock {
     pub fn boot(&self) -> BootId {
         static OF_MACHINE: OnceLock<BootId> = OnceLock::new();
         match &self.0 {
-            Face::System(_) => *OF_MACHINE.get_or_init(|| {
+            ClockSource::System(_) => *OF_MACHINE.get_or_init(|| {
                 BootId::of_this_machine().unwrap_or_else(|error| {
                     tracing::warn!(%error, "which boot this is cannot be read: after a restart of the node no lease knows how long it has lasted");
                     BootId::from(fastrand::u128(..))
                 })
             }),
-            Face::Manual(hands) => BootId::from(u128::from(hands.boot.load(Ordering::SeqCst))),
+            ClockSource::Manual(hands) => BootId::from(u128::from(hands.boot.load(Ordering::SeqCst))),
         }
     }
 
     /// Lets the machine of a manual clock boot again: its uptime begins at zero. Nothing happens to the
     /// system's.
     pub fn reboot(&self) {
-        if let Face::Manual(hands) = &self.0 {
+        if let ClockSource::Manual(hands) = &self.0 {
             hands.monotonic.store(0, Ordering::SeqCst);
             let next = NEXT_MANUAL_BOOT.fetch_add(1, Ordering::SeqCst);
             hands.boot.store(next, Ordering::SeqCst);
@@ -220,7 +223,7 @@ impl Clock {
     /// Moves a manual clock forward and returns the new time. The system's clock cannot be moved:
     /// for it this only tells the time.
     pub fn advance(&self, by: Duration) -> Millis {
-        if let Face::Manual(hands) = &self.0 {
+        if let ClockSource::Manual(hands) = &self.0 {
             let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
             hands.monotonic.fetch_add(by, Ordering::SeqCst);
             return Millis(hands.wall.fetch_add(by, Ordering::SeqCst).saturating_add(by));
@@ -231,8 +234,8 @@ impl Clock {
     /// Sets a manual clock forward or back by so many milliseconds, without that time having
     /// passed, and returns the new time. The system's clock cannot be set: for it this only tells
     /// the time.
-    pub fn set_by(&self, ms: i64) -> Millis {
-        if let Face::Manual(hands) = &self.0 {
+    pub fn step_by(&self, ms: i64) -> Millis {
+        if let ClockSource::Manual(hands) = &self.0 {
             return Millis(hands.wall.fetch_add(ms, Ordering::SeqCst).saturating_add(ms));
         }
         self.now()
@@ -249,12 +252,12 @@ pub fn time_of_thread() -> Duration {
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let face = if matches!(self.0, Face::System(_)) { "system" } else { "manual" };
+        let face = if matches!(self.0, ClockSource::System(_)) { "system" } else { "manual" };
         write!(f, "Clock({face}, {})", self.now())
     }
 }
 
-impl Held {
+impl SystemClock {
     /// The time to show when the system's clock shows `system`.
     pub fn show(&self, system: Millis, monotonic: Duration) -> Millis {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -268,7 +271,7 @@ impl Held {
         });
         // Another thread may have read its clock later and come first.
         let monotonic = latest.map_or(monotonic, |before| monotonic.max(before.monotonic));
-        *latest = Some(Latest { micros, monotonic });
+        *latest = Some(LatestShownTime { micros, monotonic });
         Millis(i64::try_from(micros.div_euclid(1000)).unwrap_or(system.0))
     }
 }
@@ -279,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_small_backward_step_is_held_back_and_a_large_one_followed() {
-        let (held, noon) = (Held::default(), Millis(1_000_000_000));
+        let (held, noon) = (SystemClock::default(), Millis(1_000_000_000));
         let minutes = |count: u64| Duration::from_secs(count * 60);
         assert_eq!(held.show(noon, minutes(0)), noon);
         // A minute back: ten minutes later it is 6 s nearer to what the wall clock shows.
@@ -304,9 +307,9 @@ mod tests {
     fn a_manual_clock_that_is_set_parts_from_the_one_that_nobody_sets() {
         let clock = Clock::manual(Millis(5));
         clock.advance(Duration::from_millis(10));
-        assert_eq!(clock.set_by(-7), Millis(8));
+        assert_eq!(clock.step_by(-7), Millis(8));
         let monotonic = Duration::from_millis(10);
-        assert_eq!(clock.reading(), Reading { wall: Millis(8), monotonic });
+        assert_eq!(clock.reading(), ClockReading { wall: Millis(8), monotonic });
     }
 
     #[test]

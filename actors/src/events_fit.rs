@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use crate::boot::BootId;
 use crate::box_lease::{
-    BoxEvent, BoxNumber, FenceToken, Holder, LeaseId, MOST_AT_ONCE, NewGrant, PoolName, PoolSpec,
-    Reason, Said, TERMS_AT_ONCE,
+    BoxEvent, BoxNumber, FenceToken, Holder, HookOutput, LeaseId, MOST_AT_ONCE, NewGrant, PoolName,
+    PoolSpec, Reason, TERMS_AT_ONCE,
 };
 use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
-use crate::journal::{Piece, Seat};
+use crate::journal::{Piece, ReplicaHandle};
 use crate::manager::ClusterId;
 use crate::names::{FileName, LONGEST_NAME};
 use crate::remover::{self, Intent, RemovalBook, RemovalEvent};
 use crate::share_expiry::{
-    self, Changes, ClientKey, Deadline, FileIdentity, LONGEST_NOTE, LONGEST_OWNER, LONGEST_PATH,
-    MoveEnd, NewMove, NewShare, Note, Owner, RootName, ShareEvent, ShareId, ShareKind, SharePath,
-    SharePlace, ShareTable,
+    self, ClientKey, Deadline, LONGEST_NOTE, LONGEST_OWNER, LONGEST_PATH, MoveEnd, NewMove,
+    NewShare, RootName, ShareChanges, ShareEvent, ShareId, ShareKind, ShareLocation, ShareNote,
+    ShareOwner, SharePath, ShareTable, SharedFileIdentity,
 };
 use crate::task_manager::{
-    BackingOff, Blamed, Deciding, Ending, GivenUp, HostSetting, HostTable, NewTask, Signs,
-    TaskBook, TaskEvent, TaskSettings,
+    BackingOff, Blamed, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskDecisionContext,
+    TaskEnding, TaskEvent, TaskLiveness, TaskSettings,
 };
 use crate::wire::worker::{Blame, ContentHash, TaskId};
 
@@ -39,7 +39,7 @@ where
     P::Event: Clone + std::fmt::Debug,
 {
     for event in events {
-        assert!(Seat::<P>::fits_an_entry(event), "{:.200}", format!("{event:?}"));
+        assert!(ReplicaHandle::<P>::fits_an_entry(event), "{:.200}", format!("{event:?}"));
     }
 }
 
@@ -66,7 +66,7 @@ fn task_events() -> Vec<TaskEvent> {
     let (id, size, name) = (TaskId(i64::MIN), u64::MAX, file());
     let asked_by = text(LONGEST_TEXT);
     let ending =
-        Ending { how: GivenUp::Failed, reason: text(LONGEST_TEXT), blame: Some(Blame::Pair) };
+        TaskEnding { how: GivenUp::Failed, reason: text(LONGEST_TEXT), blame: Some(Blame::Pair) };
     let back_off = Some(BackingOff { blamed: Blamed::File(name.clone()), until: Millis(i64::MAX) });
     let created = NewTask {
         id,
@@ -149,11 +149,11 @@ fn events_of_tasks_fit() {
 fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
     let (mut hosts, settings) = (HostTable::new(configured), TaskSettings::default());
     hosts.follow(book);
-    let deciding = Deciding {
+    let deciding = TaskDecisionContext {
         book,
         in_flight: &Default::default(),
         hosts: &hosts,
-        signs: &Signs::default(),
+        liveness: &TaskLiveness::default(),
         settings: &settings,
         now: Millis(1_800_000_000_000),
     };
@@ -228,9 +228,9 @@ fn events_of_shares_fit() {
     let (id, by) = (ShareId(u128::MAX), text(LONGEST_OWNER));
     let root = RootName::new(&text(64)).unwrap();
     let path = SharePath::new(text(LONGEST_PATH)).unwrap();
-    let place = SharePlace { root: root.clone(), path: path.clone() };
-    let owner = Some(Owner::new(&text(LONGEST_OWNER)).unwrap());
-    let note = Some(Note::new(&text(LONGEST_NOTE)).unwrap());
+    let place = ShareLocation { root: root.clone(), path: path.clone() };
+    let owner = Some(ShareOwner::new(&text(LONGEST_OWNER)).unwrap());
+    let note = Some(ShareNote::new(&text(LONGEST_NOTE)).unwrap());
     let created = NewShare {
         id,
         root: root.clone(),
@@ -244,10 +244,10 @@ fn events_of_shares_fit() {
         max_downloads: Some(std::num::NonZeroU32::MAX),
         room: Default::default(),
     };
-    let changes = Changes { note: Some(note), ..Changes::default() };
+    let changes = ShareChanges { note: Some(note), ..ShareChanges::default() };
     let ids = vec![id; share_expiry::AT_ONCE];
-    let (most, why, request) = (u64::MAX, share_expiry::Ending::Revoked, RequestId(u128::MAX));
-    let file = FileIdentity { device: u64::MAX, inode: u64::MAX, born: Some(i64::MIN) };
+    let (most, why, request) = (u64::MAX, share_expiry::ShareEnding::Revoked, RequestId(u128::MAX));
+    let file = SharedFileIdentity { device: u64::MAX, inode: u64::MAX, born: Some(i64::MIN) };
     let begun = NewMove { from: place.clone(), to: place, file, by: by.clone(), request };
     let taken = ShareEvent::Taken {
         id,
@@ -283,7 +283,7 @@ fn events_of_shares_fit() {
 fn events_of_boxes_fit() {
     let pool = PoolName::new(&text(64)).unwrap();
     let (lease, number, token) = (LeaseId(u128::MAX), BoxNumber(u32::MAX), FenceToken(u64::MAX));
-    let (term, said, by) = (Duration::MAX, Said::cut(&text(LONGEST_TEXT)), text(200));
+    let (term, said, by) = (Duration::MAX, HookOutput::cut(&text(LONGEST_TEXT)), text(200));
     let labels = (0..32).map(|label| (format!("{label:0200}"), text(200))).collect();
     let spec = PoolSpec { labels, host: Some(host(1)), ..PoolSpec::of(u32::MAX, u32::MAX) };
     let together = MOST_AT_ONCE as usize;
@@ -326,7 +326,7 @@ fn events_of_boxes_fit() {
         BoxEvent::Reconciled { pool: pool.clone(), clean, dirty: Vec::new() },
         BoxEvent::Adopted {
             pool: pool.clone(),
-            said: Said::cut(&text(LONGEST_TEXT)),
+            said: HookOutput::cut(&text(LONGEST_TEXT)),
             by: text(200),
         },
         BoxEvent::Reconciled { pool, clean: Vec::new(), dirty },

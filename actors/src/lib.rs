@@ -10,7 +10,7 @@
 //! **Invariant:** everything in a file of pure state (`decide`, `apply`, `plan`) is free of clocks,
 //! I/O, actix and tracing, so that it can be tested and simulated by value.
 
-pub mod back_off;
+pub mod backoff;
 pub mod bandwidth;
 pub mod boot;
 pub mod box_host;
@@ -21,20 +21,20 @@ pub mod change_feed;
 pub mod clock;
 pub mod downloader;
 pub mod durations;
+mod elapsed_time;
 pub mod event;
 #[cfg(test)]
 mod events_fit;
 pub mod heartbeat;
 pub mod history;
 pub mod host;
+pub mod http_client;
 pub mod http_files;
 pub mod journal;
 pub mod manager;
 pub mod mounts;
 pub mod names;
 pub mod open_files;
-pub mod outbound;
-mod passage;
 pub mod private_dir;
 pub mod processes;
 pub mod remover;

@@ -108,15 +108,15 @@ impl<'de> Deserialize<'de> for ClusterId {
 
 /// What a node shows to hosts: its number, and its cluster's id once that is known. Clones share it.
 #[derive(Clone, Debug)]
-pub struct ManagerBadge {
+pub struct ManagerIdentity {
     node: u64,
     cluster: Arc<OnceLock<ClusterId>>,
 }
 
-impl ManagerBadge {
+impl ManagerIdentity {
     /// The badge of this node, before its cluster is known.
     pub fn of_node(node: u64) -> Self {
-        ManagerBadge { node, cluster: Arc::default() }
+        ManagerIdentity { node, cluster: Arc::default() }
     }
 
     /// The node's cluster is known.

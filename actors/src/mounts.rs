@@ -21,7 +21,7 @@ const SHARED: [(u32, &str); 13] = [
 ];
 
 /// The kind of a file system, if it is one on which changes go untold.
-pub fn untold_on(figures: &StatFs) -> Option<&'static str> {
+pub fn unwatchable_kind(figures: &StatFs) -> Option<&'static str> {
     // The number has 32 bits, in a field that is wider or signed on some machines.
     kind_of(figures.f_type as u32)
 }
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn local_file_systems_tell_and_shared_ones_do_not() {
         let proc = rustix::fs::statfs("/proc").unwrap();
-        assert_eq!(untold_on(&proc), None);
+        assert_eq!(unwatchable_kind(&proc), None);
         assert_eq!(kind_of(0x6969), Some("nfs"));
         assert_eq!(kind_of(0xff53_4d42), Some("cifs"));
         // ext4.

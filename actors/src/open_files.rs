@@ -15,14 +15,14 @@ use rustix::process::{Resource, getrlimit};
 const SHOWN_FOR: Duration = Duration::from_secs(60);
 
 /// The last time that there were none.
-struct Lack {
+struct DescriptorShortage {
     last: Instant,
     logged: Instant,
     times: u64,
 }
 
 /// One for the process, as the limit is.
-static LACK: Mutex<Option<Lack>> = Mutex::new(None);
+static LACK: Mutex<Option<DescriptorShortage>> = Mutex::new(None);
 
 /// How many files this process may have open; none where there is no limit.
 pub fn limit() -> Option<u64> {
@@ -57,9 +57,9 @@ pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// That there were no descriptors lately, for an operator to read.
-pub fn trouble() -> Option<String> {
+pub fn shortage_warning() -> Option<String> {
     let lack = LACK.lock().unwrap_or_else(PoisonError::into_inner);
-    let Lack { last, times, .. } = lack.as_ref()?;
+    let DescriptorShortage { last, times, .. } = lack.as_ref()?;
     let ago = last.elapsed();
     (ago < SHOWN_FOR).then(|| {
         let limit = limit().map_or("no limit".to_owned(), |limit| limit.to_string());
@@ -81,7 +81,7 @@ fn note(now: Instant) {
         tracing::warn!(limit = limit(), times, "this process has no free file descriptor");
     }
     let logged = logged.filter(|_| !is_due).unwrap_or(now);
-    *lack = Some(Lack { last: now, logged, times });
+    *lack = Some(DescriptorShortage { last: now, logged, times });
 }
 
 #[cfg(test)]
@@ -92,13 +92,13 @@ mod tests {
     fn a_lack_of_our_own_is_told_from_the_failures_of_others() {
         let of_others = io::Error::from_raw_os_error(Errno::CONNREFUSED.raw_os_error());
         assert!(!are_exhausted(&of_others));
-        assert!(trouble().is_none());
+        assert!(shortage_warning().is_none());
         for errno in [Errno::MFILE, Errno::NFILE] {
             let ours = io::Error::from_raw_os_error(errno.raw_os_error());
             assert!(are_exhausted(&ours));
             assert!(are_exhausted(&io::Error::other(ours)), "also as a cause");
         }
-        let told = trouble().unwrap();
+        let told = shortage_warning().unwrap();
         assert!(told.contains("4 times") && told.contains("LimitNOFILE"), "{told}");
         assert_eq!(at_most(10, 100), 10);
         assert_eq!(at_most(usize::MAX, 0), 8);

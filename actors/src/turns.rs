@@ -6,9 +6,9 @@ use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
 /// When the next turn of an actor begins, if one is planned.
 #[derive(Default)]
-pub(crate) struct NextTurn(Option<(Instant, SpawnHandle)>);
+pub(crate) struct TurnTimer(Option<(Instant, SpawnHandle)>);
 
-impl NextTurn {
+impl TurnTimer {
     /// How long it is until then; no time at all if none is planned.
     pub(crate) fn left(&self) -> Duration {
         let left = |(at, _): &(Instant, SpawnHandle)| at.saturating_duration_since(Instant::now());
@@ -17,9 +17,9 @@ impl NextTurn {
 }
 
 /// An actor that decides in turns.
-pub(crate) trait InTurns: Actor<Context = Context<Self>> {
+pub(crate) trait ScheduledTurns: Actor<Context = Context<Self>> {
     /// Where it notes its next turn.
-    fn next_turn(&mut self) -> &mut NextTurn;
+    fn next_turn(&mut self) -> &mut TurnTimer;
 
     /// Takes a turn.
     fn take_turn(&mut self, ctx: &mut Context<Self>);

@@ -13,7 +13,7 @@ pub struct ApiDocument {
 
 /// One call of the document.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct DocumentedCall {
     /// Its path, with `{parameters}`.
     pub path: String,
     /// Its method, in capitals.
@@ -38,12 +38,12 @@ impl ApiDocument {
     }
 
     /// Every call.
-    pub fn calls(&self) -> Result<Vec<Call>> {
+    pub fn calls(&self) -> Result<Vec<DocumentedCall>> {
         let mut calls = Vec::new();
         for (path, item) in object(&self.document["paths"])? {
             for (method, operation) in object(item)? {
                 let statuses = object(&operation["responses"])?.keys().map(|status| status.parse());
-                calls.push(Call {
+                calls.push(DocumentedCall {
                     path: path.clone(),
                     method: method.to_uppercase(),
                     statuses: statuses.collect::<Result<_, _>>()?,

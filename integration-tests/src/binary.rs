@@ -26,7 +26,7 @@ pub fn reelyard(arguments: &[&str]) -> Command {
 
 /// How a run of the program ended.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct ProgramOutput {
     /// Its exit code; none when a signal ended it.
     pub code: Option<i32>,
     /// What it wrote to standard output.
@@ -39,7 +39,7 @@ pub struct Ended {
 ///
 /// # Panics
 /// When it cannot be started or writes something other than UTF-8.
-pub fn run(arguments: &[&str]) -> Ended {
+pub fn run(arguments: &[&str]) -> ProgramOutput {
     ended(&mut reelyard(arguments))
 }
 
@@ -47,12 +47,12 @@ pub fn run(arguments: &[&str]) -> Ended {
 ///
 /// # Panics
 /// When it cannot be started or writes something other than UTF-8.
-pub fn ended(command: &mut Command) -> Ended {
+pub fn ended(command: &mut Command) -> ProgramOutput {
     let text = |bytes| String::from_utf8(bytes).unwrap_or_else(|bad| panic!("not UTF-8: {bad}"));
     // Unlike `output`, this leaves a standard output alone that the test has set.
     match command.stderr(Stdio::piped()).spawn().and_then(Child::wait_with_output) {
         Ok(Output { status, stdout, stderr }) => {
-            Ended { code: status.code(), out: text(stdout), err: text(stderr) }
+            ProgramOutput { code: status.code(), out: text(stdout), err: text(stderr) }
         }
         Err(error) => panic!("{command:?} cannot be run: {error}"),
     }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use reelyard_actors::box_host::{BoxLink, BoxLinkSettings};
 use reelyard_actors::box_lease::{
-    BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, RunHook,
+    BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox,
+    RunHook,
 };
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::manager::{ClusterId, ManagerBadge};
+use reelyard_actors::manager::{ClusterId, ManagerIdentity};
 use reelyard_actors::token::SharedToken;
 use rustix::process::Pid;
 use tempfile::TempDir;
@@ -18,7 +19,7 @@ use crate::box_yard::pool;
 use crate::external_program::{is_alive, pid_in};
 use crate::waiting::eventually;
 use crate::worker_rig::free_address;
-use crate::yard::Role;
+use crate::yard::RoleProcess;
 
 /// What the worker and its node share.
 const TOKEN: &str = "opensesame-0123456789";
@@ -30,7 +31,7 @@ pub struct HostRig {
     /// Where it is.
     pub host: HostAddr,
     /// The process.
-    pub worker: Role,
+    pub worker: RoleProcess,
     /// The way.
     pub link: BoxLink,
 }
@@ -41,7 +42,7 @@ impl HostRig {
         let (place, host) = (tempfile::tempdir()?, free_address());
         let file = place.path().join("worker.toml");
         std::fs::write(&file, configuration(&place, host, boxes))?;
-        let worker = Role::start_by_file("worker", &file, place.path().join("worker.log"))?;
+        let worker = RoleProcess::start_by_file("worker", &file, place.path().join("worker.log"))?;
         let link = link_of(1)?;
         let rig = HostRig { place, host, worker, link };
         rig.is_up().await;
@@ -105,8 +106,8 @@ impl HostRig {
     }
 
     /// A pool on it.
-    pub fn place_of(&self, pool_name: &str) -> HookPlace {
-        HookPlace {
+    pub fn place_of(&self, pool_name: &str) -> HookTarget {
+        HookTarget {
             host: self.host,
             epoch: Epoch(5),
             pool: pool(pool_name),
@@ -123,17 +124,17 @@ impl HostRig {
     }
 
     /// Has boxes of a pool looked at.
-    pub async fn look(&self, pool_name: &str, count: u32) -> Result<Vec<LookedAt>, String> {
+    pub async fn look(&self, pool_name: &str, count: u32) -> Result<Vec<InspectedBox>, String> {
         let boxes = (0..count).map(BoxNumber).collect();
         let last_token = FenceToken(u64::MAX);
-        let look = LookAtBoxes { place: self.place_of(pool_name), boxes, last_token };
+        let look = InspectBoxes { place: self.place_of(pool_name), boxes, last_token };
         let answer = self.link.hosts().look.recipient().send(look).await;
         answer.unwrap_or_else(|error| panic!("{error}")).map(|looked| looked.boxes)
     }
 
     /// `GET` of it.
     pub async fn get(&self, path: &str) -> Result<String> {
-        let http = reelyard_actors::outbound::in_the_clear().build()?;
+        let http = reelyard_actors::http_client::without_tls().build()?;
         let request = http.get(format!("http://{}{path}", self.host)).bearer_auth(TOKEN);
         Ok(request.send().await?.error_for_status()?.text().await?)
     }
@@ -142,7 +143,7 @@ impl HostRig {
 /// A way to workers of the node of a cluster.
 pub fn link_of(cluster: u128) -> Result<BoxLink> {
     let token = Some(SharedToken::new(TOKEN)?);
-    let badge = ManagerBadge::of_node(1);
+    let badge = ManagerIdentity::of_node(1);
     badge.set_cluster(ClusterId(cluster));
     Ok(BoxLink::start(BoxLinkSettings { token, ..BoxLinkSettings::default() }, badge)?)
 }

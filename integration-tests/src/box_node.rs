@@ -6,20 +6,20 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::binary::{Ended, ended, reelyard};
-use crate::yard::{Ground, Role, wait_for};
+use crate::binary::{ProgramOutput, ended, reelyard};
+use crate::yard::{ProcessYard, RoleProcess, wait_for};
 
 /// A node, and the directory that it lives in.
 pub struct BoxNode {
     /// Where it lives.
-    pub ground: Ground,
+    pub ground: ProcessYard,
     /// It.
-    pub node: Role,
+    pub node: RoleProcess,
 }
 
 /// What a call was answered with.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct BoxNodeResponse {
     /// The status.
     pub status: u16,
     /// The head, in small letters.
@@ -28,13 +28,13 @@ pub struct Answer {
     pub body: Value,
 }
 
-impl Answer {
+impl BoxNodeResponse {
     fn read(output: Vec<u8>) -> Result<Self> {
         let text = String::from_utf8(output)?;
         let (head, body) = text.split_once("\r\n\r\n").with_context(|| format!("cut: {text}"))?;
         let status = head.split(' ').nth(1).context("no status")?.parse()?;
         let body = serde_json::from_str(body).unwrap_or(Value::Null);
-        Ok(Answer { status, head: head.to_lowercase(), body })
+        Ok(BoxNodeResponse { status, head: head.to_lowercase(), body })
     }
 
     /// The last part of the type of the problem that it is; nothing where it is none.
@@ -51,18 +51,18 @@ impl Answer {
 }
 
 /// A call that is not answered yet. Dropped, its client is killed.
-pub struct Waiting {
+pub struct PendingCall {
     client: Child,
     answer: BufReader<ChildStdout>,
     /// What of the answer was read.
     read: Vec<u8>,
 }
 
-impl Waiting {
+impl PendingCall {
     /// The answer, once it is there.
-    pub fn answer(mut self) -> Result<Answer> {
+    pub fn answer(mut self) -> Result<BoxNodeResponse> {
         self.answer.read_to_end(&mut self.read)?;
-        Answer::read(std::mem::take(&mut self.read))
+        BoxNodeResponse::read(std::mem::take(&mut self.read))
     }
 
     /// Waits until a line of the answer begins so.
@@ -92,7 +92,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingCall {
     fn drop(&mut self) {
         // It may have ended by itself; either way it is gone afterwards.
         let _ = self.client.kill();
@@ -103,7 +103,7 @@ impl Drop for Waiting {
 impl BoxNode {
     /// A node with more settings.
     pub fn start(more: &[(&str, &str)]) -> Result<Self> {
-        let ground = Ground::new(0, 0)?;
+        let ground = ProcessYard::new(0, 0)?;
         let node = ground.start_node(more)?;
         let node = BoxNode { ground, node };
         node.until_it_decides()?;
@@ -116,7 +116,7 @@ impl BoxNode {
             // Nobody has such a lease: only who decides can say that.
             let path = "/leases/AAAAAAAAAAAAAAAAAAAAAA/verify";
             let asked = self.curl("POST", path, Some(&json!({ "token": 0 })), &[]).output().ok()?;
-            (Answer::read(asked.stdout).ok()?.kind() == "unknown-lease").then_some(())
+            (BoxNodeResponse::read(asked.stdout).ok()?.kind() == "unknown-lease").then_some(())
         })
     }
 
@@ -134,28 +134,29 @@ impl BoxNode {
     ///
     /// # Panics
     /// When it is not answered.
-    pub fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub fn ask(&self, method: &str, path: &str, body: Option<Value>) -> BoxNodeResponse {
         let output = self.curl(method, path, body.as_ref(), &[]).output();
-        let answer = output.map_err(anyhow::Error::from).and_then(|out| Answer::read(out.stdout));
+        let answer =
+            output.map_err(anyhow::Error::from).and_then(|out| BoxNodeResponse::read(out.stdout));
         answer.unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.node.log_text()))
     }
 
     /// A POST of the API.
-    pub fn post(&self, path: &str, body: Value) -> Answer {
+    pub fn post(&self, path: &str, body: Value) -> BoxNodeResponse {
         self.ask("POST", path, Some(body))
     }
 
     /// A GET of the API.
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> BoxNodeResponse {
         self.ask("GET", path, None)
     }
 
     /// A POST that is going to be held.
-    pub fn begin(&self, path: &str, body: Value, more: &[&str]) -> Result<Waiting> {
+    pub fn begin(&self, path: &str, body: Value, more: &[&str]) -> Result<PendingCall> {
         let mut command = self.curl("POST", path, Some(&body), more);
         let mut client = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let answer = BufReader::new(client.stdout.take().context("curl has no output")?);
-        Ok(Waiting { client, answer, read: Vec::new() })
+        Ok(PendingCall { client, answer, read: Vec::new() })
     }
 
     /// Creates or changes a pool, which must work.
@@ -173,7 +174,7 @@ impl BoxNode {
     }
 
     /// A call about a lease, with its token.
-    pub fn with(&self, lease: &Value, what: &str) -> Answer {
+    pub fn with(&self, lease: &Value, what: &str) -> BoxNodeResponse {
         self.post(&path_of(lease, what), json!({ "token": lease["token"] }))
     }
 
@@ -186,7 +187,7 @@ impl BoxNode {
     }
 
     /// Runs `reelyard box`.
-    pub fn cli(&self, arguments: &[&str]) -> Ended {
+    pub fn cli(&self, arguments: &[&str]) -> ProgramOutput {
         let url = format!("http://{}", self.ground.node);
         ended(&mut reelyard(&[&["box"], arguments, &["--url", &url]].concat()))
     }

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::box_lease::{
-    AcquireRoutes, Acquisition, AdoptBoxes, AskBoxes, BoxBoard, BoxError, BoxHosts, BoxLease,
-    BoxNumber, BoxPhase, BoxRefusal, BoxSettings, BoxesLooked, FenceToken, Grant, Holder,
-    HookAnswer, HookKind, Lease, LeaseId, LookAtBoxes, LookNow, LookedAt, NotHeard, PoolName,
-    PoolPut, PoolSpec, ProbeHost, PutPool, ReleaseLease, RenewLease, RunHook, Said,
+    AcquireRoutes, Acquisition, AdoptBoxes, BoxError, BoxHosts, BoxInspection, BoxLease,
+    BoxLeaseRequest, BoxLeaseSettings, BoxNumber, BoxPhase, BoxRefusal, BoxViewHandle, FenceToken,
+    Grant, Holder, HookAnswer, HookKind, HookOutput, InspectBoxes, InspectedBox, Lease, LeaseId,
+    NotHeard, PoolName, PoolPut, PoolSpec, ProbeHost, ProcessDueBoxes, PutPool, ReleaseLease,
+    RenewLease, RunHook,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::PieceId;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::supervision::Route;
 use tokio::sync::oneshot;
 
@@ -31,7 +32,7 @@ pub struct BoxYard {
     /// The actor.
     pub actor: Addr<BoxLease>,
     /// What it shows.
-    pub board: BoxBoard,
+    pub board: BoxViewHandle,
     /// Its clock.
     pub clock: Clock,
     /// The hosts of its pools.
@@ -54,9 +55,9 @@ pub fn p() -> PoolName {
 }
 
 /// A request for one box of [`p`], waiting so many seconds.
-pub fn ask(holder: &str, wait: u64) -> AskBoxes {
+pub fn ask(holder: &str, wait: u64) -> BoxLeaseRequest {
     let holder = Holder::new(holder).unwrap_or_else(|error| panic!("{holder}: {error}"));
-    AskBoxes { wait: seconds(wait), ..AskBoxes::one(p(), holder) }
+    BoxLeaseRequest { wait: seconds(wait), ..BoxLeaseRequest::one(p(), holder) }
 }
 
 /// A host by the last part of its address.
@@ -70,7 +71,7 @@ pub fn hosted(size: u32) -> PoolSpec {
 }
 
 async fn journal_in(dir: &Path) -> Journal {
-    let settings = JournalSettings::alone(dir, 1);
+    let settings = JournalOptions::alone(dir, 1);
     let opened = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Boxes]).await;
     opened.unwrap_or_else(|error| panic!("{error}"))
 }
@@ -78,14 +79,14 @@ async fn journal_in(dir: &Path) -> Journal {
 impl BoxYard {
     /// Opens a yard on this directory.
     pub async fn open(dir: &Path, clock: &Clock) -> BoxYard {
-        BoxYard::open_with(dir, clock, BoxSettings::default(), ScriptedHosts::default()).await
+        BoxYard::open_with(dir, clock, BoxLeaseSettings::default(), ScriptedHosts::default()).await
     }
 
     /// The same with settings and hosts.
     pub async fn open_with(
         dir: &Path,
         clock: &Clock,
-        settings: BoxSettings,
+        settings: BoxLeaseSettings,
         hosts: ScriptedHosts,
     ) -> BoxYard {
         let yard = BoxYard::start(journal_in(dir).await, clock, settings, hosts);
@@ -97,7 +98,7 @@ impl BoxYard {
     pub fn start(
         journal: Journal,
         clock: &Clock,
-        settings: BoxSettings,
+        settings: BoxLeaseSettings,
         hosts: ScriptedHosts,
     ) -> BoxYard {
         let ways = hosts.start();
@@ -106,7 +107,7 @@ impl BoxYard {
 
     /// Opens a yard on this directory whose hosts are elsewhere.
     pub async fn open_on(dir: &Path, clock: &Clock, ways: BoxHosts) -> BoxYard {
-        let (settings, none) = (BoxSettings::default(), ScriptedHosts::default());
+        let (settings, none) = (BoxLeaseSettings::default(), ScriptedHosts::default());
         let yard = BoxYard::start_on(journal_in(dir).await, clock, settings, none, ways);
         yard.leads().await;
         yard
@@ -119,11 +120,11 @@ impl BoxYard {
     fn start_on(
         journal: Journal,
         clock: &Clock,
-        settings: BoxSettings,
+        settings: BoxLeaseSettings,
         hosts: ScriptedHosts,
         ways: BoxHosts,
     ) -> BoxYard {
-        let (board, clock) = (BoxBoard::default(), clock.clone());
+        let (board, clock) = (BoxViewHandle::default(), clock.clone());
         let actor =
             BoxLease::new(settings, clock.clone(), journal.clone(), ways, board.clone()).start();
         BoxYard { journal, actor, board, clock, hosts }
@@ -149,7 +150,7 @@ impl BoxYard {
     }
 
     /// Asks for boxes.
-    pub fn acquire(&self, ask: AskBoxes) -> Acquisition {
+    pub fn acquire(&self, ask: BoxLeaseRequest) -> Acquisition {
         Acquisition::begin(&self.routes(), ask).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -186,7 +187,7 @@ impl BoxYard {
 
     /// The actor looks at what is due.
     pub async fn look(&self) {
-        self.send(LookNow).await.unwrap_or_else(|error| panic!("{error}"));
+        self.send(ProcessDueBoxes).await.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// How many boxes of [`p`] stand there.
@@ -248,14 +249,14 @@ pub fn refused<T>(answer: Result<T, BoxError>) -> BoxRefusal {
 
 /// Hosts that do what a test says. Clones are the same hosts.
 #[derive(Clone, Default)]
-pub struct ScriptedHosts(Arc<Mutex<Script>>);
+pub struct ScriptedHosts(Arc<Mutex<BoxHostScript>>);
 
 #[derive(Default)]
-struct Script {
+struct BoxHostScript {
     /// What is answered next, by host and kind; what is not here is done.
     answers: HashMap<(HostAddr, HookKind), Vec<HookAnswer>>,
     /// Boxes that are found dirty when they are looked at.
-    dirty: HashMap<BoxNumber, Said>,
+    dirty: HashMap<BoxNumber, HookOutput>,
     /// Hosts that answer nothing until they are let.
     stuck: HashMap<HostAddr, Vec<oneshot::Sender<()>>>,
     /// Looks that fail, by host.
@@ -268,11 +269,11 @@ struct Script {
     probes: usize,
     /// What was asked, in order.
     asked: Vec<RunHook>,
-    looks: Vec<LookAtBoxes>,
+    looks: Vec<InspectBoxes>,
 }
 
 impl ScriptedHosts {
-    fn script(&self) -> MutexGuard<'_, Script> {
+    fn script(&self) -> MutexGuard<'_, BoxHostScript> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -294,7 +295,7 @@ impl ScriptedHosts {
 
     /// A box is found dirty when it is looked at.
     pub fn dirty(&self, number: u32, said: &str) {
-        self.script().dirty.insert(BoxNumber(number), Said::cut(said));
+        self.script().dirty.insert(BoxNumber(number), HookOutput::cut(said));
     }
 
     /// So many looks of a host fail.
@@ -349,7 +350,7 @@ impl ScriptedHosts {
     }
 
     /// Every look that was asked for.
-    pub fn looks(&self) -> Vec<LookAtBoxes> {
+    pub fn looks(&self) -> Vec<InspectBoxes> {
         self.script().looks.clone()
     }
 
@@ -394,17 +395,17 @@ impl Handler<RunHook> for HostsActor {
     }
 }
 
-impl Handler<LookAtBoxes> for HostsActor {
-    type Result = ResponseFuture<Result<BoxesLooked, String>>;
+impl Handler<InspectBoxes> for HostsActor {
+    type Result = ResponseFuture<Result<BoxInspection, String>>;
 
-    fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
         let mut script = self.0.script();
         let host = look.place.host;
         let found = look.boxes.iter().map(|number| {
             let dirt = script.dirty.get(number).cloned();
-            LookedAt { number: *number, dirt }
+            InspectedBox { number: *number, dirt }
         });
-        let found: Vec<LookedAt> = found.collect();
+        let found: Vec<InspectedBox> = found.collect();
         script.looks.push(look);
         let blind = script.blind.get_mut(&host).filter(|left| **left > 0);
         let answer = match blind {
@@ -412,7 +413,7 @@ impl Handler<LookAtBoxes> for HostsActor {
                 *left -= 1;
                 Err("the host does not answer".to_owned())
             }
-            None => Ok(BoxesLooked { boxes: found, highest: None }),
+            None => Ok(BoxInspection { boxes: found, highest: None }),
         };
         drop(script);
         let held = self.0.held_back(host);

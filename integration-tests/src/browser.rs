@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use reelyard_actors::outbound::in_the_clear;
+use reelyard_actors::http_client::without_tls;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -43,7 +43,7 @@ impl Browser {
             .spawn()
             .context("chromedriver: install chromium-driver")?;
         let stdout = driver.stdout.take().context("no output")?;
-        let http = in_the_clear().no_proxy().timeout(PATIENCE).build()?;
+        let http = without_tls().no_proxy().timeout(PATIENCE).build()?;
         // From here on dropping it ends the driver.
         let mut browser = Browser { driver, http, session: String::new(), place };
         let mut lines = BufReader::new(stdout).lines();

@@ -31,7 +31,7 @@ pub fn grade_info<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Vec<u8>
 
 /// One row of hitcount.history.
 #[derive(Clone, Debug)]
-pub struct HistoryRow<N> {
+pub struct HitcountHistoryRow<N> {
     /// The file.
     pub name: N,
     /// Its size in bytes.
@@ -41,9 +41,11 @@ pub struct HistoryRow<N> {
 }
 
 /// A hitcount.history of `rows`.
-pub fn hitcount_history<N: AsRef<[u8]>>(rows: impl IntoIterator<Item = HistoryRow<N>>) -> Vec<u8> {
+pub fn hitcount_history<N: AsRef<[u8]>>(
+    rows: impl IntoIterator<Item = HitcountHistoryRow<N>>,
+) -> Vec<u8> {
     let mut bytes = b"historyheader:1524047082\n".to_vec();
-    for HistoryRow { name, size, holders } in rows {
+    for HitcountHistoryRow { name, size, holders } in rows {
         let holders: Vec<String> = holders.iter().map(IpAddr::to_string).collect();
         let holders = holders.join(" ");
         bytes.extend_from_slice(name.as_ref());

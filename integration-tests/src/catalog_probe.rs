@@ -11,7 +11,7 @@ use reelyard_actors::catalog::{MastersChanged, RankingChanged, RisingChanged, Su
 
 /// What the probe was told since it was last asked, in order.
 #[derive(Debug, Default, MessageResponse)]
-pub struct Told {
+pub struct CatalogNotifications {
     /// Rankings.
     pub rankings: Vec<Arc<Ranking>>,
     /// Hot files.
@@ -20,7 +20,7 @@ pub struct Told {
     pub masters: Vec<Arc<Masters>>,
 }
 
-impl Told {
+impl CatalogNotifications {
     /// Whether nothing was told.
     pub fn is_nothing(&self) -> bool {
         self.rankings.is_empty() && self.rising.is_empty() && self.masters.is_empty()
@@ -29,12 +29,12 @@ impl Told {
 
 /// Asks the probe for what it was told since it was last asked.
 #[derive(Message)]
-#[rtype(result = "Told")]
-pub struct TakeTold;
+#[rtype(result = "CatalogNotifications")]
+pub struct TakeNotifications;
 
 /// The probe.
 #[derive(Default)]
-pub struct CatalogProbe(Told);
+pub struct CatalogProbe(CatalogNotifications);
 
 impl CatalogProbe {
     /// Subscribers that are all this probe.
@@ -75,10 +75,10 @@ impl Handler<MastersChanged> for CatalogProbe {
     }
 }
 
-impl Handler<TakeTold> for CatalogProbe {
-    type Result = Told;
+impl Handler<TakeNotifications> for CatalogProbe {
+    type Result = CatalogNotifications;
 
-    fn handle(&mut self, _: TakeTold, _: &mut Context<Self>) -> Told {
+    fn handle(&mut self, _: TakeNotifications, _: &mut Context<Self>) -> CatalogNotifications {
         take(&mut self.0)
     }
 }

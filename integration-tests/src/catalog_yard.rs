@@ -8,13 +8,14 @@ use actix::prelude::*;
 use arc_swap::ArcSwap;
 use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::catalog::{
-    Catalog, CatalogSettings, EventLogSettings, LookNow, LookUpMasters, MasterLook, WatchMode,
+    Catalog, CatalogSettings, CheckInputsNow, EventLogSettings, LookUpMasters, MasterLook,
+    WatchMode,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::names::{FileId, NameTable};
 
 use crate::catalog_input::MIDNIGHT_IN_SEOUL;
-use crate::catalog_probe::{CatalogProbe, TakeTold, Told};
+use crate::catalog_probe::{CatalogNotifications, CatalogProbe, TakeNotifications};
 
 /// The watched address of the yard.
 pub const WATCHED: &str = "125.159.40.3";
@@ -65,14 +66,14 @@ impl CatalogYard {
     }
 
     /// A whole look, and what the subscribers were told since the last one.
-    pub async fn look(&self) -> anyhow::Result<Told> {
-        self.catalog.send(LookNow).await?;
-        Ok(self.probe.send(TakeTold).await?)
+    pub async fn look(&self) -> anyhow::Result<CatalogNotifications> {
+        self.catalog.send(CheckInputsNow).await?;
+        Ok(self.probe.send(TakeNotifications).await?)
     }
 
     /// What the subscribers were told since they were last asked.
-    pub async fn told(&self) -> anyhow::Result<Told> {
-        Ok(self.probe.send(TakeTold).await?)
+    pub async fn take_notifications(&self) -> anyhow::Result<CatalogNotifications> {
+        Ok(self.probe.send(TakeNotifications).await?)
     }
 
     /// What the source directories show of one file.

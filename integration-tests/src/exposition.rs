@@ -16,14 +16,14 @@ pub enum Form {
 
 /// A page of metrics that was read and found right.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct ExpositionPage {
     /// The kind of each family, by name.
     pub families: BTreeMap<String, String>,
     /// Each value by its series, as it is written: `name` or `name{label="value",...}`.
     pub series: BTreeMap<String, f64>,
 }
 
-impl Page {
+impl ExpositionPage {
     /// The value of a series.
     pub fn value(&self, series: &str) -> Option<f64> {
         self.series.get(series).copied()
@@ -37,7 +37,7 @@ impl Page {
 }
 
 /// The family that is being read.
-struct Family {
+struct ExpositionFamily {
     name: String,
     kind: String,
     /// The buckets of each histogram so far, by its other labels.
@@ -46,10 +46,10 @@ struct Family {
 }
 
 /// Reads a page, or says what is wrong with it.
-pub fn read(text: &str, form: Form) -> Result<Page> {
-    let mut page = Page::default();
+pub fn read(text: &str, form: Form) -> Result<ExpositionPage> {
+    let mut page = ExpositionPage::default();
     let mut help: Option<String> = None;
-    let mut family: Option<Family> = None;
+    let mut family: Option<ExpositionFamily> = None;
     let mut ended = false;
     ensure!(text.ends_with('\n'), "the last line has no end");
     for line in text.lines() {
@@ -62,8 +62,8 @@ pub fn read(text: &str, form: Form) -> Result<Page> {
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').with_context(read)?;
             ensure!(help.take().as_deref() == Some(name), "a type without its help: {line:?}");
-            family.take().map_or(Ok(()), Family::end)?;
-            let begun = Family::begin(name, kind, form).with_context(read)?;
+            family.take().map_or(Ok(()), ExpositionFamily::end)?;
+            let begun = ExpositionFamily::begin(name, kind, form).with_context(read)?;
             let is_new = page.families.insert(name.to_owned(), kind.to_owned()).is_none();
             ensure!(is_new, "a family comes twice: {line:?}");
             family = Some(begun);
@@ -78,11 +78,11 @@ pub fn read(text: &str, form: Form) -> Result<Page> {
         }
     }
     ensure!(ended || form == Form::Prometheus, "the mark of the end is missing");
-    family.map_or(Ok(()), Family::end)?;
+    family.map_or(Ok(()), ExpositionFamily::end)?;
     Ok(page)
 }
 
-impl Family {
+impl ExpositionFamily {
     fn begin(name: &str, kind: &str, form: Form) -> Result<Self> {
         ensure!(is_name(name), "{name} is no name of a metric");
         let known = match form {
@@ -95,7 +95,7 @@ impl Family {
             "{name} of a {kind}: only counters end in _total"
         );
         let (buckets, counts) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Family { name: name.to_owned(), kind: kind.to_owned(), buckets, counts })
+        Ok(ExpositionFamily { name: name.to_owned(), kind: kind.to_owned(), buckets, counts })
     }
 
     /// Takes a line of this family.

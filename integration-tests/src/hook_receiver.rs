@@ -20,7 +20,7 @@ pub const SECRET: &str = "whsec-0123456789abcdef";
 
 /// What the receiver does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum ReceiverMode {
     /// It is taken.
     Takes,
     /// It is answered with this status, and this `Retry-After` if any.
@@ -35,7 +35,7 @@ pub struct Received {
     /// The body.
     pub body: Value,
     /// What it did with it.
-    pub manner: Manner,
+    pub manner: ReceiverMode,
     /// The head, in lower case.
     pub head: String,
 }
@@ -48,8 +48,8 @@ impl Received {
 }
 
 #[derive(Default)]
-struct State {
-    manner: Option<Manner>,
+struct HookReceiverState {
+    manner: Option<ReceiverMode>,
     received: Vec<Received>,
     /// What was wrong with a request.
     faults: Vec<String>,
@@ -59,7 +59,7 @@ struct State {
 pub struct HookReceiver {
     addr: SocketAddr,
     scheme: &'static str,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<HookReceiverState>>,
     stopping: Arc<AtomicBool>,
 }
 
@@ -84,7 +84,8 @@ impl HookReceiver {
         let scheme = if certificate.is_some() { "https" } else { "http" };
         let listener = TcpListener::bind(addr)?;
         let addr = listener.local_addr()?;
-        let (state, stopping) = (Arc::<Mutex<State>>::default(), Arc::<AtomicBool>::default());
+        let (state, stopping) =
+            (Arc::<Mutex<HookReceiverState>>::default(), Arc::<AtomicBool>::default());
         let (shared, stop) = (Arc::clone(&state), Arc::clone(&stopping));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -119,7 +120,7 @@ impl HookReceiver {
     }
 
     /// Treats requests so from now on.
-    pub fn is_to(&self, manner: Manner) {
+    pub fn is_to(&self, manner: ReceiverMode) {
         lock(&self.state).manner = Some(manner);
     }
 
@@ -135,7 +136,7 @@ impl HookReceiver {
 
     /// What it took.
     pub fn taken(&self) -> Vec<Received> {
-        self.received().into_iter().filter(|one| one.manner == Manner::Takes).collect()
+        self.received().into_iter().filter(|one| one.manner == ReceiverMode::Takes).collect()
     }
 }
 
@@ -147,11 +148,15 @@ impl Drop for HookReceiver {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<HookReceiverState>) -> MutexGuard<'_, HookReceiverState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(stream: impl Read + Write, state: &Mutex<State>, stopping: &AtomicBool) -> Result<()> {
+fn serve(
+    stream: impl Read + Write,
+    state: &Mutex<HookReceiverState>,
+    stopping: &AtomicBool,
+) -> Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let (head, body) = read_request(&mut reader)?;
@@ -161,7 +166,7 @@ fn serve(stream: impl Read + Write, state: &Mutex<State>, stopping: &AtomicBool)
         let checked = check(&head, &body);
         let manner = {
             let mut state = lock(state);
-            let manner = state.manner.unwrap_or(Manner::Takes);
+            let manner = state.manner.unwrap_or(ReceiverMode::Takes);
             match checked {
                 Ok(body) => state.received.push(Received { body, manner, head }),
                 Err(fault) => state.faults.push(format!("{fault:#}\n{head}")),
@@ -170,14 +175,16 @@ fn serve(stream: impl Read + Write, state: &Mutex<State>, stopping: &AtomicBool)
         };
         let stream = reader.get_mut();
         match manner {
-            Manner::Takes => stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")?,
-            Manner::Refuses(status, retry_after) => {
+            ReceiverMode::Takes => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")?
+            }
+            ReceiverMode::Refuses(status, retry_after) => {
                 let more = retry_after.map(|after| format!("retry-after: {after}\r\n"));
                 let more = more.unwrap_or_default();
                 let answer = format!("HTTP/1.1 {status} No\r\n{more}content-length: 0\r\n\r\n");
                 stream.write_all(answer.as_bytes())?;
             }
-            Manner::Hangs => {
+            ReceiverMode::Hangs => {
                 // Until the node has had enough.
                 let _ = reader.read(&mut [0]);
                 return Ok(());

@@ -9,14 +9,14 @@ use actix::prelude::*;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::{Epoch, PieceId, RequestId};
 use reelyard_actors::journal::{
-    Asked, CommitError, FrozenPiece, Journal, JournalSettings, Occasion, Order, Outcomes, Piece,
-    Seat, UnreadableEvent,
+    CommitError, FrozenPiece, Journal, JournalCommand, JournalOptions, Outcomes, Piece,
+    ReplicaHandle, RequestContext, StateChange, UnreadableEvent,
 };
 use serde::{Deserialize, Serialize};
 
 /// Accounts with their balances, and the transfers that were taken and given, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Probe {
+pub struct AccountsPiece {
     books: Arc<Books>,
 }
 
@@ -85,7 +85,7 @@ impl std::error::Error for Closed {}
 /// The account whose transfers are refused.
 pub const CLOSED: u8 = 255;
 
-impl Piece for Probe {
+impl Piece for AccountsPiece {
     const ID: PieceId = PieceId::Probe;
     const EVENT_VERSION: u8 = 1;
     type Event = ProbeEvent;
@@ -127,13 +127,15 @@ impl Piece for Probe {
     }
 
     fn emptied(&self) -> Self {
-        Probe::default()
+        AccountsPiece::default()
     }
 }
 
 fn read_row(row: &[u8]) -> Result<Books, UnreadableEvent> {
-    serde_json::from_slice(row)
-        .map_err(|error| UnreadableEvent::Body { piece: Probe::ID, error: error.to_string() })
+    serde_json::from_slice(row).map_err(|error| UnreadableEvent::Body {
+        piece: AccountsPiece::ID,
+        error: error.to_string(),
+    })
 }
 
 struct FrozenProbe(Arc<Books>);
@@ -162,7 +164,7 @@ impl FrozenPiece for FrozenProbe {
 /// The owner of a probe.
 pub struct ProbeActor {
     journal: Journal,
-    seat: Seat<Probe>,
+    seat: ReplicaHandle<AccountsPiece>,
     /// Epochs this owner was told to lead in, in order.
     led: Vec<Epoch>,
     /// How often the piece was replaced as a whole.
@@ -172,7 +174,7 @@ pub struct ProbeActor {
 impl ProbeActor {
     /// An owner with an empty probe, to be registered when it starts.
     pub fn new(journal: Journal) -> Self {
-        let seat = Seat::new(Probe::default(), journal.clone());
+        let seat = ReplicaHandle::new(AccountsPiece::default(), journal.clone());
         ProbeActor { journal, seat, led: Vec::new(), installs: 0 }
     }
 }
@@ -181,25 +183,25 @@ impl Actor for ProbeActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.journal.register(Probe::ID, ctx.address().recipient());
+        self.journal.register(AccountsPiece::ID, ctx.address().recipient());
     }
 }
 
-impl Handler<Order> for ProbeActor {
+impl Handler<JournalCommand> for ProbeActor {
     type Result = ();
 
-    fn handle(&mut self, order: Order, _: &mut Self::Context) {
-        match self.seat.obey(order) {
-            Occasion::LeaderStarted(epoch) => self.led.push(epoch),
-            Occasion::Installed => self.installs += 1,
-            Occasion::Applied(_) | Occasion::LeaderStopped | Occasion::Nothing => {}
+    fn handle(&mut self, order: JournalCommand, _: &mut Self::Context) {
+        match self.seat.handle_command(order) {
+            StateChange::LeaderStarted(epoch) => self.led.push(epoch),
+            StateChange::Installed => self.installs += 1,
+            StateChange::Applied(_) | StateChange::LeaderStopped | StateChange::Nothing => {}
         }
     }
 }
 
 /// Commits events. Answered like any request: from memory if it was answered before.
 #[derive(Message)]
-#[rtype(result = "Result<Outcomes<Probe>, CommitError>")]
+#[rtype(result = "Result<Outcomes<AccountsPiece>, CommitError>")]
 pub struct CommitEvents {
     /// The request's id.
     pub request: RequestId,
@@ -231,7 +233,7 @@ impl Handler<CommitInOrder> for ProbeActor {
         _: &mut Self::Context,
     ) -> Self::Result {
         let commits = lists.into_iter().map(|CommitEvents { request, events }| {
-            self.seat.commit(Millis(0), Asked::by_request("a test", request), events)
+            self.seat.commit(Millis(0), RequestContext::by_request("a test", request), events)
         });
         let commits: Vec<_> = commits.collect();
         let backwards = async move {
@@ -248,13 +250,13 @@ impl Handler<CommitInOrder> for ProbeActor {
 }
 
 impl Handler<CommitEvents> for ProbeActor {
-    type Result = ResponseActFuture<Self, Result<Outcomes<Probe>, CommitError>>;
+    type Result = ResponseActFuture<Self, Result<Outcomes<AccountsPiece>, CommitError>>;
 
     fn handle(&mut self, message: CommitEvents, _: &mut Self::Context) -> Self::Result {
         if let Some(outcomes) = self.seat.recall(message.request) {
             return Box::pin(fut::ready(Ok(outcomes)));
         }
-        let asked = Asked::by_request("a test", message.request);
+        let asked = RequestContext::by_request("a test", message.request);
         let commit = self.seat.commit(Millis(0), asked, message.events);
         Box::pin(commit.into_actor(self).map(|settlement, actor, _| actor.seat.settle(settlement)))
     }
@@ -262,30 +264,30 @@ impl Handler<CommitEvents> for ProbeActor {
 
 /// Commits what the owner decided by itself.
 #[derive(Message)]
-#[rtype(result = "Result<Outcomes<Probe>, CommitError>")]
+#[rtype(result = "Result<Outcomes<AccountsPiece>, CommitError>")]
 pub struct CommitItself(pub Vec<ProbeEvent>);
 
 impl Handler<CommitItself> for ProbeActor {
-    type Result = ResponseActFuture<Self, Result<Outcomes<Probe>, CommitError>>;
+    type Result = ResponseActFuture<Self, Result<Outcomes<AccountsPiece>, CommitError>>;
 
     fn handle(
         &mut self,
         CommitItself(events): CommitItself,
         _: &mut Self::Context,
     ) -> Self::Result {
-        let commit = self.seat.commit(Millis(0), Asked::by_itself("a test"), events);
+        let commit = self.seat.commit(Millis(0), RequestContext::by_itself("a test"), events);
         Box::pin(commit.into_actor(self).map(|settlement, actor, _| actor.seat.settle(settlement)))
     }
 }
 
 /// Asks for everything there is to see.
 #[derive(Message)]
-#[rtype(result = "View")]
-pub struct Look;
+#[rtype(result = "AccountsView")]
+pub struct ReadAccounts;
 
 /// A probe's owner at one moment.
 #[derive(Clone, Debug, MessageResponse)]
-pub struct View {
+pub struct AccountsView {
     /// The piece.
     pub books: Arc<Books>,
     /// Index of the last entry applied to it.
@@ -300,11 +302,11 @@ pub struct View {
     pub in_flight: usize,
 }
 
-impl Handler<Look> for ProbeActor {
-    type Result = View;
+impl Handler<ReadAccounts> for ProbeActor {
+    type Result = AccountsView;
 
-    fn handle(&mut self, _: Look, _: &mut Self::Context) -> View {
-        View {
+    fn handle(&mut self, _: ReadAccounts, _: &mut Self::Context) -> AccountsView {
+        AccountsView {
             books: self.seat.piece().books.clone(),
             applied: self.seat.applied(),
             epoch: self.seat.epoch(),
@@ -318,21 +320,21 @@ impl Handler<Look> for ProbeActor {
 /// Panics outside of `apply`.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Stumble;
+pub struct PanicAccounts;
 
-impl Handler<Stumble> for ProbeActor {
+impl Handler<PanicAccounts> for ProbeActor {
     type Result = ();
 
-    fn handle(&mut self, _: Stumble, _: &mut Self::Context) {
+    fn handle(&mut self, _: PanicAccounts, _: &mut Self::Context) {
         panic!("the probe was asked to panic");
     }
 }
 
 /// A journal that takes a snapshot every few hundred entries and keeps little log before it.
-pub fn small_snapshots(dir: &Path, node: u64) -> JournalSettings {
-    JournalSettings {
+pub fn small_snapshots(dir: &Path, node: u64) -> JournalOptions {
+    JournalOptions {
         snapshot_log_bytes: 20_000,
         keep_entries: 10,
-        ..JournalSettings::alone(dir, node)
+        ..JournalOptions::alone(dir, node)
     }
 }

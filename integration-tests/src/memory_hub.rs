@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalSettings, Transport, Unreachable};
+use reelyard_actors::journal::{Journal, JournalOptions, NodeUnreachable, Transport};
 
 /// The nodes of a cluster of three.
 pub const NODES: [u64; 3] = [1, 2, 3];
 
 /// The network. Clones are the same network.
 #[derive(Clone, Default)]
-pub struct MemoryHub(Arc<Mutex<State>>);
+pub struct MemoryHub(Arc<Mutex<HubState>>);
 
 #[derive(Default)]
-struct State {
+struct HubState {
     journals: BTreeMap<u64, Journal>,
     /// Nodes that reach nobody and are reached by nobody.
     isolated: BTreeSet<u64>,
@@ -25,8 +25,8 @@ struct State {
 impl MemoryHub {
     /// The journal of one of three nodes, reached by the others, with the settings it would have alone.
     /// When the leader is gone, another one leads after a second or two.
-    pub async fn open(&self, alone: JournalSettings, piece: PieceId) -> Journal {
-        let settings = JournalSettings {
+    pub async fn open(&self, alone: JournalOptions, piece: PieceId) -> Journal {
+        let settings = JournalOptions {
             founders: NODES.map(|node| (node, String::new())).into(),
             heartbeat: Duration::from_millis(100),
             election: (Duration::from_millis(600), Duration::from_millis(1200)),
@@ -41,7 +41,7 @@ impl MemoryHub {
 
     /// What node `node` reaches the others by.
     pub fn transport(&self, node: u64) -> Arc<dyn Transport> {
-        Arc::new(Link { hub: self.clone(), node })
+        Arc::new(HubTransport { hub: self.clone(), node })
     }
 
     /// Lets node `node` be reached.
@@ -64,31 +64,31 @@ impl MemoryHub {
         self.state().isolated.clear();
     }
 
-    fn reach(&self, from: u64, to: u64) -> Result<Journal, Unreachable> {
+    fn reach(&self, from: u64, to: u64) -> Result<Journal, NodeUnreachable> {
         let state = self.state();
         if state.isolated.contains(&from) || state.isolated.contains(&to) {
-            return Err(Unreachable { node: to, why: "the link is cut".to_owned() });
+            return Err(NodeUnreachable { node: to, why: "the link is cut".to_owned() });
         }
-        let unknown = || Unreachable { node: to, why: "nobody is there".to_owned() };
+        let unknown = || NodeUnreachable { node: to, why: "nobody is there".to_owned() };
         state.journals.get(&to).cloned().ok_or_else(unknown)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HubState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Link {
+struct HubTransport {
     hub: MemoryHub,
     node: u64,
 }
 
-impl Transport for Link {
+impl Transport for HubTransport {
     fn call(
         &self,
         target: u64,
         request: Vec<u8>,
-    ) -> BoxFuture<'static, Result<Vec<u8>, Unreachable>> {
+    ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
         let (hub, node) = (self.hub.clone(), self.node);
         Box::pin(async move {
             let answer = hub.reach(node, target)?.answer(&request).await;

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use crate::certificate::Pem;
 use actix::prelude::*;
-use reelyard::http::share::{Collaborators, Roots, ShareServer, ShareServerSettings};
+use reelyard::http::share::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
 use reelyard::tls::Certificate;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::journal::Piece;
 use reelyard_actors::share_expiry::{
-    Admission, Deadline, Found, NewShare, Room, RootName, Share, ShareBoard, ShareError,
-    ShareEvent, ShareId, ShareKind, ShareOutcome, SharePath, ShareTable, TakeDownload,
+    Deadline, DownloadAdmission, NewShare, RootName, Share, ShareError, ShareEvent, ShareId,
+    ShareKind, ShareLimits, ShareLookup, ShareOutcome, SharePath, ShareTable, ShareViewHandle,
+    TakeDownload,
 };
 use reelyard_actors::supervision::Route;
 use tempfile::TempDir;
@@ -33,32 +34,32 @@ pub const A_DAY: Duration = Duration::from_secs(86400);
 
 /// The table of shares, changed by hand.
 #[derive(Clone)]
-pub struct Table {
+pub struct ManualShareTable {
     table: Arc<Mutex<ShareTable>>,
     clock: Clock,
 }
 
 /// Counts downloads as the ShareExpiryActor would, without a journal.
-struct Counter(Table);
+struct Counter(ManualShareTable);
 
 impl Actor for Counter {
     type Context = Context<Self>;
 }
 
 impl Handler<TakeDownload> for Counter {
-    type Result = Result<Admission, ShareError>;
+    type Result = Result<DownloadAdmission, ShareError>;
 
     fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
         let now = self.0.clock.now();
         let found = self.0.lock(|table| table.live_at(asked.id, now))?;
-        let Some(downloads) = found.downloads() else { return Ok(Admission::Unlimited) };
+        let Some(downloads) = found.downloads() else { return Ok(DownloadAdmission::Unlimited) };
         if asked.ranged && downloads.taken_by(asked.client).is_some() {
-            return Ok(Admission::Resumed);
+            return Ok(DownloadAdmission::Resumed);
         }
         let (id, client, request) = (asked.id, asked.client, asked.request);
         if !asked.ranged && downloads.in_part_by(client).is_some() {
             self.0.apply(&ShareEvent::WholeBegun { id, client, request })?;
-            return Ok(Admission::Resumed);
+            return Ok(DownloadAdmission::Resumed);
         }
         let resume_until = now.after(RESUME_WITHIN);
         let forget_before = now.before(RESUME_WITHIN);
@@ -67,13 +68,13 @@ impl Handler<TakeDownload> for Counter {
             false => ShareEvent::Taken { id, client, resume_until, forget_before, request },
         })?;
         match taken {
-            ShareOutcome::Taken { left, .. } => Ok(Admission::Counted { left }),
+            ShareOutcome::Taken { left, .. } => Ok(DownloadAdmission::Counted { left }),
             other => panic!("a download was not taken: {other:?}"),
         }
     }
 }
 
-impl Table {
+impl ManualShareTable {
     fn lock<T>(&self, f: impl FnOnce(&mut ShareTable) -> T) -> T {
         f(&mut lock(&self.table))
     }
@@ -92,35 +93,35 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Public links and the files behind them, whoever fills the table.
-pub struct Site {
+pub struct LinkSite {
     place: TempDir,
     /// What they show under TLS.
     shown: Arc<Mutex<Option<(Pem, Certificate)>>>,
     /// What time it is for the links.
     pub clock: Clock,
     /// Where they look.
-    pub board: ShareBoard,
+    pub board: ShareViewHandle,
     /// They.
     pub server: ShareServer,
 }
 
 /// Public links over a table that a test fills.
-pub struct Links {
-    site: Site,
-    table: Table,
+pub struct ManualLinks {
+    site: LinkSite,
+    table: ManualShareTable,
 }
 
-impl Deref for Links {
-    type Target = Site;
+impl Deref for ManualLinks {
+    type Target = LinkSite;
 
-    fn deref(&self) -> &Site {
+    fn deref(&self) -> &LinkSite {
         &self.site
     }
 }
 
 /// What curl got.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct CurlResponse {
     /// How curl ended: 0 when it got all that was promised.
     pub exit: i32,
     /// The status; 0 for none.
@@ -131,7 +132,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl CurlResponse {
     /// The value of a header, if it is there.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
@@ -154,18 +155,18 @@ pub fn path(path: &str) -> SharePath {
     SharePath::new(path).unwrap_or_else(|bad| panic!("{path}: {bad}"))
 }
 
-impl Links {
+impl ManualLinks {
     /// Links with these settings, and nothing shared yet. Needs an actix system.
     ///
     /// # Panics
     /// When they cannot be started.
     pub fn start(change: impl FnOnce(&mut ShareServerSettings)) -> Self {
-        let (clock, board) = (Clock::manual(START), ShareBoard::default());
+        let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
         let table = Arc::<Mutex<ShareTable>>::default();
-        let table = Table { table, clock: clock.clone() };
-        table.lock(|table| table.show_on(&board));
+        let table = ManualShareTable { table, clock: clock.clone() };
+        table.lock(|table| table.attach_view_handle(&board));
         let take = Route::fixed(Counter(table.clone()).start().recipient());
-        Links { site: Site::start(board, take, clock, change), table }
+        ManualLinks { site: LinkSite::start(board, take, clock, change), table }
     }
 
     /// Shares what is at `path` for a day, but for what `change` makes of it.
@@ -183,7 +184,7 @@ impl Links {
             note: None,
             password: None,
             max_downloads: None,
-            room: Room::default(),
+            room: ShareLimits::default(),
         };
         change(&mut new);
         self.apply(&ShareEvent::Created(Box::new(new)));
@@ -199,7 +200,7 @@ impl Links {
     }
 
     /// What serves them.
-    pub fn into_site(self) -> Site {
+    pub fn into_site(self) -> LinkSite {
         self.site
     }
 
@@ -209,13 +210,13 @@ impl Links {
     }
 }
 
-impl Site {
+impl LinkSite {
     /// Links to what `board` shows.
     ///
     /// # Panics
     /// When they cannot be started.
     pub fn start(
-        board: ShareBoard,
+        board: ShareViewHandle,
         take: Route<TakeDownload>,
         clock: Clock,
         change: impl FnOnce(&mut ShareServerSettings),
@@ -233,7 +234,7 @@ impl Site {
             let shown = Arc::clone(&shown);
             move || lock(&shown).as_ref().map(|(_, certificate)| certificate.clone())
         };
-        let collaborators = Collaborators {
+        let collaborators = ShareServerCollaborators {
             roots,
             board: board.clone(),
             take,
@@ -243,7 +244,7 @@ impl Site {
         };
         let server = ShareServer::start_on(listener, settings, collaborators);
         let server = server.unwrap_or_else(|error| must(&error));
-        Site { place, shown, clock, board, server }
+        LinkSite { place, shown, clock, board, server }
     }
 
     /// Where they listen.
@@ -278,7 +279,7 @@ impl Site {
     /// When it has.
     pub fn found(&self, id: ShareId) -> Arc<Share> {
         match self.board.find(id) {
-            Found::Live(share) => share,
+            ShareLookup::Live(share) => share,
             other => panic!("{id:?} is not live: {other:?}"),
         }
     }
@@ -307,14 +308,14 @@ impl Site {
     }
 
     /// Asks for a path with curl.
-    pub async fn ask(&self, path: &str, arguments: &[&str]) -> Answer {
+    pub async fn ask(&self, path: &str, arguments: &[&str]) -> CurlResponse {
         let pem = lock(&self.shown).as_ref().map(|(pem, _)| pem.certificate.display().to_string());
         let trusting: Vec<&str> = pem.iter().flat_map(|pem| ["--cacert", pem]).collect();
         curl(&[&trusting[..], arguments, &[&self.at(path)]].concat()).await
     }
 
     /// Asks for a part of a link with curl.
-    pub async fn get(&self, id: ShareId, part: &str, arguments: &[&str]) -> Answer {
+    pub async fn get(&self, id: ShareId, part: &str, arguments: &[&str]) -> CurlResponse {
         self.ask(&format!("/s/{id}{part}"), arguments).await
     }
 }
@@ -323,7 +324,7 @@ impl Site {
 ///
 /// # Panics
 /// When there is no curl.
-pub async fn curl(arguments: &[&str]) -> Answer {
+pub async fn curl(arguments: &[&str]) -> CurlResponse {
     let mut command = Command::new("curl");
     command.args(["-s", "-i", "-m", "60"]).args(arguments);
     let output = command.stdin(Stdio::null()).output().await;
@@ -333,5 +334,5 @@ pub async fn curl(arguments: &[&str]) -> Answer {
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     let body = bytes.get(end + 4..).unwrap_or_default().to_vec();
-    Answer { exit: output.status.code().unwrap_or(-1), status, head, body }
+    CurlResponse { exit: output.status.code().unwrap_or(-1), status, head, body }
 }

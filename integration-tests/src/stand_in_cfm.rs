@@ -16,7 +16,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use tokio::sync::watch;
 
-pub use tasks::{CfmTask, Tasks};
+pub use tasks::{CfmTaskRow, CfmTaskTable};
 
 /// The part of cfm.yml that matters here.
 #[derive(Clone, Debug)]
@@ -41,13 +41,13 @@ pub struct CfmSettings {
 
 /// A running stand-in. Dropping it ends it, as `kill` would.
 pub struct StandInCfm {
-    shared: Arc<Shared>,
+    shared: Arc<StandInCfmState>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    tasks: Mutex<Tasks>,
+struct StandInCfmState {
+    tasks: Mutex<CfmTaskTable>,
     /// `DELETE`s that were answered 200, as `host name`.
     deleted: Mutex<Vec<String>>,
     task_timeout: Duration,
@@ -56,7 +56,7 @@ struct Shared {
 impl StandInCfm {
     /// Serves and plans until it is dropped.
     pub fn start(settings: CfmSettings) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StandInCfmState {
             tasks: Mutex::default(),
             deleted: Mutex::default(),
             task_timeout: settings.task_timeout,
@@ -95,7 +95,7 @@ impl StandInCfm {
     }
 
     /// The tasks there are.
-    pub fn tasks(&self) -> Vec<CfmTask> {
+    pub fn tasks(&self) -> Vec<CfmTaskRow> {
         self.shared.tasks().rows()
     }
 
@@ -119,8 +119,8 @@ impl Drop for StandInCfm {
     }
 }
 
-impl Shared {
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+impl StandInCfmState {
+    fn tasks(&self) -> MutexGuard<'_, CfmTaskTable> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,17 +132,21 @@ fn json(status: u16) -> actix_web::HttpResponseBuilder {
     answer
 }
 
-async fn list(shared: web::Data<Shared>) -> HttpResponse {
+async fn list(shared: web::Data<StandInCfmState>) -> HttpResponse {
     let body = serde_json::to_string(&shared.tasks().rows()).unwrap_or_default();
     json(200).body(body + "\n")
 }
 
-async fn patch(request: HttpRequest, body: Bytes, shared: web::Data<Shared>) -> HttpResponse {
+async fn patch(
+    request: HttpRequest,
+    body: Bytes,
+    shared: web::Data<StandInCfmState>,
+) -> HttpResponse {
     let Some(id) = number(&request) else { return json(400).finish() };
     json(shared.tasks().patch(id, &body)).finish()
 }
 
-async fn delete(request: HttpRequest, shared: web::Data<Shared>) -> HttpResponse {
+async fn delete(request: HttpRequest, shared: web::Data<StandInCfmState>) -> HttpResponse {
     let Some(id) = number(&request) else { return json(400).finish() };
     json(if shared.tasks().remove(id) { 200 } else { 404 }).finish()
 }

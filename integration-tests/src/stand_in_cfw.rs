@@ -22,7 +22,7 @@ use percent_encoding::percent_decode_str;
 use reelyard_actors::host::HostAddr;
 use tokio::sync::{Notify, watch};
 
-pub use polling::{Downloader, Polling};
+pub use polling::{DownloaderBehavior, Polling};
 
 /// Stands among the calls when a list was read from the directory and is held back.
 pub const HELD_LIST: &str = "holding GET /files";
@@ -32,7 +32,7 @@ pub struct StandInCfw {
     addr: HostAddr,
     dir: PathBuf,
     switches: watch::Sender<Switches>,
-    calls: Calls,
+    calls: RecordedCalls,
     server: ServerHandle,
     thread: Option<JoinHandle<()>>,
 }
@@ -48,7 +48,7 @@ struct Switches {
 
 /// Every call it took, in order.
 #[derive(Clone, Default)]
-struct Calls {
+struct RecordedCalls {
     /// As `METHOD path`.
     taken: Arc<Mutex<Vec<String>>>,
     /// How many of them carried credentials, which no old cfw is ever to see.
@@ -58,10 +58,10 @@ struct Calls {
 }
 
 #[derive(Clone)]
-struct Shared {
+struct StandInCfwState {
     dir: PathBuf,
     switches: watch::Receiver<Switches>,
-    calls: Calls,
+    calls: RecordedCalls,
 }
 
 impl StandInCfw {
@@ -73,8 +73,8 @@ impl StandInCfw {
     /// Serves `dir` on `listen`, for instance where another one stood before.
     pub fn start_at(dir: &Path, listen: &str) -> io::Result<StandInCfw> {
         let (switches, seen) = watch::channel(Switches::default());
-        let calls = Calls::default();
-        let shared = Shared { dir: dir.to_owned(), switches: seen, calls: calls.clone() };
+        let calls = RecordedCalls::default();
+        let shared = StandInCfwState { dir: dir.to_owned(), switches: seen, calls: calls.clone() };
         let listener = std::net::TcpListener::bind(listen)?;
         let addr = HostAddr::from(listener.local_addr()?);
         let (ready, server) = std::sync::mpsc::channel();
@@ -162,7 +162,12 @@ impl StandInCfw {
     }
 
     /// Begins to poll a node for tasks, as spec 4.9 has it.
-    pub fn poll(&self, node: std::net::SocketAddr, every: Duration, how: Downloader) -> Polling {
+    pub fn poll(
+        &self,
+        node: std::net::SocketAddr,
+        every: Duration,
+        how: DownloaderBehavior,
+    ) -> Polling {
         Polling::start(self.addr, self.dir.clone(), node, every, how)
     }
 }
@@ -178,7 +183,7 @@ impl Drop for StandInCfw {
     }
 }
 
-impl Calls {
+impl RecordedCalls {
     fn note(&self, request: &HttpRequest) {
         if request.headers().contains_key(AUTHORIZATION) {
             self.with_authorization.fetch_add(1, Ordering::SeqCst);
@@ -192,7 +197,7 @@ impl Calls {
     }
 }
 
-async fn answer(request: HttpRequest, shared: web::Data<Shared>) -> HttpResponse {
+async fn answer(request: HttpRequest, shared: web::Data<StandInCfwState>) -> HttpResponse {
     let path = request.uri().path();
     shared.calls.note(&request);
     let mut switches = shared.switches.clone();
@@ -226,7 +231,7 @@ fn json(status: StatusCode) -> HttpResponse {
     HttpResponse::build(status).content_type("application/json;charset=UTF-8").finish()
 }
 
-async fn list(shared: &Shared, mut switches: watch::Receiver<Switches>) -> HttpResponse {
+async fn list(shared: &StandInCfwState, mut switches: watch::Receiver<Switches>) -> HttpResponse {
     let Ok(names) = names_in(&shared.dir) else {
         return text(StatusCode::INTERNAL_SERVER_ERROR).finish();
     };

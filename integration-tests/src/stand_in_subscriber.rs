@@ -9,15 +9,15 @@ use crate::waiting::PATIENCE;
 pub struct Subscriber<M>(mpsc::UnboundedSender<M>);
 
 /// The test's end.
-pub struct Told<M>(mpsc::UnboundedReceiver<M>);
+pub struct Notifications<M>(mpsc::UnboundedReceiver<M>);
 
 /// Starts a subscriber on this arbiter.
-pub fn subscriber<M>() -> (Addr<Subscriber<M>>, Told<M>)
+pub fn subscriber<M>() -> (Addr<Subscriber<M>>, Notifications<M>)
 where
     M: Message<Result = ()> + Send + Unpin + 'static,
 {
     let (sender, receiver) = mpsc::unbounded_channel();
-    (Subscriber(sender).start(), Told(receiver))
+    (Subscriber(sender).start(), Notifications(receiver))
 }
 
 impl<M: Unpin + 'static> Actor for Subscriber<M> {
@@ -33,7 +33,7 @@ impl<M: Message<Result = ()> + Unpin + 'static> Handler<M> for Subscriber<M> {
     }
 }
 
-impl<M> Told<M> {
+impl<M> Notifications<M> {
     /// The next message.
     ///
     /// # Panics

@@ -9,12 +9,12 @@ use reelyard_actors::task_manager::{
 };
 
 /// The tasks, shared with whoever reads them.
-pub type Tasks = Arc<Mutex<Vec<Arc<Task>>>>;
+pub type StandInTasks = Arc<Mutex<Vec<Arc<Task>>>>;
 
 /// The actor.
 pub struct StandInTaskManager {
     /// Its tasks.
-    pub tasks: Tasks,
+    pub tasks: StandInTasks,
 }
 
 impl Actor for StandInTaskManager {

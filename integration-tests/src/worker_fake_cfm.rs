@@ -8,7 +8,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_actors::host::HostAddr;
 
-use crate::stand_in_cfm::{CfmTask, Tasks};
+use crate::stand_in_cfm::{CfmTaskRow, CfmTaskTable};
 
 /// What a test says of a task.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub struct Planned {
 }
 
 impl Planned {
-    fn row(self, id: i64) -> CfmTask {
-        CfmTask {
+    fn row(self, id: i64) -> CfmTaskRow {
+        CfmTaskRow {
             id: id.to_string(),
             ctime: 1,
             mtime: 1,
@@ -48,13 +48,13 @@ impl Planned {
 pub struct FakeCfm {
     /// Where it answers.
     pub url: String,
-    state: Arc<State>,
+    state: Arc<FakeCfmState>,
     server: ServerHandle,
 }
 
 #[derive(Default)]
-struct State {
-    tasks: Mutex<Tasks>,
+struct FakeCfmState {
+    tasks: Mutex<CfmTaskTable>,
     patches: Mutex<Vec<(i64, String)>>,
     /// So many PATCHes more are answered 500.
     errs: Mutex<u32>,
@@ -63,7 +63,7 @@ struct State {
 impl FakeCfm {
     /// A cfm without tasks.
     pub fn start() -> Self {
-        let state = Arc::new(State::default());
+        let state = Arc::new(FakeCfmState::default());
         let data = web::Data::from(Arc::clone(&state));
         let app = move || {
             App::new()
@@ -118,12 +118,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn tasks(state: web::Data<State>) -> HttpResponse {
+async fn tasks(state: web::Data<FakeCfmState>) -> HttpResponse {
     let rows = serde_json::to_string(&locked(&state.tasks).rows()).expect("rows are JSON");
     HttpResponse::Ok().content_type("application/json;charset=UTF-8").body(rows + "\n")
 }
 
-async fn patch(request: HttpRequest, body: web::Bytes, state: web::Data<State>) -> HttpResponse {
+async fn patch(
+    request: HttpRequest,
+    body: web::Bytes,
+    state: web::Data<FakeCfmState>,
+) -> HttpResponse {
     {
         let mut errs = locked(&state.errs);
         if *errs > 0 {

@@ -9,7 +9,7 @@ use reelyard_actors::wire::worker::{ContentHash, FileHash};
 
 /// What is wrong with a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum SourceTrouble {
     /// It says that it sent other bytes than it did.
     WrongHash,
     /// It closes the connection in the middle of the bytes.
@@ -31,7 +31,7 @@ pub enum Trouble {
 }
 
 /// Serves 100,000 bytes under every path, with `trouble`. Lives as long as the process.
-pub fn start(trouble: Trouble) -> SocketAddr {
+pub fn start(trouble: SourceTrouble) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("its address");
     let contents = Arc::new(vec![7; 100_000]);
@@ -40,7 +40,7 @@ pub fn start(trouble: Trouble) -> SocketAddr {
             let contents = Arc::clone(&contents);
             // A client that left ends its connection, and nothing else.
             std::thread::spawn(move || {
-                if trouble == Trouble::BusyAtFirst && number == 0 {
+                if trouble == SourceTrouble::BusyAtFirst && number == 0 {
                     turn_away(&stream)
                 } else {
                     serve(&stream, trouble, &contents)
@@ -59,7 +59,7 @@ fn turn_away(mut stream: &TcpStream) -> std::io::Result<()> {
     std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
 
-fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Result<()> {
+fn serve(stream: &TcpStream, trouble: SourceTrouble, contents: &[u8]) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream).lines();
     let mut answer = stream;
     while let Some(request) = lines.next().transpose()? {
@@ -69,12 +69,12 @@ fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Resu
         }
         let length = contents.len();
         if request.contains("/hashes/") {
-            let hash = if trouble == Trouble::WrongHash {
+            let hash = if trouble == SourceTrouble::WrongHash {
                 [9; 32]
             } else {
                 *blake3::hash(contents).as_bytes()
             };
-            let etag = if trouble == Trouble::FileChanges { "two" } else { "one" };
+            let etag = if trouble == SourceTrouble::FileChanges { "two" } else { "one" };
             let body = FileHash { size: length as u64, blake3: ContentHash(hash) };
             let body = serde_json::to_string(&body)?;
             let head = format!(
@@ -86,30 +86,30 @@ fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Resu
         }
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: {length}\r\n\r\n");
         match trouble {
-            Trouble::CannotRead if is_for_a_range => {
+            SourceTrouble::CannotRead if is_for_a_range => {
                 let promise = "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\n";
                 answer.write_all(promise.as_bytes())?;
                 return Ok(());
             }
-            Trouble::BreaksOff | Trouble::CannotRead => {
+            SourceTrouble::BreaksOff | SourceTrouble::CannotRead => {
                 answer.write_all(head.as_bytes())?;
                 answer.write_all(&contents[..length / 2])?;
                 return Ok(());
             }
-            Trouble::FallsSilent => {
+            SourceTrouble::FallsSilent => {
                 answer.write_all(head.as_bytes())?;
                 answer.write_all(&contents[..length / 2])?;
                 // Until the client gives up and closes.
                 lines.next().transpose()?;
                 return Ok(());
             }
-            Trouble::Errs => {
+            SourceTrouble::Errs => {
                 let why = "HTTP/1.1 500 No\r\nContent-Length: 12\r\n\r\ndisk on fire";
                 answer.write_all(why.as_bytes())?;
             }
-            Trouble::NoLength => answer.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?,
-            Trouble::Babbles => answer.write_all(b"220 ready for mail\r\n\r\n")?,
-            Trouble::WrongHash | Trouble::FileChanges | Trouble::BusyAtFirst => {
+            SourceTrouble::NoLength => answer.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?,
+            SourceTrouble::Babbles => answer.write_all(b"220 ready for mail\r\n\r\n")?,
+            SourceTrouble::WrongHash | SourceTrouble::FileChanges | SourceTrouble::BusyAtFirst => {
                 answer.write_all(head.as_bytes())?;
                 answer.write_all(contents)?;
             }

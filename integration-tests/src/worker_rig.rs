@@ -15,7 +15,8 @@ use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
 use reelyard_actors::signed_call::{
-    Addressee, Admitted, CHALLENGE_HEADER, CallGate, CallText, PROOF_HEADER, SIGNATURE_HEADER,
+    Addressee, CHALLENGE_HEADER, CallText, PROOF_HEADER, SIGNATURE_HEADER, SignedCallVerifier,
+    VerifiedCall,
 };
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::{
@@ -139,11 +140,11 @@ pub async fn started(settings: WorkerSettings) -> Worker {
 pub struct FakeNode {
     /// Where it answers.
     pub url: String,
-    state: Arc<NodeState>,
+    state: Arc<FakeNodeState>,
     server: ServerHandle,
 }
 
-struct NodeState {
+struct FakeNodeState {
     orders: watch::Sender<BTreeMap<TaskId, TaskOrder>>,
     epoch: Mutex<Epoch>,
     reports: Mutex<Vec<Report>>,
@@ -155,13 +156,13 @@ struct NodeState {
     refused_ends: AtomicUsize,
     /// The token whose signature is demanded, if any.
     demanded: Mutex<Option<SharedToken>>,
-    gate: CallGate,
+    gate: SignedCallVerifier,
 }
 
 impl FakeNode {
     /// A node that orders nothing yet.
     pub fn start() -> Self {
-        let state = Arc::new(NodeState {
+        let state = Arc::new(FakeNodeState {
             orders: watch::Sender::default(),
             epoch: Mutex::new(Epoch(1)),
             reports: Mutex::default(),
@@ -169,7 +170,7 @@ impl FakeNode {
             deaf: false.into(),
             refused_ends: 0.into(),
             demanded: Mutex::default(),
-            gate: CallGate::default(),
+            gate: SignedCallVerifier::default(),
         });
         let data = web::Data::from(Arc::clone(&state));
         let app = move || {
@@ -254,10 +255,10 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// The token that is demanded, and the call that was admitted with it.
-type Proving = Option<(SharedToken, Admitted)>;
+type Proving = Option<(SharedToken, VerifiedCall)>;
 
 /// What a signed call has proven; a challenge for one that proves nothing.
-fn admit(request: &HttpRequest, body: &[u8], state: &NodeState) -> Result<Proving, String> {
+fn admit(request: &HttpRequest, body: &[u8], state: &FakeNodeState) -> Result<Proving, String> {
     let Some(token) = locked(&state.demanded).clone() else { return Ok(None) };
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
     let (to, method) = (Addressee::Node, request.method().as_str());
@@ -284,7 +285,7 @@ fn answer(proving: Proving, body: String) -> HttpResponse {
 
 /// The rule of `wire/worker.rs`: answered at once while there is an unknown task, a known one is no
 /// longer ordered, or a rate has changed.
-async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpResponse {
+async fn long_poll(request: HttpRequest, state: web::Data<FakeNodeState>) -> HttpResponse {
     let proving = match admit(&request, b"", &state) {
         Ok(proving) => proving,
         Err(challenge) => return unauthorized(challenge),
@@ -317,7 +318,7 @@ async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpRes
 async fn take_reports(
     request: HttpRequest,
     body: web::Bytes,
-    state: web::Data<NodeState>,
+    state: web::Data<FakeNodeState>,
 ) -> HttpResponse {
     let proving = match admit(&request, &body, &state) {
         Ok(proving) => proving,

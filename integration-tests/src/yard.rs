@@ -22,7 +22,7 @@ use crate::waiting::PATIENCE;
 const WATCHED: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 
 /// A running role of the binary, killed when dropped.
-pub struct Role {
+pub struct RoleProcess {
     arguments: Vec<String>,
     /// What it finds in its environment beside ours.
     environment: Vec<(String, PathBuf)>,
@@ -30,21 +30,21 @@ pub struct Role {
     child: Option<Child>,
 }
 
-impl Role {
+impl RoleProcess {
     /// Starts `reelyard <role> --set key=value ...`.
     pub fn start(role: &str, settings: &[(String, String)], log: PathBuf) -> Result<Self> {
         let mut arguments = vec![role.to_owned()];
         for (key, value) in settings {
             arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
         }
-        let mut role = Role { arguments, environment: Vec::new(), log, child: None };
+        let mut role = RoleProcess { arguments, environment: Vec::new(), log, child: None };
         role.start_again()?;
         Ok(role)
     }
 
     /// Starts `reelyard <role> --config <file>`.
     pub fn start_by_file(role: &str, file: &Path, log: PathBuf) -> Result<Self> {
-        Role::start_trusting(role, file, log, None)
+        RoleProcess::start_trusting(role, file, log, None)
     }
 
     /// The same where the system trusts nobody but the certificate in that file, if there is one.
@@ -57,7 +57,7 @@ impl Role {
         let arguments = vec![role.to_owned(), "--config".to_owned(), file.display().to_string()];
         let trusted = trusted.map(|file| ("SSL_CERT_FILE".to_owned(), file.to_owned()));
         let environment = trusted.into_iter().collect();
-        let mut role = Role { arguments, environment, log, child: None };
+        let mut role = RoleProcess { arguments, environment, log, child: None };
         role.start_again()?;
         Ok(role)
     }
@@ -151,14 +151,14 @@ impl Role {
     }
 }
 
-impl Drop for Role {
+impl Drop for RoleProcess {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 /// A directory with masters, inputs and room for the parts of a yard.
-pub struct Ground {
+pub struct ProcessYard {
     /// Everything is below it.
     pub dir: TempDir,
     /// Where the node listens.
@@ -167,7 +167,7 @@ pub struct Ground {
     destinations: Vec<SocketAddr>,
 }
 
-impl Ground {
+impl ProcessYard {
     /// Empty ground for some hosts. Each gets a loopback address of its own.
     pub fn new(sources: usize, destinations: usize) -> Result<Self> {
         let dir = tempfile::tempdir()?;
@@ -184,7 +184,7 @@ impl Ground {
         let node = next()?;
         let sources = (0..sources).map(|_| next()).collect::<Result<_>>()?;
         let destinations = (0..destinations).map(|_| next()).collect::<Result<_>>()?;
-        Ok(Ground { dir, node, sources, destinations })
+        Ok(ProcessYard { dir, node, sources, destinations })
     }
 
     /// A path below the directory.
@@ -217,7 +217,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The settings by which a node watches the event log that [`Ground::hit`] writes.
+    /// The settings by which a node watches the event log that [`ProcessYard::hit`] writes.
     pub fn watching(&self) -> [(&'static str, String); 3] {
         [
             ("event_log.dir", format!("\"{}\"", self.path("event-log").display())),
@@ -253,7 +253,7 @@ impl Ground {
     }
 
     /// Settings of the node, with `more` behind them.
-    pub fn start_node(&self, more: &[(&str, &str)]) -> Result<Role> {
+    pub fn start_node(&self, more: &[(&str, &str)]) -> Result<RoleProcess> {
         let mut settings = vec![
             setting("listen", self.node),
             setting("data_dir", self.path("node").display()),
@@ -275,17 +275,17 @@ impl Ground {
             setting("storage.low_water_percent", 100),
         ];
         settings.extend(more.iter().map(|(key, value)| setting(key, value)));
-        Role::start("node", &settings, self.path("node.log"))
+        RoleProcess::start("node", &settings, self.path("node.log"))
     }
 
     /// Starts the source of that number; all serve the same masters.
-    pub fn start_source(&self, number: usize, more: &[(&str, &str)]) -> Result<Role> {
+    pub fn start_source(&self, number: usize, more: &[(&str, &str)]) -> Result<RoleProcess> {
         let masters = setting("source_dirs", list([self.path("masters").display()]));
         self.start_worker("source", number, self.sources[number], masters, more)
     }
 
     /// Starts the destination of that number.
-    pub fn start_destination(&self, number: usize, more: &[(&str, &str)]) -> Result<Role> {
+    pub fn start_destination(&self, number: usize, more: &[(&str, &str)]) -> Result<RoleProcess> {
         std::fs::create_dir_all(self.copies(number))?;
         let base = setting("base_dir", self.copies(number).display());
         let more = [&[("storage.limit_percent", "100")], more].concat();
@@ -299,7 +299,7 @@ impl Ground {
         addr: SocketAddr,
         place: (String, String),
         more: &[(&str, &str)],
-    ) -> Result<Role> {
+    ) -> Result<RoleProcess> {
         let SocketAddr::V4(v4) = addr else { anyhow::bail!("hosts of the tests are IPv4") };
         let mut settings = vec![
             setting("listen", addr),
@@ -309,7 +309,7 @@ impl Ground {
             place,
         ];
         settings.extend(more.iter().map(|(key, value)| setting(key, value)));
-        Role::start("worker", &settings, self.path(&format!("{kind}-{number}.log")))
+        RoleProcess::start("worker", &settings, self.path(&format!("{kind}-{number}.log")))
     }
 
     /// `GET` of the node's API as JSON; none while it does not answer 200.
@@ -331,7 +331,11 @@ impl Ground {
 
 /// Waits until `holds` answers something, or fails with `what` and the logs, at once when one of
 /// `roles` ended by itself.
-pub fn wait_for<T>(what: &str, roles: &[&Role], mut holds: impl FnMut() -> Option<T>) -> Result<T> {
+pub fn wait_for<T>(
+    what: &str,
+    roles: &[&RoleProcess],
+    mut holds: impl FnMut() -> Option<T>,
+) -> Result<T> {
     let until = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = holds() {
@@ -348,7 +352,7 @@ pub fn wait_for<T>(what: &str, roles: &[&Role], mut holds: impl FnMut() -> Optio
 }
 
 /// Waits until the worker at `host`, which is `role`, answers `HEAD /hb`.
-pub fn wait_until_up(host: SocketAddr, role: &Role) -> Result<()> {
+pub fn wait_until_up(host: SocketAddr, role: &RoleProcess) -> Result<()> {
     let answers = || {
         let url = format!("http://{host}/hb");
         let probe = Command::new("curl").args(["-sfI", "-m", "10", &url]).output();

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use reelyard_actors::back_off::CoolDown;
-use reelyard_actors::outbound;
+use reelyard_actors::backoff::ExponentialBackoff;
+use reelyard_actors::http_client;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::Problem;
 use reqwest::{Response, Url, header};
@@ -33,11 +33,12 @@ const UNHEARD: Duration = Duration::from_secs(30);
 const SHORTEST_TRY: Duration = Duration::from_secs(1);
 
 /// How long the first repetition waits, and the longest.
-const PAUSES: CoolDown = CoolDown { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
+const PAUSES: ExponentialBackoff =
+    ExponentialBackoff { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
 
 /// How calls are made.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(super) struct BoxApiCalls {
     http: reqwest::Client,
     url: Url,
     token: Option<SharedToken>,
@@ -108,11 +109,11 @@ impl CallFailed {
     }
 }
 
-impl Calls {
+impl BoxApiCalls {
     pub(super) fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
         let bad = || BoxClientError::BadUrl(url.to_owned());
         let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.has_host());
-        let http = outbound::in_the_clear()
+        let http = http_client::without_tls()
             .no_proxy()
             .connect_timeout(CONNECT)
             .tcp_keepalive(QUIET)
@@ -122,7 +123,7 @@ impl Calls {
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
-        Ok(Calls { http, url: parsed.ok_or_else(bad)?, token })
+        Ok(BoxApiCalls { http, url: parsed.ok_or_else(bad)?, token })
     }
 
     /// `POST /api/v1/<path>`, which may wait for `patience`.
@@ -206,11 +207,11 @@ pub(super) fn one_try(left: Duration) -> Duration {
 
 /// Repetitions of a call: each waits longer than the one before.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
+pub(super) struct RetryBackoff {
     failures: u32,
 }
 
-impl Repeats {
+impl RetryBackoff {
     /// Waits before the same is asked again. Answers that it is not to be, because it makes no sense or
     /// would be later than `until`.
     pub(super) async fn pause(&mut self, failed: &CallFailed, until: Instant) -> bool {

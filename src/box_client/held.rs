@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::BoxClientError;
-use super::calls::{Calls, Repeats, one_try};
-use super::renewal::{Renewal, Term, earliest};
+use super::calls::{BoxApiCalls, RetryBackoff, one_try};
+use super::renewal::{Renewal, RunningTerm, earliest};
 
 /// For how long it is tried to give a box back. After that its term ends the lease.
 const RELEASE: Duration = Duration::from_secs(10);
@@ -29,8 +29,8 @@ pub struct Lost {
 
 /// Boxes that one holds. Dropped, they are given back by a task of the runtime, if it still runs.
 #[derive(Debug)]
-pub struct Held {
-    calls: Arc<Calls>,
+pub struct HeldBoxes {
+    calls: Arc<BoxApiCalls>,
     pool: String,
     granted: Granted,
     /// Until when each lasts: a lease that cannot be given back is not tried for longer.
@@ -42,13 +42,18 @@ pub struct Held {
     is_over: bool,
 }
 
-impl Held {
+impl HeldBoxes {
     /// What was granted some time after it was `asked` for.
-    pub(super) fn of(calls: &Arc<Calls>, pool: &str, granted: Granted, asked: Instant) -> Self {
+    pub(super) fn of(
+        calls: &Arc<BoxApiCalls>,
+        pool: &str,
+        granted: Granted,
+        asked: Instant,
+    ) -> Self {
         let now = Instant::now();
-        let terms = granted.leases.iter().map(|told| Term::told(told, asked, now));
-        let terms: Vec<Term> = terms.collect();
-        let was_waited_for = terms.iter().any(Term::is_old);
+        let terms = granted.leases.iter().map(|told| RunningTerm::granted_at(told, asked, now));
+        let terms: Vec<RunningTerm> = terms.collect();
+        let was_waited_for = terms.iter().any(RunningTerm::is_old);
         let (ends, until) = watch::channel(earliest(&terms).unwrap_or(now));
         let (tells, lost) = watch::channel(None);
         let (renew_at_once, at_once) = mpsc::channel(1);
@@ -59,7 +64,7 @@ impl Held {
             let _ = tells.send(Some(renewal.until_lost().await));
         });
         let (calls, pool) = (Arc::clone(calls), pool.to_owned());
-        Held {
+        HeldBoxes {
             calls,
             pool,
             granted,
@@ -150,7 +155,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBoxes {
     fn drop(&mut self) {
         if self.is_over {
             return;
@@ -169,7 +174,7 @@ impl Drop for Held {
 
 /// Gives each back; answers the first failure.
 pub(super) async fn give_back(
-    calls: &Calls,
+    calls: &BoxApiCalls,
     leases: &[LeaseTold],
     until: Instant,
 ) -> Result<(), BoxClientError> {
@@ -182,12 +187,12 @@ pub(super) async fn give_back(
 }
 
 async fn give_one_back(
-    calls: &Calls,
+    calls: &BoxApiCalls,
     lease: &LeaseTold,
     until: Instant,
 ) -> Result<(), BoxClientError> {
     let (id, body) = (lease.lease_id.to_string(), LeaseToken { token: lease.token });
-    let (mut repeats, mut was_asked) = (Repeats::default(), false);
+    let (mut repeats, mut was_asked) = (RetryBackoff::default(), false);
     loop {
         let path = ["leases", &id, "release"];
         let most = one_try(until.saturating_duration_since(Instant::now()));

@@ -21,7 +21,7 @@
 //!   also when the node restarts meanwhile.
 //! - **A lease is renewed** by a task after a third of its term, and counts as lost when nobody answered
 //!   for as long as it lasts, by this machine's own clock.
-//! - **Dropping a [`Held`] gives it back**, as far as its runtime still runs. Dropping the future of
+//! - **Dropping a [`HeldBoxes`] gives it back**, as far as its runtime still runs. Dropping the future of
 //!   [`BoxClient::acquire`] leaves the queue; what was granted at that very moment is given back by
 //!   [`BoxClient::withdraw`].
 
@@ -37,9 +37,9 @@ use reelyard_actors::box_lease::{FenceToken, Holder, LeaseId, Priority};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Granted, LeaseToken, LeaseVerified, Problem, Span, WantedLease};
 
-use calls::{CallFailed, Calls, Repeats};
+use calls::{BoxApiCalls, CallFailed, RetryBackoff};
 
-pub use held::{Held, Lost};
+pub use held::{HeldBoxes, Lost};
 
 /// For how long an answer that was lost is asked for again, though nothing more is waited for.
 const ANSWER_LOST: Duration = Duration::from_secs(5);
@@ -96,7 +96,7 @@ impl From<CallFailed> for BoxClientError {
 
 /// What boxes are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct BoxRequest {
     /// Who wants them.
     pub holder: String,
     /// How long they last without a renewal; as the pool says if none.
@@ -114,10 +114,10 @@ pub struct Wanted {
     pub take_over: bool,
 }
 
-impl Wanted {
+impl BoxRequest {
     /// One box, without waiting.
     pub fn by(holder: impl Into<String>) -> Self {
-        Wanted {
+        BoxRequest {
             holder: holder.into(),
             ttl: None,
             wait: Duration::ZERO,
@@ -135,7 +135,7 @@ impl Wanted {
         }
         let id =
             LeaseId::random().map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
-        Ok(Wanted { request_id: Some(id.to_string()), ..self })
+        Ok(BoxRequest { request_id: Some(id.to_string()), ..self })
     }
 }
 
@@ -147,27 +147,31 @@ fn patience(wait: Duration) -> Duration {
 /// A client of one node. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct BoxClient {
-    calls: Arc<Calls>,
+    calls: Arc<BoxApiCalls>,
 }
 
 impl BoxClient {
     /// A client of the node at `url`. Connects to nothing yet.
     pub fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
-        Ok(BoxClient { calls: Arc::new(Calls::new(url, token)?) })
+        Ok(BoxClient { calls: Arc::new(BoxApiCalls::new(url, token)?) })
     }
 
     /// Takes boxes of a pool, waiting for them if that is wanted.
-    pub async fn acquire(&self, pool: &str, wanted: &Wanted) -> Result<Held, BoxClientError> {
+    pub async fn acquire(
+        &self,
+        pool: &str,
+        wanted: &BoxRequest,
+    ) -> Result<HeldBoxes, BoxClientError> {
         let mut body = self.body(wanted)?;
         let mut until = Instant::now() + wanted.wait.min(LONGEST_WAIT);
-        let (mut repeats, mut first_lost) = (Repeats::default(), None);
+        let (mut repeats, mut first_lost) = (RetryBackoff::default(), None);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             body.wait = Span(left);
             let asked = Instant::now();
             let path = ["pools", pool, "leases"];
             match self.calls.post::<Granted>(&path, &body, patience(left)).await {
-                Ok(granted) => return Ok(Held::of(&self.calls, pool, granted, asked)),
+                Ok(granted) => return Ok(HeldBoxes::of(&self.calls, pool, granted, asked)),
                 Err(failed) => {
                     if failed.may_have_been_done() {
                         // A box may have been granted that nobody knows of.
@@ -185,7 +189,7 @@ impl BoxClient {
     /// Takes back what an [`acquire`](BoxClient::acquire) may have been granted that was dropped while its
     /// answer came: asks once more under the same name, and gives back what is told. Tries it for a few
     /// seconds; without a name it does nothing.
-    pub async fn withdraw(&self, pool: &str, wanted: &Wanted) {
+    pub async fn withdraw(&self, pool: &str, wanted: &BoxRequest) {
         if wanted.request_id.is_none() {
             return;
         }
@@ -216,8 +220,8 @@ impl BoxClient {
         }
     }
 
-    fn body(&self, wanted: &Wanted) -> Result<WantedLease, BoxClientError> {
-        let Wanted { holder, ttl, priority, count, request_id, take_over, wait: _ } =
+    fn body(&self, wanted: &BoxRequest) -> Result<WantedLease, BoxClientError> {
+        let BoxRequest { holder, ttl, priority, count, request_id, take_over, wait: _ } =
             wanted.clone().named()?;
         let bad = |error| BoxClientError::BadRequest(format!("{holder:?}: {error}"));
         Ok(WantedLease {

@@ -7,12 +7,12 @@ use reelyard_actors::box_lease::{FenceToken, LeaseId};
 use reelyard_actors::wire::api::{LeaseTold, WantedRenewal};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::calls::{Calls, Repeats, one_try};
+use super::calls::{BoxApiCalls, RetryBackoff, one_try};
 use super::held::Lost;
 
 /// A lease, by this machine's clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
+pub(super) struct RunningTerm {
     lease: LeaseId,
     box_id: u32,
     token: FenceToken,
@@ -23,16 +23,16 @@ pub(super) struct Term {
     is_old: bool,
 }
 
-impl Term {
+impl RunningTerm {
     /// One that was told at `now`, of what was asked for at `asked`.
-    pub(super) fn told(told: &LeaseTold, asked: Instant, now: Instant) -> Self {
+    pub(super) fn granted_at(told: &LeaseTold, asked: Instant, now: Instant) -> Self {
         let lasts = told.left.0;
         // What took long was waited for: the term began at some time meanwhile, and nobody here knows
         // when. By its arrival is the best there is, until the answer to a renewal tells more, which is
         // asked for at once. All else is counted from when it was asked for: the node does from later on.
         let is_old = now - asked > lasts / 10;
         let since = if is_old { now } else { asked };
-        Term {
+        RunningTerm {
             lease: told.lease_id,
             box_id: told.box_id,
             token: told.token,
@@ -58,9 +58,9 @@ impl Term {
 
 /// What keeps leases.
 pub(super) struct Renewal {
-    pub calls: Arc<Calls>,
+    pub calls: Arc<BoxApiCalls>,
     pub pool: String,
-    pub terms: Vec<Term>,
+    pub terms: Vec<RunningTerm>,
     /// Where it is told until when all last.
     pub ends: watch::Sender<Instant>,
     /// Asks for all to be renewed at once, and is told when they are.
@@ -68,7 +68,7 @@ pub(super) struct Renewal {
 }
 
 /// Until when all last.
-pub(super) fn earliest(terms: &[Term]) -> Option<Instant> {
+pub(super) fn earliest(terms: &[RunningTerm]) -> Option<Instant> {
     terms.iter().map(|term| term.until).min()
 }
 
@@ -104,9 +104,9 @@ impl Renewal {
     }
 
     /// The lease with a new term, or why it is lost.
-    async fn renewed(&self, term: Term) -> Result<Term, String> {
+    async fn renewed(&self, term: RunningTerm) -> Result<RunningTerm, String> {
         let (id, body) = (term.lease.to_string(), WantedRenewal { token: term.token, ttl: None });
-        let (path, mut repeats) = (["leases", &id, "renew"], Repeats::default());
+        let (path, mut repeats) = (["leases", &id, "renew"], RetryBackoff::default());
         let why = loop {
             let asked = Instant::now();
             let left = term.until.saturating_duration_since(asked);
@@ -120,7 +120,7 @@ impl Renewal {
                 Ok(told) => {
                     // By when it was asked for: the node counts from later on.
                     let lasts = told.left.0;
-                    return Ok(Term { lasts, until: asked + lasts, is_old: false, ..term });
+                    return Ok(RunningTerm { lasts, until: asked + lasts, is_old: false, ..term });
                 }
                 Err(failed) if failed.tells_the_end() => return Err(failed.why().to_owned()),
                 Err(failed) => failed,
@@ -152,7 +152,7 @@ mod tests {
             left: Span(Duration::from_secs(30)),
         };
         let asked = Instant::now();
-        let told_at = |at: Duration| Term::told(&told, asked, asked + at);
+        let told_at = |at: Duration| RunningTerm::granted_at(&told, asked, asked + at);
         let late = Duration::from_secs(3);
         assert_eq!(told_at(late).due(), asked + Duration::from_secs(10));
         assert_eq!(told_at(late).until, asked + Duration::from_secs(30));

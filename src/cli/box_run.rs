@@ -14,16 +14,16 @@ use reelyard_actors::box_lease::Priority;
 use reelyard_actors::wire::api::Span;
 use rustix::process::{Signal, WaitStatus};
 
-use command::Running;
+use command::RunningCommand;
 use guard::Guard;
-use signals::Signals;
+use signals::RunnerSignals;
 
 use super::NO_BOX;
 use super::boxes::priority;
 use super::client::NodeArgs;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output::plain;
-use crate::box_client::{BoxClient, BoxClientError, Held, Lost, Wanted};
+use crate::box_client::{BoxClient, BoxClientError, BoxRequest, HeldBoxes, Lost};
 
 pub use command::become_command;
 
@@ -120,7 +120,7 @@ pub struct BecomeArgs {
 
 /// How it ended, if not with the command.
 #[derive(Debug, thiserror::Error)]
-enum Ending {
+enum BoxRunError {
     #[error(transparent)]
     NoLease(#[from] BoxClientError),
     #[error("{0}; the command was ended")]
@@ -131,54 +131,58 @@ enum Ending {
     CannotRun(String),
 }
 
-impl Ending {
+impl BoxRunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Ending::NoLease(BoxClientError::NoBoxInTime(_)) => NO_BOX,
-            Ending::NoLease(BoxClientError::Lost(_)) | Ending::Lost(_) => LOST,
-            Ending::NoLease(_) => FAILED,
-            Ending::Signal(number) => u8::try_from(BY_SIGNAL + number).unwrap_or(FAILED),
-            Ending::CannotRun(_) => CANNOT_RUN,
+            BoxRunError::NoLease(BoxClientError::NoBoxInTime(_)) => NO_BOX,
+            BoxRunError::NoLease(BoxClientError::Lost(_)) | BoxRunError::Lost(_) => LOST,
+            BoxRunError::NoLease(_) => FAILED,
+            BoxRunError::Signal(number) => u8::try_from(BY_SIGNAL + number).unwrap_or(FAILED),
+            BoxRunError::CannotRun(_) => CANNOT_RUN,
         }
     }
 }
 
 /// Runs the command.
-pub fn run(node: &NodeArgs, args: BoxRunArgs) -> Result<ExitCode, Failure> {
+pub fn run(node: &NodeArgs, args: BoxRunArgs) -> Result<ExitCode, CommandFailure> {
     let client = node.box_client()?;
     let ended = match Guard::of_this_process() {
         Some(guard) => lease_and_run(&client, &args, guard),
         None => guard::guard().map_err(cannot),
     };
     Ok(ended.unwrap_or_else(|ending| {
-        say(&ending.to_string());
+        print_message(&ending.to_string());
         ExitCode::from(ending.exit_code())
     }))
 }
 
 /// Tells on standard error, which is the command's as well. Where even that is closed the exit code
 /// still tells.
-fn say(what: &str) {
+fn print_message(what: &str) {
     let _ = writeln!(io::stderr(), "reelyard: {}", plain(what));
 }
 
-fn cannot(error: io::Error) -> Ending {
-    Ending::CannotRun(error.to_string())
+fn cannot(error: io::Error) -> BoxRunError {
+    BoxRunError::CannotRun(error.to_string())
 }
 
-fn lease_and_run(client: &BoxClient, args: &BoxRunArgs, guard: Guard) -> Result<ExitCode, Ending> {
+fn lease_and_run(
+    client: &BoxClient,
+    args: &BoxRunArgs,
+    guard: Guard,
+) -> Result<ExitCode, BoxRunError> {
     // Lists of processes show it by this name. Without it they show "exe".
     let _ = std::fs::write("/proc/self/comm", "reelyard");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(cannot)?.block_on(async {
-        let mut signals = Signals::of_runner(guard).map_err(cannot)?;
+        let mut signals = RunnerSignals::of_runner(guard).map_err(cannot)?;
         // Named here: what is granted as a signal comes is found again by its name.
         let wanted = wanted(args, guard).named()?;
         let mut held = tokio::select! {
             held = client.acquire(&args.pool, &wanted) => held?,
             signal = signals.next() => {
                 client.withdraw(&args.pool, &wanted).await;
-                return Err(Ending::Signal(signal.as_raw()));
+                return Err(BoxRunError::Signal(signal.as_raw()));
             }
         };
         // This process may have been stopped for longer than the lease lasts, which was granted meanwhile.
@@ -189,12 +193,12 @@ fn lease_and_run(client: &BoxClient, args: &BoxRunArgs, guard: Guard) -> Result<
     })
 }
 
-fn wanted(args: &BoxRunArgs, guard: Guard) -> Wanted {
+fn wanted(args: &BoxRunArgs, guard: Guard) -> BoxRequest {
     let by_itself = || {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         format!("{host}/{}", guard.0)
     };
-    Wanted {
+    BoxRequest {
         holder: args.holder.clone().unwrap_or_else(by_itself),
         ttl: args.ttl.map(|ttl| ttl.0),
         wait: args.wait.0,
@@ -206,18 +210,19 @@ fn wanted(args: &BoxRunArgs, guard: Guard) -> Wanted {
 }
 
 async fn with_box(
-    mut held: Held,
+    mut held: HeldBoxes,
     args: &BoxRunArgs,
     guard: Guard,
-    mut signals: Signals,
-) -> Result<ExitCode, Ending> {
+    mut signals: RunnerSignals,
+) -> Result<ExitCode, BoxRunError> {
     // While a box was waited for there was nothing to be stopped but this process.
-    let started = signals.catch(Signal::TSTP).and_then(|()| Running::start(&held, args, guard));
+    let started =
+        signals.catch(Signal::TSTP).and_then(|()| RunningCommand::start(&held, args, guard));
     let mut running = match started {
         Ok(running) => running,
         Err(error) => {
             give_back(held).await?;
-            return Err(Ending::CannotRun(format!("{:?}: {error}", args.command[0])));
+            return Err(BoxRunError::CannotRun(format!("{:?}: {error}", args.command[0])));
         }
     };
     let lost = until_over(&mut held, &mut running, guard, &mut signals).await.err();
@@ -234,10 +239,10 @@ async fn with_box(
 
 /// Waits until the command has ended, its lease is lost, or the guard has ended.
 async fn until_over(
-    held: &mut Held,
-    running: &mut Running,
+    held: &mut HeldBoxes,
+    running: &mut RunningCommand,
     guard: Guard,
-    signals: &mut Signals,
+    signals: &mut RunnerSignals,
 ) -> Result<(), Lost> {
     loop {
         tokio::select! {
@@ -255,10 +260,14 @@ async fn until_over(
 
 /// Stops the command and this process, which keeps its lease no longer. Continued, it continues the command
 /// if it has the lease still.
-async fn stop_together(held: &mut Held, running: &Running, guard: Guard) -> Result<(), Lost> {
+async fn stop_together(
+    held: &mut HeldBoxes,
+    running: &RunningCommand,
+    guard: Guard,
+) -> Result<(), Lost> {
     running.stop();
     if let Err(error) = signals::stop_this_process().await {
-        say(&format!("it cannot be stopped: {error}"));
+        print_message(&format!("it cannot be stopped: {error}"));
     }
     // A shell that continues the group of both has continued the command, too.
     running.stop();
@@ -278,12 +287,12 @@ fn grace_left(grace: Duration, until: Instant, now: Instant) -> Duration {
 
 /// Gives the box back. Only a lease that was lost is a failure: whatever else keeps the node from
 /// taking it back, the command had it until its end.
-async fn give_back(held: Held) -> Result<(), Ending> {
+async fn give_back(held: HeldBoxes) -> Result<(), BoxRunError> {
     match held.release().await {
         Ok(()) => Ok(()),
         Err(BoxClientError::Lost(lost)) => Err(lost.into()),
         Err(error) => {
-            say(&format!("the box is not given back, its ttl ends the lease: {error}"));
+            print_message(&format!("the box is not given back, its ttl ends the lease: {error}"));
             Ok(())
         }
     }

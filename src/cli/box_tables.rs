@@ -10,16 +10,16 @@ use reelyard_actors::wire::api::{
     Rfc3339, Span, TotalsShown,
 };
 
-use super::failure::Failure;
+use super::enum_word;
+use super::failure::CommandFailure;
 use super::output::{self, age, maybe, number, plain};
-use super::word;
 
 /// One thing, a line for each of what there is to say of it.
-struct Sheet(Table);
+struct DetailTable(Table);
 
-impl Sheet {
+impl DetailTable {
     fn new() -> Self {
-        Sheet(output::table(&["", ""]))
+        DetailTable(output::table(&["", ""]))
     }
 
     fn row(&mut self, what: &str, value: impl ToString) {
@@ -32,12 +32,12 @@ impl Sheet {
         }
     }
 
-    fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn print(&self, out: &mut dyn Write) -> Result<(), CommandFailure> {
         Ok(output::print(&self.0, out)?)
     }
 }
 
-pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let header =
         ["POOL", "SIZE", "FREE", "LEASED", "CLEANING", "OUT OF USE", "WAITING", "HOST", "STATE"];
     let mut table = output::table(&header);
@@ -63,9 +63,9 @@ pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), Fail
     Ok(output::print(&table, out)?)
 }
 
-pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let spec = &pool.spec;
-    let mut sheet = Sheet::new();
+    let mut sheet = DetailTable::new();
     sheet.row("pool", &pool.name);
     if pool.goes {
         sheet.row("state", "being removed: it goes with its last box");
@@ -94,14 +94,14 @@ pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), Failure>
     let (after, at_most) = (spec.clean_again_after, spec.clean_again_at_most);
     let attempts = spec.clean_attempts;
     sheet.row("cleanup", format!("{attempts} attempts, {after} to {at_most} apart"));
-    sheet.row("stand", stand(&pool.boxes));
+    sheet.row("stand", state_counts(&pool.boxes));
     sheet.maybe("held on average", pool.mean_hold.map(|Span(hold)| Span(rounded(hold))));
     sheet.row("last token", pool.last_token);
     sheet.row("so far", so_far(&pool.totals));
     sheet.print(out)
 }
 
-fn stand(boxes: &BoxesShown) -> String {
+fn state_counts(boxes: &BoxesShown) -> String {
     let BoxesShown { free, unchecked, preparing, leased, draining, quarantined } = boxes;
     format!(
         "{free} free, {unchecked} unchecked, {preparing} preparing, {leased} leased, {draining} draining, \
@@ -120,7 +120,10 @@ fn so_far(totals: &TotalsShown) -> String {
 }
 
 /// Leases that were granted just now.
-pub(super) fn told(leases: &[LeaseTold], out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn granted_leases(
+    leases: &[LeaseTold],
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let mut table = output::table(&["LEASE", "BOX", "TOKEN", "UNTIL"]);
     for lease in leases {
         table.add_row([
@@ -133,13 +136,13 @@ pub(super) fn told(leases: &[LeaseTold], out: &mut dyn Write) -> Result<(), Fail
     Ok(output::print(&table, out)?)
 }
 
-pub(super) fn verified(lease: &LeaseVerified, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn verified(lease: &LeaseVerified, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let LeaseVerified { pool, box_id, token, holder, expires_at, .. } = lease;
     let holder = plain(holder.as_str());
     Ok(writeln!(out, "valid: {holder} has box {pool}/{box_id}, token {token}, until {expires_at}")?)
 }
 
-pub(super) fn leases(leases: &[LeaseShown], out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn leases(leases: &[LeaseShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
     let header = ["LEASE", "BOX", "TOKEN", "HOLDER", "STATE", "SINCE", "ENDS IN", "RENEWALS"];
     let mut table = output::table(&header);
@@ -149,7 +152,7 @@ pub(super) fn leases(leases: &[LeaseShown], out: &mut dyn Write) -> Result<(), F
             number(lease.box_id),
             number(lease.token),
             Cell::new(plain(lease.holder.as_str())),
-            Cell::new(word::of(lease.state)),
+            Cell::new(enum_word::of(lease.state)),
             Cell::new(age(lease.granted_at.0, now)),
             maybe(lease.expires_at, |Rfc3339(at)| Cell::new(age(now, at))),
             number(lease.renewals),
@@ -158,8 +161,8 @@ pub(super) fn leases(leases: &[LeaseShown], out: &mut dyn Write) -> Result<(), F
     Ok(output::print(&table, out)?)
 }
 
-pub(super) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut sheet = Sheet::new();
+pub(super) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let mut sheet = DetailTable::new();
     sheet.row("lease", lease.lease_id);
     sheet.row("box", format!("{}/{}", lease.pool, lease.number));
     if lease.box_id != lease.number.0 {
@@ -167,7 +170,7 @@ pub(super) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(), Failu
     }
     sheet.row("token", lease.token);
     sheet.row("holder", plain(lease.holder.as_str()));
-    sheet.row("state", word::of(lease.state));
+    sheet.row("state", enum_word::of(lease.state));
     sheet.row("granted", lease.granted_at);
     sheet.maybe("until", lease.expires_at);
     sheet.row("renewals", format!("{}, for {} each", lease.renewals, lease.ttl));
@@ -177,7 +180,7 @@ pub(super) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(), Failu
     sheet.print(out)
 }
 
-pub(super) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
     let header = ["BOX", "STATE", "SINCE", "TOKEN", "ID", "HOLDER", "FAILURES", "SAID"];
     let mut table = output::table(&header);
@@ -185,7 +188,7 @@ pub(super) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(), Failu
         let retiring = if one.retiring { ", retiring" } else { "" };
         table.add_row([
             number(one.number),
-            Cell::new(format!("{}{retiring}", word::of(one.state))),
+            Cell::new(format!("{}{retiring}", enum_word::of(one.state))),
             Cell::new(age(one.since.0, now)),
             maybe(one.token, number),
             maybe(one.slot, number),
@@ -197,11 +200,11 @@ pub(super) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(), Failu
     Ok(output::print(&table, out)?)
 }
 
-pub(super) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
-    let mut sheet = Sheet::new();
+    let mut sheet = DetailTable::new();
     sheet.row("box", shown.number);
-    sheet.row("state", word::of(shown.state));
+    sheet.row("state", enum_word::of(shown.state));
     sheet.row("since", format!("{}, {} ago", shown.since, age(shown.since.0, now)));
     if shown.retiring {
         sheet.row("retiring", "it goes as soon as it is free");
@@ -213,7 +216,7 @@ pub(super) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), Failure> 
         sheet.row("lease", lease.lease_id);
         sheet.maybe("until", lease.expires_at);
     }
-    sheet.maybe("after", shown.after.map(word::of));
+    sheet.maybe("after", shown.after.map(enum_word::of));
     if shown.failures > 0 {
         sheet.row("failures", shown.failures);
     }
@@ -222,12 +225,12 @@ pub(super) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), Failure> 
     sheet.print(out)
 }
 
-pub(super) fn audit(lines: &[AuditLine], out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn audit(lines: &[AuditLine], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let mut table = output::table(&["AT", "BOX", "TOKEN", "WHAT", "WHO", "SAID"]);
     for line in lines {
         match line {
             AuditLine::Lease(lease) => table.add_row(lease_line(lease)),
-            AuditLine::Care(care) => table.add_row(care_line(care)),
+            AuditLine::Care(care) => table.add_row(audit_line(care)),
         };
     }
     Ok(output::print(&table, out)?)
@@ -241,19 +244,19 @@ fn lease_line(lease: &LeaseShown) -> [Cell; 6] {
         Cell::new(ended),
         number(lease.number),
         number(lease.token),
-        Cell::new(format!("{}{by} after {held}", word::of(lease.state))),
+        Cell::new(format!("{}{by} after {held}", enum_word::of(lease.state))),
         Cell::new(plain(lease.holder.as_str())),
         maybe(lease.reason.as_ref(), |reason| Cell::new(plain(reason.as_str()))),
     ]
 }
 
-fn care_line(care: &CareShown) -> [Cell; 6] {
+fn audit_line(care: &CareShown) -> [Cell; 6] {
     let attempt = care.attempt.map(|attempt| format!(", attempt {attempt}")).unwrap_or_default();
     [
         Cell::new(care.at),
         number(care.number),
         maybe(care.token, number),
-        Cell::new(format!("{}{attempt}", word::of(care.what))),
+        Cell::new(format!("{}{attempt}", enum_word::of(care.what))),
         maybe(care.by.as_deref(), |by| Cell::new(plain(by))),
         maybe(care.said.as_deref(), |said| Cell::new(plain(said))),
     ]

@@ -17,12 +17,12 @@ use serde::de::DeserializeOwned;
 
 use super::box_run::{self, BecomeArgs, BoxRunArgs};
 use super::box_tables;
-use super::client::{Client, NodeArgs, PageArgs, filters};
-use super::event_stream::Event;
-use super::failure::Failure;
+use super::client::{NodeArgs, NodeClient, PageArgs, filters};
+use super::enum_word;
+use super::event_stream::ServerSentEvent;
+use super::failure::CommandFailure;
 use super::output;
 use super::pools::{self, PoolsArgs};
-use super::word;
 
 #[derive(Debug, Args)]
 pub struct BoxArgs {
@@ -66,19 +66,19 @@ enum BoxCommand {
         reason: Option<Reason>,
     },
     /// List the boxes of a pool with their state and holder.
-    List(ListArgs),
+    List(BoxListArgs),
     /// Show a box; for a quarantined one also the evidence.
-    Show(PlaceArgs),
+    Show(BoxNumberArgs),
     /// Quarantine a free box.
     Quarantine {
         #[command(flatten)]
-        place: PlaceArgs,
+        place: BoxNumberArgs,
         /// Reason, for the audit.
         #[arg(long, value_parser = Reason::new)]
         reason: Reason,
     },
     /// Clean a quarantined box and use it again.
-    Unquarantine(PlaceArgs),
+    Unquarantine(BoxNumberArgs),
     /// Show the audit of a pool or of one box, newest first.
     Audit(AuditArgs),
     /// Run a command that holds a box while it runs.
@@ -101,7 +101,7 @@ struct LeaseArgs {
 
 /// A box, by its pool and its number.
 #[derive(Debug, Args)]
-struct PlaceArgs {
+struct BoxNumberArgs {
     /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
@@ -122,12 +122,12 @@ struct LeasesArgs {
 }
 
 #[derive(Debug, Args)]
-struct ListArgs {
+struct BoxListArgs {
     /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
     /// Only boxes in this state.
-    #[arg(long, value_parser = word::parser::<BoxPhase>())]
+    #[arg(long, value_parser = enum_word::parser::<BoxPhase>())]
     state: Option<BoxPhase>,
     #[command(flatten)]
     page: PageArgs,
@@ -193,7 +193,7 @@ pub fn priority(text: &str) -> Result<Priority, String> {
 }
 
 /// Leases boxes and looks after them.
-pub fn run(args: BoxArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+pub fn run(args: BoxArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
     match args.command {
         BoxCommand::Run(command) => return box_run::run(&args.node, command),
         BoxCommand::Become(command) => return Ok(box_run::become_command(command)),
@@ -202,24 +202,26 @@ pub fn run(args: BoxArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), Failure> {
-    let (client, json) = (Client::new(node)?, node.json);
+fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let (client, json) = (NodeClient::new(node)?, node.json);
     match command {
         BoxCommand::Pools(args) => pools::run(args, &client, json, out),
         BoxCommand::Leases(wanted) => leases(&client, &wanted, json, out),
         BoxCommand::Lease { lease } => {
             let lease: LeaseShown = client.get(&["leases", &lease.to_string()], &[])?;
-            told(&lease, json, out, box_tables::lease)
+            print_answer(&lease, json, out, box_tables::lease)
         }
         BoxCommand::Acquire(wanted) => {
             let (pool, wanted) = wanted.read();
             let granted = acquire(&client, &pool, &wanted)?;
-            told(&granted, json, out, |granted, out| box_tables::told(&granted.leases, out))
+            print_answer(&granted, json, out, |granted, out| {
+                box_tables::granted_leases(&granted.leases, out)
+            })
         }
         BoxCommand::Renew { lease, ttl } => {
             let wanted = WantedRenewal { token: lease.fence, ttl };
             let lease: LeaseTold = lease.call(&client, "renew", &wanted)?;
-            told(&lease, json, out, |lease, out| {
+            print_answer(&lease, json, out, |lease, out| {
                 Ok(writeln!(out, "box {} until {}", lease.box_id, lease.expires_at)?)
             })
         }
@@ -230,7 +232,7 @@ fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), 
         BoxCommand::Verify(lease) => {
             let wanted = LeaseToken { token: lease.fence };
             let valid: LeaseVerified = lease.call(&client, "verify", &wanted)?;
-            told(&valid, json, out, box_tables::verified)
+            print_answer(&valid, json, out, box_tables::verified)
         }
         BoxCommand::Revoke { lease, reason } => {
             let path = ["leases", &lease.to_string(), "revoke"];
@@ -240,18 +242,18 @@ fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), 
         BoxCommand::Show(place) => {
             let number = place.number.to_string();
             let path = ["pools", place.pool.as_str(), "boxes", &number];
-            told(&client.get(&path, &[])?, json, out, box_tables::one)
+            print_answer(&client.get(&path, &[])?, json, out, box_tables::one)
         }
         BoxCommand::Quarantine { place, reason } => {
             let number = place.number.to_string();
             let path = ["pools", place.pool.as_str(), "boxes", &number, "quarantine"];
             let shown = client.post_body(&path, &WantedQuarantine { reason })?;
-            told(&shown, json, out, box_tables::one)
+            print_answer(&shown, json, out, box_tables::one)
         }
         BoxCommand::Unquarantine(place) => {
             let number = place.number.to_string();
             let path = ["pools", place.pool.as_str(), "boxes", &number, "unquarantine"];
-            told(&client.post(&path)?, json, out, box_tables::one)
+            print_answer(&client.post(&path)?, json, out, box_tables::one)
         }
         BoxCommand::Audit(wanted) => audit(&client, &wanted, json, out),
         // They ask in their own way.
@@ -262,10 +264,10 @@ fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), 
 impl LeaseArgs {
     fn call<T: DeserializeOwned>(
         &self,
-        client: &Client,
+        client: &NodeClient,
         what: &str,
         wanted: &impl serde::Serialize,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         client.post_body(&["leases", &self.lease.to_string(), what], wanted)
     }
 }
@@ -278,7 +280,11 @@ impl AcquireArgs {
 }
 
 /// Waits for boxes. Whoever sits at a terminal sees how it goes.
-pub fn acquire(client: &Client, pool: &PoolName, wanted: &WantedLease) -> Result<Granted, Failure> {
+pub fn acquire(
+    client: &NodeClient,
+    pool: &PoolName,
+    wanted: &WantedLease,
+) -> Result<Granted, CommandFailure> {
     let is_watched = io::stderr().is_terminal();
     client.post_and_follow(&["pools", pool.as_str(), "leases"], wanted, |event| {
         if let Some(problem) = read::<Problem>(&event, "refused") {
@@ -297,30 +303,32 @@ pub fn acquire(client: &Client, pool: &PoolName, wanted: &WantedLease) -> Result
 }
 
 /// What an event of this kind says.
-fn read<T: DeserializeOwned>(event: &Event, kind: &str) -> Option<T> {
+fn read<T: DeserializeOwned>(event: &ServerSentEvent, kind: &str) -> Option<T> {
     if event.kind == kind { serde_json::from_str(&event.data).ok() } else { None }
 }
 
 /// Tells an answer: as JSON, or for people.
-fn told<T: serde::Serialize>(
+fn print_answer<T: serde::Serialize>(
     answer: &T,
     json: bool,
     out: &mut dyn Write,
-    show: impl FnOnce(&T, &mut dyn Write) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    show: impl FnOnce(&T, &mut dyn Write) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
     if json { Ok(output::json(answer, out)?) } else { show(answer, out) }
 }
 
-fn ended(lease: &LeaseEnded, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    told(lease, json, out, |lease, out| Ok(writeln!(out, "{}", word::of(lease.state))?))
+fn ended(lease: &LeaseEnded, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    print_answer(lease, json, out, |lease, out| {
+        Ok(writeln!(out, "{}", enum_word::of(lease.state))?)
+    })
 }
 
 fn leases(
-    client: &Client,
+    client: &NodeClient,
     wanted: &LeasesArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let query = [("holder", wanted.holder.as_ref().map(ToString::to_string))];
     let path = ["pools", wanted.pool.as_str(), "leases"];
     let page: Page<LeaseShown> = client.list(&path, &filters(&query), &wanted.page)?;
@@ -328,23 +336,23 @@ fn leases(
 }
 
 fn list(
-    client: &Client,
-    wanted: &ListArgs,
+    client: &NodeClient,
+    wanted: &BoxListArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let query = [("state", wanted.state.map(word::of))];
+) -> Result<(), CommandFailure> {
+    let query = [("state", wanted.state.map(enum_word::of))];
     let path = ["pools", wanted.pool.as_str(), "boxes"];
     let page: Page<BoxShown> = client.list(&path, &filters(&query), &wanted.page)?;
     listed(&page, json, out, box_tables::boxes)
 }
 
 fn audit(
-    client: &Client,
+    client: &NodeClient,
     wanted: &AuditArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let query = [
         ("holder", wanted.holder.as_ref().map(ToString::to_string)),
         ("token", wanted.fence.map(|token| token.to_string())),
@@ -363,8 +371,8 @@ fn listed<T: serde::Serialize>(
     page: &Page<T>,
     json: bool,
     out: &mut dyn Write,
-    show: impl FnOnce(&[T], &mut dyn Write) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    show: impl FnOnce(&[T], &mut dyn Write) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(page, out)?);
     }

@@ -5,15 +5,15 @@ mod follow;
 use std::time::Duration;
 
 use clap::Args;
+use reelyard_actors::http_client;
 use reelyard_actors::names::FileName;
-use reelyard_actors::outbound;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Cursor, Page, Problem};
 use reqwest::{Method, RequestBuilder, StatusCode, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::box_client::{BoxClient, BoxClientError};
 
 /// Heading of the options that every command has which calls a node.
@@ -35,18 +35,18 @@ pub struct NodeArgs {
 
 impl NodeArgs {
     /// The token, if one is given.
-    fn token(&self) -> Result<Option<SharedToken>, Failure> {
+    fn token(&self) -> Result<Option<SharedToken>, CommandFailure> {
         match self.token.as_deref().unwrap_or_default() {
             "" => Ok(None),
             text => SharedToken::new(text)
                 .map(Some)
-                .map_err(|bad| Failure::Usage(format!("--token: {bad}"))),
+                .map_err(|bad| CommandFailure::Usage(format!("--token: {bad}"))),
         }
     }
 
     /// A client of the node's boxes. Connects to nothing yet.
-    pub fn box_client(&self) -> Result<BoxClient, Failure> {
-        let usage = |error: BoxClientError| Failure::Usage(format!("--url: {error}"));
+    pub fn box_client(&self) -> Result<BoxClient, CommandFailure> {
+        let usage = |error: BoxClientError| CommandFailure::Usage(format!("--url: {error}"));
         BoxClient::new(&self.url, self.token()?).map_err(usage)
     }
 }
@@ -92,24 +92,24 @@ const PAGE: u64 = 1000;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client of one node.
-pub struct Client {
+pub struct NodeClient {
     url: Url,
     token: Option<SharedToken>,
     http: reqwest::Client,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Client {
+impl NodeClient {
     /// A client of the node that `args` name. Connects to nothing yet.
-    pub fn new(args: &NodeArgs) -> Result<Self, Failure> {
+    pub fn new(args: &NodeArgs) -> Result<Self, CommandFailure> {
         let url = Url::parse(&args.url)
             .ok()
             .filter(|url| url.scheme() == "http" && url.host().is_some())
             .ok_or_else(|| {
-                Failure::Usage(format!("--url {}: expected http://host:port", args.url))
+                CommandFailure::Usage(format!("--url {}: expected http://host:port", args.url))
             })?;
         let token = args.token()?;
-        let http = outbound::in_the_clear()
+        let http = http_client::without_tls()
             .no_proxy()
             .timeout(TIMEOUT)
             .connect_timeout(TIMEOUT / 6)
@@ -120,7 +120,7 @@ impl Client {
             .enable_all()
             .build()
             .map_err(anyhow::Error::from)?;
-        Ok(Client { url, token, http, runtime })
+        Ok(NodeClient { url, token, http, runtime })
     }
 
     /// `GET /api/v1/<path>`; the segments of the path and the values of the query are encoded.
@@ -128,13 +128,17 @@ impl Client {
         &self,
         path: &[&str],
         query: &[(&str, &str)],
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let body = self.call(Method::GET, path, query)?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
     /// `GET /api/v1/files/<file>/<what>`.
-    pub fn get_file<T: DeserializeOwned>(&self, file: &FileName, what: &str) -> Result<T, Failure> {
+    pub fn get_file<T: DeserializeOwned>(
+        &self,
+        file: &FileName,
+        what: &str,
+    ) -> Result<T, CommandFailure> {
         self.call_file(Method::GET, file, what)
     }
 
@@ -144,7 +148,7 @@ impl Client {
         file: &FileName,
         what: &str,
         force: bool,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let mut url = self.url_of_file(file, what);
         url.set_query(force.then_some("force=true"));
         let body = self.call_url(Method::PUT, url)?;
@@ -156,7 +160,7 @@ impl Client {
         &self,
         file: &FileName,
         what: &str,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         self.call_file(Method::DELETE, file, what)
     }
 
@@ -165,7 +169,7 @@ impl Client {
         method: Method,
         file: &FileName,
         what: &str,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let body = self.call_url(method, self.url_of_file(file, what))?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
@@ -179,12 +183,12 @@ impl Client {
     }
 
     /// `POST /api/v1/<path>`, without a body, where nothing is answered.
-    pub fn post_for_nothing(&self, path: &[&str]) -> Result<(), Failure> {
+    pub fn post_for_nothing(&self, path: &[&str]) -> Result<(), CommandFailure> {
         self.call(Method::POST, path, &[]).map(drop)
     }
 
     /// `POST /api/v1/<path>`, without a body.
-    pub fn post<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Failure> {
+    pub fn post<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, CommandFailure> {
         self.post_with(path, &[])
     }
 
@@ -193,7 +197,7 @@ impl Client {
         &self,
         path: &[&str],
         query: &[(&str, &str)],
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let body = self.call(Method::POST, path, query)?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
@@ -203,7 +207,7 @@ impl Client {
         &self,
         path: &[&str],
         wanted: &impl Serialize,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         self.with_body(Method::PUT, path, wanted)
     }
 
@@ -212,7 +216,7 @@ impl Client {
         &self,
         path: &[&str],
         wanted: &impl Serialize,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         self.with_body(Method::PATCH, path, wanted)
     }
 
@@ -221,7 +225,7 @@ impl Client {
         method: Method,
         path: &[&str],
         wanted: &impl Serialize,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
         let request = self.http.request(method, self.url_of(path));
         let body =
@@ -234,7 +238,7 @@ impl Client {
         &self,
         path: &[&str],
         wanted: &impl Serialize,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         self.with_body(Method::POST, path, wanted)
     }
 
@@ -244,7 +248,7 @@ impl Client {
         &self,
         path: &[&str],
         wanted: &impl Serialize,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
         let request = || {
             let request = self.http.post(self.url_of(path));
@@ -260,13 +264,13 @@ impl Client {
     }
 
     /// `DELETE /api/v1/<path>`, of what answers what follows.
-    pub fn remove<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Failure> {
+    pub fn remove<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, CommandFailure> {
         let body = self.call(Method::DELETE, path, &[])?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
     /// `DELETE /api/v1/<path>`.
-    pub fn delete(&self, path: &[&str]) -> Result<(), Failure> {
+    pub fn delete(&self, path: &[&str]) -> Result<(), CommandFailure> {
         self.call(Method::DELETE, path, &[]).map(drop)
     }
 
@@ -276,7 +280,7 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
         page: &PageArgs,
-    ) -> Result<Page<T>, Failure> {
+    ) -> Result<Page<T>, CommandFailure> {
         let wanted = if page.all { u64::MAX } else { page.limit };
         let mut list = Page { items: Vec::new(), next: page.cursor.clone().map(Cursor) };
         loop {
@@ -302,7 +306,7 @@ impl Client {
         &self,
         path: &[&str],
         query: &[(&str, &str)],
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let body = self.call(Method::DELETE, path, query)?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
@@ -312,7 +316,7 @@ impl Client {
         method: Method,
         path: &[&str],
         query: &[(&str, &str)],
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Vec<u8>, CommandFailure> {
         let mut url = self.url_of(path);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
@@ -329,11 +333,11 @@ impl Client {
         url
     }
 
-    fn call_url(&self, method: Method, url: Url) -> Result<Vec<u8>, Failure> {
+    fn call_url(&self, method: Method, url: Url) -> Result<Vec<u8>, CommandFailure> {
         self.send(self.http.request(method, url))
     }
 
-    fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, Failure> {
+    fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, CommandFailure> {
         self.read(self.exchange(request))
     }
 
@@ -349,7 +353,10 @@ impl Client {
         })
     }
 
-    fn read(&self, exchanged: reqwest::Result<(StatusCode, Vec<u8>)>) -> Result<Vec<u8>, Failure> {
+    fn read(
+        &self,
+        exchanged: reqwest::Result<(StatusCode, Vec<u8>)>,
+    ) -> Result<Vec<u8>, CommandFailure> {
         match exchanged {
             // What is answered without a body is.
             Ok((status, body)) if status.is_success() && (body.is_empty() || is_json(&body)) => {
@@ -363,7 +370,7 @@ impl Client {
         }
     }
 
-    fn problem(&self, status: StatusCode, body: &[u8]) -> Failure {
+    fn problem(&self, status: StatusCode, body: &[u8]) -> CommandFailure {
         let problem = serde_json::from_slice(body).unwrap_or_else(|_| Problem {
             kind: "about:blank".to_owned(),
             title: format!("it answered {status}"),
@@ -374,7 +381,7 @@ impl Client {
     }
 
     /// That it is no node that answers with `status`, but a worker or another program.
-    fn no_node(&self, status: StatusCode) -> Failure {
+    fn no_node(&self, status: StatusCode) -> CommandFailure {
         let mut beat = self.url.clone();
         beat.set_path("/hb");
         // Workers answer it without a token, and so do old cfws.
@@ -389,28 +396,28 @@ impl Client {
                 self.url
             )
         };
-        Failure::NoNode(format!("{what}. Name the node's address by --url or REELYARD_URL."))
+        CommandFailure::NoNode(format!("{what}. Name the node's address by --url or REELYARD_URL."))
     }
 
     /// The node refused, or has failed.
-    pub fn refused(&self, problem: Problem) -> Failure {
+    pub fn refused(&self, problem: Problem) -> CommandFailure {
         if (400..500).contains(&problem.status) {
-            Failure::Refused(problem)
+            CommandFailure::Refused(problem)
         } else {
             self.failed(problem.to_string())
         }
     }
 
-    fn failed(&self, why: String) -> Failure {
-        Failure::Node { url: self.url.to_string(), why: super::output::plain(&why) }
+    fn failed(&self, why: String) -> CommandFailure {
+        CommandFailure::Node { url: self.url.to_string(), why: super::output::plain(&why) }
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+    fn unreachable(&self, error: &reqwest::Error) -> CommandFailure {
         let mut cause: &dyn std::error::Error = error;
         while let Some(deeper) = cause.source() {
             cause = deeper;
         }
-        Failure::Unreachable { url: self.url.to_string(), why: cause.to_string() }
+        CommandFailure::Unreachable { url: self.url.to_string(), why: cause.to_string() }
     }
 }
 

@@ -8,13 +8,15 @@ use clap::{Args, Subcommand, ValueEnum};
 use reelyard_actors::wire::api::{ReloadView, SettingChange};
 use serde::Serialize;
 
-use super::client::{Client, NodeArgs};
-use super::failure::Failure;
+use super::client::{NodeArgs, NodeClient};
+use super::failure::CommandFailure;
 use super::layers::LayerArgs;
 use super::output::{self, plain};
-use crate::config::bounded_read::{self, Source};
-use crate::config::import::{Program, import};
-use crate::config::{self, Effective, NodeConfig, Origin, Role, WorkerConfig, exposed};
+use crate::config::bounded_read::{self, InputSource};
+use crate::config::import::{LegacyProgram, import};
+use crate::config::{
+    self, EffectiveSetting, NodeConfig, RoleConfig, SettingOrigin, WorkerConfig, exposed,
+};
 
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
@@ -82,7 +84,7 @@ enum ProgramName {
 }
 
 /// Shows, checks, prints or imports.
-pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     match args.command {
         ConfigCommand::Show { role, layers, json } => match role {
             RoleName::Node => show::<NodeConfig>(layers, json, out),
@@ -108,17 +110,21 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// One setting, as `--json` shows it.
 #[derive(Serialize)]
-struct Shown {
+struct ShownSetting {
     key: String,
     /// As TOML; null when it is not set.
     value: Option<String>,
     origin: String,
 }
 
-fn show<R: Role>(layers: LayerArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn show<R: RoleConfig>(
+    layers: LayerArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let (_, settings) = config::load::<R>(&layers.layers())?;
     if json {
-        let shown = settings.into_iter().map(|one| Shown {
+        let shown = settings.into_iter().map(|one| ShownSetting {
             key: one.key,
             value: one.value,
             origin: one.origin.to_string(),
@@ -130,20 +136,20 @@ fn show<R: Role>(layers: LayerArgs, json: bool, out: &mut dyn Write) -> Result<(
 }
 
 /// A line of TOML, so that the whole can be used as a file again.
-fn show_one(setting: &Effective, out: &mut dyn Write) -> io::Result<()> {
+fn show_one(setting: &EffectiveSetting, out: &mut dyn Write) -> io::Result<()> {
     let line = match &setting.value {
         Some(value) => format!("{} = {value}", setting.key),
         None => format!("# {} is not set", setting.key),
     };
     match &setting.origin {
-        Origin::Default => writeln!(out, "{line}"),
+        SettingOrigin::Default => writeln!(out, "{line}"),
         origin => writeln!(out, "{line:<50} # {origin}"),
     }
 }
 
-fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure> {
+fn check<R: RoleConfig>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let (config, settings) = config::load::<R>(&layers.layers())?;
-    let set = settings.iter().filter(|setting| setting.origin != Origin::Default).count();
+    let set = settings.iter().filter(|setting| setting.origin != SettingOrigin::Default).count();
     writeln!(
         out,
         "a {} would start with this: {set} of {} settings are set",
@@ -159,9 +165,9 @@ fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure>
     Ok(())
 }
 
-fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let query = [("dry_run", if dry_run { "true" } else { "false" })];
-    let view: ReloadView = Client::new(node)?.post_with(&["config", "reload"], &query)?;
+    let view: ReloadView = NodeClient::new(node)?.post_with(&["config", "reload"], &query)?;
     if node.json {
         return Ok(output::json(&view, out)?);
     }
@@ -191,17 +197,17 @@ fn import_file(
     program: Option<ProgramName>,
     accept_loss: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let shown = file.display();
-    let text = bounded_read::read_text(file, Source::FileOrPipe)
+    let text = bounded_read::read_text(file, InputSource::FileOrPipe)
         .with_context(|| format!("{shown} cannot be read"))?;
     let program = match program {
-        Some(ProgramName::Cfm) => Program::Cfm,
-        Some(ProgramName::Cfw) => Program::Cfw,
+        Some(ProgramName::Cfm) => LegacyProgram::Cfm,
+        Some(ProgramName::Cfw) => LegacyProgram::Cfw,
         None => program_of(file)?,
     };
-    let imported =
-        import(program, &text).map_err(|fault| Failure::Usage(format!("{shown}:{fault}")))?;
+    let imported = import(program, &text)
+        .map_err(|fault| CommandFailure::Usage(format!("{shown}:{fault}")))?;
     let is_good = imported.is_whole() || accept_loss;
     let name = plain(&shown.to_string());
     if is_good {
@@ -227,12 +233,12 @@ fn import_file(
 }
 
 /// The program that a file's name speaks of.
-fn program_of(file: &Path) -> Result<Program, Failure> {
+fn program_of(file: &Path) -> Result<LegacyProgram, CommandFailure> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     match (name.contains("cfm"), name.contains("cfw")) {
-        (true, false) => Ok(Program::Cfm),
-        (false, true) => Ok(Program::Cfw),
-        _ => Err(Failure::Usage(format!(
+        (true, false) => Ok(LegacyProgram::Cfm),
+        (false, true) => Ok(LegacyProgram::Cfw),
+        _ => Err(CommandFailure::Usage(format!(
             "{}: say --program cfm or --program cfw, its name does not",
             file.display()
         ))),

@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use clap::Args;
 use reelyard_actors::host::BitsPerSecond;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::config::size_argument;
 use crate::demo;
 
@@ -40,8 +40,8 @@ pub struct DemoArgs {
 }
 
 /// Runs the demo.
-pub fn run(args: DemoArgs) -> Result<ExitCode, Failure> {
-    let options = demo::Options {
+pub fn run(args: DemoArgs) -> Result<ExitCode, CommandFailure> {
+    let options = demo::DemoOptions {
         once: args.once,
         event_log: args.event_log,
         watch_address: args.watch_address,

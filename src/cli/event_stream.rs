@@ -2,7 +2,7 @@
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct ServerSentEvent {
     /// Its kind.
     pub kind: String,
     /// What it says.
@@ -23,14 +23,14 @@ pub struct NoEvents;
 #[derive(Debug, Default)]
 pub struct EventStream {
     line: Vec<u8>,
-    event: Event,
+    event: ServerSentEvent,
     last_id: String,
 }
 
 impl EventStream {
     /// A stream that goes on after the event of that id.
     pub fn after(id: String) -> Self {
-        let event = Event { id: id.clone(), ..Event::default() };
+        let event = ServerSentEvent { id: id.clone(), ..ServerSentEvent::default() };
         EventStream { event, last_id: id, ..EventStream::default() }
     }
 
@@ -40,7 +40,7 @@ impl EventStream {
     }
 
     /// Takes what has arrived, and answers the events that are whole.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, NoEvents> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerSentEvent>, NoEvents> {
         let mut events = Vec::new();
         for &byte in bytes {
             match byte {
@@ -57,11 +57,11 @@ impl EventStream {
     }
 
     /// Takes a line; an empty one ends an event.
-    fn take_line(&mut self, line: &str) -> Option<Event> {
+    fn take_line(&mut self, line: &str) -> Option<ServerSentEvent> {
         let event = &mut self.event;
         if line.is_empty() {
             self.last_id.clone_from(&event.id);
-            let ended = Event { id: event.id.clone(), ..Event::default() };
+            let ended = ServerSentEvent { id: event.id.clone(), ..ServerSentEvent::default() };
             let mut whole = std::mem::replace(event, ended);
             return whole.data.pop().map(|_last_line_feed| whole);
         }
@@ -85,8 +85,8 @@ impl EventStream {
 mod tests {
     use super::*;
 
-    fn event(kind: &str, data: &str, id: &str) -> Event {
-        Event { kind: kind.into(), data: data.into(), id: id.into() }
+    fn event(kind: &str, data: &str, id: &str) -> ServerSentEvent {
+        ServerSentEvent { kind: kind.into(), data: data.into(), id: id.into() }
     }
 
     #[test]

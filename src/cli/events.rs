@@ -13,11 +13,11 @@ use reelyard_actors::wire::api::{
 };
 use serde_json::{Value, json};
 
-use super::client::{Client, NodeArgs};
-use super::event_stream::Event;
-use super::failure::Failure;
+use super::client::{NodeArgs, NodeClient};
+use super::enum_word;
+use super::event_stream::ServerSentEvent;
+use super::failure::CommandFailure;
 use super::output::{name, plain};
-use super::word;
 
 /// How long a node that is gone is left alone: doubled from the first to the last.
 const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
@@ -28,7 +28,7 @@ pub struct EventsArgs {
     node: NodeArgs,
     /// Only changes of these kinds: task, placement, host, input, leadership, stranger, removal, pin,
     /// back_off, configuration, share, box
-    #[arg(long, value_delimiter = ',', value_parser = word::parser::<ChangeKind>())]
+    #[arg(long, value_delimiter = ',', value_parser = enum_word::parser::<ChangeKind>())]
     kinds: Vec<ChangeKind>,
     /// Start after the event with this id; --json prints the ids.
     #[arg(long, value_name = "ID")]
@@ -36,8 +36,8 @@ pub struct EventsArgs {
 }
 
 /// Prints changes as they happen, until it is ended. A node that is gone is tried again.
-pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     let kinds: Vec<&str> = args.kinds.iter().map(|kind| kind.word()).collect();
     let (kinds, json) = (kinds.join(","), args.node.json);
     let query = [("kinds", kinds.as_str())];
@@ -49,13 +49,13 @@ pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), Failure> {
 /// Prints what a stream of changes tells after the event `last`, until it is ended. A node that is
 /// gone is tried again, from where it was.
 pub fn follow(
-    client: &Client,
+    client: &NodeClient,
     path: &[&str],
     query: &[(&str, &str)],
     mut last: String,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
     loop {
         let mut begun = false;
@@ -66,7 +66,9 @@ pub fn follow(
         let Err(failure) = told;
         connected |= begun;
         match failure {
-            failure @ (Failure::Unreachable { .. } | Failure::Node { .. }) if connected => {
+            failure @ (CommandFailure::Unreachable { .. } | CommandFailure::Node { .. })
+                if connected =>
+            {
                 if begun {
                     pause = RETRY_AFTER[0];
                     writeln!(io::stderr(), "reelyard: {failure}; trying again")?;
@@ -80,7 +82,7 @@ pub fn follow(
 }
 
 /// Prints an event at once.
-fn print(event: &Event, json: bool, out: &mut dyn Write) -> io::Result<()> {
+fn print(event: &ServerSentEvent, json: bool, out: &mut dyn Write) -> io::Result<()> {
     if json {
         let data = serde_json::from_str(&event.data).unwrap_or(Value::Null);
         let line = json!({ "id": event.id, "event": event.kind, "data": data });
@@ -144,9 +146,9 @@ fn of_task(TaskChange { step, task }: &TaskChange) -> String {
     let step = match step {
         TaskStep::Created => "planned".to_owned(),
         TaskStep::Began => "begun".to_owned(),
-        TaskStep::Ended => word::of(task.state),
+        TaskStep::Ended => enum_word::of(task.state),
     };
-    let blame = task.blame.map(|blame| format!(", blamed: {}", word::of(blame)));
+    let blame = task.blame.map(|blame| format!(", blamed: {}", enum_word::of(blame)));
     let why = task.reason.as_deref().map(|reason| format!(": {}", plain(reason)));
     format!(
         "copy {step}: {} from {} to {}, task {}{}{}",
@@ -177,7 +179,7 @@ fn of_host(event: &HostEvent) -> String {
     match event {
         HostEvent::Configured { hosts } => format!("the configuration names {hosts} hosts"),
         HostEvent::Health { host, from, to } => {
-            format!("{host} is {}, was {}", word::of(to), word::of(from))
+            format!("{host} is {}, was {}", enum_word::of(to), enum_word::of(from))
         }
         HostEvent::Reset { host, asked_by, back_offs } => {
             let by = plain(asked_by);
@@ -187,7 +189,11 @@ fn of_host(event: &HostEvent) -> String {
             format!("{host} is {mode} now, by {}", plain(asked_by))
         }
         HostEvent::Added { host, role, asked_by } => {
-            format!("{host} is a host of the yard ({}), by {}", word::of(role), plain(asked_by))
+            format!(
+                "{host} is a host of the yard ({}), by {}",
+                enum_word::of(role),
+                plain(asked_by)
+            )
         }
         HostEvent::Removed { host, asked_by } => {
             format!("{host} is no host of the yard any more, by {}", plain(asked_by))
@@ -308,7 +314,7 @@ fn of_box(change: &BoxChange) -> String {
         }
         BoxChange::Ended { lease, how, by: who, reason } => {
             let why = reason.as_ref().map(|why| format!(": {}", plain(why.as_str())));
-            let (holder, how) = (plain(lease.holder.as_str()), word::of(how));
+            let (holder, how) = (plain(lease.holder.as_str()), enum_word::of(how));
             let who = by(who.as_deref());
             format!("{} of {holder}: {how}{who}{}", named(lease), why.unwrap_or_default())
         }

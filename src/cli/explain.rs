@@ -4,25 +4,25 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use comfy_table::Cell;
-use reelyard_actors::back_off::BackOff;
+use reelyard_actors::backoff::BackOff;
 use reelyard_actors::remover::CopySays;
 use reelyard_actors::task_manager::plan::{DestinationSays, LinkSays, MasterState, SourceSays};
 use reelyard_actors::wire::api::ExplainView;
 
-use super::client::Client;
-use super::failure::Failure;
+use super::client::NodeClient;
+use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
 
 /// Asks for the explanation of `file` and prints it.
 pub fn run(
-    client: &Client,
+    client: &NodeClient,
     file: &OsStr,
     percent_encoded: bool,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let file = super::files::file_name(file, percent_encoded)
-        .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
+        .map_err(|bad| CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
     let view: ExplainView = client.get_file(&file, "explain")?;
     if json {
         return Ok(output::json(&view, out)?);

@@ -4,15 +4,15 @@ use std::io;
 
 use reelyard_actors::wire::api::Problem;
 
-use crate::config::Faults;
+use crate::config::ConfigFaults;
 use crate::logging::AlreadyStarted;
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum CommandFailure {
     /// The configuration is wrong.
     #[error(transparent)]
-    Configuration(#[from] Faults),
+    Configuration(#[from] ConfigFaults),
     /// The arguments are wrong.
     #[error("{0}")]
     Usage(String),
@@ -58,27 +58,27 @@ pub enum Failure {
     Failed(#[from] anyhow::Error),
 }
 
-impl Failure {
+impl CommandFailure {
     /// The exit code, as `--help` documents it.
     pub fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_pipe() => 0,
-            Failure::Output(_)
-            | Failure::Logging(_)
-            | Failure::Node { .. }
-            | Failure::Failed(_) => 1,
-            Failure::Configuration(_) | Failure::Usage(_) => 2,
-            Failure::Unreachable { .. } | Failure::NoNode(_) => 3,
-            Failure::Refused(problem) if is_no_box(problem) => super::NO_BOX,
-            Failure::Refused(_) | Failure::NotThere(_) => 4,
-            Failure::StoreNotWhole(_) => super::store::NOT_WHOLE,
-            Failure::StoreInUse(_) => 6,
+            CommandFailure::Output(_)
+            | CommandFailure::Logging(_)
+            | CommandFailure::Node { .. }
+            | CommandFailure::Failed(_) => 1,
+            CommandFailure::Configuration(_) | CommandFailure::Usage(_) => 2,
+            CommandFailure::Unreachable { .. } | CommandFailure::NoNode(_) => 3,
+            CommandFailure::Refused(problem) if is_no_box(problem) => super::NO_BOX,
+            CommandFailure::Refused(_) | CommandFailure::NotThere(_) => 4,
+            CommandFailure::StoreNotWhole(_) => super::store::NOT_WHOLE,
+            CommandFailure::StoreInUse(_) => 6,
         }
     }
 
     /// Whether nobody reads the output any more, as in `reelyard files | head`: no failure.
     pub fn is_closed_pipe(&self) -> bool {
-        matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, CommandFailure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 

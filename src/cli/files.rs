@@ -14,11 +14,11 @@ use reelyard_actors::wire::api::{
 };
 use serde::Serialize;
 
-use super::client::{Client, NodeArgs, PageArgs, filters};
+use super::client::{NodeArgs, NodeClient, PageArgs, filters};
+use super::enum_word;
 use super::explain;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
-use super::word;
 
 #[derive(Debug, Args)]
 pub struct FilesArgs {
@@ -30,7 +30,7 @@ pub struct FilesArgs {
     #[arg(long)]
     prefix: Option<String>,
     /// Only files in this state.
-    #[arg(long, value_parser = word::parser::<FileState>())]
+    #[arg(long, value_parser = enum_word::parser::<FileState>())]
     state: Option<FileState>,
     /// Only files on this host (ip:port).
     #[arg(long)]
@@ -94,10 +94,10 @@ struct NamesArgs {
 }
 
 impl NamesArgs {
-    fn names(&self) -> Result<Vec<FileName>, Failure> {
+    fn names(&self) -> Result<Vec<FileName>, CommandFailure> {
         let read = |file: &OsString| {
             file_name(file, self.percent_encoded)
-                .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))
+                .map_err(|bad| CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy())))
         };
         self.files.iter().map(read).collect()
     }
@@ -114,15 +114,15 @@ pub(super) fn file_name(file: &OsStr, percent_encoded: bool) -> Result<FileName,
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Answer {
+struct FilesOutput {
     #[serde(flatten)]
     files: Page<FileView>,
     inputs: Vec<InputView>,
 }
 
 /// Prints the files, and what is wrong with the inputs they come from.
-pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
     match &args.command {
         None => list(&client, &args, out),
@@ -130,8 +130,9 @@ pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
             explain::run(&client, file, *percent_encoded, json, out)
         }
         Some(FilesCommand::Copy { file, to, from, percent_encoded }) => {
-            let file = file_name(file, *percent_encoded)
-                .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
+            let file = file_name(file, *percent_encoded).map_err(|bad| {
+                CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy()))
+            })?;
             copy(&client, &file, *to, *from, json, out)
         }
         Some(FilesCommand::Pin { names, force }) => {
@@ -146,13 +147,13 @@ pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn copy(
-    client: &Client,
+    client: &NodeClient,
     file: &FileName,
     destination: HostAddr,
     source: Option<HostAddr>,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let ShownName { name: text, percent_encoded } = file.shown();
     let wanted = WantedCopy { name: text, percent_encoded, destination, source };
     let begun: CopyBegun = client.post_body(&["tasks"], &wanted)?;
@@ -166,10 +167,10 @@ fn copy(
 
 fn set_pins(
     names: &NamesArgs,
-    set: impl Fn(&FileName) -> Result<PinSet, Failure>,
+    set: impl Fn(&FileName) -> Result<PinSet, CommandFailure>,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     for file in names.names()? {
         let done = set(&file)?;
         if json {
@@ -184,11 +185,11 @@ fn set_pins(
 }
 
 fn list_pins(
-    client: &Client,
+    client: &NodeClient,
     page: &PageArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let pins = client.list::<PinView>(&["pins"], &[], page)?;
     if json {
         return Ok(output::json(&pins, out)?);
@@ -202,17 +203,17 @@ fn list_pins(
     Ok(output::more(&pins, out)?)
 }
 
-fn list(client: &Client, args: &FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
+fn list(client: &NodeClient, args: &FilesArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let filter = [
         ("prefix", args.prefix.clone()),
-        ("state", args.state.map(word::of)),
+        ("state", args.state.map(enum_word::of)),
         ("host", args.host.map(|host| host.to_string())),
         ("hot", args.hot.then(|| "true".to_owned())),
     ];
     let files = client.list::<FileView>(&["files"], &filters(&filter), &args.page)?;
     let StatusView { inputs, .. } = client.get(&["status"], &[])?;
     if args.node.json {
-        return Ok(output::json(&Answer { files, inputs }, out)?);
+        return Ok(output::json(&FilesOutput { files, inputs }, out)?);
     }
     print_files(&files, out)?;
     inputs.iter().try_for_each(|input| print_input(input, out))?;

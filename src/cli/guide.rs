@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::guide::{self, CHAPTERS, Chapter, GuideLanguage, UnknownTopic};
 
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub struct GuideArgs {
 }
 
 /// Prints a chapter, the list of chapters, or the lines with a word.
-pub fn run(args: GuideArgs, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn run(args: GuideArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let chapter = args.topic.as_deref().map(guide::chapter).transpose()?;
     match (args.search, chapter) {
         (Some(word), Some(chapter)) => search(&[*chapter], &word, args.lang, out),
@@ -31,7 +31,7 @@ pub fn run(args: GuideArgs, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-fn list(language: GuideLanguage, out: &mut dyn Write) -> Result<(), Failure> {
+fn list(language: GuideLanguage, out: &mut dyn Write) -> Result<(), CommandFailure> {
     for chapter in &CHAPTERS {
         writeln!(out, "{:<16} {}", chapter.topic, chapter.title(language))?;
     }
@@ -43,10 +43,10 @@ fn search(
     word: &str,
     language: GuideLanguage,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let found = guide::search(chapters, word, language);
     if found.is_empty() {
-        return Err(Failure::Failed(anyhow::anyhow!(
+        return Err(CommandFailure::Failed(anyhow::anyhow!(
             "the guide does not contain \"{word}\": try a shorter word, or \"reelyard guide glossary\""
         )));
     }
@@ -56,8 +56,8 @@ fn search(
     Ok(())
 }
 
-impl From<UnknownTopic> for Failure {
+impl From<UnknownTopic> for CommandFailure {
     fn from(unknown: UnknownTopic) -> Self {
-        Failure::Usage(unknown.to_string())
+        CommandFailure::Usage(unknown.to_string())
     }
 }

@@ -9,8 +9,8 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::task_manager::TaskState;
 use reelyard_actors::wire::api::{Happened, HistoryLine};
 
-use super::client::{Client, NodeArgs, PageArgs};
-use super::failure::Failure;
+use super::client::{NodeArgs, NodeClient, PageArgs};
+use super::failure::CommandFailure;
 use super::output::{self, maybe, name, plain, size};
 
 #[derive(Debug, Args)]
@@ -25,30 +25,30 @@ pub struct HistoryArgs {
     host: Option<HostAddr>,
     /// Only copies, or only removals
     #[arg(long)]
-    what: Option<What>,
+    what: Option<HistoryKindArg>,
     #[command(flatten)]
     page: PageArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
+enum HistoryKindArg {
     Copy,
     Removal,
 }
 
 /// Prints the history.
-pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     let host = args.host.map(|host| host.to_string());
     let file = match &args.file {
         Some(file) => Some(file.to_str().ok_or_else(|| {
-            Failure::Usage("--file: a name that is not UTF-8 cannot be asked for".to_owned())
+            CommandFailure::Usage("--file: a name that is not UTF-8 cannot be asked for".to_owned())
         })?),
         None => None,
     };
     let what = args.what.map(|what| match what {
-        What::Copy => "copy",
-        What::Removal => "removal",
+        HistoryKindArg::Copy => "copy",
+        HistoryKindArg::Removal => "removal",
     });
     let filters = [("file", file), ("host", host.as_deref()), ("what", what)];
     let query: Vec<(&str, &str)> =
@@ -59,7 +59,7 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let mut table = output::table(&["WHEN", "WHAT", "FILE", "HOST", "SIZE", "ASKED BY", "WHY"]);
     for line in &lines.items {
-        let (what, why) = told(&line.what);
+        let (what, why) = describe(&line.what);
         table.add_row([
             Cell::new(line.at),
             Cell::new(what),
@@ -75,7 +75,7 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// What happened, and why.
-fn told(what: &Happened) -> (String, String) {
+fn describe(what: &Happened) -> (String, String) {
     match what {
         Happened::Copy { source, state, rank, hits, detail, .. } => {
             let what = match state {

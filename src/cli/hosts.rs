@@ -15,10 +15,10 @@ use reelyard_actors::wire::api::{
     HostReset, HostView, StaysView, WantedMode, WantedRole,
 };
 
-use super::client::{Client, NodeArgs, PageArgs, filters};
-use super::failure::Failure;
+use super::client::{NodeArgs, NodeClient, PageArgs, filters};
+use super::enum_word;
+use super::failure::CommandFailure;
 use super::output::{self, age, maybe, number, plain, size};
-use super::word;
 
 /// Where the column about traffic is, if there is one.
 const TRAFFIC_AT: usize = 10;
@@ -38,13 +38,13 @@ pub struct HostsArgs {
 #[derive(Debug, Args)]
 struct HostFilter {
     /// Only hosts with this role.
-    #[arg(long, value_parser = word::parser::<HostRole>())]
+    #[arg(long, value_parser = enum_word::parser::<HostRole>())]
     role: Option<HostRole>,
     /// Only hosts with this health.
-    #[arg(long, value_parser = word::parser::<Health>())]
+    #[arg(long, value_parser = enum_word::parser::<Health>())]
     health: Option<Health>,
     /// Only hosts in this mode.
-    #[arg(long, value_parser = word::parser::<HostMode>())]
+    #[arg(long, value_parser = enum_word::parser::<HostMode>())]
     mode: Option<HostMode>,
 }
 
@@ -91,7 +91,7 @@ enum HostsCommand {
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
         /// Role of the hosts.
-        #[arg(long, value_parser = word::parser::<HostRole>())]
+        #[arg(long, value_parser = enum_word::parser::<HostRole>())]
         role: HostRole,
     },
     /// Remove hosts that were added, and forget their files.
@@ -103,11 +103,12 @@ enum HostsCommand {
 }
 
 /// Prints the hosts, or changes some.
-pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
-    let mut each = |hosts: Vec<HostAddr>, change: &dyn Fn(&Client, HostAddr) -> Told| {
-        hosts.into_iter().try_for_each(|host| tell(&change(&client, host)?, json, out))
+    let mut each = |hosts: Vec<HostAddr>,
+                    change: &dyn Fn(&NodeClient, HostAddr) -> HostChangeResult| {
+        hosts.into_iter().try_for_each(|host| print_change(&change(&client, host)?, json, out))
     };
     match args.command {
         None => list(&client, &args.filter, &args.page, json, out),
@@ -139,9 +140,9 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// What follows from a change, and what it was.
-type Told = Result<(HostChange, String), Failure>;
+type HostChangeResult = Result<(HostChange, String), CommandFailure>;
 
-fn set(client: &Client, host: HostAddr, mode: HostMode) -> Told {
+fn set(client: &NodeClient, host: HostAddr, mode: HostMode) -> HostChangeResult {
     let change = client.put(&["hosts", &host.to_string(), "mode"], &WantedMode { mode })?;
     let is_now = match mode {
         HostMode::Active => "takes part",
@@ -151,11 +152,11 @@ fn set(client: &Client, host: HostAddr, mode: HostMode) -> Told {
     Ok((change, format!("{host} {is_now}")))
 }
 
-fn tell(
+fn print_change(
     (change, is_now): &(HostChange, String),
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(change, out)?);
     }
@@ -176,7 +177,12 @@ fn tell(
     Ok(())
 }
 
-fn reset(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn reset(
+    client: &NodeClient,
+    host: HostAddr,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let done: HostReset = client.post(&["hosts", &host.to_string(), "reset"])?;
     if json {
         return Ok(output::json(&done, out)?);
@@ -186,7 +192,12 @@ fn reset(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Re
     Ok(())
 }
 
-fn adopt(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn adopt(
+    client: &NodeClient,
+    host: HostAddr,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let done: HostAdopted = client.post(&["hosts", &host.to_string(), "adopt"])?;
     if json {
         return Ok(output::json(&done, out)?);
@@ -197,16 +208,16 @@ fn adopt(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Re
 }
 
 fn list(
-    client: &Client,
+    client: &NodeClient,
     filter: &HostFilter,
     page: &PageArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let filter = [
-        ("role", filter.role.map(word::of)),
-        ("health", filter.health.map(word::of)),
-        ("mode", filter.mode.map(word::of)),
+        ("role", filter.role.map(enum_word::of)),
+        ("health", filter.health.map(enum_word::of)),
+        ("mode", filter.mode.map(enum_word::of)),
     ];
     let hosts = client.list::<HostView>(&["hosts"], &filters(&filter), page)?;
     if json {
@@ -247,11 +258,16 @@ fn list(
     }
     output::print(&table, out)?;
     output::more(&hosts, out)?;
-    print_strangers(&hosts.items, out)
+    print_foreign_managers(&hosts.items, out)
 }
 
 /// Prints everything that is known of one host.
-fn show(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn show(
+    client: &NodeClient,
+    host: HostAddr,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let host: HostView = client.get(&["hosts", &host.to_string()], &[])?;
     if json {
         return Ok(output::json(&host, out)?);
@@ -259,10 +275,10 @@ fn show(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Res
     let now = Clock::system().now();
     let lines = [
         ("host", Some(host.host.to_string())),
-        ("role", Some(word::of(host.role))),
+        ("role", Some(enum_word::of(host.role))),
         ("kind", Some(kind(host.kind).to_owned())),
         ("mode", Some(host.mode.to_string())),
-        ("health", Some(word::of(host.health))),
+        ("health", Some(enum_word::of(host.health))),
         ("for", host.health_since.map(|since| age(since, now))),
         ("latency", host.latency_ms.map(|ms| format!("{ms} ms"))),
         ("files", host.files.map(|files| files.to_string())),
@@ -278,17 +294,17 @@ fn show(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Res
     for why in whys(&host) {
         writeln!(out, "{:<11}{}", "why", plain(&why))?;
     }
-    print_strangers(&[host], out)
+    print_foreign_managers(&[host], out)
 }
 
 /// Why a host has no or less part in new copies.
 fn whys(host: &HostView) -> Vec<String> {
     let breakers = host.breakers.iter().map(breaker);
-    standing(host).into_iter().chain(breakers).chain(host.failure.clone()).collect()
+    state_text(host).into_iter().chain(breakers).chain(host.failure.clone()).collect()
 }
 
 /// Prints the signs that somebody else manages a host too.
-fn print_strangers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), Failure> {
+fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), CommandFailure> {
     for host in hosts {
         for stranger in &host.strangers {
             let how_sure = if stranger.sure { "manages" } else { "may manage" };
@@ -304,7 +320,7 @@ fn print_strangers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), Failur
 }
 
 /// What is on record of a host, in words, where it is not as usual.
-fn standing(host: &HostView) -> Vec<String> {
+fn state_text(host: &HostView) -> Vec<String> {
     let draining = host.draining.as_ref().map(|DrainView { left, only_here, stays }| {
         let stay: u64 = stays.iter().map(|stays| stays.files).sum();
         format!("{left} files left, {only_here} of them nowhere else, {stay} cannot leave")

@@ -6,6 +6,7 @@ mod boxes;
 mod client;
 mod config;
 mod demo;
+mod enum_word;
 mod event_stream;
 mod events;
 mod explain;
@@ -28,7 +29,6 @@ mod share_tables;
 mod simulate;
 mod store;
 mod tasks;
-mod word;
 mod worker;
 
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use failure::Failure;
+use failure::CommandFailure;
 
 /// The storage side of a video-on-demand cluster: puts the right files on the right servers.
 #[derive(Debug, Parser)]
@@ -131,7 +131,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(failure.exit_code())
 }
 
-fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
     match command {
         Command::Demo(args) => return demo::run(args),
         Command::Store(args) => return store::run(args, out),

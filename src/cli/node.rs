@@ -2,23 +2,23 @@
 
 use reelyard_actors::clock::Clock;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::layers::RunArgs;
-use crate::node::{Configured, Node};
+use crate::node::{LoadedNodeConfig, RunningNode};
 use crate::{logging, role};
 
 /// Runs a node until it is told to stop.
-pub fn run(args: RunArgs) -> Result<(), Failure> {
-    let configured = Configured::read(args.layers.layers())?;
+pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
+    let configured = LoadedNodeConfig::read(args.layers.layers())?;
     logging::start(&configured.config.log)?;
     configured.warn_of_doubts();
     role::run(args.until_stdin_closes, |mut stop| async move {
         // Heard from the beginning: unheard it would end the process.
-        let mut hang_ups = role::hang_ups()?;
-        let node = Node::start(configured, Clock::system()).await?;
+        let mut hang_ups = role::reload_signals()?;
+        let node = RunningNode::start(configured, Clock::system()).await?;
         let failed = loop {
             tokio::select! {
-                why = stop.given() => {
+                why = stop.requested() => {
                     tracing::info!(why, "stopping");
                     break None;
                 }
@@ -30,7 +30,7 @@ pub fn run(args: RunArgs) -> Result<(), Failure> {
             }
         };
         // A second signal ends it at once.
-        node.stop(stop.given_again()).await;
+        node.stop(stop.requested_again()).await;
         match failed {
             None => Ok(()),
             Some(why) => Err(anyhow::anyhow!("the journal cannot go on: {why}")),

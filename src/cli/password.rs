@@ -5,11 +5,11 @@ use std::io::{self, IsTerminal, Write};
 use reelyard_actors::wire::api::Password;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 
 /// The first line of standard input: on a command line others would see it. At a terminal it is
 /// asked for, and not shown.
-pub fn ask() -> Result<Password, Failure> {
+pub fn ask() -> Result<Password, CommandFailure> {
     let mut line = String::new();
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -33,7 +33,7 @@ struct Hidden<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    fn on(terminal: &'a io::Stdin) -> Result<Self, Failure> {
+    fn on(terminal: &'a io::Stdin) -> Result<Self, CommandFailure> {
         let before = termios::tcgetattr(terminal).map_err(io::Error::from)?;
         let mut quiet = before.clone();
         quiet.local_modes.remove(LocalModes::ECHO);

@@ -7,9 +7,9 @@ use clap::Args;
 use comfy_table::Cell;
 use reelyard_actors::wire::api::{BackedOff, PlanView, PlannedCopy, Skipped};
 
-use super::client::{Client, NodeArgs};
+use super::client::{NodeArgs, NodeClient};
 use super::explain;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
 use super::removals;
 
@@ -26,8 +26,8 @@ pub struct PlanArgs {
 }
 
 /// Prints the last round, or explains a file.
-pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     if let Some(file) = &args.explain {
         return explain::run(&client, file, args.percent_encoded, args.node.json, out);
     }

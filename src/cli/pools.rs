@@ -11,8 +11,8 @@ use reelyard_actors::wire::api::{
 };
 
 use super::box_tables;
-use super::client::{Client, PageArgs};
-use super::failure::Failure;
+use super::client::{NodeClient, PageArgs};
+use super::failure::CommandFailure;
 use super::output;
 
 #[derive(Debug, Args)]
@@ -72,16 +72,16 @@ struct PutArgs {
     /// Range of the ids that holders see, for example 1000..1500, so that a late holder disturbs
     /// nobody. "none": the number of the box is its id.
     #[arg(long, value_parser = slots, value_name = "FIRST..END")]
-    slots: Option<Given<(SlotId, u32)>>,
+    slots: Option<ValueOrNone<(SlotId, u32)>>,
     /// Time before an id is used again after its lease ended.
     #[arg(long)]
     slots_rest: Option<Span>,
     /// Worker that runs the hooks of the boxes. "none": a pool without hooks.
     #[arg(long, value_parser = given::<HostAddr>)]
-    host: Option<Given<HostAddr>>,
+    host: Option<ValueOrNone<HostAddr>>,
     /// Name of the hooks in the worker's configuration. "none": the name of the pool.
     #[arg(long, value_parser = hooks)]
-    hooks: Option<Given<HooksName>>,
+    hooks: Option<ValueOrNone<HooksName>>,
     /// Label, for example site=a. Repeatable. The given labels replace all labels of the pool.
     #[arg(long = "label", value_parser = label, value_name = "KEY=VALUE")]
     labels: Vec<(String, String)>,
@@ -93,7 +93,7 @@ struct PutArgs {
     ttl_max: Option<Span>,
     /// Longest time that one lease may hold a box. "none": no limit.
     #[arg(long, value_parser = given::<Span>)]
-    max_hold: Option<Given<Span>>,
+    max_hold: Option<ValueOrNone<Span>>,
     /// Pause before the box of an expired or revoked lease is cleaned.
     #[arg(long)]
     grace: Option<Span>,
@@ -119,7 +119,7 @@ struct PutArgs {
 
 /// What is given, or that there is to be none.
 #[derive(Clone, Debug)]
-enum Given<T> {
+enum ValueOrNone<T> {
     This(T),
     None,
 }
@@ -127,37 +127,37 @@ enum Given<T> {
 /// The word for none.
 const NONE: &str = "none";
 
-impl<T> Given<T> {
+impl<T> ValueOrNone<T> {
     fn or(given: Option<Self>, before: Option<T>) -> Option<T> {
         match given {
-            Some(Given::This(value)) => Some(value),
-            Some(Given::None) => None,
+            Some(ValueOrNone::This(value)) => Some(value),
+            Some(ValueOrNone::None) => None,
             None => before,
         }
     }
 }
 
-fn given<T>(text: &str) -> Result<Given<T>, String>
+fn given<T>(text: &str) -> Result<ValueOrNone<T>, String>
 where
     T: std::str::FromStr,
     T::Err: std::fmt::Display,
 {
     if text == NONE {
-        return Ok(Given::None);
+        return Ok(ValueOrNone::None);
     }
-    text.parse().map(Given::This).map_err(|bad: T::Err| bad.to_string())
+    text.parse().map(ValueOrNone::This).map_err(|bad: T::Err| bad.to_string())
 }
 
-fn hooks(text: &str) -> Result<Given<HooksName>, String> {
+fn hooks(text: &str) -> Result<ValueOrNone<HooksName>, String> {
     if text == NONE {
-        return Ok(Given::None);
+        return Ok(ValueOrNone::None);
     }
-    HooksName::new(text).map(Given::This).map_err(|bad| bad.to_string())
+    HooksName::new(text).map(ValueOrNone::This).map_err(|bad| bad.to_string())
 }
 
-fn slots(text: &str) -> Result<Given<(SlotId, u32)>, String> {
+fn slots(text: &str) -> Result<ValueOrNone<(SlotId, u32)>, String> {
     if text == NONE {
-        return Ok(Given::None);
+        return Ok(ValueOrNone::None);
     }
     let bad =
         || format!("\"{text}\" is no range: one is written as in 1000..1500, without its end");
@@ -165,7 +165,7 @@ fn slots(text: &str) -> Result<Given<(SlotId, u32)>, String> {
     let (first, end): (u32, u32) =
         (first.parse().map_err(|_| bad())?, end.parse().map_err(|_| bad())?);
     let count = end.checked_sub(first).filter(|count| *count > 0).ok_or_else(bad)?;
-    Ok(Given::This((SlotId(first), count)))
+    Ok(ValueOrNone::This((SlotId(first), count)))
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
@@ -177,10 +177,10 @@ fn label(text: &str) -> Result<(String, String), String> {
 /// Looks after pools.
 pub fn run(
     args: PoolsArgs,
-    client: &Client,
+    client: &NodeClient,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     match args.command.unwrap_or(PoolsCommand::List(PageArgs::default())) {
         PoolsCommand::List(wanted) => {
             let page: Page<PoolShown> = client.list(&["pools"], &[], &wanted)?;
@@ -222,23 +222,23 @@ pub fn run(
     }
 }
 
-fn shown(pool: &PoolShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn shown(pool: &PoolShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json { Ok(output::json(pool, out)?) } else { box_tables::pool(pool, out) }
 }
 
-fn put(wanted: PutArgs, client: &Client) -> Result<PoolShown, Failure> {
+fn put(wanted: PutArgs, client: &NodeClient) -> Result<PoolShown, CommandFailure> {
     let pool = wanted.pool.clone();
     let path = ["pools", pool.as_str()];
     let before: Option<PoolShown> = match client.get(&path, &[]) {
         Ok(shown) => Some(shown),
-        Err(Failure::Refused(problem)) if problem.status == 404 => None,
+        Err(CommandFailure::Refused(problem)) if problem.status == 404 => None,
         Err(failure) => return Err(failure),
     };
     let before = match (before, wanted.size) {
         (Some(shown), _) => shown.spec,
         (None, Some(size)) => WantedPool::from(&PoolSpec::of(0, size)),
         (None, None) => {
-            return Err(Failure::Usage(format!("--size: no pool is named {pool} yet")));
+            return Err(CommandFailure::Usage(format!("--size: no pool is named {pool} yet")));
         }
     };
     client.put(&path, &wanted.over(before)?)
@@ -246,19 +246,21 @@ fn put(wanted: PutArgs, client: &Client) -> Result<PoolShown, Failure> {
 
 impl PutArgs {
     /// What is given, over what there was.
-    fn over(self, before: WantedPool) -> Result<WantedPool, Failure> {
+    fn over(self, before: WantedPool) -> Result<WantedPool, CommandFailure> {
         let slots = match (self.slots, before.slots) {
-            (Some(Given::This((first, count))), before) => {
+            (Some(ValueOrNone::This((first, count))), before) => {
                 let rest = before.map(|before| before.rest).unwrap_or_default();
                 Some(WantedSlots { first, count, rest })
             }
-            (Some(Given::None), _) => None,
+            (Some(ValueOrNone::None), _) => None,
             (None, before) => before,
         };
         let slots = match (slots, self.slots_rest) {
             (Some(slots), Some(rest)) => Some(WantedSlots { rest, ..slots }),
             (None, Some(_)) => {
-                return Err(Failure::Usage("--slots-rest: means nothing without --slots".into()));
+                return Err(CommandFailure::Usage(
+                    "--slots-rest: means nothing without --slots".into(),
+                ));
             }
             (slots, None) => slots,
         };
@@ -267,12 +269,12 @@ impl PutArgs {
             size: self.size.unwrap_or(before.size),
             first_id: self.first_id.map_or(before.first_id, BoxNumber),
             slots,
-            host: Given::or(self.host, before.host),
-            hooks: Given::or(self.hooks, before.hooks),
+            host: ValueOrNone::or(self.host, before.host),
+            hooks: ValueOrNone::or(self.hooks, before.hooks),
             labels: if labels.is_empty() { before.labels } else { labels },
             ttl_default: self.ttl_default.unwrap_or(before.ttl_default),
             ttl_max: self.ttl_max.unwrap_or(before.ttl_max),
-            max_hold: Given::or(self.max_hold, before.max_hold),
+            max_hold: ValueOrNone::or(self.max_hold, before.max_hold),
             grace: self.grace.unwrap_or(before.grace),
             queue_limit: self.queue_limit.unwrap_or(before.queue_limit),
             quota: self.quota.unwrap_or(before.quota),

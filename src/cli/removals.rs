@@ -8,8 +8,8 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::remover::{Relief, RemovalMode, RemoverWaits};
 use reelyard_actors::wire::api::{RemovalView, RemovalsView};
 
-use super::client::{Client, NodeArgs};
-use super::failure::Failure;
+use super::client::{NodeArgs, NodeClient};
+use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
 
 #[derive(Debug, Args)]
@@ -22,8 +22,8 @@ pub struct RemovalsArgs {
 }
 
 /// Prints what the Remover does.
-pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     if args.now {
         client.post_for_nothing(&["removals"])?;
         if !args.node.json {

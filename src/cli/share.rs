@@ -7,20 +7,20 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
-use reelyard_actors::share_expiry::{Moved, Note, OnlyIf, Owner, ShareId, ShareState};
+use reelyard_actors::share_expiry::{Moved, OnlyIf, ShareId, ShareNote, ShareOwner, ShareState};
 use reelyard_actors::wire::api::{
     HookShown, MoveShown, Page, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
     WantedShare, WantedTerms,
 };
 use serde::Serialize;
 
-use super::client::{Client, NodeArgs, PageArgs, filters};
+use super::client::{NodeArgs, NodeClient, PageArgs, filters};
 use super::events;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output::{self, maybe, plain};
 use super::share_revoke::{RevokeArgs, revoke};
 use super::share_tables::{created, downloads, ends_in, show, show_hooks, show_moves, status};
-use super::{password, word};
+use super::{enum_word, password};
 
 #[derive(Debug, Args)]
 pub struct ShareArgs {
@@ -35,7 +35,7 @@ enum ShareCommand {
     /// Create a link to a file or directory, and print it.
     Create(CreateArgs),
     /// List the shares that have not ended
-    List(ListArgs),
+    List(ShareListArgs),
     /// Show one share.
     Show {
         /// Id or link of the share.
@@ -107,18 +107,18 @@ struct CreateArgs {
     #[arg(long)]
     max_downloads: Option<NonZeroU32>,
     /// Owner of the share.
-    #[arg(long, value_parser = Owner::new)]
-    owner: Option<Owner>,
+    #[arg(long, value_parser = ShareOwner::new)]
+    owner: Option<ShareOwner>,
     /// Note for operators; visitors of the link do not see it.
-    #[arg(long, value_parser = Note::new)]
-    note: Option<Note>,
+    #[arg(long, value_parser = ShareNote::new)]
+    note: Option<ShareNote>,
     /// Idempotency key. A repeated request with the same key returns the same share.
     #[arg(long)]
     request_id: Option<String>,
 }
 
 #[derive(Debug, Args)]
-struct ListArgs {
+struct ShareListArgs {
     /// Only shares of this owner.
     #[arg(long)]
     owner: Option<String>,
@@ -126,7 +126,7 @@ struct ListArgs {
     #[arg(long)]
     path: Option<String>,
     /// Only shares in this state.
-    #[arg(long, value_parser = word::parser::<ShareState>())]
+    #[arg(long, value_parser = enum_word::parser::<ShareState>())]
     state: Option<ShareState>,
     /// Only shares with a deadline before this time.
     #[arg(long, value_name = "INSTANT")]
@@ -149,7 +149,7 @@ struct ExtendArgs {
     until: Option<Rfc3339>,
     /// Condition for the change: the share has no deadline, has one, or the new deadline is later
     /// (default) or earlier.
-    #[arg(long = "if", value_parser = word::parser::<OnlyIf>())]
+    #[arg(long = "if", value_parser = enum_word::parser::<OnlyIf>())]
     only_if: Option<OnlyIf>,
     /// Number of downloads that the link allows in total.
     #[arg(long, group = "other")]
@@ -171,8 +171,8 @@ struct MoveArgs {
 }
 
 /// Makes, lists and ends shares.
-pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
     match args.command {
         ShareCommand::Create(wanted) => {
@@ -210,33 +210,33 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn extend(
-    client: &Client,
+    client: &NodeClient,
     wanted: &ExtendArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let path = ["shares", &wanted.share.0.to_string()];
     let terms = wanted.terms();
     let only_later = wanted.only_if.is_none() && terms.only_if.is_some();
     match client.patch(&path, &terms) {
-        Err(Failure::Refused(mut problem))
+        Err(CommandFailure::Refused(mut problem))
             if only_later && problem.word() == "condition-failed" =>
         {
             problem.detail.push_str(
                 ": the deadline it has is as late, or later; --if less gives it an earlier one",
             );
-            Err(Failure::Refused(problem))
+            Err(CommandFailure::Refused(problem))
         }
         changed => show(&changed?, json, out),
     }
 }
 
 fn move_file(
-    client: &Client,
+    client: &NodeClient,
     wanted: MoveArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let MoveArgs { from, to, overwrite, request_id } = wanted;
     let wanted = WantedMove { from, to, overwrite, request_id };
     let moved: Moved = client.post_body(&["files", "move"], &wanted)?;
@@ -251,15 +251,19 @@ fn move_file(
 }
 
 fn pause_reclaim(
-    client: &Client,
+    client: &NodeClient,
     paused: bool,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused })?, json, out)
 }
 
-fn status_of_all(client: &Client, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn status_of_all(
+    client: &NodeClient,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let reclaim = client.get(&["shares", "reclaim"], &[])?;
     let hooks: Page<HookShown> = client.get(&["shares", "hooks"], &[])?;
     if json {
@@ -292,7 +296,7 @@ impl ExtendArgs {
 }
 
 impl CreateArgs {
-    fn read(self) -> Result<WantedShare, Failure> {
+    fn read(self) -> Result<WantedShare, CommandFailure> {
         // So that it may be repeated if its answer is lost.
         let made_up = || RequestId::random().to_string();
         Ok(WantedShare {
@@ -309,15 +313,15 @@ impl CreateArgs {
 }
 
 fn list(
-    client: &Client,
-    wanted: &ListArgs,
+    client: &NodeClient,
+    wanted: &ShareListArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let query = [
         ("owner", wanted.owner.clone()),
         ("path", wanted.path.clone()),
-        ("state", wanted.state.map(word::of)),
+        ("state", wanted.state.map(enum_word::of)),
         ("due_before", wanted.due_before.map(|at| at.to_string())),
     ];
     let page: Page<ShareShown> = client.list(&["shares"], &filters(&query), &wanted.page)?;
@@ -330,7 +334,7 @@ fn list(
         table.add_row([
             Cell::new(share.id),
             Cell::new(plain(&share.path)),
-            Cell::new(word::of(share.state)),
+            Cell::new(enum_word::of(share.state)),
             Cell::new(ends_in(share.expires_at, now)),
             downloads(share),
             maybe(share.owner.as_ref(), |owner| Cell::new(plain(owner.as_str()))),

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
-use reelyard_actors::share_expiry::{Owner, Revoked, ShareId};
+use reelyard_actors::share_expiry::{Revoked, ShareId, ShareOwner};
 use reelyard_actors::wire::api::{ShareShown, WantedRevocation};
 
-use super::client::Client;
-use super::failure::Failure;
+use super::client::NodeClient;
+use super::failure::CommandFailure;
 use super::output;
 use super::share::ShareRef;
 
@@ -18,8 +18,8 @@ pub struct RevokeArgs {
     #[arg(required_unless_present_any = ["owner", "path"])]
     shares: Vec<ShareRef>,
     /// All shares of this owner; with --path only those below the path.
-    #[arg(long, value_parser = Owner::new, conflicts_with = "shares")]
-    owner: Option<Owner>,
+    #[arg(long, value_parser = ShareOwner::new, conflicts_with = "shares")]
+    owner: Option<ShareOwner>,
     /// All shares of this path and below it; with --owner only those of the owner.
     #[arg(long, conflicts_with = "shares")]
     path: Option<String>,
@@ -30,11 +30,11 @@ pub struct RevokeArgs {
 
 /// Takes shares back; of those that were named it is told which the node does not know.
 pub fn revoke(
-    client: &Client,
+    client: &NodeClient,
     wanted: RevokeArgs,
     json: bool,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let RevokeArgs { shares, owner, path, hard } = wanted;
     // One that is named twice is taken back once.
     let ids: BTreeSet<ShareId> = shares.into_iter().map(|share| share.0).collect();
@@ -45,28 +45,32 @@ pub fn revoke(
     if json {
         output::json(&revoked, out)?;
     } else {
-        tell(&revoked, unknown.len() as u64, out)?;
+        print_revocations(&revoked, unknown.len() as u64, out)?;
     }
-    if unknown.is_empty() { Ok(()) } else { Err(Failure::NotThere(unknown.join("\n"))) }
+    if unknown.is_empty() { Ok(()) } else { Err(CommandFailure::NotThere(unknown.join("\n"))) }
 }
 
 /// For each of these that the node knows nothing of, that there is none.
-fn unknown(client: &Client, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, Failure> {
+fn unknown(client: &NodeClient, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, CommandFailure> {
     let mut unknown = Vec::new();
     for id in ids {
         match client.get::<ShareShown>(&["shares", &id.to_string()], &[]) {
-            Err(Failure::Refused(problem)) if problem.word() == "not-found" => {
+            Err(CommandFailure::Refused(problem)) if problem.word() == "not-found" => {
                 unknown.push(format!("share {id} does not exist"));
             }
             // It has ended.
-            Ok(_) | Err(Failure::Refused(_)) => {}
+            Ok(_) | Err(CommandFailure::Refused(_)) => {}
             Err(failed) => return Err(failed),
         }
     }
     Ok(unknown)
 }
 
-fn tell(revoked: &Revoked, unknown: u64, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_revocations(
+    revoked: &Revoked,
+    unknown: u64,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let others = match revoked.others.saturating_sub(unknown) {
         0 => String::new(),
         others => format!("; {others} had ended before"),

@@ -6,11 +6,11 @@ use comfy_table::Cell;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::wire::api::{HookShown, MoveShown, ReclaimView, Rfc3339, ShareShown};
 
-use super::failure::Failure;
+use super::enum_word;
+use super::failure::CommandFailure;
 use super::output::{self, maybe, number, plain};
-use super::word;
 
-pub(super) fn show_hooks(hooks: &[HookShown], out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn show_hooks(hooks: &[HookShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
     if hooks.is_empty() {
         return Ok(());
     }
@@ -31,7 +31,7 @@ pub(super) fn show_hooks(hooks: &[HookShown], out: &mut dyn Write) -> Result<(),
     Ok(output::print(&table, out)?)
 }
 
-pub(super) fn show_moves(moves: &[MoveShown], out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn show_moves(moves: &[MoveShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
     let mut table = output::table(&["NUMBER", "FROM", "TO", "ASKED BY", "SINCE", "WHY"]);
     for unsettled in moves {
@@ -61,7 +61,7 @@ fn hook_state(hook: &HookShown, now: Millis) -> String {
 }
 
 /// Prints a new share: its link first.
-pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(share, out)?);
     }
@@ -71,7 +71,7 @@ pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<()
 }
 
 /// Prints a share.
-pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(share, out)?);
     }
@@ -81,7 +81,7 @@ pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), F
     };
     row("link", share.url.clone());
     row("path", plain(&share.path));
-    row("state", word::of(share.state));
+    row("state", enum_word::of(share.state));
     row("created", share.created_at.to_string());
     row("ends", share.expires_at.map_or("never".to_owned(), |at| at.to_string()));
     row("password", if share.has_password { "yes" } else { "no" }.to_owned());
@@ -117,7 +117,7 @@ pub fn ends_in(at: Option<Rfc3339>, now: Millis) -> String {
 }
 
 /// Prints how shares and their reclaim stand.
-pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(view, out)?);
     }

@@ -9,14 +9,14 @@ use clap::Args;
 use comfy_table::{Cell, Table};
 use reelyard_actors::host::BitsPerSecond;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::layers::LayerArgs;
 use super::output::{self, number, size};
 use crate::config::{self, size_argument};
 use crate::simulate::options::{
-    DemandOptions, Options, RecordedOptions, SyntheticOptions, YardOptions,
+    DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
 };
-use crate::simulate::{self, Amount, Fill, Report, Rules};
+use crate::simulate::{self, Amount, DiskFill, Rules, SimulationReport};
 
 pub const AFTER_HELP: &str = "\
 The simulation runs the rules of a node with these settings: task.*, storage.*, remover.*, copies.*,
@@ -110,11 +110,11 @@ pub struct SimulateArgs {
 }
 
 /// Simulates, and prints what it came to.
-pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let (json, plots) = (args.json, args.plots.clone());
     let (layers, options) = args.taken_apart();
     let rules = Rules::of(&config::load_node(&layers.layers())?);
-    options.check().map_err(|bad| Failure::Usage(bad.to_string()))?;
+    options.check().map_err(|bad| CommandFailure::Usage(bad.to_string()))?;
     let began = Instant::now();
     let report = simulate::simulate(&options, rules)?;
     let took = Duration::from_millis(began.elapsed().as_millis() as u64);
@@ -133,7 +133,7 @@ pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 impl SimulateArgs {
-    fn taken_apart(self) -> (LayerArgs, Options) {
+    fn taken_apart(self) -> (LayerArgs, SimulationOptions) {
         let demand = if self.event_log.is_empty() {
             DemandOptions::Synthetic(SyntheticOptions {
                 files: self.files,
@@ -160,7 +160,7 @@ impl SimulateArgs {
         };
         let (seed, days, gather) = (self.seed, self.days, self.gather);
         let mean_size = self.size.as_u64();
-        (self.layers, Options { seed, yard, demand, days, mean_size, gather })
+        (self.layers, SimulationOptions { seed, yard, demand, days, mean_size, gather })
     }
 }
 
@@ -173,7 +173,7 @@ fn share(text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wanted()) }
 }
 
-fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn print(report: &SimulationReport, out: &mut dyn Write) -> io::Result<()> {
     let setting = &report.setting;
     let days = setting.seconds as f64 / 86_400.0;
     writeln!(
@@ -193,7 +193,7 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     output::print(&figures(report), out)
 }
 
-fn days_table(report: &Report) -> Table {
+fn days_table(report: &SimulationReport) -> Table {
     let header = ["DAY", "REQUESTS", "HIT RATIO", "COPIED", "BYTES", "REMOVED", "BYTES"];
     let mut table = output::table(&header);
     let mut add = |name: Cell, tally: &simulate::Tally| {
@@ -214,12 +214,12 @@ fn days_table(report: &Report) -> Table {
     table
 }
 
-fn figures(report: &Report) -> Table {
+fn figures(report: &SimulationReport) -> Table {
     let mut table = output::table(&["WHAT", "FIGURE"]);
     let mut add = |what: &str, figure: String| {
         table.add_row([Cell::new(what), Cell::new(figure)]);
     };
-    let Report { copies, churn, hot, rounds, .. } = report;
+    let SimulationReport { copies, churn, hot, rounds, .. } = report;
     add("copies of hot files", amount(&copies.hot));
     add("copies that failed", copies.failed.to_string());
     add("sources busy", percent(copies.sources_busy));
@@ -270,7 +270,7 @@ fn seconds(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), |seconds: f64| shown(seconds.round()))
 }
 
-fn fill(fill: &Fill) -> String {
+fn fill(fill: &DiskFill) -> String {
     let over = match fill.over_limit {
         0 => String::new(),
         over => format!(", {over} over the limit"),

@@ -11,7 +11,7 @@ use reelyard_actors::journal::{
     self, BackupError, BackupSummary, Condition, StoreReport, UpkeepError,
 };
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::layers::LayerArgs;
 use super::output::{self, number, plain, size};
 use crate::config::load_node;
@@ -66,14 +66,14 @@ struct ScratchArgs {
 }
 
 /// Checks, backs up or restores.
-pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
     let data_dir = match args.data_dir {
         Some(dir) => dir,
         None => load_node(&args.layers.layers())?.data_dir,
     };
     let dir = journal_dir(&data_dir);
     if !matches!(args.command, StoreCommand::Restore { .. }) && !dir.exists() {
-        return Err(Failure::Failed(anyhow::anyhow!(
+        return Err(CommandFailure::Failed(anyhow::anyhow!(
             "there is no store in {}: name the node's directory by --data-dir DIR, or its \
              configuration by --config FILE",
             dir.display()
@@ -85,11 +85,11 @@ pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         }
         StoreCommand::Backup { target, scratch } => {
             let written = journal::back_up(&dir, &target, scratch.scratch.as_deref())?;
-            told(&written, "was written", args.json, out)
+            print_summary(&written, "was written", args.json, out)
         }
         StoreCommand::Restore { file } => {
             let read = journal::restore(&file, &dir)?;
-            told(&read, &format!("was restored to {}", dir.display()), args.json, out)
+            print_summary(&read, &format!("was restored to {}", dir.display()), args.json, out)
         }
     }
 }
@@ -100,7 +100,7 @@ fn check(
     scratch: Option<&Path>,
     json: bool,
     out: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CommandFailure> {
     let report =
         if accept_loss { journal::accept_loss(dir, scratch) } else { journal::check(dir, scratch) };
     let report = report.map_err(BackupError::from)?;
@@ -189,12 +189,12 @@ fn print_pieces(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
     output::print(&table, out)
 }
 
-fn told(
+fn print_summary(
     summary: &BackupSummary,
     what: &str,
     json: bool,
     out: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CommandFailure> {
     if json {
         output::json(summary, out)?;
         return Ok(ExitCode::SUCCESS);
@@ -207,12 +207,14 @@ fn told(
     Ok(ExitCode::SUCCESS)
 }
 
-impl From<BackupError> for Failure {
+impl From<BackupError> for CommandFailure {
     fn from(error: BackupError) -> Self {
         match error {
-            BackupError::Store(UpkeepError::InUse(_)) => Failure::StoreInUse(error.to_string()),
-            BackupError::NotWhole(_) => Failure::StoreNotWhole(error.to_string()),
-            error => Failure::Failed(anyhow::Error::new(error)),
+            BackupError::Store(UpkeepError::InUse(_)) => {
+                CommandFailure::StoreInUse(error.to_string())
+            }
+            BackupError::NotWhole(_) => CommandFailure::StoreNotWhole(error.to_string()),
+            error => CommandFailure::Failed(anyhow::Error::new(error)),
         }
     }
 }

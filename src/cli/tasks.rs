@@ -10,17 +10,17 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::wire::api::{CopyBegun, StateFilter, TaskView};
 use reelyard_actors::wire::worker::{Blame, TaskId};
 
-use super::client::{Client, NodeArgs, PageArgs, filters};
-use super::failure::Failure;
+use super::client::{NodeArgs, NodeClient, PageArgs, filters};
+use super::enum_word;
+use super::failure::CommandFailure;
 use super::output::{self, age, maybe, name, number, plain, size};
-use super::word;
 
 #[derive(Debug, Args)]
 pub struct TasksArgs {
     #[command(flatten)]
     node: NodeArgs,
     #[command(flatten)]
-    filter: ListArgs,
+    filter: TaskListArgs,
     #[command(subcommand)]
     command: Option<TasksCommand>,
 }
@@ -48,15 +48,15 @@ enum TasksCommand {
 }
 
 #[derive(Debug, Args)]
-struct ListArgs {
+struct TaskListArgs {
     /// Only tasks in this state; "open" means not ended.
-    #[arg(long, value_parser = word::parser::<StateFilter>())]
+    #[arg(long, value_parser = enum_word::parser::<StateFilter>())]
     state: Option<StateFilter>,
     /// Only tasks from or to this host (ip:port)
     #[arg(long)]
     host: Option<HostAddr>,
     /// Only failed tasks with this cause.
-    #[arg(long, value_parser = word::parser::<Blame>())]
+    #[arg(long, value_parser = enum_word::parser::<Blame>())]
     blame: Option<Blame>,
     /// Only tasks whose state changed within this time, for example 90m or 2d.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -74,8 +74,8 @@ fn state_word(state: impl std::fmt::Debug) -> String {
 }
 
 /// Lists, shows or cancels.
-pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&args.node)?;
+pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
     match args.command {
         None => list(&client, args.filter, args.node.json, out),
         Some(TasksCommand::Show { id }) => show(&client, id, args.node.json, out),
@@ -101,12 +101,17 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn list(
+    client: &NodeClient,
+    args: TaskListArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
     let filter = [
-        ("state", args.state.map(word::of)),
+        ("state", args.state.map(enum_word::of)),
         ("host", args.host.map(|host| host.to_string())),
-        ("blame", args.blame.map(word::of)),
+        ("blame", args.blame.map(enum_word::of)),
         ("since", args.within.map(|time| now.before(time).0.to_string())),
     ];
     let tasks = client.list::<TaskView>(&["tasks"], &filters(&filter), &args.page)?;
@@ -147,7 +152,12 @@ fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Res
     Ok(output::more(&tasks, out)?)
 }
 
-fn show(client: &Client, id: TaskId, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn show(
+    client: &NodeClient,
+    id: TaskId,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let task: TaskView = client.get(&["tasks", &id.to_string()], &[])?;
     if json {
         return Ok(output::json(&task, out)?);

@@ -2,25 +2,25 @@
 
 use reelyard_actors::clock::Clock;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::layers::RunArgs;
-use crate::worker::{Configured, Reloader, Worker, WorkerSettings};
+use crate::worker::{LoadedWorkerConfig, Worker, WorkerReloader, WorkerSettings};
 use crate::{logging, role};
 
 /// Runs a worker until it is told to stop.
-pub fn run(args: RunArgs) -> Result<(), Failure> {
-    let configured = Configured::read(args.layers.layers())?;
+pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
+    let configured = LoadedWorkerConfig::read(args.layers.layers())?;
     logging::start(&configured.config.log)?;
     configured.warn_of_doubts();
     let settings = WorkerSettings::of(&configured.config)?;
     role::run(args.until_stdin_closes, |mut stop| async move {
         // Heard from the beginning: unheard it would end the process.
-        let mut hang_ups = role::hang_ups()?;
+        let mut hang_ups = role::reload_signals()?;
         let worker = Worker::start(settings, Clock::system()).await?;
-        let reloader = Reloader::new(configured);
+        let reloader = WorkerReloader::new(configured);
         loop {
             tokio::select! {
-                why = stop.given() => {
+                why = stop.requested() => {
                     tracing::info!(why, "stopping");
                     break;
                 }

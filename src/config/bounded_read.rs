@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What may be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum InputSource {
     /// A regular file.
     File,
     /// A regular file, or a pipe that somebody writes to.
@@ -34,7 +34,7 @@ pub enum Source {
 ///
 /// # Errors
 /// Also when it is neither a file nor a pipe that may be named, is too large, or does not end.
-pub fn read(path: &Path, source: Source) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path, source: InputSource) -> io::Result<Vec<u8>> {
     let mut file = open(path, source)?;
     let deadline = Instant::now() + PATIENCE;
     let (mut bytes, mut buffer) = (Vec::new(), [0; 16 << 10]);
@@ -69,7 +69,7 @@ pub fn read(path: &Path, source: Source) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Those of [`read`], and what is not UTF-8.
-pub fn read_text(path: &Path, source: Source) -> io::Result<String> {
+pub fn read_text(path: &Path, source: InputSource) -> io::Result<String> {
     String::from_utf8(read(path, source)?).map_err(|error| {
         io::Error::new(io::ErrorKind::InvalidData, format!("is not UTF-8: {}", error.utf8_error()))
     })
@@ -79,7 +79,7 @@ pub fn read_text(path: &Path, source: Source) -> io::Result<String> {
 ///
 /// # Errors
 /// Also when it is neither a file nor a pipe that may be named.
-pub fn open(path: &Path, source: Source) -> io::Result<File> {
+pub fn open(path: &Path, source: InputSource) -> io::Result<File> {
     // Without this flag a pipe that nobody writes to would be waited for.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -87,7 +87,7 @@ pub fn open(path: &Path, source: Source) -> io::Result<File> {
     let kind = seen.file_type();
     let what = match kind {
         kind if kind.is_file() => return Ok(file),
-        kind if kind.is_fifo() && source == Source::FileOrPipe => {
+        kind if kind.is_fifo() && source == InputSource::FileOrPipe => {
             set_blocking(&file, true)?;
             return Ok(file);
         }
@@ -101,8 +101,8 @@ pub fn open(path: &Path, source: Source) -> io::Result<File> {
         _ => "a device",
     };
     let wanted = match source {
-        Source::File => "expected a regular file",
-        Source::FileOrPipe => "expected a regular file or a pipe",
+        InputSource::File => "expected a regular file",
+        InputSource::FileOrPipe => "expected a regular file or a pipe",
     };
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}: {wanted}")))
 }
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(path: &Path, source: Source) -> String {
+    fn refused(path: &Path, source: InputSource) -> String {
         read(path, source).unwrap_err().to_string()
     }
 
@@ -129,9 +129,9 @@ mod tests {
         let pipe = dir.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
         let began = Instant::now();
-        assert!(refused(&pipe, Source::File).contains("it is a pipe"));
-        assert!(refused(&pipe, Source::FileOrPipe).contains("nobody wrote to it"));
-        for source in [Source::File, Source::FileOrPipe] {
+        assert!(refused(&pipe, InputSource::File).contains("it is a pipe"));
+        assert!(refused(&pipe, InputSource::FileOrPipe).contains("nobody wrote to it"));
+        for source in [InputSource::File, InputSource::FileOrPipe] {
             assert!(refused(dir.path(), source).contains("a directory"));
             assert!(refused(Path::new("/dev/zero"), source).contains("a device"));
             assert_eq!(read(Path::new("/dev/null"), source).unwrap(), b"");
@@ -139,7 +139,7 @@ mod tests {
         assert!(began.elapsed() < PATIENCE, "it waited");
         let large = dir.path().join("large");
         File::create(&large).unwrap().set_len(MOST + 1).unwrap();
-        assert!(refused(&large, Source::File).contains("larger than 16 MiB"));
+        assert!(refused(&large, InputSource::File).contains("larger than 16 MiB"));
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
                 std::thread::yield_now();
             }
         });
-        assert_eq!(read_text(Path::new(&path), Source::FileOrPipe).unwrap(), "one two");
+        assert_eq!(read_text(Path::new(&path), InputSource::FileOrPipe).unwrap(), "one two");
         writing.join().unwrap();
     }
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_actors::box_host::{
-    Blank, Checks, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, Program, Template, Uid,
+    CleanBoxChecks, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, Template,
+    TemplateBlank, Uid,
 };
 use reelyard_actors::box_lease::HooksName;
 use toml::{Table, Value};
 
-use super::bounded_read::{self, Source};
-use super::reader::Reader;
+use super::bounded_read::{self, InputSource};
+use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
 /// What is run for boxes, by name.
@@ -112,7 +113,7 @@ impl BoxHooks {
     }
 
     /// Reads the files that are named, and what stands in them and beside them.
-    pub(super) fn settle(&mut self, reader: &mut Reader) {
+    pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         let mut sets = BTreeMap::new();
         for (name, told) in &self.told {
             let Value::Table(told) = told else { continue };
@@ -134,7 +135,7 @@ fn whole(told: &Table) -> Read<Table> {
     let Some(file) = told.get(FILE) else { return Ok(told.clone()) };
     let file = PathBuf::from_toml(file)?;
     let shown = file.display();
-    let text = bounded_read::read_text(&file, Source::File)
+    let text = bounded_read::read_text(&file, InputSource::File)
         .or_else(|error| wrong(format!("{FILE}: {shown} cannot be read: {error}")))?;
     let mut all: Table = text.parse().or_else(|error: toml::de::Error| {
         wrong(format!("{FILE}: {shown} is not TOML: {}", error.message().replace('\n', ", ")))
@@ -159,7 +160,7 @@ fn hook_set(table: &Table) -> Read<HookSet> {
         environment: environment(table)?,
         done: codes(table, "done")?.unwrap_or_else(|| vec![0]),
         cleanup_again_on: codes(table, "cleanup_again_on")?.unwrap_or_default(),
-        checks: Checks {
+        checks: CleanBoxChecks {
             first_uid,
             // The users of further ones are more likely others'.
             boxes: boxes.or(first_uid.map(|_| USUAL_BOXES)),
@@ -200,10 +201,10 @@ fn of_key<T>(table: &Table, key: &str, read: impl FnOnce(&Value) -> Read<T>) -> 
     value.map_err(|wrongs| about(key, Some(wrongs)).collect())
 }
 
-fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<Program>> {
+fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<HookProgram>> {
     let timeout = bounded(table, timeout, USUAL_TIMEOUT, LONGEST_TIMEOUT)?;
     let read = |value: &Value| {
-        let templates = templates(value, Blank::IN_ARGUMENTS)?;
+        let templates = templates(value, TemplateBlank::IN_ARGUMENTS)?;
         let Some((path, arguments)) = templates.split_first() else {
             return wrong("the path of a program and its arguments are wanted");
         };
@@ -215,7 +216,7 @@ fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<Program>> {
         // Nothing is filled in.
         let path = PathBuf::from(path.to_string().replace("{{", "{").replace("}}", "}"));
         check_program(&path)?;
-        Ok(Program { path, arguments: arguments.to_vec(), timeout })
+        Ok(HookProgram { path, arguments: arguments.to_vec(), timeout })
     };
     of_key(table, key, read)
 }
@@ -235,7 +236,7 @@ fn check_program(path: &Path) -> Read<()> {
     }
 }
 
-fn templates(value: &Value, known: &[Blank]) -> Read<Vec<Template>> {
+fn templates(value: &Value, known: &[TemplateBlank]) -> Read<Vec<Template>> {
     let Value::Array(texts) = value else {
         return wrong(format!("expected a list of texts, not {}", quoted(value)));
     };
@@ -248,7 +249,7 @@ fn templates(value: &Value, known: &[Blank]) -> Read<Vec<Template>> {
 
 fn paths(table: &Table, key: &str) -> Read<Vec<Template>> {
     let read = |value: &Value| {
-        let paths = templates(value, Blank::IN_PATHS)?;
+        let paths = templates(value, TemplateBlank::IN_PATHS)?;
         match paths.iter().find(|path| !path.to_string().starts_with('/')) {
             Some(path) => wrong(format!("{path} is not an absolute path")),
             None => Ok(paths),
@@ -312,12 +313,12 @@ fn environment(table: &Table) -> Read<BTreeMap<String, String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Faults, Layers, WorkerConfig, load_worker};
+    use super::super::{ConfigFaults, Layers, WorkerConfig, load_worker};
     use super::*;
 
     fn load(hooks: &str) -> Result<WorkerConfig, String> {
         let set = vec!["listen=127.0.0.1:8888".to_owned(), format!("box.hooks={hooks}")];
-        load_worker(&Layers { set, ..Layers::default() }).map_err(|Faults(faults)| {
+        load_worker(&Layers { set, ..Layers::default() }).map_err(|ConfigFaults(faults)| {
             faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         })
     }

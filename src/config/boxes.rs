@@ -13,7 +13,7 @@ use super::value::{Read, SettingValue, Wrong, quoted, wrong};
 
 settings! {
     /// Numbered boxes. Each box has one holder at a time.
-    pub struct BoxSettings {
+    pub struct BoxConfig {
         /// Pools of boxes by name: { judges = { size = 8 } }, or a table [box.pools.judges] for each.
         /// Only `size` is required. Defaults stand in parentheses.
         ///   size, first_id (0)    number of boxes, and the number of the first box
@@ -36,7 +36,7 @@ settings! {
         /// The node creates and changes these pools when it starts to lead and at each reload. It then
         /// overwrites changes that were made by the API. A pool that you remove here stays until you
         /// run: reelyard box pools remove.
-        pools: Pools = Default "{}",
+        pools: PoolTable = Default "{}",
         /// The node remembers for this long how a lease ended. Late holders and repeated requests
         /// get the right answer in this time.
         keep_ended: Duration = Default "7d",
@@ -52,9 +52,9 @@ settings! {
 
 /// Pools by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pools(pub BTreeMap<PoolName, PoolSpec>);
+pub struct PoolTable(pub BTreeMap<PoolName, PoolSpec>);
 
-impl SettingValue for Pools {
+impl SettingValue for PoolTable {
     fn from_toml(value: &Value) -> Read<Self> {
         let Value::Table(table) = value else {
             let shown = quoted(value);
@@ -71,7 +71,7 @@ impl SettingValue for Pools {
                 Err(bad) => wrongs.extend(bad.into_iter().map(about)),
             }
         }
-        if wrongs.is_empty() { Ok(Pools(pools)) } else { Err(wrongs) }
+        if wrongs.is_empty() { Ok(PoolTable(pools)) } else { Err(wrongs) }
     }
 
     fn to_toml(&self) -> Option<Value> {
@@ -103,11 +103,11 @@ fn pool(value: &Value) -> Read<PoolSpec> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Pools, String> {
+    fn read(text: &str) -> Result<PoolTable, String> {
         let told = |wrongs: Vec<Wrong>| {
             wrongs.into_iter().map(|wrong| wrong.what).collect::<Vec<_>>().join("; ")
         };
-        Pools::from_text(text).map_err(told)
+        PoolTable::from_text(text).map_err(told)
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         let b = pools.0.iter().find(|(name, _)| name.as_str() == "b").map(|(_, pool)| pool);
         assert_eq!(b, Some(&PoolSpec::of(0, 1)));
         let shown = pools.to_toml().unwrap();
-        assert_eq!(Pools::from_toml(&shown), Ok(pools), "{shown}");
+        assert_eq!(PoolTable::from_toml(&shown), Ok(pools), "{shown}");
     }
 
     #[test]

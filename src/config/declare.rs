@@ -1,7 +1,7 @@
 //! How settings are declared: once each, with meaning, type and default.
 
-use super::Role;
-use super::reader::Reader;
+use super::RoleConfig;
+use super::reader::SettingsReader;
 use super::value::SettingValue;
 
 /// What holds when a setting is not set.
@@ -17,7 +17,7 @@ pub enum Presence {
 
 /// One setting, for the commented file and for the known keys.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct DescribedSetting {
     /// Its dotted key.
     pub key: String,
     /// Its meaning, line by line.
@@ -29,12 +29,12 @@ pub struct Described {
 }
 
 /// A group of settings: a table in the file.
-pub trait Group: Sized {
+pub trait SettingsGroup: Sized {
     /// What the group is about, line by line.
     const ABOUT: &'static [&'static str];
 
     /// Reads the group whose keys begin with `prefix`.
-    fn read(reader: &mut Reader, prefix: &str) -> Self;
+    fn read(reader: &mut SettingsReader, prefix: &str) -> Self;
 
     /// Tells `section` of this group and of each group within it, in the order of declaration.
     fn describe(prefix: &str, section: &mut dyn FnMut(Section));
@@ -48,11 +48,11 @@ pub struct Section {
     /// What the group is about.
     pub about: &'static [&'static str],
     /// Its own settings.
-    pub settings: Vec<Described>,
+    pub settings: Vec<DescribedSetting>,
 }
 
 /// Every group of a role, in the order of declaration.
-pub fn sections<G: Group>() -> Vec<Section> {
+pub fn sections<G: SettingsGroup>() -> Vec<Section> {
     let mut sections = Vec::new();
     G::describe("", &mut |section| sections.push(section));
     sections
@@ -60,7 +60,7 @@ pub fn sections<G: Group>() -> Vec<Section> {
 
 /// The keys that a role knows, and those that only the other one knows.
 #[derive(Clone, Debug)]
-pub struct Keys {
+pub struct KnownKeys {
     /// Dotted keys of settings.
     pub known: Vec<String>,
     /// Dotted names of groups.
@@ -72,9 +72,9 @@ pub struct Keys {
     pub elsewhere: (&'static str, Vec<String>),
 }
 
-impl Keys {
+impl KnownKeys {
     /// The keys of role `R`.
-    pub fn of<R: Role>() -> Self {
+    pub fn of<R: RoleConfig>() -> Self {
         let elsewhere = if R::NAME == super::NodeConfig::NAME {
             (super::WorkerConfig::NAME, keys::<super::WorkerConfig>())
         } else {
@@ -85,7 +85,7 @@ impl Keys {
         let settings = sections::<R>().into_iter().flat_map(|section| section.settings);
         let tables = settings.filter(|setting| setting.value.starts_with('{'));
         let tables = tables.map(|setting| (setting.key, setting.value)).collect();
-        Keys { known: keys::<R>(), groups, tables, elsewhere }
+        KnownKeys { known: keys::<R>(), groups, tables, elsewhere }
     }
 
     /// The table that `key` is an entry of, with what holds when it is not set, and what is behind
@@ -129,7 +129,7 @@ impl Keys {
     }
 }
 
-fn keys<G: Group>() -> Vec<String> {
+fn keys<G: SettingsGroup>() -> Vec<String> {
     sections::<G>().into_iter().flat_map(|section| section.settings).map(|one| one.key).collect()
 }
 
@@ -185,10 +185,10 @@ macro_rules! settings {
             $($( $(#[doc = $group_doc])+ pub $group: $group_type, )+)?
         }
 
-        impl $crate::config::declare::Group for $name {
+        impl $crate::config::declare::SettingsGroup for $name {
             const ABOUT: &'static [&'static str] = &[$($about),+];
 
-            fn read(reader: &mut $crate::config::reader::Reader, prefix: &str) -> Self {
+            fn read(reader: &mut $crate::config::reader::SettingsReader, prefix: &str) -> Self {
                 use $crate::config::declare::{Presence, join};
                 Self {
                     $($field: reader.take(
@@ -202,12 +202,12 @@ macro_rules! settings {
                 prefix: &str,
                 section: &mut dyn FnMut($crate::config::declare::Section),
             ) {
-                use $crate::config::declare::{Described, Presence, Section, join, shown};
+                use $crate::config::declare::{DescribedSetting, Presence, Section, join, shown};
                 let settings = vec![$({
                     let key = join(prefix, stringify!($field));
                     let value = shown::<$type>(&key, $text);
                     let doc = vec![$($doc),+];
-                    Described { key, doc, presence: Presence::$presence, value }
+                    DescribedSetting { key, doc, presence: Presence::$presence, value }
                 },)*];
                 section(Section { name: prefix.to_owned(), about: Self::ABOUT, settings });
                 $($(<$group_type>::describe(&join(prefix, stringify!($group)), section);)+)?

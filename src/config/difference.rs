@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::reader::Effective;
+use super::reader::EffectiveSetting;
 
 /// A setting that is another one than before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl fmt::Display for Difference {
 
 /// The settings that differ, in the order in which they are declared. Secrets are left out: what
 /// stands for them is always the same.
-pub fn differences(before: &[Effective], after: &[Effective]) -> Vec<Difference> {
+pub fn differences(before: &[EffectiveSetting], after: &[EffectiveSetting]) -> Vec<Difference> {
     let differing = after.iter().filter(|after| !after.is_secret).filter_map(|after| {
         let before = before.iter().find(|before| before.key == after.key)?;
         (before.value != after.value).then(|| Difference {
@@ -62,7 +62,7 @@ mod tests {
     use super::super::{Layers, NodeConfig, load};
     use super::*;
 
-    fn effective(set: &[&str]) -> Vec<Effective> {
+    fn effective(set: &[&str]) -> Vec<EffectiveSetting> {
         let set = set.iter().map(|text| (*text).to_owned()).collect();
         load::<NodeConfig>(&Layers { set, ..Layers::default() }).unwrap().1
     }

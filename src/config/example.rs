@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::Role;
-use super::declare::{Described, Presence, Section, sections};
+use super::RoleConfig;
+use super::declare::{DescribedSetting, Presence, Section, sections};
 
 /// A file with every setting of a role at its default: the same as no file at all, but for what
 /// is required and stands at an example.
-pub fn example<R: Role>() -> String {
+pub fn example<R: RoleConfig>() -> String {
     let mut file = String::new();
     for section in sections::<R>() {
         write_section(&mut file, &section, R::NAME);
@@ -44,7 +44,7 @@ fn write_section(file: &mut String, section: &Section, role: &str) {
     }
 }
 
-fn write_setting(file: &mut String, setting: &Described) {
+fn write_setting(file: &mut String, setting: &DescribedSetting) {
     for line in &setting.doc {
         let _ = writeln!(file, "#{line}");
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::super::{Layers, NodeConfig, WorkerConfig, load};
     use super::*;
 
-    fn load_text<R: Role>(text: &str) -> Vec<(String, Option<String>)> {
+    fn load_text<R: RoleConfig>(text: &str) -> Vec<(String, Option<String>)> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.toml");
         std::fs::write(&path, text).unwrap();

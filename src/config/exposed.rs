@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
-use super::fault::Origin;
-use super::reader::Effective;
+use super::fault::SettingOrigin;
+use super::reader::EffectiveSetting;
 
 /// Settings that name a file with a secret.
 const NAMES_OF_FILES: [&str; 2] = ["token_file", "share.tls.key"];
@@ -19,7 +19,7 @@ const HOOKS: (&str, &str) = ("share.webhooks", "secret_file");
 const READABLE: u32 = 0o044;
 
 /// For each file with a secret that its group or others can read, what to do about it, in words.
-pub fn exposed(settings: &[Effective]) -> Vec<String> {
+pub fn exposed(settings: &[EffectiveSetting]) -> Vec<String> {
     let mut files = BTreeSet::new();
     for setting in settings {
         note(setting, &mut files);
@@ -27,9 +27,9 @@ pub fn exposed(settings: &[Effective]) -> Vec<String> {
     files.iter().filter_map(|file| exposed_file(file)).collect()
 }
 
-fn note(setting: &Effective, files: &mut BTreeSet<PathBuf>) {
+fn note(setting: &EffectiveSetting, files: &mut BTreeSet<PathBuf>) {
     let Some(value) = &setting.value else { return };
-    if let (true, Origin::File { path, .. }) = (setting.is_secret, &setting.origin) {
+    if let (true, SettingOrigin::File { path, .. }) = (setting.is_secret, &setting.origin) {
         files.insert(path.to_path_buf());
     }
     if NAMES_OF_FILES.contains(&setting.key.as_str()) {
@@ -42,7 +42,7 @@ fn note(setting: &Effective, files: &mut BTreeSet<PathBuf>) {
             match (hook.get(HOOKS.1).and_then(Value::as_str), &setting.origin) {
                 (Some(file), _) => files.insert(PathBuf::from(file)),
                 // The secret itself stands there.
-                (None, Origin::File { path, .. }) => files.insert(path.to_path_buf()),
+                (None, SettingOrigin::File { path, .. }) => files.insert(path.to_path_buf()),
                 (None, _) => false,
             };
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Nobody set it.
     Default,
     /// A line of the configuration file.
@@ -28,45 +28,47 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl SettingOrigin {
     /// Where this stands among others when they are told: as an operator would go through them.
     pub fn order(&self) -> (u8, usize) {
         match self {
-            Origin::File { line, .. } => (0, *line),
-            Origin::Environment { .. } => (1, 0),
-            Origin::Argument { .. } => (2, 0),
-            Origin::Default => (3, 0),
+            SettingOrigin::File { line, .. } => (0, *line),
+            SettingOrigin::Environment { .. } => (1, 0),
+            SettingOrigin::Argument { .. } => (2, 0),
+            SettingOrigin::Default => (3, 0),
         }
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => f.write_str("default"),
-            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Origin::Environment { variable } => f.write_str(variable),
-            Origin::Argument { key } => write!(f, "--set {key}"),
+            SettingOrigin::Default => f.write_str("default"),
+            SettingOrigin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            SettingOrigin::Environment { variable } => f.write_str(variable),
+            SettingOrigin::Argument { key } => write!(f, "--set {key}"),
         }
     }
 }
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ConfigFault {
     /// Where it was made.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The setting it is about; none when the file as a whole cannot be read.
     pub key: Option<String>,
     /// What is wrong and what is wanted.
     pub what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ConfigFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.origin, &self.key) {
-            (Origin::Default, Some(key)) => write!(f, "{key}: {}", self.what),
-            (Origin::Argument { .. }, _) | (_, None) => write!(f, "{}: {}", self.origin, self.what),
+            (SettingOrigin::Default, Some(key)) => write!(f, "{key}: {}", self.what),
+            (SettingOrigin::Argument { .. }, _) | (_, None) => {
+                write!(f, "{}: {}", self.origin, self.what)
+            }
             (origin, Some(key)) => write!(f, "{origin}: {key}: {}", self.what),
         }
     }
@@ -74,9 +76,9 @@ impl fmt::Display for Fault {
 
 /// Everything that is wrong with a configuration. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Faults(pub Vec<Fault>);
+pub struct ConfigFaults(pub Vec<ConfigFault>);
 
-impl fmt::Display for Faults {
+impl fmt::Display for ConfigFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.0.len();
         let noun = if count == 1 { "fault" } else { "faults" };

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
-use super::bounded_read::{self, Source};
-use super::declare::{Keys, join};
-use super::fault::{Fault, Faults, Origin};
-use super::layers::{Gathered, Given, Raw};
+use super::bounded_read::{self, InputSource};
+use super::declare::{KnownKeys, join};
+use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
+use super::layers::{Gathered, RawSetting, RawValue};
 use super::renamed;
 
 /// How many unknown keys are named.
@@ -20,20 +20,20 @@ const MORE_UNKNOWN: &str =
     "is no setting, and what follows was not looked at: is this a file of settings?";
 
 /// Reads the file at `path` into `gathered`. Fails when it cannot be read or is not TOML.
-pub fn read(path: &Path, keys: &Keys, gathered: &mut Gathered) -> Result<(), Faults> {
+pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<(), ConfigFaults> {
     let shown: Arc<Path> = Arc::from(path);
     let unreadable = |what: String| {
-        let origin = Origin::File { path: shown.clone(), line: 1 };
-        Faults(vec![Fault { origin, key: None, what }])
+        let origin = SettingOrigin::File { path: shown.clone(), line: 1 };
+        ConfigFaults(vec![ConfigFault { origin, key: None, what }])
     };
-    let bytes = bounded_read::read(path, Source::FileOrPipe)
+    let bytes = bounded_read::read(path, InputSource::FileOrPipe)
         .map_err(|error| unreadable(format!("cannot be read: {error}")))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| unreadable(format!("is not UTF-8: {}", error.utf8_error())))?;
 
     let (table, errors) = DeTable::parse_recoverable(&text);
     let line_ends = text.match_indices('\n').map(|(end, _)| end).collect();
-    let mut file = File { path: shown, line_ends, keys, gathered, unknown: 0 };
+    let mut file = ConfigFileReader { path: shown, line_ends, keys, gathered, unknown: 0 };
     if !errors.is_empty() {
         return Err(file.malformed(&errors));
     }
@@ -41,29 +41,29 @@ pub fn read(path: &Path, keys: &Keys, gathered: &mut Gathered) -> Result<(), Fau
     Ok(())
 }
 
-struct File<'a> {
+struct ConfigFileReader<'a> {
     path: Arc<Path>,
     /// Where each line but the last one ends: a list of thousands of hosts asks for a line each.
     line_ends: Vec<usize>,
-    keys: &'a Keys,
+    keys: &'a KnownKeys,
     gathered: &'a mut Gathered,
     /// How many keys were refused.
     unknown: usize,
 }
 
-impl File<'_> {
-    fn origin(&self, offset: usize) -> Origin {
+impl ConfigFileReader<'_> {
+    fn origin(&self, offset: usize) -> SettingOrigin {
         let line = 1 + self.line_ends.partition_point(|end| *end < offset);
-        Origin::File { path: self.path.clone(), line }
+        SettingOrigin::File { path: self.path.clone(), line }
     }
 
-    fn malformed(&self, errors: &[toml::de::Error]) -> Faults {
-        let fault = |error: &toml::de::Error| Fault {
+    fn malformed(&self, errors: &[toml::de::Error]) -> ConfigFaults {
+        let fault = |error: &toml::de::Error| ConfigFault {
             origin: self.origin(error.span().map_or(0, |span| span.start)),
             key: None,
             what: format!("is not TOML: {}", error.message().replace('\n', ", ")),
         };
-        Faults(errors.iter().map(fault).collect())
+        ConfigFaults(errors.iter().map(fault).collect())
     }
 
     fn take_apart(&mut self, prefix: &str, table: &DeTable<'_>) {
@@ -108,15 +108,16 @@ impl File<'_> {
         let entries = value.get_ref().as_array().into_iter().flatten();
         let entry_lines = entries
             .filter_map(|entry| match self.origin(entry.span().start) {
-                Origin::File { line, .. } => Some(line),
+                SettingOrigin::File { line, .. } => Some(line),
                 _ => None,
             })
             .collect();
         match Value::deserialize(ValueDeserializer::from(value.clone())) {
             Ok(value) => {
-                self.gathered
-                    .given
-                    .insert(key, Given { raw: Raw::Toml(value), origin, entry_lines, old_key });
+                self.gathered.given.insert(
+                    key,
+                    RawSetting { raw: RawValue::Toml(value), origin, entry_lines, old_key },
+                );
             }
             Err(error) => self.gathered.refuse(key, origin, error.message()),
         }

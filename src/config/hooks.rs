@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::What;
-use reelyard_actors::webhook::{HookName, HookSecret, HookUrl};
+use reelyard_actors::share_expiry::ShareNotificationKind;
+use reelyard_actors::webhook::{WebhookName, WebhookSecret, WebhookUrl};
 use toml::{Table, Value};
 
-use super::bounded_read::{self, Source};
-use super::reader::Reader;
+use super::bounded_read::{self, InputSource};
+use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
 /// Webhooks by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hooks(pub BTreeMap<HookName, HookSetting>);
+pub struct Hooks(pub BTreeMap<WebhookName, HookConfig>);
 
 /// A webhook as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookSetting {
+pub struct HookConfig {
     /// Where its receiver is.
-    pub url: HookUrl,
+    pub url: WebhookUrl,
     /// What requests are signed with, wherever it is written; none only where that cannot be read.
-    pub secret: Option<HookSecret>,
+    pub secret: Option<WebhookSecret>,
     /// A file with the secret.
     pub secret_file: Option<PathBuf>,
     /// What it is told of. None for everything.
-    pub kinds: Option<Vec<What>>,
+    pub kinds: Option<Vec<ShareNotificationKind>>,
     /// How long the receiver may take for an answer.
     pub timeout: Option<Duration>,
 }
@@ -45,7 +45,7 @@ impl SettingValue for Hooks {
         };
         let (mut hooks, mut wrongs) = (BTreeMap::new(), Vec::new());
         for (name, told) in table {
-            let named = HookName::new(name).or_else(|bad| wrong(bad.to_string()));
+            let named = WebhookName::new(name).or_else(|bad| wrong(bad.to_string()));
             let about = |wrong: Wrong| Wrong { what: format!("{name}: {}", wrong.what), ..wrong };
             match named.and_then(|name| Ok((name, hook(told)?))) {
                 Ok((name, hook)) => {
@@ -63,7 +63,7 @@ impl SettingValue for Hooks {
     }
 }
 
-fn hook(value: &Value) -> Read<HookSetting> {
+fn hook(value: &Value) -> Read<HookConfig> {
     let Value::Table(table) = value else {
         return wrong(format!("expected a table, with {}", KNOWN.join(", ")));
     };
@@ -79,11 +79,11 @@ fn hook(value: &Value) -> Read<HookSetting> {
     }
     let secret = secret.map(|secret| match secret {
         Value::String(secret) => {
-            HookSecret::new(secret).or_else(|bad| wrong(format!("secret: {bad}")))
+            WebhookSecret::new(secret).or_else(|bad| wrong(format!("secret: {bad}")))
         }
         _ => wrong("secret: expected a text in quotes"),
     });
-    Ok(HookSetting {
+    Ok(HookConfig {
         url,
         secret: secret.transpose()?,
         secret_file: secret_file.map(PathBuf::from_toml).transpose()?,
@@ -92,14 +92,16 @@ fn hook(value: &Value) -> Read<HookSetting> {
     })
 }
 
-fn kinds(value: &Value) -> Read<Vec<What>> {
-    let named = |word: &Value| What::all().find(|what| word.as_str() == Some(what.word()));
-    let read: Option<Vec<What>> =
+fn kinds(value: &Value) -> Read<Vec<ShareNotificationKind>> {
+    let named =
+        |word: &Value| ShareNotificationKind::all().find(|what| word.as_str() == Some(what.word()));
+    let read: Option<Vec<ShareNotificationKind>> =
         value.as_array().and_then(|words| words.iter().map(named).collect());
     match read {
         Some(kinds) if !kinds.is_empty() => Ok(kinds),
         _ => {
-            let known: Vec<&str> = What::all().map(What::word).collect();
+            let known: Vec<&str> =
+                ShareNotificationKind::all().map(ShareNotificationKind::word).collect();
             wrong(format!(
                 "kinds: some of {} are wanted, as in [\"expired\"], not {}",
                 known.join(", "),
@@ -110,8 +112,8 @@ fn kinds(value: &Value) -> Read<Vec<What>> {
 }
 
 /// A webhook as it may be seen.
-fn shown(hook: &HookSetting) -> Value {
-    let words = |kinds: &Vec<What>| {
+fn shown(hook: &HookConfig) -> Value {
+    let words = |kinds: &Vec<ShareNotificationKind>| {
         Value::Array(kinds.iter().map(|what| Value::String(what.word().to_owned())).collect())
     };
     let is_here = hook.secret_file.is_none();
@@ -128,13 +130,13 @@ fn shown(hook: &HookSetting) -> Value {
 
 impl Hooks {
     /// Reads the secrets that are in files.
-    pub(super) fn settle(&mut self, reader: &mut Reader) {
+    pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         for (name, hook) in &mut self.0 {
             let Some(file) = &hook.secret_file else { continue };
             let shown = file.display();
-            let read = bounded_read::read_text(file, Source::File);
+            let read = bounded_read::read_text(file, InputSource::File);
             let secret = match read {
-                Ok(text) => HookSecret::new(text.trim()).map_err(|bad| bad.to_string()),
+                Ok(text) => WebhookSecret::new(text.trim()).map_err(|bad| bad.to_string()),
                 Err(error) => Err(format!("cannot be read: {error}")),
             };
             match secret {
@@ -209,7 +211,7 @@ mod tests {
         std::fs::write(&file, format!("{SECRET}\n")).unwrap();
         let (config, effective) = load().unwrap();
         let hook = config.share.webhooks.0.values().next().unwrap();
-        assert_eq!(hook.secret, HookSecret::new(SECRET).ok());
+        assert_eq!(hook.secret, WebhookSecret::new(SECRET).ok());
         assert!(!format!("{effective:?}").contains(SECRET));
     }
 }

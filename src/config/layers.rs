@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use toml::Value;
 
-use super::declare::Keys;
-use super::fault::{Fault, Faults, Origin};
+use super::declare::KnownKeys;
+use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 use super::{file, renamed, table_entry};
 
 /// What every variable that is a setting begins with.
@@ -29,7 +29,7 @@ pub struct Layers {
 
 /// A value as it was written.
 #[derive(Clone, Debug)]
-pub enum Raw {
+pub enum RawValue {
     /// In the file.
     Toml(Value),
     /// In a variable or an argument.
@@ -38,11 +38,11 @@ pub enum Raw {
 
 /// A setting that somebody set.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct RawSetting {
     /// Its value.
-    pub raw: Raw,
+    pub raw: RawValue,
     /// Where.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The line of each entry, for a list of the file.
     pub entry_lines: Vec<usize>,
     /// The old name that it was set by, if it was.
@@ -53,9 +53,9 @@ pub struct Given {
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// The settings that are set, by key.
-    pub given: BTreeMap<String, Given>,
+    pub given: BTreeMap<String, RawSetting>,
     /// Unknown keys, malformed arguments.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ConfigFault>,
 }
 
 impl Layers {
@@ -66,7 +66,7 @@ impl Layers {
 
     /// Lays the layers over each other. Fails when the file cannot be read as TOML: what else is
     /// wrong could then only be guessed.
-    pub fn gather(&self, keys: &Keys) -> Result<Gathered, Faults> {
+    pub fn gather(&self, keys: &KnownKeys) -> Result<Gathered, ConfigFaults> {
         let mut gathered = Gathered::default();
         if let Some(path) = &self.file {
             file::read(path, keys, &mut gathered)?;
@@ -76,7 +76,7 @@ impl Layers {
         Ok(gathered)
     }
 
-    fn gather_environment(&self, keys: &Keys, gathered: &mut Gathered) {
+    fn gather_environment(&self, keys: &KnownKeys, gathered: &mut Gathered) {
         let mut variables: Vec<_> = self.environment.iter().collect();
         variables.sort();
         for (variable, value) in variables {
@@ -86,15 +86,15 @@ impl Layers {
                 continue;
             }
             let key = name.to_lowercase().replace("__", ".");
-            let origin = Origin::Environment { variable: variable.clone().into_owned() };
+            let origin = SettingOrigin::Environment { variable: variable.clone().into_owned() };
             match value.to_str() {
-                Some(text) => gathered.add(keys, key, Raw::Text(text.to_owned()), origin),
+                Some(text) => gathered.add(keys, key, RawValue::Text(text.to_owned()), origin),
                 None => gathered.refuse(key, origin, "the value is not UTF-8"),
             }
         }
     }
 
-    fn gather_arguments(&self, keys: &Keys, gathered: &mut Gathered) {
+    fn gather_arguments(&self, keys: &KnownKeys, gathered: &mut Gathered) {
         for argument in &self.set {
             let (key, value) = match argument.split_once('=') {
                 Some((key, value)) if !key.trim().is_empty() => {
@@ -102,9 +102,9 @@ impl Layers {
                 }
                 _ => (argument.trim().to_owned(), None),
             };
-            let origin = Origin::Argument { key: key.clone() };
+            let origin = SettingOrigin::Argument { key: key.clone() };
             match value {
-                Some(value) => gathered.add(keys, key, Raw::Text(value.to_owned()), origin),
+                Some(value) => gathered.add(keys, key, RawValue::Text(value.to_owned()), origin),
                 None => gathered.refuse(key, origin, "expected key=value such as log.level=debug"),
             }
         }
@@ -113,17 +113,18 @@ impl Layers {
 
 impl Gathered {
     /// Lays a setting over what earlier layers say of it.
-    fn add(&mut self, keys: &Keys, key: String, raw: Raw, origin: Origin) {
+    fn add(&mut self, keys: &KnownKeys, key: String, raw: RawValue, origin: SettingOrigin) {
         let new_key = renamed::new_key(&key);
         let old_key = new_key.is_some().then(|| key.clone());
         let key = new_key.unwrap_or(key);
-        if let (Some((table, unset, entry)), Raw::Text(text)) = (keys.table_of(&key), &raw) {
+        if let (Some((table, unset, entry)), RawValue::Text(text)) = (keys.table_of(&key), &raw) {
             return self.add_entry((table, unset), entry, text, origin, old_key);
         }
         match keys.refuse(&key) {
             Some(why) => self.refuse(key, origin, &why),
             None => {
-                self.given.insert(key, Given { raw, origin, entry_lines: Vec::new(), old_key });
+                self.given
+                    .insert(key, RawSetting { raw, origin, entry_lines: Vec::new(), old_key });
             }
         }
     }
@@ -135,12 +136,12 @@ impl Gathered {
         (key, unset): (&str, &str),
         entry: &str,
         text: &str,
-        origin: Origin,
+        origin: SettingOrigin,
         old_key: Option<String>,
     ) {
         let so_far = match self.given.get(key).map(|given| &given.raw) {
-            Some(Raw::Toml(value)) => Some(value.clone()),
-            Some(Raw::Text(text)) => text.parse().ok(),
+            Some(RawValue::Toml(value)) => Some(value.clone()),
+            Some(RawValue::Text(text)) => text.parse().ok(),
             None => unset.parse().ok(),
         };
         let Some(Value::Table(mut table)) = so_far else {
@@ -150,14 +151,14 @@ impl Gathered {
             let what = format!("{key}.{entry} is no key: a part of it is no table");
             return self.refuse(key.to_owned(), origin, &what);
         }
-        let raw = Raw::Toml(Value::Table(table));
-        let given = Given { raw, origin, entry_lines: Vec::new(), old_key };
+        let raw = RawValue::Toml(Value::Table(table));
+        let given = RawSetting { raw, origin, entry_lines: Vec::new(), old_key };
         self.given.insert(key.to_owned(), given);
     }
 
     /// Notes a fault.
-    pub fn refuse(&mut self, key: String, origin: Origin, what: &str) {
-        self.faults.push(Fault { origin, key: Some(key), what: what.to_owned() });
+    pub fn refuse(&mut self, key: String, origin: SettingOrigin, what: &str) {
+        self.faults.push(ConfigFault { origin, key: Some(key), what: what.to_owned() });
     }
 }
 
@@ -193,7 +194,7 @@ mod tests {
     }
 
     fn faults(layers: &Layers) -> Vec<String> {
-        let Faults(faults) = load_node(layers).unwrap_err();
+        let ConfigFaults(faults) = load_node(layers).unwrap_err();
         let file = layers.file.as_ref().map(|path| path.display().to_string());
         let file = file.unwrap_or_else(|| "-".to_owned());
         faults.iter().map(|fault| fault.to_string().replace(&file, "FILE")).collect()
@@ -322,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_worker_must_be_told_who_it_is_and_what_it_holds() {
-        let Faults(faults) = load_worker(&Layers::default()).unwrap_err();
+        let ConfigFaults(faults) = load_worker(&Layers::default()).unwrap_err();
         let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
         assert!(told[0].starts_with("listen: is required, as in listen = \""), "{told:?}");
         assert!(told[1].contains("base_dir, source_dirs or box.hooks"), "{told:?}");

@@ -41,37 +41,37 @@ mod zone;
 
 pub use address::NodeAddr;
 pub use box_hooks::BoxHooks;
-pub use declare::{Described, Presence};
+pub use declare::{DescribedSetting, Presence};
 pub use difference::{Difference, Values, differences};
 pub use example::example;
 pub use exposed::exposed;
-pub use fault::{Fault, Faults, Origin};
-pub use hooks::{HookSetting, Hooks};
+pub use fault::{ConfigFault, ConfigFaults, SettingOrigin};
+pub use hooks::{HookConfig, Hooks};
 pub use layers::Layers;
 pub use links::InterfaceName;
 pub use node::{
-    BandwidthSettings, CallSettings, CatalogSettings, EventLogSettings, HeartbeatSettings,
-    HostSettings, HttpSettings, IgnoreSettings, JournalSettings, NodeConfig, PlacementSettings,
-    StorageSettings, TaskSettings,
+    BandwidthConfig, CallConfig, CatalogConfig, EventLogConfig, HeartbeatConfig, HostConfig,
+    HttpConfig, IgnoreConfig, JournalConfig, NodeConfig, PlacementConfig, StorageConfig,
+    TaskConfig,
 };
 pub use pattern::Pattern;
-pub use reader::Effective;
-pub use share::{PublicUrl, RootDirs, ShareSettings};
-pub use tls::{CertificateFile, ShareTlsSettings};
+pub use reader::EffectiveSetting;
+pub use share::{PublicUrl, RootDirs, ShareConfig};
+pub use tls::{CertificateFile, ShareTlsConfig};
 pub use units::{Fraction, NamePrefix, Percent, size_argument};
 pub use worker::{
-    BoxSettings, DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig,
+    BoxHostConfig, DiskConfig, ExternalDownloaderConfig, NetworkConfig, WorkerConfig,
 };
 pub use zone::Zone;
 
-use declare::Group;
-use reader::Reader;
+use declare::SettingsGroup;
+use reader::SettingsReader;
 use reelyard_actors::token::SharedToken;
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 
 /// The configuration of one role, as `reelyard config` handles either.
-pub trait Role: Group {
+pub trait RoleConfig: SettingsGroup {
     /// What the role is called on the command line.
     const NAME: &'static str;
 
@@ -90,28 +90,28 @@ pub trait Role: Group {
     }
 
     /// Looks at the settings together, settles those that depend on others, and tells faults.
-    fn settle(&mut self, reader: &mut Reader);
+    fn settle(&mut self, reader: &mut SettingsReader);
 }
 
 /// The settings of a node.
-pub fn load_node(layers: &Layers) -> Result<NodeConfig, Faults> {
+pub fn load_node(layers: &Layers) -> Result<NodeConfig, ConfigFaults> {
     load(layers).map(|(config, _)| config)
 }
 
 /// The settings of a worker.
-pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, Faults> {
+pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, ConfigFaults> {
     load(layers).map(|(config, _)| config)
 }
 
 /// The settings of a role, and where each came from.
-pub fn load<R: Role>(layers: &Layers) -> Result<(R, Vec<Effective>), Faults> {
-    let mut reader = Reader::new(layers.gather(&declare::Keys::of::<R>())?);
+pub fn load<R: RoleConfig>(layers: &Layers) -> Result<(R, Vec<EffectiveSetting>), ConfigFaults> {
+    let mut reader = SettingsReader::new(layers.gather(&declare::KnownKeys::of::<R>())?);
     let mut config = R::read(&mut reader, "");
     config.settle(&mut reader);
     Ok((config, reader.finish()?))
 }
 
 /// The settings of a role when nothing is set; what is required stands at its example.
-fn defaults<R: Group>() -> R {
-    R::read(&mut Reader::new(layers::Gathered::default()), "")
+fn defaults<R: SettingsGroup>() -> R {
+    R::read(&mut SettingsReader::new(layers::Gathered::default()), "")
 }

@@ -12,19 +12,19 @@ use reelyard_actors::catalog::{WatchMode, WatchedServers};
 use reelyard_actors::cfw_worker::Agents;
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::remover::{KeptBy, RemovalMode};
-use reelyard_actors::task_manager::{PlanningMode, Spread, Weights};
+use reelyard_actors::task_manager::{PlacementPolicy, PlanningMode, Weights};
 use reelyard_actors::token::SharedToken;
 
-use super::boxes::BoxSettings;
+use super::boxes::BoxConfig;
 use super::declare::settings;
 use super::inputs::{missing_dir, missing_file};
-use super::reader::Reader;
-use super::share::ShareSettings;
+use super::reader::SettingsReader;
+use super::share::ShareConfig;
 use super::source_dirs::check_source_dirs;
 use super::token_file::settle_token;
 use super::units::{Fraction, NamePrefix, Percent};
 use super::zone::Zone;
-use super::{LogSettings, Role};
+use super::{LogSettings, RoleConfig};
 
 settings! {
     /// A Reelyard node: the control plane.
@@ -48,39 +48,39 @@ settings! {
     }
     groups {
         /// The hosts of the yard.
-        hosts: HostSettings,
+        hosts: HostConfig,
         /// Files that are never touched.
-        ignore: IgnoreSettings,
+        ignore: IgnoreConfig,
         /// The ranking of the files.
-        catalog: CatalogSettings,
+        catalog: CatalogConfig,
         /// The log of the load balancer.
-        event_log: EventLogSettings,
+        event_log: EventLogConfig,
         /// Probes of the hosts.
-        heartbeat: HeartbeatSettings,
+        heartbeat: HeartbeatConfig,
         /// Calls to the hosts.
-        calls: CallSettings,
+        calls: CallConfig,
         /// The life of a copy.
-        task: TaskSettings,
+        task: TaskConfig,
         /// The hosts that copies come from and go to.
-        placement: PlacementSettings,
+        placement: PlacementConfig,
         /// Limits of what hosts send and receive.
-        bandwidth: BandwidthSettings,
+        bandwidth: BandwidthConfig,
         /// The disks of the destinations.
-        storage: StorageSettings,
+        storage: StorageConfig,
         /// The number of copies of a file.
-        copies: CopySettings,
+        copies: CopyConfig,
         /// The removal of copies.
-        remover: RemoverSettings,
+        remover: RemoverConfig,
         /// Links with deadlines.
-        share: ShareSettings,
+        share: ShareConfig,
         /// Numbered boxes.
-        r#box: BoxSettings,
+        r#box: BoxConfig,
         /// The memory of ended copies and removals.
-        history: HistorySettings,
+        history: HistoryConfig,
         /// The replicated log.
-        journal: JournalSettings,
+        journal: JournalConfig,
         /// The HTTP server.
-        http: HttpSettings,
+        http: HttpConfig,
         /// Logging.
         log: LogSettings,
     }
@@ -90,7 +90,7 @@ settings! {
     /// The hosts of the yard. Each host is named by the ip:port of its worker or old cfw; this
     /// address is its identity. A host in both lists is source and destination, but never
     /// copies from itself.
-    pub struct HostSettings {
+    pub struct HostConfig {
         /// Hosts that serve masters. Example: ["10.0.0.11:8888", "10.0.0.12:8888"].
         sources: Vec<HostAddr> = Default "[]",
         /// Hosts that take copies.
@@ -115,7 +115,7 @@ settings! {
 
 settings! {
     /// Files that are never copied and never removed.
-    pub struct IgnoreSettings {
+    pub struct IgnoreConfig {
         /// Beginnings of their names. Example for advertisements: ["M64", "MN1"].
         prefixes: Vec<NamePrefix> = Default "[]",
     }
@@ -123,7 +123,7 @@ settings! {
 
 settings! {
     /// The ranking of the files.
-    pub struct CatalogSettings {
+    pub struct CatalogConfig {
         /// Path of grade.info. Without it there is no ranking.
         grade_info_file: Option<PathBuf> = Optional "/data/.grade.info",
         /// Path of hitcount.history. It holds sizes and the hosts of each file.
@@ -148,7 +148,7 @@ settings! {
 settings! {
     /// The log of the load balancer, `EventLog[YYYYMMDD].log`. A file becomes hot when no
     /// destination could serve its requests. Hot files are copied first.
-    pub struct EventLogSettings {
+    pub struct EventLogConfig {
         /// Directory of the log. Without it no file becomes hot.
         dir: Option<PathBuf> = Optional "/var/log/glb",
         /// Address of the centre's server. It gets the requests that no destination could serve.
@@ -168,7 +168,7 @@ settings! {
 
 settings! {
     /// Probes that find out which hosts are up.
-    pub struct HeartbeatSettings {
+    pub struct HeartbeatConfig {
         /// Interval between two probes of a host.
         interval: Duration = Default "5s",
         /// A probe without an answer fails after this time.
@@ -186,7 +186,7 @@ settings! {
 
 settings! {
     /// Calls to hosts, except probes.
-    pub struct CallSettings {
+    pub struct CallConfig {
         /// Time limit for a connection.
         connect_timeout: Duration = Default "2s",
         /// Time limit for a call.
@@ -221,7 +221,7 @@ settings! {
 
 settings! {
     /// The life of a copy.
-    pub struct TaskSettings {
+    pub struct TaskConfig {
         /// "on" or "off". With "off" the node plans no new copies. Running copies continue, and an
         /// operator can still order a copy by name.
         mode: PlanningMode = Default "on",
@@ -230,7 +230,7 @@ settings! {
         /// Rule that chooses among free destinations with enough room. "room" takes the one with
         /// the most room, or weighs room and load by placement.weights. "ring" takes each in turn,
         /// as cfm does.
-        placement: Spread = Default "room",
+        placement: PlacementPolicy = Default "room",
         /// A copy without a sign of progress fails after this time. Workers report progress every
         /// few seconds. Old cfws report none; for them it is the least time that a copy gets.
         timeout: Duration = Default "1h",
@@ -255,7 +255,7 @@ settings! {
     /// ([network] of their configuration); for other hosts hosts.node_exporters is used. Copies of this
     /// yard do not count as load. A host without a known load or link speed counts like the
     /// average host, and no limit applies to it.
-    pub struct PlacementSettings {
+    pub struct PlacementConfig {
         /// With task.placement = "room": the weight of free room and the weight of the free part of
         /// the link. Example: { room = 2, traffic = 1 }.
         weights: Weights = Default "{ room = 1, traffic = 0 }",
@@ -273,7 +273,7 @@ settings! {
     /// a timetable, as in task.copy_speed. The copies of a host share its limit evenly. Workers
     /// get a changed limit at once, also during a copy. Old cfws, and copies from them, get
     /// their rate when the copy is planned.
-    pub struct BandwidthSettings {
+    pub struct BandwidthConfig {
         /// Limits of sources by address; "default" applies to all others. Example: { default =
         /// "1Gbit/s", "10.0.0.11:8888" = "08:00,200Mbit/s 23:00,off" }.
         sources: HostLimits = Default "{}",
@@ -286,7 +286,7 @@ settings! {
 
 settings! {
     /// The disks of the destinations.
-    pub struct StorageSettings {
+    pub struct StorageConfig {
         /// Highest fill level of a destination, in percent of the space for ordinary users.
         limit_percent: Percent = Default "90",
         /// A destination over its limit is emptied down to this level, worst files first. Files
@@ -300,7 +300,7 @@ settings! {
 
 settings! {
     /// The number of copies of a file: one, or the number in grade.info.
-    pub struct CopySettings {
+    pub struct CopyConfig {
         /// Whether grade.info decides (its seventh column, `TargetCopyCount`).
         by_grade_info: bool = Default "false",
         /// Largest number that grade.info may set.
@@ -311,7 +311,7 @@ settings! {
 settings! {
     /// The removal of copies: surplus copies, copies on hosts that are drained, and the worst
     /// copies of a destination over its limit.
-    pub struct RemoverSettings {
+    pub struct RemoverConfig {
         /// "on", "dry-run" or "off". With "dry-run" the node decides and logs removals, but removes
         /// nothing.
         mode: RemovalMode = Default "on",
@@ -338,7 +338,7 @@ settings! {
 
 settings! {
     /// The memory of ended copies and removals.
-    pub struct HistorySettings {
+    pub struct HistoryConfig {
         /// Number of ended copies, and number of ended removals, that the node remembers.
         keep: NonZeroU64 = Default "10000",
     }
@@ -346,7 +346,7 @@ settings! {
 
 settings! {
     /// The replicated log. Every durable change is written here before it is answered.
-    pub struct JournalSettings {
+    pub struct JournalConfig {
         /// A commit that takes longer is answered as "outcome unknown".
         commit_timeout: Duration = Default "5s",
         /// Interval between two heartbeats of the leader.
@@ -365,7 +365,7 @@ settings! {
 
 settings! {
     /// The HTTP server.
-    pub struct HttpSettings {
+    pub struct HttpConfig {
         /// Number of threads that serve requests. Without the setting, one per processor.
         threads: Option<NonZeroUsize> = Optional "2",
         /// Largest body of a request.
@@ -406,7 +406,7 @@ impl NodeConfig {
     }
 }
 
-impl Role for NodeConfig {
+impl RoleConfig for NodeConfig {
     const NAME: &'static str = "node";
 
     fn token(&self) -> (Option<&SharedToken>, &'static str) {
@@ -436,7 +436,7 @@ impl Role for NodeConfig {
         files.chain(log).chain(masters).chain(self.share.not_there()).collect()
     }
 
-    fn settle(&mut self, reader: &mut Reader) {
+    fn settle(&mut self, reader: &mut SettingsReader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         if self.data_dir.exists() && !self.data_dir.is_dir() {
             reader.fault("data_dir", format!("{} is not a directory", self.data_dir.display()));
@@ -458,7 +458,7 @@ impl Role for NodeConfig {
 }
 
 /// A limit of a host that is no such host would limit nothing.
-fn check_limits(side: &str, limits: &HostLimits, hosts: &[HostAddr], reader: &mut Reader) {
+fn check_limits(side: &str, limits: &HostLimits, hosts: &[HostAddr], reader: &mut SettingsReader) {
     for host in limits.by_host.keys().filter(|host| !hosts.contains(host)) {
         reader.fault(&format!("bandwidth.{side}"), format!("{host} is not in hosts.{side}"));
     }

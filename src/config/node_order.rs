@@ -1,14 +1,14 @@
 //! What must not be greater than what, among the settings of a node.
 
 use super::node::NodeConfig;
-use super::reader::Reader;
+use super::reader::SettingsReader;
 
 /// How much of a disk may be given up for one file, in percent.
 const MOST_FOR_ONE_FILE: u32 = 50;
 
 impl NodeConfig {
     /// Tells of every setting that is beyond one that bounds it.
-    pub(super) fn check_order(&self, reader: &mut Reader) {
+    pub(super) fn check_order(&self, reader: &mut SettingsReader) {
         let share = self.remover.make_room_percent.get();
         if share > MOST_FOR_ONE_FILE {
             let what = format!(

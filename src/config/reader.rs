@@ -5,13 +5,13 @@ use std::fmt::Display;
 use std::hash::Hash;
 
 use super::declare::Presence;
-use super::fault::{Fault, Faults, Origin};
-use super::layers::{Gathered, Given, Raw};
+use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
+use super::layers::{Gathered, RawSetting, RawValue};
 use super::value::SettingValue;
 
 /// A setting as it holds, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effective {
+pub struct EffectiveSetting {
     /// Its dotted key.
     pub key: String,
     /// Its value as TOML; none when it is absent. A secret is shown as stars.
@@ -19,24 +19,24 @@ pub struct Effective {
     /// Whether it is one.
     pub is_secret: bool,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The old name that it was set by, if it was.
     pub old_key: Option<String>,
 }
 
 /// Hands out settings by key. A faulty one reads as its default, so that reading goes on and finds
-/// every other fault; [`Reader::finish`] then refuses the whole.
+/// every other fault; [`SettingsReader::finish`] then refuses the whole.
 #[derive(Debug)]
-pub struct Reader {
-    given: BTreeMap<String, Given>,
-    effective: Vec<Effective>,
-    faults: Vec<Fault>,
+pub struct SettingsReader {
+    given: BTreeMap<String, RawSetting>,
+    effective: Vec<EffectiveSetting>,
+    faults: Vec<ConfigFault>,
 }
 
-impl Reader {
+impl SettingsReader {
     /// A reader over what the layers say.
     pub fn new(gathered: Gathered) -> Self {
-        Reader { given: gathered.given, effective: Vec::new(), faults: gathered.faults }
+        SettingsReader { given: gathered.given, effective: Vec::new(), faults: gathered.faults }
     }
 
     /// The setting `key`; `text` is its default or example, depending on `presence`.
@@ -44,8 +44,8 @@ impl Reader {
         let (value, origin) = match self.given.get(&key) {
             Some(given) => {
                 let read = match &given.raw {
-                    Raw::Toml(value) => T::from_toml(value),
-                    Raw::Text(text) => T::from_text(text),
+                    RawValue::Toml(value) => T::from_toml(value),
+                    RawValue::Text(text) => T::from_text(text),
                 };
                 let origin = given.origin.clone();
                 let value = read.unwrap_or_else(|wrongs| {
@@ -60,19 +60,19 @@ impl Reader {
                 if presence == Presence::Required {
                     self.fault(&key, format!("is required, as in {key} = {}", shown::<T>(text)));
                 }
-                (unset(&key, presence, text), Origin::Default)
+                (unset(&key, presence, text), SettingOrigin::Default)
             }
         };
         self.note(key, &value, origin);
         value
     }
 
-    fn note<T: SettingValue>(&mut self, key: String, value: &T, origin: Origin) {
+    fn note<T: SettingValue>(&mut self, key: String, value: &T, origin: SettingOrigin) {
         let hide =
             |value: toml::Value| if T::SECRET { "\"***\"".into() } else { value.to_string() };
         let value = value.to_toml().map(hide);
         let old_key = self.given.get(&key).and_then(|given| given.old_key.clone());
-        self.effective.push(Effective { key, value, is_secret: T::SECRET, origin, old_key });
+        self.effective.push(EffectiveSetting { key, value, is_secret: T::SECRET, origin, old_key });
     }
 
     /// Tells that the setting `key` is wrong.
@@ -82,16 +82,17 @@ impl Reader {
 
     /// Tells that entry `entry` of the setting `key` is wrong; counted from 0.
     pub fn fault_in(&mut self, key: &str, entry: Option<usize>, what: impl Into<String>) {
-        let mut origin = self.given.get(key).map_or(Origin::Default, |given| given.origin.clone());
+        let mut origin =
+            self.given.get(key).map_or(SettingOrigin::Default, |given| given.origin.clone());
         let mut what = what.into();
         if let Some(entry) = entry {
             what = format!("entry {}: {what}", entry + 1);
             let lines = self.given.get(key).map_or(&[][..], |given| &given.entry_lines);
-            if let (Origin::File { line, .. }, Some(own)) = (&mut origin, lines.get(entry)) {
+            if let (SettingOrigin::File { line, .. }, Some(own)) = (&mut origin, lines.get(entry)) {
                 *line = *own;
             }
         }
-        self.faults.push(Fault { origin, key: Some(key.to_owned()), what });
+        self.faults.push(ConfigFault { origin, key: Some(key.to_owned()), what });
     }
 
     /// Refuses an entry of the list `key` that is in it already.
@@ -107,9 +108,9 @@ impl Reader {
     }
 
     /// Every setting that was taken, or every fault: by line, then those of the other layers.
-    pub fn finish(mut self) -> Result<Vec<Effective>, Faults> {
+    pub fn finish(mut self) -> Result<Vec<EffectiveSetting>, ConfigFaults> {
         self.faults.sort_by_key(|fault| fault.origin.order());
-        if self.faults.is_empty() { Ok(self.effective) } else { Err(Faults(self.faults)) }
+        if self.faults.is_empty() { Ok(self.effective) } else { Err(ConfigFaults(self.faults)) }
     }
 }
 

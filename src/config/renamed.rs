@@ -1,6 +1,6 @@
 //! Old names of settings. They are still read, with a warning that names the new one.
 
-use super::reader::Effective;
+use super::reader::EffectiveSetting;
 
 /// The old and the new key of every setting that was renamed.
 const RENAMED: [(&str, &str); 15] = [
@@ -30,7 +30,7 @@ pub fn new_key(key: &str) -> Option<String> {
 }
 
 /// A warning for each setting that was set by its old name.
-pub fn warnings(settings: &[Effective]) -> Vec<String> {
+pub fn warnings(settings: &[EffectiveSetting]) -> Vec<String> {
     let renamed = settings.iter().filter_map(|setting| {
         let old = setting.old_key.as_ref()?;
         let (key, origin) = (&setting.key, &setting.origin);
@@ -44,7 +44,7 @@ mod tests {
     use super::super::{Layers, NodeConfig, load};
     use super::*;
 
-    fn load_set(set: &[&str]) -> Result<Vec<Effective>, String> {
+    fn load_set(set: &[&str]) -> Result<Vec<EffectiveSetting>, String> {
         let set = set.iter().map(|set| (*set).to_owned()).collect();
         let loaded = load::<NodeConfig>(&Layers { set, ..Layers::default() });
         loaded.map(|(_, settings)| settings).map_err(|faults| faults.to_string())

@@ -11,13 +11,13 @@ use toml::Value;
 
 use super::declare::settings;
 use super::hooks::Hooks;
-use super::reader::Reader;
-use super::tls::ShareTlsSettings;
+use super::reader::SettingsReader;
+use super::tls::ShareTlsConfig;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
 settings! {
     /// Shares: links to files and directories that stop working at their deadlines.
-    pub struct ShareSettings {
+    pub struct ShareConfig {
         /// Directories that may be shared, by name. Example: { movies = "/data/movies" }; a share
         /// then names its file as "movies/new/a.mpg". Without a root nothing is shared, and
         /// `share.listen` stays closed. If you remove a root, its shares end. A directory that is
@@ -116,13 +116,13 @@ settings! {
     }
     groups {
         /// TLS.
-        tls: ShareTlsSettings,
+        tls: ShareTlsConfig,
     }
 }
 
-impl ShareSettings {
+impl ShareConfig {
     /// Reads the secrets and certificates that are in files, and finds what contradicts itself.
-    pub(super) fn settle(&mut self, reader: &mut Reader) {
+    pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         self.webhooks.settle(reader);
         self.tls.settle(reader);
         let shown = humantime::format_duration;

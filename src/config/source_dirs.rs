@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::reader::Reader;
+use super::reader::SettingsReader;
 
 /// Source directories have the same names on every host; one that is missing now (a file system
 /// that is not mounted yet) is no fault: it is looked for again.
-pub fn check_source_dirs(dirs: &[PathBuf], reader: &mut Reader) {
+pub fn check_source_dirs(dirs: &[PathBuf], reader: &mut SettingsReader) {
     for (entry, dir) in dirs.iter().enumerate() {
         let shown = dir.display();
         if !dir.is_absolute() {

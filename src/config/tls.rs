@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use toml::Value;
 
 use super::declare::settings;
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use super::value::{Read, SettingValue};
 use crate::tls::{BadCertificate, Certificate};
 
 settings! {
     /// TLS for the links of shares. A reload reads both files again; new connections get the
     /// new certificate. Without them links are served without encryption.
-    pub struct ShareTlsSettings {
+    pub struct ShareTlsConfig {
         /// Certificate in PEM, followed by its chain of intermediate certificates.
         certificate: Option<CertificateFile> = Optional "/etc/reelyard/share.crt",
         /// Private key of the certificate in PEM, without a password.
@@ -38,14 +38,14 @@ impl SettingValue for CertificateFile {
     }
 }
 
-impl ShareTlsSettings {
+impl ShareTlsConfig {
     /// What is shown to clients, if TLS is spoken to them.
     pub fn certificate(&self) -> Option<&Certificate> {
         self.certificate.as_ref()?.read.as_ref()
     }
 
     /// Reads the files.
-    pub(super) fn settle(&mut self, reader: &mut Reader) {
+    pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         const KEYS: [&str; 2] = ["share.tls.certificate", "share.tls.key"];
         let (file, key) = match (&mut self.certificate, &self.key) {
             (Some(file), Some(key)) => (file, key),

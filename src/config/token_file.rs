@@ -4,21 +4,21 @@ use std::path::Path;
 
 use reelyard_actors::token::SharedToken;
 
-use super::bounded_read::{self, Source};
-use super::reader::Reader;
+use super::bounded_read::{self, InputSource};
+use super::reader::SettingsReader;
 
 /// The token itself, wherever it is written.
 pub fn settle_token(
     token: Option<SharedToken>,
     file: Option<&Path>,
-    reader: &mut Reader,
+    reader: &mut SettingsReader,
 ) -> Option<SharedToken> {
     let Some(path) = file else { return token };
     if token.is_some() {
         reader.fault("token_file", "token is set as well: expected one of the two");
         return token;
     }
-    match bounded_read::read_text(path, Source::File) {
+    match bounded_read::read_text(path, InputSource::File) {
         Ok(text) => {
             let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
             SharedToken::new(text.trim()).map_err(told).ok()

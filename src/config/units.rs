@@ -7,7 +7,7 @@ use reelyard_actors::bandwidth::{BadTimetable, HostLimits, Timetable};
 use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::remover::{KeptBy, RemovalMode};
-use reelyard_actors::task_manager::{PlanningMode, Spread};
+use reelyard_actors::task_manager::{PlacementPolicy, PlanningMode};
 use toml::Value;
 
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
@@ -96,19 +96,19 @@ impl SettingValue for NamePrefix {
     }
 }
 
-impl SettingValue for Spread {
+impl SettingValue for PlacementPolicy {
     fn from_toml(value: &Value) -> Read<Self> {
         match value.as_str() {
-            Some("room") => Ok(Spread::Room),
-            Some("ring") => Ok(Spread::Ring),
+            Some("room") => Ok(PlacementPolicy::Room),
+            Some("ring") => Ok(PlacementPolicy::Ring),
             _ => wrong(format!("expected \"room\" or \"ring\", not {}", quoted(value))),
         }
     }
 
     fn to_toml(&self) -> Option<Value> {
         let word = match self {
-            Spread::Room => "room",
-            Spread::Ring => "ring",
+            PlacementPolicy::Room => "room",
+            PlacementPolicy::Ring => "ring",
         };
         Some(Value::String(word.to_owned()))
     }

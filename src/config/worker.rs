@@ -15,11 +15,11 @@ use super::box_hooks::BoxHooks;
 use super::declare::settings;
 use super::links::InterfaceName;
 use super::pattern::Pattern;
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use super::source_dirs::check_source_dirs;
 use super::token_file::settle_token;
 use super::units::Percent;
-use super::{LogSettings, Role};
+use super::{LogSettings, RoleConfig};
 
 settings! {
     /// A Reelyard worker: one per storage host. With `source_dirs` it serves masters. With
@@ -64,13 +64,13 @@ settings! {
     }
     groups {
         /// The disk of the copies.
-        storage: DiskSettings,
+        storage: DiskConfig,
         /// Load of the host's link.
-        network: NetworkSettings,
+        network: NetworkConfig,
         /// Sources that are old cfws.
-        external_downloader: ExternalDownloaderSettings,
+        external_downloader: ExternalDownloaderConfig,
         /// Boxes that this worker hosts.
-        r#box: BoxSettings,
+        r#box: BoxHostConfig,
         /// Logging.
         log: LogSettings,
     }
@@ -78,7 +78,7 @@ settings! {
 
 settings! {
     /// The disk of the copies.
-    pub struct DiskSettings {
+    pub struct DiskConfig {
         /// Highest fill level of the disk, in percent of the space for ordinary users.
         limit_percent: Percent = Default "90",
     }
@@ -87,7 +87,7 @@ settings! {
 settings! {
     /// The network link that serves the files. The worker reports its load to the node, which
     /// can keep copies away from busy hosts ([placement] in the node's configuration).
-    pub struct NetworkSettings {
+    pub struct NetworkConfig {
         /// Network interface. Without the setting, the interface that has the address of
         /// data_listen. A worker on the loopback interface then reports no load.
         interface: Option<InterfaceName> = Optional "eth0",
@@ -105,7 +105,7 @@ settings! {
     /// downloader_bin: `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`. The worker ends it, with
     /// all its child processes, when it takes too long or its copy is cancelled. The worker
     /// checks the size of the file and hashes it, but has no hash of the source to compare.
-    pub struct ExternalDownloaderSettings {
+    pub struct ExternalDownloaderConfig {
         /// Absolute path of the program. Without it nothing is fetched from old cfws.
         program: Option<PathBuf> = Optional "/opt/cfw/SampleNetIODownloader",
         /// Regular expression that the last 64 KiB of stderr must match after success. The exit
@@ -125,7 +125,7 @@ const MOST_HOOKS_AT_ONCE: u32 = 256;
 settings! {
     /// Boxes that this worker hosts for pools of the node: the programs that prepare and clean a
     /// box, and the checks of a clean box. All of it is set here; nothing of it comes from a node.
-    pub struct BoxSettings {
+    pub struct BoxHostConfig {
         /// Number of hooks that run at the same time, at most 256. A pool without a running hook may
         /// start one beyond this number, so that a pool with hanging hooks delays no other pool.
         hooks_at_once: NonZeroU32 = Default "16",
@@ -173,7 +173,7 @@ impl WorkerConfig {
     }
 }
 
-impl Role for WorkerConfig {
+impl RoleConfig for WorkerConfig {
     const NAME: &'static str = "worker";
 
     fn token(&self) -> (Option<&SharedToken>, &'static str) {
@@ -192,7 +192,7 @@ impl Role for WorkerConfig {
         masters.filter_map(|dir| super::inputs::missing_dir("source_dirs", dir)).collect()
     }
 
-    fn settle(&mut self, reader: &mut Reader) {
+    fn settle(&mut self, reader: &mut SettingsReader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         self.r#box.hooks.settle(reader);
         if self.r#box.hooks_at_once.get() > MOST_HOOKS_AT_ONCE {
@@ -222,7 +222,7 @@ impl Role for WorkerConfig {
 }
 
 impl WorkerConfig {
-    fn check_external_downloader(&self, reader: &mut Reader) {
+    fn check_external_downloader(&self, reader: &mut SettingsReader) {
         let Some(program) = &self.external_downloader.program else { return };
         let key = "external_downloader.program";
         let shown = program.display();
@@ -242,7 +242,7 @@ impl WorkerConfig {
         }
     }
 
-    fn check_base_dir(&self, reader: &mut Reader) {
+    fn check_base_dir(&self, reader: &mut SettingsReader) {
         let Some(base_dir) = &self.base_dir else { return };
         if self.node.is_none() {
             reader.fault("node", "is required with base_dir: it says what to copy");
@@ -269,12 +269,12 @@ impl WorkerConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Faults, Layers, load_worker};
+    use super::super::{ConfigFaults, Layers, load_worker};
 
     fn load(set: &[String]) -> Result<super::WorkerConfig, Vec<String>> {
         let layers = Layers { set: set.to_vec(), ..Layers::default() };
         load_worker(&layers)
-            .map_err(|Faults(faults)| faults.iter().map(|f| f.to_string()).collect())
+            .map_err(|ConfigFaults(faults)| faults.iter().map(|f| f.to_string()).collect())
     }
 
     #[test]

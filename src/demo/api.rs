@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use reelyard_actors::http_client;
 use reelyard_actors::names::FileName;
-use reelyard_actors::outbound;
 use reelyard_actors::wire::api::{ExplainView, Page, StatusView, TaskView};
 use serde::de::DeserializeOwned;
 
 /// Asks the yard's node.
 #[derive(Clone)]
-pub struct Api {
+pub struct DemoApi {
     url: String,
     token: String,
     http: reqwest::Client,
 }
 
-impl Api {
+impl DemoApi {
     /// A client of the node at `url`.
     pub fn new(url: &str, token: &str) -> Result<Self> {
-        let http = outbound::in_the_clear().no_proxy().timeout(Duration::from_secs(5)).build()?;
-        Ok(Api { url: url.to_owned(), token: token.to_owned(), http })
+        let http = http_client::without_tls().no_proxy().timeout(Duration::from_secs(5)).build()?;
+        Ok(DemoApi { url: url.to_owned(), token: token.to_owned(), http })
     }
 
     /// Every task the node remembers, oldest first.

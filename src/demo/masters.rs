@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::worker::ContentHash;
 
-use super::beside::Wanted;
+use super::cancellable::CancellationToken;
 
 /// Files that the yard must never place: their names begin with this.
 pub const AD_PREFIX: &str = "MN1";
 
 /// One master and what its copy must turn out to be.
 #[derive(Clone, Debug)]
-pub struct Master {
+pub struct DemoMaster {
     /// Its name.
     pub name: FileName,
     /// Its size in bytes.
@@ -48,8 +48,8 @@ pub fn write(
     dir: &Path,
     names: &[FileName],
     (mean_size, seed): (u64, u64),
-    wanted: &Wanted,
-) -> Result<Vec<Master>> {
+    wanted: &CancellationToken,
+) -> Result<Vec<DemoMaster>> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let mut random = fastrand::Rng::with_seed(seed);
     names
@@ -60,7 +60,7 @@ pub fn write(
             let hash = write_random(&path, size, &mut random, wanted)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             let ignored = name.as_bytes().starts_with(AD_PREFIX.as_bytes());
-            Ok(Master { name: name.clone(), size, hash, ignored })
+            Ok(DemoMaster { name: name.clone(), size, hash, ignored })
         })
         .collect()
 }
@@ -69,7 +69,7 @@ fn write_random(
     path: &Path,
     size: u64,
     random: &mut fastrand::Rng,
-    wanted: &Wanted,
+    wanted: &CancellationToken,
 ) -> Result<ContentHash> {
     let mut file = File::create(path)?;
     let mut hasher = blake3::Hasher::new();
@@ -88,7 +88,7 @@ fn write_random(
 }
 
 /// Writes grade.info (spec 1.1), best first.
-pub fn write_grade_info(path: &Path, masters: &[Master]) -> Result<()> {
+pub fn write_grade_info(path: &Path, masters: &[DemoMaster]) -> Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     writeln!(
         out,
@@ -102,7 +102,7 @@ pub fn write_grade_info(path: &Path, masters: &[Master]) -> Result<()> {
 }
 
 /// Writes hitcount.history (spec 1.2): sizes, and no file on any destination yet.
-pub fn write_hitcount_history(path: &Path, masters: &[Master]) -> Result<()> {
+pub fn write_hitcount_history(path: &Path, masters: &[DemoMaster]) -> Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     writeln!(out, "historyheader:1524047082")?;
     for master in masters {

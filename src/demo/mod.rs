@@ -5,12 +5,12 @@
 //! again, and in the end reads every copy back.
 
 mod api;
-mod beside;
+mod cancellable;
+mod demo_result;
 mod masters;
 mod process;
 mod progress;
 mod replay;
-mod verdict;
 mod yard;
 
 use std::collections::HashMap;
@@ -31,17 +31,17 @@ use reelyard_actors::wire::worker::Blame;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
-use api::Api;
-use beside::{Wanted, beside};
-use masters::Master;
-use progress::Progress;
+use api::DemoApi;
+use cancellable::{CancellationToken, run_cancellable};
+use demo_result::DemoResult;
+use masters::DemoMaster;
+use progress::ProgressBars;
 use replay::Recording;
-use verdict::Verdict;
-use yard::{Ground, Plan, WATCHED, Yard};
+use yard::{DemoDirectories, DemoPlan, DemoYard, WATCHED};
 
 /// How a demo is to be.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DemoOptions {
     /// End when everything is placed, with an exit code that tells whether all is right.
     pub once: bool,
     /// A real load-balancer log to be replayed instead of an invented burst.
@@ -69,14 +69,14 @@ const REPLAY_AT: f64 = 0.1;
 const BREAK_AT: f64 = 0.4;
 
 /// Runs the demo to its end, or until Ctrl-C, SIGTERM or the end of its terminal.
-pub fn run(options: &Options) -> Result<ExitCode> {
+pub fn run(options: &DemoOptions) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut signals = Signals::listen()?;
-        let ground = Ground::new()?;
+        let mut signals = DemoSignals::listen()?;
+        let ground = DemoDirectories::new()?;
         let its_options = options.clone();
         // What is written goes with the ground, also when nobody waits for it any more.
-        let preparing = beside(move |wanted| {
+        let preparing = run_cancellable(move |wanted| {
             let (script, plan) = prepare(&its_options, &ground, wanted)?;
             Ok((script, plan, ground))
         });
@@ -102,15 +102,15 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 }
 
 /// The signals that end the demo.
-struct Signals {
+struct DemoSignals {
     hung_up: Signal,
     interrupted: Signal,
     terminated: Signal,
 }
 
-impl Signals {
+impl DemoSignals {
     fn listen() -> Result<Self> {
-        Ok(Signals {
+        Ok(DemoSignals {
             hung_up: signal(SignalKind::hangup())?,
             interrupted: signal(SignalKind::interrupt())?,
             terminated: signal(SignalKind::terminate())?,
@@ -127,15 +127,19 @@ impl Signals {
     }
 }
 
-fn prepare(options: &Options, ground: &Ground, wanted: &Wanted) -> Result<(Script, Plan)> {
-    let script = Script::write(options, ground, wanted)?;
+fn prepare(
+    options: &DemoOptions,
+    ground: &DemoDirectories,
+    wanted: &CancellationToken,
+) -> Result<(DemoScript, DemoPlan)> {
+    let script = DemoScript::write(options, ground, wanted)?;
     println!(
         "{} masters of {} MiB in all, ranked; two sources, three destinations, {} Mbit/s a copy",
         script.masters.len(),
         script.bytes() >> 20,
         options.copy_speed.0 / 1_000_000
     );
-    let plan = Plan {
+    let plan = DemoPlan {
         listen: options.listen,
         copy_speed: options.copy_speed,
         watched: script.watched,
@@ -145,23 +149,23 @@ fn prepare(options: &Options, ground: &Ground, wanted: &Wanted) -> Result<(Scrip
 }
 
 async fn perform(
-    options: &Options,
-    script: Script,
+    options: &DemoOptions,
+    script: DemoScript,
     log_dir: &Path,
-    yard: &mut Yard,
+    yard: &mut DemoYard,
 ) -> Result<ExitCode> {
-    let api = Api::new(&yard.url, &yard.token)?;
+    let api = DemoApi::new(&yard.url, &yard.token)?;
     wait_until_ready(yard, &api).await?;
     println!("the node answers at {} (token {})", yard.url, yard.token);
 
     let bytes = script.bytes();
     // Slow machines get ten times what the bytes need at the copies' speed, and two minutes.
     let patience = options.copy_speed.time_for(bytes) * 10 + Duration::from_secs(120);
-    let mut show = Show {
+    let mut show = DemoRun {
         script,
         log_dir: log_dir.to_owned(),
-        progress: Progress::new(bytes),
-        act: Act::Placing,
+        progress: ProgressBars::new(bytes),
+        act: DemoPhase::Placing,
         replay: None,
         deadline: Instant::now() + patience,
     };
@@ -171,7 +175,8 @@ async fn perform(
     let destinations: Vec<(HostAddr, PathBuf)> =
         yard.destinations.iter().map(|host| (host.addr, host.dir.clone())).collect();
     let masters = show.script.masters;
-    let reading = beside(move |wanted| Verdict::reach(&masters, &tasks, &destinations, wanted));
+    let reading =
+        run_cancellable(move |wanted| DemoResult::reach(&masters, &tasks, &destinations, wanted));
     let verdict = reading.await?;
     verdict.print();
     println!("API                  {}/api/v1/status (token {})", yard.url, yard.token);
@@ -190,23 +195,27 @@ async fn perform(
 }
 
 /// What is in the yard and what will happen to it.
-struct Script {
-    masters: Vec<Master>,
+struct DemoScript {
+    masters: Vec<DemoMaster>,
     watched: IpAddr,
     recording: Arc<Recording>,
 }
 
-impl Script {
+impl DemoScript {
     /// Bytes of the files that are to be placed.
     fn bytes(&self) -> u64 {
         self.masters.iter().filter(|master| !master.ignored).map(|master| master.size).sum()
     }
 
     /// Writes masters and input files.
-    fn write(options: &Options, ground: &Ground, wanted: &Wanted) -> Result<Self> {
+    fn write(
+        options: &DemoOptions,
+        ground: &DemoDirectories,
+        wanted: &CancellationToken,
+    ) -> Result<Self> {
         let script = match &options.event_log {
-            Some(log) => Script::from_log(options, log, ground, wanted)?,
-            None => Script::invented(options, ground, wanted)?,
+            Some(log) => DemoScript::from_log(options, log, ground, wanted)?,
+            None => DemoScript::invented(options, ground, wanted)?,
         };
         masters::write_grade_info(&ground.grade_info(), &script.masters)?;
         masters::write_hitcount_history(&ground.hitcount_history(), &script.masters)?;
@@ -215,38 +224,47 @@ impl Script {
     }
 
     /// An invented catalogue in which three of the worst-ranked files become hot.
-    fn invented(options: &Options, ground: &Ground, wanted: &Wanted) -> Result<Self> {
+    fn invented(
+        options: &DemoOptions,
+        ground: &DemoDirectories,
+        wanted: &CancellationToken,
+    ) -> Result<Self> {
         let names = masters::invented_names(options.files)?;
         let masters = masters::write(&ground.masters(), &names, (options.mean_size, 1), wanted)?;
         let worst_three: Vec<FileName> =
             masters.iter().rev().filter(|m| !m.ignored).take(3).map(|m| m.name.clone()).collect();
         let watched = IpAddr::V4(WATCHED);
         let recording = Recording::burst(&worst_three, watched, HIT_BASE + 2, REPLAY / 8);
-        Ok(Script { masters, watched, recording: Arc::new(recording) })
+        Ok(DemoScript { masters, watched, recording: Arc::new(recording) })
     }
 
     /// The files that a real log asks for most; those that its watched server had to serve most
     /// are ranked last, so that the replay shows them overtaking.
-    fn from_log(options: &Options, log: &Path, ground: &Ground, wanted: &Wanted) -> Result<Self> {
-        let demand = Demand::read(log, options.watch_address, wanted)?;
+    fn from_log(
+        options: &DemoOptions,
+        log: &Path,
+        ground: &DemoDirectories,
+        wanted: &CancellationToken,
+    ) -> Result<Self> {
+        let demand = LoggedDemand::read(log, options.watch_address, wanted)?;
         let names = demand.ranked(options.files);
         anyhow::ensure!(!names.is_empty(), "{}: no file is asked for in it", log.display());
         let masters = masters::write(&ground.masters(), &names, (options.mean_size, 1), wanted)?;
         let recording = Recording::read(log, REPLAY, wanted)?;
         println!("{}: {} rows, replayed in {REPLAY:?}", log.display(), recording.len());
-        Ok(Script { masters, watched: demand.watched, recording: Arc::new(recording) })
+        Ok(DemoScript { masters, watched: demand.watched, recording: Arc::new(recording) })
     }
 }
 
 /// What a real log asks for.
-struct Demand {
+struct LoggedDemand {
     watched: IpAddr,
     /// Requests of each file, and how many of them the watched server had to serve.
     files: HashMap<FileName, (u32, u32)>,
 }
 
-impl Demand {
-    fn read(log: &Path, watched: Option<IpAddr>, wanted: &Wanted) -> Result<Self> {
+impl LoggedDemand {
+    fn read(log: &Path, watched: Option<IpAddr>, wanted: &CancellationToken) -> Result<Self> {
         let file =
             std::fs::File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
         let mut requests = Vec::new();
@@ -268,7 +286,7 @@ impl Demand {
             *all += 1;
             *missed += u32::from(server == watched);
         }
-        Ok(Demand { watched, files })
+        Ok(LoggedDemand { watched, files })
     }
 
     /// The `count` files asked for most, in the order in which they are to be ranked: the more the
@@ -284,7 +302,7 @@ impl Demand {
 
 /// Where the show is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
+enum DemoPhase {
     /// The catalogue is being placed by grade.
     Placing,
     /// The load balancer's log is replayed meanwhile.
@@ -295,20 +313,20 @@ enum Act {
     Recovered,
 }
 
-struct Show {
-    script: Script,
+struct DemoRun {
+    script: DemoScript,
     log_dir: PathBuf,
-    progress: Progress,
-    act: Act,
+    progress: ProgressBars,
+    act: DemoPhase,
     /// The replay, once it has begun.
     replay: Option<tokio::task::JoinHandle<Result<()>>>,
     /// When the show ends even if files are missing: the verdict then says which.
     deadline: Instant,
 }
 
-impl Show {
+impl DemoRun {
     /// Plays until every expected file is placed and the replay is over; answers all tasks.
-    async fn play(&mut self, yard: &mut Yard, api: &Api) -> Result<Vec<TaskView>> {
+    async fn play(&mut self, yard: &mut DemoYard, api: &DemoApi) -> Result<Vec<TaskView>> {
         let expected = self.script.masters.iter().filter(|master| !master.ignored).count();
         loop {
             yard.check()?;
@@ -317,12 +335,12 @@ impl Show {
             let placed = tasks.iter().filter(|task| task.state == TaskState::Done).count();
             self.step(placed as f64 / expected.max(1) as f64, &tasks, yard).await?;
             let replayed = self.replay.as_ref().is_some_and(|replay| replay.is_finished());
-            if placed >= expected && replayed && self.act == Act::Recovered {
+            if placed >= expected && replayed && self.act == DemoPhase::Recovered {
                 break;
             }
             if Instant::now() >= self.deadline {
                 self.progress.say("giving up: not every file was placed in time");
-                self.say_why(&tasks, api).await;
+                self.explain_missing(&tasks, api).await;
                 return Ok(tasks);
             }
             sleep(LOOK).await;
@@ -334,8 +352,8 @@ impl Show {
     }
 
     /// Says of the first files that were not placed what the node says of them.
-    async fn say_why(&self, tasks: &[TaskView], api: &Api) {
-        let placed = |master: &&Master| {
+    async fn explain_missing(&self, tasks: &[TaskView], api: &DemoApi) {
+        let placed = |master: &&DemoMaster| {
             let name = master.name.shown();
             tasks.iter().any(|task| task.state == TaskState::Done && task.name == name)
         };
@@ -350,26 +368,26 @@ impl Show {
     }
 
     /// Goes on to the next act when its time has come. `placed` is the part of the files that is.
-    async fn step(&mut self, placed: f64, tasks: &[TaskView], yard: &mut Yard) -> Result<()> {
+    async fn step(&mut self, placed: f64, tasks: &[TaskView], yard: &mut DemoYard) -> Result<()> {
         let source = &mut yard.sources[1];
         match self.act {
-            Act::Placing if placed >= REPLAY_AT => {
+            DemoPhase::Placing if placed >= REPLAY_AT => {
                 self.progress
                     .say("replaying the load balancer's log: hot files overtake from here");
                 let recording = Arc::clone(&self.script.recording);
                 let dir = self.log_dir.clone();
                 self.replay = Some(tokio::spawn(async move { recording.play(&dir).await }));
-                self.act = Act::Replaying;
+                self.act = DemoPhase::Replaying;
             }
-            Act::Replaying if placed >= BREAK_AT => {
+            DemoPhase::Replaying if placed >= BREAK_AT => {
                 self.progress.say(&format!("killing source {}", source.addr));
                 source.kill().await?;
-                self.act = Act::Broken;
+                self.act = DemoPhase::Broken;
             }
-            Act::Broken if placed >= 1.0 || is_blamed(tasks, source.addr) => {
+            DemoPhase::Broken if placed >= 1.0 || is_source_failed(tasks, source.addr) => {
                 self.progress.say(&format!("starting source {} again", source.addr));
                 source.start_again()?;
-                self.act = Act::Recovered;
+                self.act = DemoPhase::Recovered;
             }
             _ => {}
         }
@@ -377,11 +395,11 @@ impl Show {
     }
 }
 
-fn is_blamed(tasks: &[TaskView], source: HostAddr) -> bool {
+fn is_source_failed(tasks: &[TaskView], source: HostAddr) -> bool {
     tasks.iter().any(|task| task.source == source && task.blame == Some(Blame::Source))
 }
 
-async fn wait_until_ready(yard: &mut Yard, api: &Api) -> Result<()> {
+async fn wait_until_ready(yard: &mut DemoYard, api: &DemoApi) -> Result<()> {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         yard.check()?;

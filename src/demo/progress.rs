@@ -9,13 +9,13 @@ use reelyard_actors::wire::api::TaskView;
 use reelyard_actors::wire::worker::TaskId;
 
 /// The bars.
-pub struct Progress {
+pub struct ProgressBars {
     bars: MultiProgress,
     whole: ProgressBar,
     copies: HashMap<TaskId, ProgressBar>,
 }
 
-impl Progress {
+impl ProgressBars {
     /// Bars for a catalogue of `bytes` bytes in all.
     pub fn new(bytes: u64) -> Self {
         let bars = MultiProgress::new();
@@ -23,7 +23,7 @@ impl Progress {
             "{prefix:>8} [{bar:30}] {bytes:>10}/{total_bytes:<10} {binary_bytes_per_sec}",
         )));
         whole.set_prefix("placed");
-        Progress { bars, whole, copies: HashMap::new() }
+        ProgressBars { bars, whole, copies: HashMap::new() }
     }
 
     /// A line for people that stays.

@@ -12,15 +12,15 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use reelyard_actors::names::FileName;
 
-use super::beside::Wanted;
+use super::cancellable::CancellationToken;
 
 /// A log to be replayed: rows with the time that passes before each.
 pub struct Recording {
-    rows: Vec<(Duration, Row)>,
+    rows: Vec<(Duration, RecordedRow)>,
 }
 
 /// A row without its time: what stands before and behind it.
-struct Row {
+struct RecordedRow {
     before: Vec<u8>,
     behind: Vec<u8>,
 }
@@ -28,7 +28,7 @@ struct Row {
 impl Recording {
     /// Reads a real log; it is stretched or squeezed to take `length` in all. Rows without a time
     /// are replayed with the row before them: the yard has to live with them too.
-    pub fn read(path: &Path, length: Duration, wanted: &Wanted) -> Result<Self> {
+    pub fn read(path: &Path, length: Duration, wanted: &CancellationToken) -> Result<Self> {
         let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut stamped = Vec::new();
         let mut last = None;
@@ -92,7 +92,7 @@ impl Recording {
     }
 }
 
-impl Row {
+impl RecordedRow {
     fn write(&self, unix_seconds: i64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.before);
         out.extend_from_slice(unix_seconds.to_string().as_bytes());
@@ -102,21 +102,22 @@ impl Row {
 }
 
 /// Cuts the third field, the time, out of a row (spec 1.3).
-fn take_time(line: &[u8]) -> (Option<i64>, Row) {
+fn take_time(line: &[u8]) -> (Option<i64>, RecordedRow) {
     let mut commas = line.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| i);
     let cut = commas.nth(1).zip(commas.next());
     if let Some((second, third)) = cut {
         let field = std::str::from_utf8(&line[second + 1..third]).ok();
         if let Some(time) = field.and_then(|field| field.parse().ok()) {
-            let row = Row { before: line[..=second].to_vec(), behind: line[third..].to_vec() };
+            let row =
+                RecordedRow { before: line[..=second].to_vec(), behind: line[third..].to_vec() };
             return (Some(time), row);
         }
     }
     // Without a time of its own it ends up in front of one: a bad row, as it was before.
-    (None, Row { before: [line, b" "].concat(), behind: Vec::new() })
+    (None, RecordedRow { before: [line, b" "].concat(), behind: Vec::new() })
 }
 
-fn selection(name: &FileName, watched: IpAddr, number: usize) -> Row {
+fn selection(name: &FileName, watched: IpAddr, number: usize) -> RecordedRow {
     let mut behind = format!(
         ",Server {watched} Selected for Client StreamID : {number:08x}-e89e-4ec9-ad51-ac2f1038b31e, \
          ClientID : 0, GLB IP : 127.0.0.4's file("
@@ -124,7 +125,7 @@ fn selection(name: &FileName, watched: IpAddr, number: usize) -> Row {
     .into_bytes();
     behind.extend_from_slice(name.as_bytes());
     behind.extend_from_slice(b") Request");
-    Row { before: b"0x40ffff,1,".to_vec(), behind }
+    RecordedRow { before: b"0x40ffff,1,".to_vec(), behind }
 }
 
 /// Begins the log of the day, as a load balancer does before anything happens.
@@ -163,7 +164,7 @@ mod tests {
         let path = dir.path().join("log");
         std::fs::write(&path, "0x40ffff,1,100,a\n0x40ffff,1,150,b\n0x40ffff,1,200,c\n").unwrap();
         let recording =
-            Recording::read(&path, Duration::from_secs(10), &Wanted::default()).unwrap();
+            Recording::read(&path, Duration::from_secs(10), &CancellationToken::default()).unwrap();
         let times: Vec<u64> = recording.rows.iter().map(|(after, _)| after.as_secs()).collect();
         assert_eq!(times, [0, 5, 10]);
     }

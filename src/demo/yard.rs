@@ -21,7 +21,7 @@ const WHOLE_DISK: &str = "100";
 
 /// What the yard is built from.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct DemoPlan {
     /// Where the node listens; a free port when none is given.
     pub listen: Option<SocketAddr>,
     /// How fast one copy may go.
@@ -33,22 +33,22 @@ pub struct Plan {
 }
 
 /// The running yard. Everything it writes is below one directory, which goes when it is dropped.
-pub struct Yard {
+pub struct DemoYard {
     /// Base address of the node's HTTP.
     pub url: String,
     /// The token that its parts share.
     pub token: String,
     node: Process,
     /// The two sources.
-    pub sources: Vec<Host>,
+    pub sources: Vec<DemoHost>,
     /// The three destinations.
-    pub destinations: Vec<Host>,
+    pub destinations: Vec<DemoHost>,
     /// Last, so that it goes after the processes that write to it.
     dir: TempDir,
 }
 
 /// A worker of the yard.
-pub struct Host {
+pub struct DemoHost {
     /// Its address.
     pub addr: HostAddr,
     /// Where its copies are; the shared masters for a source.
@@ -56,7 +56,7 @@ pub struct Host {
     process: Process,
 }
 
-impl Host {
+impl DemoHost {
     /// Kills the worker without warning.
     pub async fn kill(&mut self) -> Result<()> {
         self.process.kill().await
@@ -69,18 +69,18 @@ impl Host {
 }
 
 /// The directories of a yard that is not running yet.
-pub struct Ground {
+pub struct DemoDirectories {
     dir: TempDir,
 }
 
-impl Ground {
+impl DemoDirectories {
     /// Makes the directories.
     pub fn new() -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("reelyard-demo-").tempdir()?;
         for part in ["masters", "input", "event-log", "logs"] {
             std::fs::create_dir(dir.path().join(part))?;
         }
-        Ok(Ground { dir })
+        Ok(DemoDirectories { dir })
     }
 
     /// Where the masters belong.
@@ -104,7 +104,7 @@ impl Ground {
     }
 
     /// Starts every process of the yard.
-    pub fn build(self, plan: &Plan) -> Result<Yard> {
+    pub fn build(self, plan: &DemoPlan) -> Result<DemoYard> {
         let path = self.dir.path();
         let token = format!("{:032x}", fastrand::u128(..));
         let listen = plan.listen.map_or_else(|| free_addr(Ipv4Addr::LOCALHOST), Ok)?;
@@ -119,16 +119,16 @@ impl Ground {
         let destinations = hosts.split_off(2);
         let node = self.start_node(plan, listen, &token, &hosts, &destinations)?;
         let url = format!("http://{listen}");
-        Ok(Yard { url, token, node, sources: hosts, destinations, dir: self.dir })
+        Ok(DemoYard { url, token, node, sources: hosts, destinations, dir: self.dir })
     }
 
     fn start_node(
         &self,
-        plan: &Plan,
+        plan: &DemoPlan,
         listen: SocketAddr,
         token: &str,
-        sources: &[Host],
-        destinations: &[Host],
+        sources: &[DemoHost],
+        destinations: &[DemoHost],
     ) -> Result<Process> {
         let path = self.dir.path();
         let settings = [
@@ -157,7 +157,7 @@ impl Ground {
     }
 }
 
-impl Yard {
+impl DemoYard {
     /// Fails if a part of the yard has ended by itself.
     pub fn check(&mut self) -> Result<()> {
         self.node.check()?;
@@ -186,7 +186,7 @@ fn start_worker(
     dir: PathBuf,
     node: SocketAddr,
     token: &str,
-) -> Result<Host> {
+) -> Result<DemoHost> {
     let ip = Ipv4Addr::new(127, 0, 0, last);
     let addr = free_addr(ip)?;
     let name = format!("{}-{last}", if source { "source" } else { "destination" });
@@ -203,7 +203,7 @@ fn start_worker(
         settings.push(("storage.limit_percent", WHOLE_DISK.to_owned()));
     }
     let process = Process::start(&name, "worker", &settings, token, &path.join("logs"))?;
-    Ok(Host { addr: HostAddr::from(addr), dir, process })
+    Ok(DemoHost { addr: HostAddr::from(addr), dir, process })
 }
 
 /// A port that is free now. Another program could take it before the part listens; then the part
@@ -213,7 +213,7 @@ fn free_addr(ip: Ipv4Addr) -> Result<SocketAddr> {
     Ok(listener.local_addr()?)
 }
 
-fn addresses(hosts: &[Host]) -> String {
+fn addresses(hosts: &[DemoHost]) -> String {
     let quoted: Vec<String> = hosts.iter().map(|host| format!("\"{}\"", host.addr)).collect();
     format!("[{}]", quoted.join(","))
 }

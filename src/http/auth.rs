@@ -4,12 +4,12 @@ use actix_web::HttpRequest;
 use actix_web::http::{StatusCode, header};
 use reelyard_actors::manager::MANAGER_HEADER;
 use reelyard_actors::signed_call::{
-    Addressee, Admitted, CallGate, CallText, NotAdmitted, SIGNATURE_HEADER,
+    Addressee, CallText, SIGNATURE_HEADER, SignedCallRefused, SignedCallVerifier, VerifiedCall,
 };
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::EPOCH_HEADER;
 
-use super::problem::Refusal;
+use super::problem::ProblemResponse;
 
 /// By what right a call is made.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub enum Authority {
     /// The token itself came with it, from a person or a script.
     Bearer,
     /// A program of the yard signed it.
-    Signed(Admitted),
+    Signed(VerifiedCall),
 }
 
 /// Why a call is refused.
@@ -33,7 +33,7 @@ pub enum NoAuthority {
     OtherToken,
     /// It is signed, and the signature is not good.
     #[error(transparent)]
-    Signature(#[from] NotAdmitted),
+    Signature(#[from] SignedCallRefused),
 }
 
 /// Lets a request pass when no token is set, or when it carries the right one as
@@ -60,7 +60,7 @@ pub fn bearer(
 pub fn bearer_or_signature(
     request: &HttpRequest,
     token: Option<&SharedToken>,
-    gate: &CallGate,
+    gate: &SignedCallVerifier,
     to: Addressee,
 ) -> Result<Authority, NoAuthority> {
     let header = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
@@ -78,8 +78,8 @@ pub fn bearer_or_signature(
     Ok(Authority::Signed(gate.admit(token, &text, signature)?))
 }
 
-impl From<NoAuthority> for Refusal {
+impl From<NoAuthority> for ProblemResponse {
     fn from(none: NoAuthority) -> Self {
-        Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", none.to_string())
+        ProblemResponse::new(StatusCode::UNAUTHORIZED, "unauthorized", none.to_string())
     }
 }

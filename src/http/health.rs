@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 
-use super::node::NodeState;
+use super::node::NodeHttpState;
 
 /// `GET /healthz`: 200 as long as the process answers.
 pub async fn healthz() -> HttpResponse {
@@ -12,7 +12,7 @@ pub async fn healthz() -> HttpResponse {
 /// `GET /readyz`: 200, or 503 with what is missing, a line each. What only wants looking at follows
 /// as warnings, and does not make it 503: the node does its work, and a load balancer that took it
 /// away would mend nothing.
-pub async fn readyz(state: web::Data<NodeState>) -> HttpResponse {
+pub async fn readyz(state: web::Data<NodeHttpState>) -> HttpResponse {
     readiness(&state.not_ready(), &state.warnings())
 }
 

@@ -17,7 +17,9 @@ use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
 use reelyard_actors::open_files;
-use reelyard_actors::signed_call::{Addressee, Admitted, CallGate, NotAdmitted, PROOF_HEADER};
+use reelyard_actors::signed_call::{
+    Addressee, PROOF_HEADER, SignedCallRefused, SignedCallVerifier, VerifiedCall,
+};
 use reelyard_actors::task_manager::plan::Unusable;
 use reelyard_actors::task_manager::{PlanningMode, TaskSettings};
 use reelyard_actors::token::SharedToken;
@@ -25,13 +27,13 @@ use tokio::sync::watch;
 
 use super::auth::{Authority, NoAuthority};
 use super::compat::{self, CompatState};
+use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};
 use super::file_table::RankedFiles;
-use super::lines::{self, HttpLimits, HttpPlaces, ServerSettings};
 use super::metrics::requests::{self, RequestCounts};
-use super::problem::Refusal;
+use super::problem::ProblemResponse;
 use super::{api, auth, guide, health, metrics};
-use crate::config::HttpSettings;
-use crate::node::{Live, Reloader, ShareLinksView, Wiring};
+use crate::config::HttpConfig;
+use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// How long stopping waits for answers under way.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -57,7 +59,7 @@ const DESCRIPTORS_PERCENT: u64 = 40;
 
 /// What the HTTP of a node works with. All of it is views and ways to send messages: no handler
 /// touches an actor's state.
-pub struct NodeState {
+pub struct NodeHttpState {
     /// When the node started.
     pub started: Millis,
     /// What time it is.
@@ -67,11 +69,11 @@ pub struct NodeState {
     /// The number of this node.
     pub node_id: u64,
     /// The configuration in force.
-    pub live: Live,
+    pub live: LiveConfig,
     /// Admits signed calls of workers.
-    pub gate: CallGate,
+    pub gate: SignedCallVerifier,
     /// Reads it again.
-    pub reloader: Arc<Reloader>,
+    pub reloader: Arc<NodeReloader>,
     /// The journal.
     pub journal: Journal,
     /// The actors, for their views and mailboxes.
@@ -82,7 +84,7 @@ pub struct NodeState {
     pub stopping: watch::Receiver<bool>,
 }
 
-impl NodeState {
+impl NodeHttpState {
     /// What wants looking at though the node does all it is there for, in words.
     pub fn warnings(&self) -> Vec<String> {
         let view = self.actors.task_board.view();
@@ -116,7 +118,7 @@ impl NodeState {
         let tokens = hosts.iter().filter_map(|(host, actor)| {
             Some(format!("{host} cannot be worked with: {}", actor.view.load().token_trouble?))
         });
-        let own = tokens.chain(clock).chain(open_files::trouble());
+        let own = tokens.chain(clock).chain(open_files::shortage_warning());
         told.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
     }
 
@@ -210,9 +212,9 @@ impl NodeState {
 /// `hosts` workers. Needs an actix system.
 pub fn serve(
     listener: TcpListener,
-    settings: &HttpSettings,
+    settings: &HttpConfig,
     hosts: usize,
-    state: NodeState,
+    state: NodeHttpState,
 ) -> std::io::Result<ServerHandle> {
     let state = web::Data::new(state);
     let compat = web::Data::new(compat_state(&state));
@@ -224,7 +226,7 @@ pub fn serve(
             .app_data(requests.clone())
             .wrap(middleware::from_fn(compat::paths::clean))
             .wrap(middleware::from_fn(requests::count))
-            .wrap(middleware::from_fn(lines::watch))
+            .wrap(middleware::from_fn(connections::track_activity))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
             .service(web::resource("/readyz").route(api::read().to(health::readyz)))
             .service(web::resource("/metrics").route(api::read().to(metrics::node)))
@@ -244,12 +246,12 @@ pub fn serve(
         keep_alive: KEEP_ALIVE,
         stop_patience_seconds: STOP_PATIENCE_SECONDS,
     };
-    lines::serve(listener, &served, &HttpPlaces::new(limits(settings, hosts)), app)
+    connections::serve(listener, &served, &HttpConnectionLimiter::new(limits(settings, hosts)), app)
 }
 
 /// What connections may take. A worker has two: its long poll, and one for reports. All workers may
 /// have the address of one gateway.
-fn limits(settings: &HttpSettings, hosts: usize) -> HttpLimits {
+fn limits(settings: &HttpConfig, hosts: usize) -> HttpLimits {
     let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
     let of_workers = 2 * hosts;
     let wanted = count(settings.connections).max(of_workers + BESIDE_WORKERS);
@@ -263,7 +265,7 @@ fn limits(settings: &HttpSettings, hosts: usize) -> HttpLimits {
 }
 
 /// What cfm's wire shows, and whom it asks.
-fn compat_state(state: &web::Data<NodeState>) -> CompatState {
+fn compat_state(state: &web::Data<NodeHttpState>) -> CompatState {
     let (of_tasks, for_cfws, of_files) = (state.clone(), state.clone(), state.clone());
     let task_manager = &state.actors.task_manager;
     CompatState {
@@ -294,19 +296,19 @@ async fn with_token(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let Some(state) = request.app_data::<web::Data<NodeState>>().cloned() else {
+    let Some(state) = request.app_data::<web::Data<NodeHttpState>>().cloned() else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let in_force = state.live.now();
     let token = in_force.config.token.as_ref();
     let path = request.path().strip_prefix(api::API).unwrap_or_default();
     if !path.starts_with(WORKERS) {
-        auth::bearer(request.request(), token).map_err(Refusal::from)?;
+        auth::bearer(request.request(), token).map_err(ProblemResponse::from)?;
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let authority =
         auth::bearer_or_signature(request.request(), token, &state.gate, Addressee::Node);
-    let refused = |none| Refusal::from(none).with_challenge(state.gate.challenge());
+    let refused = |none| ProblemResponse::from(none).with_challenge(state.gate.challenge());
     match (authority.map_err(refused)?, token) {
         (Authority::Signed(admitted), Some(token)) => {
             check_body(&mut request, &admitted, &in_force.config.http).await?;
@@ -320,8 +322,8 @@ async fn with_token(
 /// Reads the body of a signed call and refuses another than the one that was signed.
 async fn check_body(
     request: &mut ServiceRequest,
-    admitted: &Admitted,
-    settings: &HttpSettings,
+    admitted: &VerifiedCall,
+    settings: &HttpConfig,
 ) -> Result<(), actix_web::Error> {
     let limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
     let mut payload = request.take_payload();
@@ -331,12 +333,12 @@ async fn check_body(
         if body.len() + piece.len() > limit {
             let detail = format!("the body is longer than {limit} bytes");
             let status = actix_web::http::StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(Refusal::new(status, "too-large", detail).into());
+            return Err(ProblemResponse::new(status, "too-large", detail).into());
         }
         body.extend_from_slice(&piece);
     }
     if !admitted.covers(&body) {
-        return Err(Refusal::from(NoAuthority::Signature(NotAdmitted::Wrong)).into());
+        return Err(ProblemResponse::from(NoAuthority::Signature(SignedCallRefused::Wrong)).into());
     }
     let again = futures::stream::once(std::future::ready(Ok(body.freeze())));
     request.set_payload(Payload::Stream { payload: Box::pin(again) });
@@ -347,7 +349,7 @@ async fn check_body(
 async fn proved(
     answer: ServiceResponse<BoxBody>,
     token: &SharedToken,
-    admitted: &Admitted,
+    admitted: &VerifiedCall,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let (request, answer) = answer.into_parts();
     let (mut answer, body) = answer.into_parts();

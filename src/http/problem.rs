@@ -47,7 +47,7 @@ fn problem(kind: &str, status: u16, mut detail: String) -> Problem {
 
 /// A refusal on its way to the client.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct ProblemResponse {
     status: StatusCode,
     problem: Problem,
     retry_after_seconds: Option<u64>,
@@ -55,7 +55,7 @@ pub struct Refusal {
     challenge: Option<Box<Challenge>>,
 }
 
-impl Refusal {
+impl ProblemResponse {
     /// A refusal of `kind`, one of [`KINDS`] by its name.
     pub fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
         debug_assert!(
@@ -64,36 +64,36 @@ impl Refusal {
              not tell of it"
         );
         let problem = problem(kind, status.as_u16(), detail.into());
-        Refusal { status, problem, retry_after_seconds: None, challenge: None }
+        ProblemResponse { status, problem, retry_after_seconds: None, challenge: None }
     }
 
     /// The request says something that cannot be meant.
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        Refusal::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+        ProblemResponse::new(StatusCode::BAD_REQUEST, "bad-request", detail)
     }
 
     /// It was there and has ended.
     pub fn gone(detail: impl Into<String>) -> Self {
-        Refusal::new(StatusCode::GONE, "gone", detail)
+        ProblemResponse::new(StatusCode::GONE, "gone", detail)
     }
 
     /// The node has not read its journal yet.
     pub fn starting() -> Self {
         let detail = "the node is starting: it has not read its journal yet";
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "starting", detail);
-        Refusal { retry_after_seconds: Some(1), ..refusal }
+        let refusal = ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "starting", detail);
+        ProblemResponse { retry_after_seconds: Some(1), ..refusal }
     }
 
     /// Asking again makes sense after that time.
     pub fn retry_after(self, wait: std::time::Duration) -> Self {
         // Rounded up: whoever comes earlier comes in vain.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        Refusal { retry_after_seconds: Some(seconds.max(1)), ..self }
+        ProblemResponse { retry_after_seconds: Some(seconds.max(1)), ..self }
     }
 
     /// A caller of the yard may try again with a signature made with this.
     pub fn with_challenge(self, challenge: Option<Challenge>) -> Self {
-        Refusal { challenge: challenge.map(Box::new), ..self }
+        ProblemResponse { challenge: challenge.map(Box::new), ..self }
     }
 
     /// The problem as it is told.
@@ -103,22 +103,22 @@ impl Refusal {
 
     /// The node is stopping.
     pub fn stopped() -> Self {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", "the node is stopping")
+        ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", "the node is stopping")
     }
 
     /// What was asked for is not there.
     pub fn not_found(detail: impl Into<String>) -> Self {
-        Refusal::new(StatusCode::NOT_FOUND, "not-found", detail)
+        ProblemResponse::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for ProblemResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.problem.title, self.problem.detail)
     }
 }
 
-impl ResponseError for Refusal {
+impl ResponseError for ProblemResponse {
     fn status_code(&self) -> StatusCode {
         self.status
     }
@@ -139,61 +139,63 @@ impl ResponseError for Refusal {
     }
 }
 
-impl From<CommitError> for Refusal {
+impl From<CommitError> for ProblemResponse {
     fn from(error: CommitError) -> Self {
         let detail = error.to_string();
         let unavailable =
-            |kind| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
+            |kind| ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
         match error {
             CommitError::NotLeader { .. } => unavailable("not-leader"),
             CommitError::Deposed => unavailable("deposed"),
             CommitError::Stopped => unavailable("stopped"),
-            CommitError::DiskFull { .. } => Refusal {
+            CommitError::DiskFull { .. } => ProblemResponse {
                 retry_after_seconds: Some(DISK_FULL_RETRY_SECONDS),
-                ..Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "disk-full", detail)
+                ..ProblemResponse::new(StatusCode::INSUFFICIENT_STORAGE, "disk-full", detail)
             },
-            CommitError::Busy { retry_after } => Refusal {
+            CommitError::Busy { retry_after } => ProblemResponse {
                 retry_after_seconds: Some(retry_after.as_secs().max(1)),
                 ..unavailable("busy")
             },
             CommitError::Unknown { .. } => {
-                Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail)
+                ProblemResponse::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail)
             }
             CommitError::TooLarge { .. } => {
-                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+                ProblemResponse::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
             }
         }
     }
 }
 
-impl From<ReportsRefused> for Refusal {
+impl From<ReportsRefused> for ProblemResponse {
     fn from(refused: ReportsRefused) -> Self {
         match refused {
             ReportsRefused::UnknownHost(_) => {
-                Refusal::new(StatusCode::FORBIDDEN, "unknown-host", refused.to_string())
+                ProblemResponse::new(StatusCode::FORBIDDEN, "unknown-host", refused.to_string())
             }
             ReportsRefused::Commit(error) => error.into(),
         }
     }
 }
 
-impl From<ShareError> for Refusal {
+impl From<ShareError> for ProblemResponse {
     fn from(error: ShareError) -> Self {
         let detail = error.to_string();
         let refused = match error {
             ShareError::Journal(error) => return error.into(),
             ShareError::Refused(refused) => refused,
         };
-        let conflict = |kind| Refusal::new(StatusCode::CONFLICT, kind, detail.clone());
+        let conflict = |kind| ProblemResponse::new(StatusCode::CONFLICT, kind, detail.clone());
         match refused {
-            ShareRefusal::Unknown | ShareRefusal::NoRoot { .. } => Refusal::not_found(detail),
-            ShareRefusal::Ended { .. } | ShareRefusal::Exhausted => Refusal::gone(detail),
+            ShareRefusal::Unknown | ShareRefusal::NoRoot { .. } => {
+                ProblemResponse::not_found(detail)
+            }
+            ShareRefusal::Ended { .. } | ShareRefusal::Exhausted => ProblemResponse::gone(detail),
             ShareRefusal::ChangedMeanwhile | ShareRefusal::IdInUse => conflict("changed-meanwhile"),
             ShareRefusal::ConditionFails { .. } => {
-                Refusal::new(StatusCode::PRECONDITION_FAILED, "condition-failed", detail)
+                ProblemResponse::new(StatusCode::PRECONDITION_FAILED, "condition-failed", detail)
             }
             ShareRefusal::Terms(_) => {
-                Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "terms", detail)
+                ProblemResponse::new(StatusCode::UNPROCESSABLE_ENTITY, "terms", detail)
             }
             ShareRefusal::Full { .. } | ShareRefusal::OwnerFull { .. } => conflict("limit-reached"),
             ShareRefusal::FewerThanTaken { .. } => conflict("not-allowed"),
@@ -204,44 +206,46 @@ impl From<ShareError> for Refusal {
                 conflict("clock-unconfirmed").retry_after(confirmed_in)
             }
             ShareRefusal::NoRandomness(_) => {
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+                ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
             }
         }
     }
 }
 
-impl From<CopyRefused> for Refusal {
+impl From<CopyRefused> for ProblemResponse {
     fn from(refused: CopyRefused) -> Self {
         let detail = refused.to_string();
         match refused {
-            CopyRefused::NoSuchTask(_) => Refusal::not_found(detail),
+            CopyRefused::NoSuchTask(_) => ProblemResponse::not_found(detail),
             CopyRefused::NotEndedBadly { .. } => {
-                Refusal::new(StatusCode::CONFLICT, "transition", detail)
+                ProblemResponse::new(StatusCode::CONFLICT, "transition", detail)
             }
             CopyRefused::Rules(_) | CopyRefused::Meanwhile(_) => {
-                Refusal::new(StatusCode::CONFLICT, "not-allowed", detail)
+                ProblemResponse::new(StatusCode::CONFLICT, "not-allowed", detail)
             }
             CopyRefused::Commit(error) => error.into(),
         }
     }
 }
 
-impl From<HostRefused> for Refusal {
+impl From<HostRefused> for ProblemResponse {
     fn from(refused: HostRefused) -> Self {
         let detail = refused.to_string();
         match refused {
-            HostRefused::NoSuchHost(_) => Refusal::not_found(detail),
-            HostRefused::Configured(_) => Refusal::new(StatusCode::CONFLICT, "configured", detail),
+            HostRefused::NoSuchHost(_) => ProblemResponse::not_found(detail),
+            HostRefused::Configured(_) => {
+                ProblemResponse::new(StatusCode::CONFLICT, "configured", detail)
+            }
             HostRefused::Commit(error) => error.into(),
         }
     }
 }
 
-impl From<TooManyListeners> for Refusal {
+impl From<TooManyListeners> for ProblemResponse {
     fn from(refused: TooManyListeners) -> Self {
-        Refusal {
+        ProblemResponse {
             retry_after_seconds: Some(LISTEN_RETRY_SECONDS),
-            ..Refusal::new(
+            ..ProblemResponse::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too-many-listeners",
                 refused.to_string(),
@@ -250,27 +254,29 @@ impl From<TooManyListeners> for Refusal {
     }
 }
 
-impl From<AskError> for Refusal {
+impl From<AskError> for ProblemResponse {
     fn from(error: AskError) -> Self {
         match error {
-            AskError::Busy => Refusal {
+            AskError::Busy => ProblemResponse {
                 retry_after_seconds: Some(1),
-                ..Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string())
+                ..ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string())
             },
-            AskError::Unknown => {
-                Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", error.to_string())
-            }
+            AskError::Unknown => ProblemResponse::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "outcome-unknown",
+                error.to_string(),
+            ),
         }
     }
 }
 
-impl From<ChangeRefused> for Refusal {
+impl From<ChangeRefused> for ProblemResponse {
     fn from(refused: ChangeRefused) -> Self {
         let detail = refused.to_string();
         match refused {
-            ChangeRefused::NoSuchTask(_) => Refusal::not_found(detail),
+            ChangeRefused::NoSuchTask(_) => ProblemResponse::not_found(detail),
             ChangeRefused::Transition { .. } => {
-                Refusal::new(StatusCode::CONFLICT, "transition", detail)
+                ProblemResponse::new(StatusCode::CONFLICT, "transition", detail)
             }
             ChangeRefused::Commit(error) => error.into(),
         }
@@ -284,9 +290,9 @@ mod tests {
     #[test]
     fn a_detail_does_not_repeat_all_that_a_client_sent() {
         let sent = format!("{} is no name: at most 255 bytes", "\u{e9}".repeat(50_000));
-        let detail = Refusal::bad_request(sent).problem().detail.clone();
+        let detail = ProblemResponse::bad_request(sent).problem().detail.clone();
         assert!(detail.len() < 2 * LONGEST_DETAIL, "{}", detail.len());
         assert!(detail.ends_with("at most 255 bytes") && detail.contains("bytes are left out"));
-        assert_eq!(Refusal::bad_request("short").problem().detail, "short");
+        assert_eq!(ProblemResponse::bad_request("short").problem().detail, "short");
     }
 }

@@ -4,25 +4,25 @@
 use std::sync::{Mutex, PoisonError};
 
 use reelyard_actors::box_host::BoxLink;
-use reelyard_actors::box_lease::{AcquireRoutes, BoxBoard, BoxLease, ChangeSettings};
+use reelyard_actors::box_lease::{AcquireRoutes, BoxLease, BoxViewHandle, ChangeBoxSettings};
 use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::Journal;
-use reelyard_actors::manager::ManagerBadge;
+use reelyard_actors::manager::ManagerIdentity;
 use reelyard_actors::supervision::{Supervised, Supervision};
 use tokio::task::JoinHandle;
 
 use super::configured_pools::ConfiguredPools;
-use super::live::Live;
+use super::live_config::LiveConfig;
 use super::settings;
 use crate::config::NodeConfig;
 
 /// The BoxLeaseActor of a node, and what belongs to it.
-pub struct Boxes {
+pub struct BoxServices {
     /// Owns pools, boxes and leases.
     pub actor: Supervised<BoxLease>,
     /// What it shows.
-    pub board: BoxBoard,
+    pub board: BoxViewHandle,
     /// The ways to ask it for boxes.
     pub routes: AcquireRoutes,
     /// The pools that the configuration names.
@@ -32,20 +32,20 @@ pub struct Boxes {
     keeping: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Boxes {
+impl BoxServices {
     /// Starts it on the present arbiter.
     ///
     /// # Errors
     /// When the client for calls to workers cannot be made.
     pub(super) fn start(
-        live: &Live,
+        live: &LiveConfig,
         clock: &Clock,
         journal: &Journal,
         changes: &ChangeFeed,
-        badge: &ManagerBadge,
+        badge: &ManagerIdentity,
     ) -> Result<Self, reqwest::Error> {
         let link = BoxLink::start(settings::box_link(&live.now().config), badge.clone())?;
-        let (board, hosts) = (BoxBoard::default(), link.hosts());
+        let (board, hosts) = (BoxViewHandle::default(), link.hosts());
         let configured = ConfiguredPools::of(&live.now().config);
         let actor = {
             let (live, clock, journal) = (live.clone(), clock.clone(), journal.clone());
@@ -54,20 +54,20 @@ impl Boxes {
                 let settings = settings::boxes(&live.now().config);
                 let (clock, journal) = (clock.clone(), journal.clone());
                 BoxLease::new(settings, clock, journal, hosts.clone(), board.clone())
-                    .telling_on(changes.clone())
+                    .with_change_feed(changes.clone())
             })
         };
         let routes = AcquireRoutes { acquire: actor.route(), leave: actor.route() };
         let keeping = actix_rt::spawn(configured.clone().keep(actor.clone(), journal.clone()));
         let keeping = Mutex::new(Some(keeping));
-        Ok(Boxes { actor, board, routes, configured, link, keeping })
+        Ok(BoxServices { actor, board, routes, configured, link, keeping })
     }
 
     /// Goes by another configuration from now on.
-    pub(super) fn go_by(&self, before: &NodeConfig, after: &NodeConfig) {
+    pub(super) fn apply_config(&self, before: &NodeConfig, after: &NodeConfig) {
         let (old, new) = (settings::boxes(before), settings::boxes(after));
         if old != new {
-            self.actor.addr().do_send(ChangeSettings(new));
+            self.actor.addr().do_send(ChangeBoxSettings(new));
         }
         let (old, new) = (settings::box_link(before), settings::box_link(after));
         if old != new

@@ -25,13 +25,13 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// The pools of the configuration, and which of them are not so. Clones share it.
 #[derive(Clone)]
-pub struct ConfiguredPools(Arc<Inner>);
+pub struct ConfiguredPools(Arc<ConfiguredPoolsState>);
 
 /// Pools by name, each with how it is to be.
-type Pools = BTreeMap<PoolName, PoolSpec>;
+type PoolSpecs = BTreeMap<PoolName, PoolSpec>;
 
-struct Inner {
-    wanted: watch::Sender<Pools>,
+struct ConfiguredPoolsState {
+    wanted: watch::Sender<PoolSpecs>,
     /// Why pools are not as the configuration has them.
     refused: ArcSwap<BTreeMap<PoolName, String>>,
 }
@@ -39,7 +39,7 @@ struct Inner {
 impl ConfiguredPools {
     pub(super) fn of(config: &NodeConfig) -> Self {
         let wanted = watch::Sender::new(config.r#box.pools.0.clone());
-        ConfiguredPools(Arc::new(Inner { wanted, refused: ArcSwap::default() }))
+        ConfiguredPools(Arc::new(ConfiguredPoolsState { wanted, refused: ArcSwap::default() }))
     }
 
     /// The configuration was read again.
@@ -85,7 +85,7 @@ impl ConfiguredPools {
 
     /// Puts those that are due; the ones that could not be put stay so. Answers after what time that is
     /// to be tried again, if there are any.
-    async fn put(&self, actor: &Supervised<BoxLease>, due: &mut Pools) -> Option<Duration> {
+    async fn put(&self, actor: &Supervised<BoxLease>, due: &mut PoolSpecs) -> Option<Duration> {
         let (mut refused, mut again) = (BTreeMap::new(), None);
         for (pool, spec) in std::mem::take(due) {
             let asked_by = CONFIGURATION.to_owned();

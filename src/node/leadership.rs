@@ -7,7 +7,7 @@ use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::wire::api::{Change, LeadershipChange};
 
 /// Tells on `feed`, until the journal has stopped.
-pub async fn tell(journal: Journal, feed: ChangeFeed, clock: Clock) {
+pub async fn publish_leadership(journal: Journal, feed: ChangeFeed, clock: Clock) {
     let mut leadership = journal.leadership();
     let mut told = None;
     loop {
@@ -36,12 +36,12 @@ const TOLD: [PieceId; 4] = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, 
 /// From when on each piece is beyond what this node had on record when it started. An owner that
 /// decides knows that by itself; one that follows applies what the leader sends, and cannot tell it
 /// from what was there.
-pub fn tell_when_current(journal: &Journal, feed: &ChangeFeed) {
+pub fn mark_pieces_current(journal: &Journal, feed: &ChangeFeed) {
     for piece in TOLD {
         let (journal, feed) = (journal.clone(), feed.clone());
         actix_rt::spawn(async move {
             if journal.caught_up(piece).await {
-                feed.is_current(piece);
+                feed.mark_current(piece);
             }
         });
     }

@@ -10,18 +10,18 @@ use reelyard_actors::{
 };
 use tokio::sync::Mutex;
 
-use super::live::{InForce, Live};
+use super::live_config::{ActiveConfig, LiveConfig};
 use super::share_links::ShareLinks;
 use super::{Wiring, settings};
-use crate::config::{Difference, Effective, Layers, LogSettings, NodeConfig};
+use crate::config::{Difference, EffectiveSetting, Layers, LogSettings, NodeConfig};
 use crate::logging;
-use crate::reloading::{AtOnce, ReloadRefused, Reloaded, read_again};
+use crate::reloading::{HotReloadKeys, ReloadRefused, Reloaded, read_again};
 
 /// The configuration of a node, and where it was read.
-pub type Configured = crate::reloading::Configured<NodeConfig>;
+pub type LoadedNodeConfig = crate::reloading::LoadedConfig<NodeConfig>;
 
 /// Settings that change at once.
-const AT_ONCE: AtOnce = AtOnce(&[
+const AT_ONCE: HotReloadKeys = HotReloadKeys(&[
     "token",
     "token_file",
     "source_dirs",
@@ -44,30 +44,30 @@ const AT_ONCE: AtOnce = AtOnce(&[
 ]);
 
 /// Reads the configuration again.
-pub struct Reloader {
+pub struct NodeReloader {
     layers: Layers,
-    live: Live,
+    live: LiveConfig,
     actors: Arc<Wiring>,
     share_links: Arc<ShareLinks>,
     /// The settings in force; held while they change.
-    running: Mutex<Vec<Effective>>,
+    running: Mutex<Vec<EffectiveSetting>>,
 }
 
-impl Reloader {
+impl NodeReloader {
     /// Of a node that runs by `live`, whose settings are `running`.
     pub(super) fn new(
         layers: Layers,
-        running: Vec<Effective>,
-        (live, actors, share_links): (Live, Arc<Wiring>, Arc<ShareLinks>),
+        running: Vec<EffectiveSetting>,
+        (live, actors, share_links): (LiveConfig, Arc<Wiring>, Arc<ShareLinks>),
     ) -> Self {
-        Reloader { layers, live, actors, share_links, running: Mutex::new(running) }
+        NodeReloader { layers, live, actors, share_links, running: Mutex::new(running) }
     }
 
     /// Reads the configuration again and goes by it; an invalid one is refused whole. On a `dry`
     /// run it is only told what would change.
     pub async fn reload(&self, dry: bool) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
-        let Configured { config, effective, .. } = read_again(self.layers.clone()).await?;
+        let LoadedNodeConfig { config, effective, .. } = read_again(self.layers.clone()).await?;
         let before = self.live.now();
         let reloaded = Reloaded::between(
             (&before.config, running.as_slice()),
@@ -79,11 +79,11 @@ impl Reloader {
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
             let after = self.live.set(config).map_err(anyhow::Error::from)?;
             // Before the owner of shares knows of other roots: they are to be found then.
-            self.share_links.go_by(&after.config, listener).await;
-            self.actors.go_by(&before, &after);
+            self.share_links.apply_config(&after.config, listener).await;
+            self.actors.apply_config(&before, &after);
             logging::change_level(&after.config.log.level);
             AT_ONCE.keep_the_rest(&mut running, effective);
-            self.actors.tell_of_reload(&reloaded);
+            self.actors.publish_reload(&reloaded);
         }
         Ok(reloaded)
     }
@@ -113,7 +113,7 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
 
 impl Wiring {
     /// Tells whoever listens that the configuration is another one.
-    fn tell_of_reload(&self, reloaded: &Reloaded) {
+    fn publish_reload(&self, reloaded: &Reloaded) {
         let keys = |differences: &[Difference]| {
             differences.iter().map(|difference| difference.key.clone()).collect()
         };
@@ -128,45 +128,45 @@ impl Wiring {
     }
 
     /// Tells every actor what it goes by from now on, where that is something else.
-    fn go_by(&self, before: &InForce, after: &InForce) {
+    fn apply_config(&self, before: &ActiveConfig, after: &ActiveConfig) {
         let in_force = after;
         let (before, after, http) = (&before.config, &after.config, &after.calls);
         let (old, new) = (settings::catalog(before), settings::catalog(after));
         if old != new {
-            self.catalog.addr().do_send(catalog::ChangeSettings(new));
+            self.catalog.addr().do_send(catalog::ChangeCatalogSettings(new));
         }
         let (old, new) = (settings::heartbeat(before), settings::heartbeat(after));
         if old != new {
-            self.heartbeat.addr().do_send(heartbeat::ChangeSettings(new));
+            self.heartbeat.addr().do_send(heartbeat::ChangeHeartbeatSettings(new));
         }
         let (old, new) = (settings::calls(before), settings::calls(after));
         if old != new {
             for host in self.hosts.present().values() {
                 let (settings, http) = (new.clone(), http.clone());
-                host.worker.addr().do_send(cfw_worker::ChangeSettings { settings, http });
+                host.worker.addr().do_send(cfw_worker::ChangeCfwWorkerSettings { settings, http });
             }
         }
         let (old, new) = (settings::remover(before), settings::remover(after));
         if old != new {
-            self.remover.addr().do_send(remover::ChangeSettings(new));
+            self.remover.addr().do_send(remover::ChangeRemoverSettings(new));
         }
         let (old, new) = (settings::shares(before), settings::shares(after));
         if old != new {
-            self.share_expiry.addr().do_send(share_expiry::ChangeSettings(new));
+            self.share_expiry.addr().do_send(share_expiry::ChangeShareSettings(new));
         }
-        self.hooks.go_by(in_force);
+        self.hooks.apply_config(in_force);
         let (old, new) = (settings::share_files(before), settings::share_files(after));
         if old != new {
-            self.share_files.addr().do_send(share_files::ChangeSettings(new));
+            self.share_files.addr().do_send(share_files::ChangeShareFilesSettings(new));
         }
         // Whoever reloads may have mounted one a moment ago.
-        self.share_files.addr().do_send(share_files::LookAtRoots);
-        self.boxes.go_by(before, after);
+        self.share_files.addr().do_send(share_files::CheckRoots);
+        self.boxes.apply_config(before, after);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         let (old, new) = (of_tasks(before), of_tasks(after));
         if old != new {
             let (settings, hosts) = new;
-            self.task_manager.addr().do_send(task_manager::ChangeSettings { settings, hosts });
+            self.task_manager.addr().do_send(task_manager::ChangeTaskSettings { settings, hosts });
         }
     }
 }
@@ -182,12 +182,12 @@ mod tests {
     const WITH_RESTART: [&str; 6] =
         ["listen", "data_dir", "node_id", "journal.", "http.", "log.format"];
 
-    fn configured(set: &[&str]) -> Configured {
+    fn configured(set: &[&str]) -> LoadedNodeConfig {
         let set = set.iter().map(|text| (*text).to_owned()).collect();
-        Configured::read(Layers { set, ..Layers::default() }).unwrap()
+        LoadedNodeConfig::read(Layers { set, ..Layers::default() }).unwrap()
     }
 
-    fn between(before: &Configured, after: &Configured) -> (Vec<String>, Vec<String>) {
+    fn between(before: &LoadedNodeConfig, after: &LoadedNodeConfig) -> (Vec<String>, Vec<String>) {
         let reloaded = Reloaded::between(
             (&before.config, before.effective.as_slice()),
             (&after.config, after.effective.as_slice()),
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(config.data_dir, running.config.data_dir);
         assert_eq!(config.task.timeout, new().config.task.timeout);
         let layers = Layers::default();
-        let now = Configured { config, effective, layers };
+        let now = LoadedNodeConfig { config, effective, layers };
         assert_eq!(between(&now, &new()), (vec![], restart.map(str::to_owned).to_vec()));
     }
 

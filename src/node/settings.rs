@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::back_off::CoolDown;
+use reelyard_actors::backoff::ExponentialBackoff;
 use reelyard_actors::bandwidth::Bandwidth;
 use reelyard_actors::box_host::BoxLinkSettings;
-use reelyard_actors::box_lease::BoxSettings;
+use reelyard_actors::box_lease::BoxLeaseSettings;
 use reelyard_actors::catalog::ranking::CopiesWanted;
 use reelyard_actors::catalog::{CatalogSettings, EventLogSettings};
-use reelyard_actors::cfw_worker::{BreakerSettings, CfwWorkerSettings};
+use reelyard_actors::cfw_worker::{CfwWorkerSettings, CircuitBreakerSettings};
 use reelyard_actors::heartbeat::HeartbeatSettings;
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
-use reelyard_actors::journal::JournalSettings;
+use reelyard_actors::journal::JournalOptions;
 use reelyard_actors::open_files;
 use reelyard_actors::remover::RemoverSettings;
-use reelyard_actors::share_expiry::{ShareSettings, TermsPolicy, What};
+use reelyard_actors::share_expiry::{ShareExpirySettings, ShareNotificationKind, TermsPolicy};
 use reelyard_actors::share_files::ShareFilesSettings;
 use reelyard_actors::task_manager::{HostSetting, LinkRules, TaskSettings};
 use reelyard_actors::token::SharedToken;
-use reelyard_actors::webhook::{HookName, HookSettings};
+use reelyard_actors::webhook::{WebhookName, WebhookSettings};
 
 use crate::config::{NodeConfig, Percent};
 use crate::http::share::ShareServerSettings;
@@ -71,9 +71,12 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
         traffic_interval: config.calls.traffic_interval,
         agents: config.hosts.node_exporters.clone(),
         max_files: config.hosts.max_files.get(),
-        breaker: BreakerSettings {
+        breaker: CircuitBreakerSettings {
             open_after: config.calls.breaker_after.get(),
-            cool_down: CoolDown { base: config.calls.breaker_base, cap: config.calls.breaker_cap },
+            cool_down: ExponentialBackoff {
+                base: config.calls.breaker_base,
+                cap: config.calls.breaker_cap,
+            },
         },
         token: config.token.clone(),
         ..CfwWorkerSettings::default()
@@ -141,7 +144,7 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         timeout: task.timeout,
         pickup_timeout: task.pickup_timeout,
         bandwidth: bandwidth(config),
-        back_off: CoolDown { base: task.back_off_base, cap: task.back_off_cap },
+        back_off: ExponentialBackoff { base: task.back_off_base, cap: task.back_off_cap },
         keep_ended: task.keep_ended,
         keep_history: config.history.keep.get(),
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
@@ -209,9 +212,9 @@ pub fn share_files(config: &NodeConfig) -> ShareFilesSettings {
 }
 
 /// How shares are kept.
-pub fn shares(config: &NodeConfig) -> ShareSettings {
+pub fn shares(config: &NodeConfig) -> ShareExpirySettings {
     let share = &config.share;
-    ShareSettings {
+    ShareExpirySettings {
         roots: share.roots.0.keys().cloned().collect(),
         terms: TermsPolicy {
             default_ttl: Some(share.default_ttl),
@@ -231,14 +234,14 @@ pub fn shares(config: &NodeConfig) -> ShareSettings {
         keep_happenings_for: share.webhook_retention,
         keep_happenings_most: share.webhook_retention_count.get(),
         hooks: share.webhooks.0.keys().map(ToString::to_string).collect(),
-        ..ShareSettings::default()
+        ..ShareExpirySettings::default()
     }
 }
 
 /// How much is remembered of leases and boxes.
-pub fn boxes(config: &NodeConfig) -> BoxSettings {
+pub fn boxes(config: &NodeConfig) -> BoxLeaseSettings {
     let of = &config.r#box;
-    BoxSettings {
+    BoxLeaseSettings {
         keep_ended_for: of.keep_ended,
         keep_ended: of.keep_ended_most.get(),
         keep_care_for: of.log_retention,
@@ -247,15 +250,15 @@ pub fn boxes(config: &NodeConfig) -> BoxSettings {
 }
 
 /// The webhooks, by name.
-pub fn hooks(config: &NodeConfig) -> BTreeMap<HookName, HookSettings> {
+pub fn hooks(config: &NodeConfig) -> BTreeMap<WebhookName, WebhookSettings> {
     let hooks = config.share.webhooks.0.iter().filter_map(|(name, hook)| {
-        let settings = HookSettings {
+        let settings = WebhookSettings {
             url: hook.url.clone(),
             // The configuration refuses one whose secret cannot be read.
             secret: hook.secret.clone()?,
-            kinds: hook.kinds.clone().unwrap_or_else(|| What::all().collect()),
-            timeout: hook.timeout.unwrap_or(HookSettings::TIMEOUT),
-            cool_down: HookSettings::COOL_DOWN,
+            kinds: hook.kinds.clone().unwrap_or_else(|| ShareNotificationKind::all().collect()),
+            timeout: hook.timeout.unwrap_or(WebhookSettings::TIMEOUT),
+            cool_down: WebhookSettings::COOL_DOWN,
             age_limit: config.share.webhook_retention,
         };
         Some((name.clone(), settings))
@@ -308,14 +311,14 @@ pub fn journal_dir(data_dir: &Path) -> PathBuf {
 }
 
 /// How the journal is kept.
-pub fn journal(config: &NodeConfig) -> JournalSettings {
+pub fn journal(config: &NodeConfig) -> JournalOptions {
     let journal = &config.journal;
-    JournalSettings {
+    JournalOptions {
         commit_timeout: journal.commit_timeout,
         heartbeat: journal.heartbeat,
         election: (journal.election_min, journal.election_max),
         snapshot_log_bytes: journal.snapshot_log_bytes.as_u64(),
         reserve: journal.reserve.as_u64(),
-        ..JournalSettings::alone(journal_dir(&config.data_dir), config.node_id.get())
+        ..JournalOptions::alone(journal_dir(&config.data_dir), config.node_id.get())
     }
 }

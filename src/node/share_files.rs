@@ -2,23 +2,25 @@
 
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::Journal;
-use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
-use reelyard_actors::share_files::{Collaborators, ShareFiles, ShareFilesBoard, SharedDirs};
+use reelyard_actors::share_expiry::{ShareExpiry, ShareViewHandle};
+use reelyard_actors::share_files::{
+    ShareFiles, ShareFilesCollaborators, ShareFilesViewHandle, SharedDirs,
+};
 use reelyard_actors::supervision::{Supervised, Supervision};
 
-use super::live::Live;
+use super::live_config::LiveConfig;
 use super::settings;
 
 /// Starts it over these directories.
 pub(super) fn start(
-    (live, clock): (&Live, &Clock),
+    (live, clock): (&LiveConfig, &Clock),
     journal: &Journal,
     expiry: &Supervised<ShareExpiry>,
-    shares: &ShareBoard,
+    shares: &ShareViewHandle,
     dirs: &SharedDirs,
-) -> (Supervised<ShareFiles>, ShareFilesBoard) {
-    let board = ShareFilesBoard::default();
-    let others = Collaborators {
+) -> (Supervised<ShareFiles>, ShareFilesViewHandle) {
+    let board = ShareFilesViewHandle::default();
+    let others = ShareFilesCollaborators {
         shares: shares.clone(),
         recall: expiry.route(),
         begin: expiry.route(),

@@ -8,36 +8,37 @@ use arc_swap::ArcSwapOption;
 use futures::FutureExt;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::{Journal, Leadership};
-use reelyard_actors::share_expiry::{RootName, ShareBoard};
+use reelyard_actors::share_expiry::{RootName, ShareViewHandle};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use super::{Live, NodeError, Wiring, settings};
+use super::{LiveConfig, NodeError, Wiring, settings};
 use crate::config::NodeConfig;
 use crate::http::share::{
-    Collaborators, Roots, ShareServer, ShareServerCounters, ShareServerMeter, ShareServerSettings,
+    Roots, ShareServer, ShareServerCollaborators, ShareServerCounters, ShareServerMeter,
+    ShareServerSettings,
 };
 use crate::tls::Certificate;
 
 /// The public links: served while there is anything that may be shared. A reload may change all of it.
 pub(super) struct ShareLinks {
-    collaborators: Collaborators,
+    collaborators: ShareServerCollaborators,
     /// Held while a server is replaced.
-    running: Mutex<Running>,
+    running: Mutex<RunningShareServers>,
     view: Arc<ShareLinksView>,
 }
 
 /// The server of now, and those whose place it took.
 #[derive(Default)]
-struct Running {
-    serving: Option<Serving>,
+struct RunningShareServers {
+    serving: Option<ActiveShareServer>,
     /// They finish what they send.
     retiring: JoinSet<()>,
     /// The node stops: from now on nothing is listened on.
     stopped: bool,
 }
 
-struct Serving {
+struct ActiveShareServer {
     server: ShareServer,
     /// Kept, so that a server with other settings can listen on it.
     listener: TcpListener,
@@ -50,7 +51,7 @@ pub struct ShareLinksView {
     pub roots: Roots,
     /// Where they are served.
     addr: ArcSwapOption<SocketAddr>,
-    live: Live,
+    live: LiveConfig,
     meter: ArcSwapOption<ShareServerMeter>,
 }
 
@@ -67,13 +68,13 @@ fn named(config: &NodeConfig) -> Vec<(RootName, PathBuf)> {
 impl ShareLinks {
     /// Serves the links of what may be shared.
     pub(super) async fn start(
-        live: &Live,
+        live: &LiveConfig,
         roots: Roots,
         journal: &Journal,
         actors: &Wiring,
         clock: &Clock,
     ) -> Result<Self, NodeError> {
-        let collaborators = Collaborators {
+        let collaborators = ShareServerCollaborators {
             roots: roots.clone(),
             board: actors.share_board.clone(),
             take: actors.share_expiry.route(),
@@ -121,7 +122,7 @@ impl ShareLinks {
     }
 
     /// Goes by `config`, for which `listener` was made ready: roots and server are as it says.
-    pub(super) async fn go_by(&self, config: &NodeConfig, listener: Option<TcpListener>) {
+    pub(super) async fn apply_config(&self, config: &NodeConfig, listener: Option<TcpListener>) {
         let (roots, named) = (self.view.roots.clone(), named(config));
         if tokio::task::spawn_blocking(move || roots.change(named)).await.is_err() {
             tracing::error!("the roots of shares could not be opened: they stay as they were");
@@ -172,7 +173,7 @@ impl ShareLinks {
         let (tls, roots) = (config.share.tls.certificate().is_some(), config.share.roots.0.len());
         tracing::info!(listen = %server.addr(), roots, tls, "links of shares are served");
         self.show(Some(&server));
-        let before = running.serving.replace(Serving { server, listener, settings });
+        let before = running.serving.replace(ActiveShareServer { server, listener, settings });
         if let Some(before) = before {
             running.retiring.spawn(before.server.retire());
         }
@@ -194,11 +195,11 @@ impl ShareLinks {
             }
         };
         let ends = ends.shared();
-        let stopped = Running { stopped: true, ..Running::default() };
+        let stopped = RunningShareServers { stopped: true, ..RunningShareServers::default() };
         // A reload that comes meanwhile does not wait for the downloads: it is refused.
         let running = std::mem::replace(&mut *self.running.lock().await, stopped);
-        let Running { serving, mut retiring, .. } = running;
-        if let Some(Serving { server, listener, .. }) = serving {
+        let RunningShareServers { serving, mut retiring, .. } = running;
+        if let Some(ActiveShareServer { server, listener, .. }) = serving {
             let connections = server.counters().connections;
             tracing::info!(
                 connections,
@@ -250,7 +251,7 @@ impl ShareLinksView {
 }
 
 /// What is shown to whoever connects now: a reload may change it.
-fn certificate(live: &Live) -> Arc<dyn Fn() -> Option<Certificate> + Send + Sync> {
+fn certificate(live: &LiveConfig) -> Arc<dyn Fn() -> Option<Certificate> + Send + Sync> {
     let live = live.clone();
     Arc::new(move || live.now().config.share.tls.certificate().cloned())
 }
@@ -259,7 +260,7 @@ fn certificate(live: &Live) -> Arc<dyn Fn() -> Option<Certificate> + Send + Sync
 /// was read nobody knows any.
 fn not_ready(
     journal: &Journal,
-    board: &ShareBoard,
+    board: &ShareViewHandle,
 ) -> Arc<dyn Fn() -> Option<String> + Send + Sync> {
     let (leadership, board) = (journal.leadership(), board.clone());
     Arc::new(move || match *leadership.borrow() {

@@ -3,17 +3,17 @@
 //! ```text
 //! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager, Remover
 //! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager, Remover
-//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager, Remover
+//! CfwWorker (each) ------ HostObserved, HostCallStatus ----------------------> TaskManager, Remover
 //! HeartbeatSupervisor --- Probe ------------------------------------------> CfwWorker
 //! TaskManager, Remover -- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
 //! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
-//! Webhook (each) -------- ToldUpTo, HappeningsFrom, HappeningsDelivered --> ShareExpiry
+//! Webhook (each) -------- GetDeliveryCursor, FetchNotifications, RecordDelivery --> ShareExpiry
 //! BoxLease -------------- RunHook, LookAtBoxes ---------------------------> the worker of a pool
 //! ShareFiles ------------ BeginMove, SettleMove, EndRemoved --------------> ShareExpiry
 //! ```
 //!
-//! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`roll`).
+//! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`host_membership`).
 //!
 //! An actor that panicked is another one after its restart: it is subscribed, or subscribes
 //! others, anew (`joined`). Views stay where they are: every incarnation publishes to the same
@@ -25,26 +25,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use arc_swap::ArcSwap;
 use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::catalog::{self, Catalog};
-use reelyard_actors::cfw_worker::{self, CfwWorker, HostView, HostViewHandle};
+use reelyard_actors::cfw_worker::{self, CfwWorker, CfwWorkerView, CfwWorkerViewHandle};
 use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::Clock;
-use reelyard_actors::heartbeat::{self, AddHost, HeartbeatSupervisor, HeartbeatViewHandle};
+use reelyard_actors::heartbeat::{self, HeartbeatSupervisor, HeartbeatViewHandle, WatchHost};
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
-use reelyard_actors::manager::ManagerBadge;
+use reelyard_actors::manager::ManagerIdentity;
 use reelyard_actors::names::NameTable;
-use reelyard_actors::remover::{self, Remover, RemoverBoard};
-use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
-use reelyard_actors::share_files::{ShareFiles, ShareFilesBoard, SharedDirs};
+use reelyard_actors::remover::{self, Remover, RemoverViewHandle};
+use reelyard_actors::share_expiry::{ShareExpiry, ShareViewHandle};
+use reelyard_actors::share_files::{ShareFiles, ShareFilesViewHandle, SharedDirs};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
-use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
+use reelyard_actors::task_manager::{TaskCollaborators, TaskManager, TaskViewHandle};
 use reelyard_actors::webhook;
 use tokio::task::JoinHandle;
 
-use super::boxes::Boxes;
-use super::hook_yard::HookYard;
-use super::host_yard::{Host, HostYard};
-use super::live::Live;
+use super::boxes::BoxServices;
+use super::host_actors::{HostActor, HostActors};
+use super::live_config::LiveConfig;
+use super::webhook_actors::WebhookActors;
 use super::{leadership, settings, share_files};
 
 /// The actors of a node.
@@ -56,41 +56,41 @@ pub struct Wiring {
     /// Plans copies and follows them.
     pub task_manager: Supervised<TaskManager>,
     /// What the TaskManager shows of itself.
-    pub task_board: TaskBoard,
+    pub task_board: TaskViewHandle,
     /// Removes copies.
     pub remover: Supervised<Remover>,
     /// What the Remover shows of itself.
-    pub remover_board: RemoverBoard,
+    pub remover_board: RemoverViewHandle,
     /// Owns shares and their deadlines.
     pub share_expiry: Supervised<ShareExpiry>,
     /// The shares, to be looked up.
-    pub share_board: ShareBoard,
+    pub share_board: ShareViewHandle,
     /// Tell receivers outside what happens to shares.
-    pub hooks: HookYard,
+    pub hooks: WebhookActors,
     /// Moves what is shared, and notices what is gone.
     pub share_files: Supervised<ShareFiles>,
     /// What the ShareFilesActor shows of itself.
-    pub share_files_board: ShareFilesBoard,
+    pub share_files_board: ShareFilesViewHandle,
     /// Leases boxes.
-    pub boxes: Boxes,
+    pub boxes: BoxServices,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
     pub heartbeat_view: HeartbeatViewHandle,
     /// Calls the hosts, one actor each.
-    pub hosts: HostYard,
+    pub hosts: HostActors,
     /// What changes.
     pub changes: ChangeFeed,
-    pub(super) parts: Parts,
+    pub(super) parts: ActorParts,
     /// Follows the hosts on record.
     following: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The actors once all are started: what a restarted one is joined to.
 #[derive(Clone, Default)]
-struct Others(Arc<OnceLock<Weak<Wiring>>>);
+struct WiringHandle(Arc<OnceLock<Weak<Wiring>>>);
 
-impl Others {
+impl WiringHandle {
     /// What is done with every incarnation of an actor. The first ones start before all others are
     /// there, and are joined together once they are.
     fn joined(
@@ -107,13 +107,13 @@ impl Others {
 }
 
 /// What every actor is given.
-pub(super) struct Parts {
-    pub(super) live: Live,
+pub(super) struct ActorParts {
+    pub(super) live: LiveConfig,
     names: NameTable,
     clock: Clock,
-    badge: ManagerBadge,
+    badge: ManagerIdentity,
     changes: ChangeFeed,
-    others: Others,
+    others: WiringHandle,
 }
 
 impl Wiring {
@@ -123,31 +123,41 @@ impl Wiring {
     /// # Errors
     /// When the client for calls to workers cannot be made.
     pub fn start(
-        live: &Live,
+        live: &LiveConfig,
         journal: &Journal,
         names: &NameTable,
         clock: &Clock,
         shared: &SharedDirs,
     ) -> Result<Arc<Self>, reqwest::Error> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
-        let badge = ManagerBadge::of_node(live.now().config.node_id.get());
+        let badge = ManagerIdentity::of_node(live.now().config.node_id.get());
         let changes = ChangeFeed::new(&clock);
-        actix_rt::spawn(leadership::tell(journal.clone(), changes.clone(), clock.clone()));
-        leadership::tell_when_current(journal, &changes);
-        let others = Others::default();
-        let parts =
-            Parts { live, names, clock: clock.clone(), badge, changes: changes.clone(), others };
+        actix_rt::spawn(leadership::publish_leadership(
+            journal.clone(),
+            changes.clone(),
+            clock.clone(),
+        ));
+        leadership::mark_pieces_current(journal, &changes);
+        let others = WiringHandle::default();
+        let parts = ActorParts {
+            live,
+            names,
+            clock: clock.clone(),
+            badge,
+            changes: changes.clone(),
+            others,
+        };
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
-        let hosts = HostYard::default();
-        let remover_board = RemoverBoard::default();
+        let hosts = HostActors::default();
+        let remover_board = RemoverViewHandle::default();
         let (task_manager, task_board) =
             parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
         let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
         let (share_expiry, share_board) = parts.start_share_expiry(journal);
-        let hooks = HookYard::new(
+        let hooks = WebhookActors::new(
             clock,
-            webhook::Collaborators {
+            webhook::WebhookCollaborators {
                 happenings: share_expiry.route(),
                 told: share_expiry.route(),
                 delivered: share_expiry.route(),
@@ -155,7 +165,7 @@ impl Wiring {
                 journal: journal.clone(),
             },
         );
-        hooks.go_by(&parts.live.now());
+        hooks.apply_config(&parts.live.now());
         let (share_files, share_files_board) = share_files::start(
             (&parts.live, &parts.clock),
             journal,
@@ -163,7 +173,8 @@ impl Wiring {
             &share_board,
             shared,
         );
-        let boxes = Boxes::start(&parts.live, &parts.clock, journal, &parts.changes, &parts.badge)?;
+        let boxes =
+            BoxServices::start(&parts.live, &parts.clock, journal, &parts.changes, &parts.badge)?;
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -188,7 +199,8 @@ impl Wiring {
         // Set once, here: an actor that restarts from now on joins itself.
         let _ = others.0.set(Arc::downgrade(&wiring));
         wiring.join_catalog();
-        let following = super::roll::follow(Arc::downgrade(&wiring), &wiring.task_board);
+        let following =
+            super::host_membership::follow_membership(Arc::downgrade(&wiring), &wiring.task_board);
         *wiring.following() = Some(actix_rt::spawn(following));
         Ok(wiring)
     }
@@ -241,17 +253,17 @@ impl Wiring {
     /// destinations.
     fn join_catalog(&self) {
         let (task_manager, remover) = (self.task_manager.addr(), self.remover.addr());
-        self.catalog.addr().do_send(catalog::Subscribe(catalog::Subscribers {
+        self.catalog.addr().do_send(catalog::SubscribeToCatalog(catalog::Subscribers {
             ranking: vec![task_manager.clone().recipient(), remover.clone().recipient()],
             rising: vec![task_manager.clone().recipient(), remover.clone().recipient()],
             masters: vec![task_manager.recipient(), remover.recipient()],
         }));
-        self.tell_destinations();
+        self.send_destinations();
     }
 
     /// Tells the Catalog the destinations on record, once these are known.
-    pub(super) fn tell_destinations(&self) {
-        let rolls = self.task_board.roll().watch();
+    pub(super) fn send_destinations(&self) {
+        let rolls = self.task_board.host_roster().watch();
         let Some(roll) = rolls.borrow().clone() else { return };
         let destinations = roll.hosts.iter().filter(|(_, record)| record.role.is_destination());
         let ips = destinations.map(|(addr, _)| addr.ip()).collect();
@@ -268,22 +280,22 @@ impl Wiring {
 
     pub(super) fn subscribe_to_heartbeat(&self) {
         for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
-            self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+            self.heartbeat.addr().do_send(heartbeat::SubscribeToHealth { to });
         }
     }
 
-    pub(super) fn probe(&self, host: HostAddr, actor: &Host) {
+    pub(super) fn probe(&self, host: HostAddr, actor: &HostActor) {
         let probe = actor.worker.addr().recipient();
         let in_maintenance = actor.in_maintenance();
-        self.heartbeat.addr().do_send(AddHost { host, probe, in_maintenance });
+        self.heartbeat.addr().do_send(WatchHost { host, probe, in_maintenance });
     }
 
-    pub(super) fn join_host(&self, host: &Host) {
+    pub(super) fn join_host(&self, host: &HostActor) {
         for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
-            host.worker.addr().do_send(cfw_worker::Subscribe { to });
+            host.worker.addr().do_send(cfw_worker::SubscribeToHost { to });
         }
         for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
-            host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
+            host.worker.addr().do_send(cfw_worker::SubscribeToCallStatus { to });
         }
     }
 
@@ -293,7 +305,7 @@ impl Wiring {
     }
 }
 
-impl Parts {
+impl ActorParts {
     fn supervision(
         &self,
         name: &str,
@@ -312,7 +324,7 @@ impl Parts {
                 let settings = settings::catalog(&live.now().config);
                 Catalog::new(settings, names.clone(), clock.clone(), nobody)
                     .publishing_to(shown.clone())
-                    .telling_on(changes.clone())
+                    .with_change_feed(changes.clone())
             });
         (actor, view)
     }
@@ -326,13 +338,19 @@ impl Parts {
             let settings = settings::heartbeat(&live.now().config);
             HeartbeatSupervisor::new(settings, clock.clone())
                 .publishing_to(shown.clone())
-                .telling_on(changes.clone())
+                .with_change_feed(changes.clone())
         });
         (actor, view)
     }
 
-    pub(super) fn start_host(&self, addr: HostAddr, role: HostRole, in_maintenance: bool) -> Host {
-        let view = HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(addr, role)));
+    pub(super) fn start_host(
+        &self,
+        addr: HostAddr,
+        role: HostRole,
+        in_maintenance: bool,
+    ) -> HostActor {
+        let view =
+            CfwWorkerViewHandle::new(ArcSwap::from_pointee(CfwWorkerView::unasked(addr, role)));
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let (shown, badge) = (view.clone(), self.badge.clone());
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
@@ -348,23 +366,23 @@ impl Parts {
             let (settings, calls) = (settings::calls(&in_force.config), in_force.calls.clone());
             CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
                 .publishing_to(shown.clone())
-                .speaking_as(badge.clone())
+                .with_manager_identity(badge.clone())
                 .in_maintenance(rests.load(Ordering::Relaxed))
         });
-        Host { role, worker, view, in_maintenance }
+        HostActor { role, worker, view, in_maintenance }
     }
 
     fn start_remover(
         &self,
         journal: &Journal,
         catalog: &Supervised<Catalog>,
-        hosts: &HostYard,
-        tasks: &TaskBoard,
-        board: &RemoverBoard,
+        hosts: &HostActors,
+        tasks: &TaskViewHandle,
+        board: &RemoverViewHandle,
     ) -> Supervised<Remover> {
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let journal = journal.clone();
-        let collaborators = remover::Collaborators {
+        let collaborators = remover::RemoverCollaborators {
             look_up: catalog.route(),
             refresh: hosts.routes(),
             delete: hosts.routes(),
@@ -377,19 +395,19 @@ impl Parts {
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             Remover::new(settings, names, clock, journal, collaborators, shown.clone())
-                .telling_on(changes.clone())
+                .with_change_feed(changes.clone())
         })
     }
 
-    fn start_share_expiry(&self, journal: &Journal) -> (Supervised<ShareExpiry>, ShareBoard) {
-        let board = ShareBoard::default();
+    fn start_share_expiry(&self, journal: &Journal) -> (Supervised<ShareExpiry>, ShareViewHandle) {
+        let board = ShareViewHandle::default();
         let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
         let (shown, changes) = (board.clone(), self.changes.clone());
         let actor = Supervised::start(Supervision::of("share_expiry"), move || {
             let settings = settings::shares(&live.now().config);
             ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
                 .keeping_time_at(&live.now().config.data_dir.join("share-clock"))
-                .telling_on(changes.clone())
+                .with_change_feed(changes.clone())
         });
         (actor, board)
     }
@@ -398,13 +416,13 @@ impl Parts {
         &self,
         journal: &Journal,
         catalog: &Supervised<Catalog>,
-        hosts: &HostYard,
-        removals: &RemoverBoard,
-    ) -> (Supervised<TaskManager>, TaskBoard) {
-        let view = TaskBoard::default();
+        hosts: &HostActors,
+        removals: &RemoverViewHandle,
+    ) -> (Supervised<TaskManager>, TaskViewHandle) {
+        let view = TaskViewHandle::default();
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let journal = journal.clone();
-        let collaborators = Collaborators {
+        let collaborators = TaskCollaborators {
             look_up: catalog.route(),
             refresh: hosts.routes(),
             arrived: hosts.routes(),
@@ -421,8 +439,8 @@ impl Parts {
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
-                .speaking_as(badge.clone())
-                .telling_on(changes.clone())
+                .with_manager_identity(badge.clone())
+                .with_change_feed(changes.clone())
         });
         (actor, view)
     }

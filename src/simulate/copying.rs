@@ -7,7 +7,7 @@ use reelyard_actors::names::{FileId, FileName};
 use reelyard_actors::task_manager::{NewTask, TaskState};
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
 
-use super::queue::Happening;
+use super::queue::ScheduledEvent;
 use super::simulation::Simulation;
 
 /// The hash that every simulated copy has: its bytes are not looked at.
@@ -21,14 +21,14 @@ impl Simulation {
         let takes = self.rate(task.copy_speed).time_for(task.size);
         let end = if self.failures > 0.0 && self.rng.f64() < self.failures {
             let breaks_off = self.now.after(takes.mul_f64(self.rng.f64()));
-            (breaks_off, Happening::CopyFails(task.id))
+            (breaks_off, ScheduledEvent::CopyFails(task.id))
         } else {
-            (self.now.after(takes), Happening::CopyArrives(task.id))
+            (self.now.after(takes), ScheduledEvent::CopyArrives(task.id))
         };
         self.queue.put(end.0, end.1);
         let sign = self.now.after(self.silence_allowed());
         if sign < end.0 {
-            self.queue.put(sign, Happening::SignOfLife(task.id));
+            self.queue.put(sign, ScheduledEvent::SignOfLife(task.id));
         }
     }
 
@@ -47,7 +47,7 @@ impl Simulation {
     pub(super) fn sign_of_life(&mut self, id: TaskId) {
         let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
         self.report(id, task.destination, &task.name, Said::Progress { bytes: 0 });
-        self.queue.put(self.now.after(self.silence_allowed()), Happening::SignOfLife(id));
+        self.queue.put(self.now.after(self.silence_allowed()), ScheduledEvent::SignOfLife(id));
     }
 
     /// A copy ends: it broke off if somebody is to blame.
@@ -66,7 +66,7 @@ impl Simulation {
         } else {
             self.measures.failed += 1;
         }
-        self.stir();
+        self.request_turn();
     }
 
     fn came(&mut self, file: FileId, host: HostAddr, size: u64, was_hot: bool) {
@@ -84,6 +84,6 @@ impl Simulation {
 
     fn report(&mut self, task: TaskId, host: HostAddr, name: &FileName, said: Said) {
         let report = Report { task, name: name.clone(), at: self.now, said };
-        self.managers.hear(host, report, self.now);
+        self.managers.take_report(host, report, self.now);
     }
 }

@@ -8,7 +8,7 @@ use super::synthetic::Synthetic;
 
 /// Somebody wants to see a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct FileRequest {
     /// When.
     pub at: Millis,
     /// Which.
@@ -17,33 +17,33 @@ pub struct Request {
 
 /// A demand.
 #[derive(Debug)]
-pub enum Demand {
+pub enum DemandModel {
     /// Invented.
     Synthetic(Box<Synthetic>),
     /// As it was.
     Recorded(Recorded),
 }
 
-impl Demand {
+impl DemandModel {
     /// The next request, if it comes before `until`. Times never go back.
-    pub fn next_before(&mut self, until: Millis) -> Option<Request> {
+    pub fn next_before(&mut self, until: Millis) -> Option<FileRequest> {
         match self {
-            Demand::Synthetic(demand) => demand.next_before(until),
-            Demand::Recorded(demand) => demand.next_before(until),
+            DemandModel::Synthetic(demand) => demand.next_before(until),
+            DemandModel::Recorded(demand) => demand.next_before(until),
         }
     }
 
     /// A day begins. Answers the files that are released with it.
     pub fn begin_day(&mut self, now: Millis) -> Vec<FileId> {
         match self {
-            Demand::Synthetic(demand) => demand.begin_day(now),
-            Demand::Recorded(_) => Vec::new(),
+            DemandModel::Synthetic(demand) => demand.begin_day(now),
+            DemandModel::Recorded(_) => Vec::new(),
         }
     }
 
     /// An hour has passed: tastes change.
     pub fn drift(&mut self) {
-        if let Demand::Synthetic(demand) = self {
+        if let DemandModel::Synthetic(demand) = self {
             demand.drift();
         }
     }

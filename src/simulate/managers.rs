@@ -16,12 +16,12 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
 use reelyard_actors::names::{FileId, NameTable};
 use reelyard_actors::remover::{
-    Arrivals, Confirmation, Copy, Desk, Intent, Proposal, Removal, RemovalBook, RemovalEvent,
-    RemoverView, RoomWanted, Spared, Standpoint,
+    Confirmation, CopyKey, Intent, RecentArrivals, Removal, RemovalBook, RemovalEvent,
+    RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverView, RoomWanted, Spared,
 };
-use reelyard_actors::task_manager::plan::Round;
+use reelyard_actors::task_manager::plan::PlanningRound;
 use reelyard_actors::task_manager::{
-    Arrival, Dispatcher, HostSetting, Standing, TaskBook, TaskEvent,
+    Arrival, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy,
 };
 use reelyard_actors::wire::worker::Report;
 
@@ -29,28 +29,28 @@ use super::rules::Rules;
 
 /// Both, and what is on record.
 #[derive(Debug)]
-pub struct Managers {
+pub struct ManagersModel {
     tasks: TaskBook,
-    dispatcher: Dispatcher,
+    dispatcher: TaskPolicy,
     no_tasks: InFlight<TaskEvent>,
     removals: RemovalBook,
-    desk: Desk,
+    desk: RemoverPolicy,
     no_removals: InFlight<RemovalEvent>,
 }
 
-impl Managers {
+impl ManagersModel {
     /// Of these hosts, which all answer, and lead from `now` on.
     pub fn new(rules: &Rules, hosts: &[HostSetting], names: &NameTable, now: Millis) -> Self {
-        let mut managers = Managers {
+        let mut managers = ManagersModel {
             tasks: TaskBook::new(names.clone()),
-            dispatcher: Dispatcher::new(rules.tasks.clone(), hosts),
+            dispatcher: TaskPolicy::new(rules.tasks.clone(), hosts),
             no_tasks: InFlight::default(),
             removals: RemovalBook::new(names.clone()),
-            desk: Desk::new(rules.remover.clone()),
+            desk: RemoverPolicy::new(rules.remover.clone()),
             no_removals: InFlight::default(),
         };
-        managers.dispatcher.lead(now);
-        managers.desk.lead(now);
+        managers.dispatcher.become_leader(now);
+        managers.desk.become_leader(now);
         managers.settle(now);
         for host in hosts {
             let (from, to) = (Health::Unknown, Health::Up);
@@ -93,7 +93,7 @@ impl Managers {
     /// Puts on record what is due: ends of tasks, and what hosts hold otherwise than is on record.
     pub fn settle(&mut self, now: Millis) {
         loop {
-            let standing = Standing { book: &self.tasks, in_flight: &self.no_tasks, now };
+            let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
             let events = self.dispatcher.due(standing);
             if events.is_empty() {
                 return;
@@ -105,8 +105,8 @@ impl Managers {
     }
 
     /// Plans one round, and puts its copies on record.
-    pub fn plan(&mut self, now: Millis) -> Round {
-        let standing = Standing { book: &self.tasks, in_flight: &self.no_tasks, now };
+    pub fn plan(&mut self, now: Millis) -> PlanningRound {
+        let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
         let made = self.removals.rooms_made(self.desk.settings(), now);
         let told = RemoverView { rooms_made: made, ..RemoverView::default() };
         self.dispatcher.set_removals(Arc::new(told));
@@ -118,7 +118,7 @@ impl Managers {
     }
 
     /// Tells the Remover what a round had no room for. Answers whether it is to look at that now.
-    pub fn want_room(&mut self, round: &Round) -> bool {
+    pub fn want_room(&mut self, round: &PlanningRound) -> bool {
         let takers = round.parts.iter().filter(|(_, part)| part.no_destination.is_none());
         let rooms = takers.filter_map(|(host, part)| Some((*host, part.room?)));
         let files = round.wants_room.clone();
@@ -138,27 +138,27 @@ impl Managers {
     }
 
     /// A worker reports. Answers the copies that are in place now.
-    pub fn hear(&mut self, host: HostAddr, report: Report, now: Millis) -> Vec<Arrival> {
-        let standing = Standing { book: &self.tasks, in_flight: &self.no_tasks, now };
-        let heard = self.dispatcher.hear(host, &[report], standing);
+    pub fn take_report(&mut self, host: HostAddr, report: Report, now: Millis) -> Vec<Arrival> {
+        let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
+        let heard = self.dispatcher.receive_reports(host, &[report], standing);
         heard.events.into_iter().filter_map(|event| self.record(event, now)).collect()
     }
 
     fn record(&mut self, event: TaskEvent, at: Millis) -> Option<Arrival> {
         let result = self.tasks.apply(at, &event);
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.dispatcher.follow(&applied, &self.tasks, true).arrived
+        self.dispatcher.on_applied(&applied, &self.tasks, true).arrived
     }
 
     /// What the Remover would have go now.
-    pub fn propose(&mut self, now: Millis) -> Proposal {
+    pub fn propose(&mut self, now: Millis) -> RemovalProposal {
         let hosts = self.tasks.hosts().iter().filter(|(_, record)| record.role.is_destination());
         let yard: Vec<_> = hosts
-            .map(|(addr, record)| (*addr, reelyard_actors::remover::Standing::of(record)))
+            .map(|(addr, record)| (*addr, reelyard_actors::remover::CopyHolderStatus::of(record)))
             .collect();
-        let arrivals = Arrivals::of(self.tasks.history(), self.desk.settings(), now);
-        self.desk.set_yard(yard, arrivals);
-        let point = Standpoint { book: &self.removals, in_flight: &self.no_removals, now };
+        let arrivals = RecentArrivals::of(self.tasks.history(), self.desk.settings(), now);
+        self.desk.set_hosts(yard, arrivals);
+        let point = RemoverPieceContext { book: &self.removals, in_flight: &self.no_removals, now };
         self.desk.propose(point)
     }
 
@@ -170,7 +170,7 @@ impl Managers {
     ) -> (Vec<Intent>, Vec<(Removal, Spared)>) {
         let masters = removals.iter().map(|removal| removal.file).collect();
         let seen = Confirmation { asked_at: now, masters, absent: HashSet::new() };
-        let point = Standpoint { book: &self.removals, in_flight: &self.no_removals, now };
+        let point = RemoverPieceContext { book: &self.removals, in_flight: &self.no_removals, now };
         let (events, spared) = self.desk.confirm(removals, &seen, point);
         let intents = events.into_iter().filter_map(|event| match event {
             RemovalEvent::Intended(intent) => Some(intent),
@@ -185,13 +185,13 @@ impl Managers {
     }
 
     /// A host has removed a copy.
-    pub fn removed(&mut self, copy: Copy, intent: &Intent, now: Millis) {
+    pub fn removed(&mut self, copy: CopyKey, intent: &Intent, now: Millis) {
         self.desk.asking(copy);
         let event = self.desk.answered(copy, &intent.name, &Ok(Deleted::Removed), now);
         if let Some(event) = event {
             self.record_removal(event, now);
         }
-        let point = Standpoint { book: &self.removals, in_flight: &self.no_removals, now };
+        let point = RemoverPieceContext { book: &self.removals, in_flight: &self.no_removals, now };
         if let Some(event) = self.desk.forgets(point) {
             self.record_removal(event, now);
         }
@@ -201,7 +201,7 @@ impl Managers {
         let result = self.removals.apply(at, &event);
         let is_done = result.is_ok();
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.desk.follow(&applied, &self.removals, true);
+        self.desk.on_applied(&applied, &self.removals, true);
         is_done
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reelyard_actors::clock::Millis;
 use reelyard_actors::names::FileId;
-use reelyard_actors::task_manager::plan::{Round, Skip, Waiting};
+use reelyard_actors::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ impl Tally {
 
 /// How full the disks are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Fill {
+pub struct DiskFill {
     /// Of the emptiest, in percent.
     pub least: f64,
     /// Of all together.
@@ -84,7 +84,7 @@ pub struct Hour {
     #[serde(flatten)]
     pub tally: Tally,
     /// How full the disks were at its end.
-    pub fill: Fill,
+    pub fill: DiskFill,
 }
 
 /// Files that became hot while no destination held them.
@@ -184,18 +184,18 @@ pub struct Planning {
 
 impl Planning {
     /// A round.
-    pub fn note(&mut self, round: &Round) {
+    pub fn note(&mut self, round: &PlanningRound) {
         self.rounds += 1;
         self.looks += round.to_look_up.len() as u64;
         let waits = round.waiting.as_ref().map_or("nothing", |waiting| match waiting {
-            Waiting::Ranking => "ranking",
-            Waiting::Masters => "masters",
-            Waiting::FirstLook(_) => "first_look",
-            Waiting::SwitchedOff => "switched_off",
-            Waiting::Source => "source",
-            Waiting::Destination => "destination",
-            Waiting::Looks(_) => "looks",
-            Waiting::Nothing => "nothing",
+            PlannerWaits::Ranking => "ranking",
+            PlannerWaits::Masters => "masters",
+            PlannerWaits::FirstLook(_) => "first_look",
+            PlannerWaits::SwitchedOff => "switched_off",
+            PlannerWaits::Source => "source",
+            PlannerWaits::Destination => "destination",
+            PlannerWaits::Looks(_) => "looks",
+            PlannerWaits::Nothing => "nothing",
         });
         *self.waiting.entry(waits).or_default() += 1;
         self.skipped.clone_from(&round.skipped);
@@ -238,21 +238,21 @@ pub struct Measures {
     /// Files of which a copy went for room.
     pub gone_for_room: RoaringBitmap,
     /// How full the disks were in the beginning.
-    pub fill_at_start: Fill,
+    pub fill_at_start: DiskFill,
     until_last_hour: Tally,
     until_last_day: Tally,
 }
 
 impl Measures {
     /// An hour ended.
-    pub fn end_hour(&mut self, ended: Millis, fill: Fill) {
+    pub fn end_hour(&mut self, ended: Millis, fill: DiskFill) {
         let tally = self.all.less(&self.until_last_hour);
         self.hours.push(Hour { ended, tally, fill });
         self.until_last_hour = self.all;
     }
 
     /// It is over at `ended`: what began since the last hour and day ends with it.
-    pub fn end_rest(&mut self, ended: Millis, fill: Fill) {
+    pub fn end_rest(&mut self, ended: Millis, fill: DiskFill) {
         if self.hours.last().is_none_or(|hour| hour.ended < ended) {
             self.end_hour(ended, fill);
         }
@@ -304,10 +304,10 @@ mod tests {
     fn hours_and_days_have_what_happened_in_them() {
         let mut measures = Measures::default();
         measures.all.requests = 5;
-        measures.end_hour(Millis(1), Fill::default());
+        measures.end_hour(Millis(1), DiskFill::default());
         measures.all.requests = 7;
         measures.all.hits = 1;
-        measures.end_hour(Millis(2), Fill::default());
+        measures.end_hour(Millis(2), DiskFill::default());
         measures.end_day();
         assert_eq!(measures.hours[1].tally.requests, 2);
         assert_eq!(measures.hours[1].tally.hit_ratio(), Some(0.5));

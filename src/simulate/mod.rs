@@ -30,16 +30,16 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::names::{FileId, FileName, NameTable};
 
 use catalogue::{Catalogue, Sizes};
-use demand::Demand;
-pub use measures::{Amount, Fill, Hour, Tally};
-use options::{DemandOptions, HELD_PERCENT, Options, RecordedOptions, SyntheticOptions};
+use demand::DemandModel;
+pub use measures::{Amount, DiskFill, Hour, Tally};
+use options::{DemandOptions, HELD_PERCENT, RecordedOptions, SimulationOptions, SyntheticOptions};
 use popularity::{Popularity, Targets};
 use recorded::Recorded;
-pub use report::{Churned, Copies, Day, Hot, Report, Rounds, Setting};
+pub use report::{Churned, CopyFigures, Day, Hot, RoundFigures, Setting, SimulationReport};
 pub use rules::Rules;
 use simulation::{Beginning, Simulation};
 use synthetic::{DAY, Synthetic};
-use yard::Yard;
+use yard::YardModel;
 
 /// When an invented demand begins: a Monday, at midnight.
 const START: Millis = Millis(1_767_571_200_000);
@@ -48,9 +48,9 @@ const START: Millis = Millis(1_767_571_200_000);
 pub const DAYS: u32 = 7;
 
 /// The files and who asks for them.
-struct World {
+struct SimulationInputs {
     catalogue: Catalogue,
-    demand: Demand,
+    demand: DemandModel,
     popularity: Popularity,
     start: Millis,
     end: Millis,
@@ -60,19 +60,19 @@ struct World {
 ///
 /// # Errors
 /// When the options make no sense or an input cannot be read.
-pub fn simulate(options: &Options, rules: Rules) -> Result<Report> {
+pub fn simulate(options: &SimulationOptions, rules: Rules) -> Result<SimulationReport> {
     options.check()?;
     let mut rng = fastrand::Rng::with_seed(options.seed);
     let world = match &options.demand {
-        DemandOptions::Synthetic(demand) => World::invented(options, demand, &mut rng)?,
-        DemandOptions::Recorded(demand) => World::recorded(options, demand, &mut rng)?,
+        DemandOptions::Synthetic(demand) => SimulationInputs::invented(options, demand, &mut rng)?,
+        DemandOptions::Recorded(demand) => SimulationInputs::recorded(options, demand, &mut rng)?,
     };
-    let World { catalogue, demand, popularity, start, end } = world;
+    let SimulationInputs { catalogue, demand, popularity, start, end } = world;
     let hosts = &options.yard;
     let low_water = rules.tasks.fill_percent.min(rules.tasks.storage_limit_percent);
     let disk =
         hosts.disk.unwrap_or_else(|| disk_for(catalogue.bytes(), hosts.destinations, low_water));
-    let mut yard = Yard::new(hosts.destinations, hosts.sources(), disk, catalogue.len());
+    let mut yard = YardModel::new(hosts.destinations, hosts.sources(), disk, catalogue.len());
     let ranking = popularity.ranking(&catalogue);
     let fill = hosts.start_fill.unwrap_or(low_water);
     yard.fill(fill, popularity.order(), &ranking, rules.tasks.copies, &catalogue);
@@ -102,7 +102,7 @@ pub fn simulate(options: &Options, rules: Rules) -> Result<Report> {
         start,
     });
     simulation.run_until(end);
-    Ok(Report::of(simulation.measures, setting, start, turns))
+    Ok(SimulationReport::of(simulation.measures, setting, start, turns))
 }
 
 /// Disks that together hold [`HELD_PERCENT`] of these bytes at `low_water` percent.
@@ -111,9 +111,9 @@ fn disk_for(bytes: u64, destinations: u32, low_water: u32) -> u64 {
     u64::try_from(held / u128::from(destinations.max(1))).unwrap_or(u64::MAX)
 }
 
-impl World {
+impl SimulationInputs {
     fn invented(
-        options: &Options,
+        options: &SimulationOptions,
         demand: &SyntheticOptions,
         rng: &mut fastrand::Rng,
     ) -> Result<Self> {
@@ -130,13 +130,13 @@ impl World {
         let catalogue = Catalogue { names, sizes };
         let files = demand.in_the_beginning();
         let popularity = Popularity::new(files, catalogue.len(), Targets::ByPlace);
-        let demand = Demand::Synthetic(Box::new(demand));
+        let demand = DemandModel::Synthetic(Box::new(demand));
         let end = START.after(days_long(days));
-        Ok(World { catalogue, demand, popularity, start: START, end })
+        Ok(SimulationInputs { catalogue, demand, popularity, start: START, end })
     }
 
     fn recorded(
-        options: &Options,
+        options: &SimulationOptions,
         demand: &RecordedOptions,
         rng: &mut fastrand::Rng,
     ) -> Result<Self> {
@@ -166,7 +166,13 @@ impl World {
         let end = options.days.map_or(last, |days| start.after(days_long(days)));
         let catalogue = Catalogue { names, sizes };
         let popularity = Popularity::new(files, all, targets);
-        Ok(World { catalogue, demand: Demand::Recorded(demand), popularity, start, end })
+        Ok(SimulationInputs {
+            catalogue,
+            demand: DemandModel::Recorded(demand),
+            popularity,
+            start,
+            end,
+        })
     }
 }
 

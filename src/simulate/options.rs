@@ -7,7 +7,7 @@ use reelyard_actors::host::BitsPerSecond;
 
 /// A simulation, the rules left out: those come from a node's configuration.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SimulationOptions {
     /// What all chance is drawn from.
     pub seed: u64,
     /// The hosts.
@@ -125,7 +125,7 @@ pub enum BadOptions {
 /// Hosts are numbered within 10.0.0.0/8, sources in its upper half.
 const MOST_HOSTS: u32 = 1 << 20;
 
-impl Options {
+impl SimulationOptions {
     /// Checks what no single option shows.
     pub fn check(&self) -> Result<(), BadOptions> {
         let YardOptions { destinations, start_fill, failures, .. } = self.yard;
@@ -180,8 +180,8 @@ pub(super) mod samples {
     use super::*;
 
     /// A small yard with every kind of demand.
-    pub fn small() -> Options {
-        Options {
+    pub fn small() -> SimulationOptions {
+        SimulationOptions {
             seed: 1,
             yard: YardOptions {
                 destinations: 5,
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn what_cannot_be_simulated_is_refused_in_words() {
         assert!(small().check().is_ok());
-        let refused = |change: &dyn Fn(&mut Options)| {
+        let refused = |change: &dyn Fn(&mut SimulationOptions)| {
             let mut options = small();
             change(&mut options);
             options.check().unwrap_err().to_string()

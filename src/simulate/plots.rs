@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use plotters::prelude::*;
 
-use super::measures::{Fill, Hour};
-use super::report::Report;
+use super::measures::{DiskFill, Hour};
+use super::report::SimulationReport;
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (960, 360);
@@ -20,7 +20,7 @@ struct Curve {
 }
 
 /// A picture with one or more curves.
-struct Plot {
+struct HourlyPlot {
     file: &'static str,
     title: &'static str,
     unit: &'static str,
@@ -34,7 +34,7 @@ const ORANGE: RGBColor = RGBColor(0xc8, 0x60, 0x10);
 const GREY: RGBColor = RGBColor(0x70, 0x70, 0x70);
 
 /// Writes the pictures of a report into `dir`, which is made if it is not there. Answers which.
-pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
+pub fn write(report: &SimulationReport, dir: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let mut written = Vec::new();
     for plot in plots(report) {
@@ -46,28 +46,28 @@ pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-fn plots(report: &Report) -> [Plot; 4] {
+fn plots(report: &SimulationReport) -> [HourlyPlot; 4] {
     let by_hour = |value: fn(&Hour) -> Option<f64>| {
         let hours = report.hours.iter().zip(1..);
         hours.filter_map(|(hour, at)| Some((f64::from(at), value(hour)?))).collect::<Vec<_>>()
     };
     let curve = |label, color, value| Curve { label, color, points: by_hour(value) };
     // Unlike what is counted in each hour, the disks have a fill at the beginning, too.
-    let fill = |label, color, value: fn(&Fill) -> f64| {
+    let fill = |label, color, value: fn(&DiskFill) -> f64| {
         let ends = report.hours.iter().map(|hour| &hour.fill);
         let fills = std::iter::once(&report.fill_at_start).chain(ends).zip(0..);
         let points = fills.map(|(fill, at)| (f64::from(at), value(fill))).collect();
         Curve { label, color, points }
     };
     [
-        Plot {
+        HourlyPlot {
             file: "hit-ratio.svg",
             title: "Requests that a destination could serve",
             unit: "%",
             least: 0.0,
             curves: vec![curve("hit ratio", BLUE, |hour| Some(hour.tally.hit_ratio()? * 100.0))],
         },
-        Plot {
+        HourlyPlot {
             file: "copies-and-removals.svg",
             title: "Copies and removals in each hour",
             unit: "files",
@@ -77,7 +77,7 @@ fn plots(report: &Report) -> [Plot; 4] {
                 curve("removed", ORANGE, |hour| Some(hour.tally.removed.files as f64)),
             ],
         },
-        Plot {
+        HourlyPlot {
             file: "disk-fill.svg",
             title: "How full the disks are",
             unit: "%",
@@ -88,7 +88,7 @@ fn plots(report: &Report) -> [Plot; 4] {
                 fill("emptiest", GREY, |fill| fill.least),
             ],
         },
-        Plot {
+        HourlyPlot {
             file: "time-to-serve.svg",
             title: "From becoming hot to the first copy: the longest of each hour",
             unit: "s",
@@ -111,10 +111,10 @@ fn longest_of_each_hour(each: &[(f64, f64)]) -> Vec<(f64, f64)> {
     longest.into_iter().map(|(hour, took)| (hour as f64, took)).collect()
 }
 
-type Drawn = Result<String, Box<dyn std::error::Error>>;
+type PlotResult = Result<String, Box<dyn std::error::Error>>;
 
-impl Plot {
-    fn draw(&self) -> Drawn {
+impl HourlyPlot {
+    fn draw(&self) -> PlotResult {
         let points = || self.curves.iter().flat_map(|curve| &curve.points);
         let hours = points().map(|(at, _)| *at).fold(1.0, f64::max);
         let most = points().map(|(_, value)| *value).fold(self.least, f64::max);

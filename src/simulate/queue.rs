@@ -8,7 +8,7 @@ use reelyard_actors::wire::worker::TaskId;
 
 /// Something that happens by itself once its time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Happening {
+pub enum ScheduledEvent {
     /// A day begins; the first one is 1, since day 0 is there from the start.
     Day(u32),
     /// An hour is over.
@@ -29,14 +29,14 @@ pub enum Happening {
 
 /// Happenings by their times; those of the same instant in the order in which they were put in.
 #[derive(Debug, Default)]
-pub struct Queue {
-    heap: BinaryHeap<Reverse<(Millis, u64, Happening)>>,
+pub struct EventSchedule {
+    heap: BinaryHeap<Reverse<(Millis, u64, ScheduledEvent)>>,
     put: u64,
 }
 
-impl Queue {
+impl EventSchedule {
     /// Something happens at `at`.
-    pub fn put(&mut self, at: Millis, what: Happening) {
+    pub fn put(&mut self, at: Millis, what: ScheduledEvent) {
         self.heap.push(Reverse((at, self.put, what)));
         self.put += 1;
     }
@@ -47,7 +47,7 @@ impl Queue {
     }
 
     /// The next thing that happens.
-    pub fn take(&mut self) -> Option<(Millis, Happening)> {
+    pub fn take(&mut self) -> Option<(Millis, ScheduledEvent)> {
         self.heap.pop().map(|Reverse((at, _, what))| (at, what))
     }
 }
@@ -58,12 +58,15 @@ mod tests {
 
     #[test]
     fn things_happen_in_order() {
-        let mut queue = Queue::default();
-        queue.put(Millis(2), Happening::Turn);
-        queue.put(Millis(1), Happening::RemovalRound);
-        queue.put(Millis(2), Happening::Hour);
+        let mut queue = EventSchedule::default();
+        queue.put(Millis(2), ScheduledEvent::Turn);
+        queue.put(Millis(1), ScheduledEvent::RemovalRound);
+        queue.put(Millis(2), ScheduledEvent::Hour);
         assert_eq!(queue.next_at(), Some(Millis(1)));
         let order: Vec<_> = std::iter::from_fn(|| queue.take()).map(|(_, what)| what).collect();
-        assert_eq!(order, [Happening::RemovalRound, Happening::Turn, Happening::Hour]);
+        assert_eq!(
+            order,
+            [ScheduledEvent::RemovalRound, ScheduledEvent::Turn, ScheduledEvent::Hour]
+        );
     }
 }

@@ -8,22 +8,22 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use reelyard_actors::catalog::CatalogSettings;
 use reelyard_actors::catalog::event_row::{EventRow, read_event_row};
-use reelyard_actors::catalog::lane::Bench;
 use reelyard_actors::catalog::ranking::Ranking;
 use reelyard_actors::catalog::ranking_inputs::RankingInputs;
+use reelyard_actors::catalog::single_flight::InputReader;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::names::{FileId, NameTable};
 
-use super::demand::Request;
+use super::demand::FileRequest;
 use super::options::RecordedOptions;
 use super::synthetic::DAY;
-use crate::config::bounded_read::{self, Source};
+use crate::config::bounded_read::{self, InputSource};
 
 /// The requests of some logs, over and over.
 #[derive(Debug)]
 pub struct Recorded {
     /// In the order of time.
-    requests: Vec<Request>,
+    requests: Vec<FileRequest>,
     /// Whole days: after so long they come again.
     period: Duration,
     next: usize,
@@ -70,7 +70,7 @@ impl Recorded {
     }
 
     /// The next request, if it comes before `until`.
-    pub fn next_before(&mut self, until: Millis) -> Option<Request> {
+    pub fn next_before(&mut self, until: Millis) -> Option<FileRequest> {
         if self.next == self.requests.len() {
             self.next = 0;
             self.repeated += 1;
@@ -79,20 +79,21 @@ impl Recorded {
         let at = request.at.after(self.period.saturating_mul(self.repeated));
         (at < until).then(|| {
             self.next += 1;
-            Request { at, ..request }
+            FileRequest { at, ..request }
         })
     }
 }
 
-fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<Request>) -> Result<()> {
-    let mut lines = BufReader::with_capacity(1 << 20, bounded_read::open(log, Source::FileOrPipe)?);
-    let mut interning = names.interning();
+fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<FileRequest>) -> Result<()> {
+    let mut lines =
+        BufReader::with_capacity(1 << 20, bounded_read::open(log, InputSource::FileOrPipe)?);
+    let mut interning = names.interner();
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
         // What is no row of ours is passed over, as a node passes it over.
         if let Ok(EventRow::Selection(selection)) = read_event_row(line.trim_ascii_end()) {
             let file = interning.intern(selection.name)?;
-            requests.push(Request { at: selection.at, file });
+            requests.push(FileRequest { at: selection.at, file });
         }
         line.clear();
     }
@@ -103,7 +104,7 @@ fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<Request>) -> Resul
 pub fn read_ranking(options: &RecordedOptions, names: &NameTable) -> Result<Option<Arc<Ranking>>> {
     let Some(grade_info) = &options.grade_info else { return Ok(None) };
     for path in [Some(grade_info), options.hitcount_history.as_ref()].into_iter().flatten() {
-        bounded_read::open(path, Source::File)
+        bounded_read::open(path, InputSource::File)
             .with_context(|| format!("cannot read {}", path.display()))?;
     }
     let settings = CatalogSettings {
@@ -154,7 +155,7 @@ mod tests {
         let (mut recorded, names) = read(&text).unwrap();
         assert_eq!((recorded.start(), recorded.end()), (Millis(100_000), Millis(201_000)));
         let until = Millis(100_000).after(DAY * 2);
-        let all: Vec<Request> = std::iter::from_fn(|| recorded.next_before(until)).collect();
+        let all: Vec<FileRequest> = std::iter::from_fn(|| recorded.next_before(until)).collect();
         let day = 86_400_000;
         let times: Vec<i64> = all.iter().map(|request| request.at.0).collect();
         assert_eq!(times, [100_000, 200_000, 200_000, day + 100_000, day + 200_000, day + 200_000]);

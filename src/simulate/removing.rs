@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use reelyard_actors::remover::{Intent, RemovalMode, WHILE_THERE_IS_MORE};
 
-use super::queue::Happening;
+use super::queue::ScheduledEvent;
 use super::simulation::Simulation;
 
 impl Simulation {
     /// One round of the Remover, and the next one in its time.
     pub(super) fn remove(&mut self) {
         let next = self.removal_round();
-        self.queue.put(self.now.after(next), Happening::RemovalRound);
+        self.queue.put(self.now.after(next), ScheduledEvent::RemovalRound);
     }
 
     /// One round of the Remover: what it would have go is confirmed at once, and gone. Answers when
@@ -65,7 +65,7 @@ impl Simulation {
         if !lighter.is_empty() {
             lighter.into_iter().for_each(|host| self.look_at(host));
             self.managers.settle(self.now);
-            self.stir();
+            self.request_turn();
         }
     }
 }

@@ -7,11 +7,11 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::task_manager::plan::Skip;
 use serde::Serialize;
 
-use super::measures::{Amount, Fill, HotFiles, Hour, Measures, Tally};
+use super::measures::{Amount, DiskFill, HotFiles, Hour, Measures, Tally};
 
 /// What a simulation came to: the same for the same options, rules and seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct SimulationReport {
     /// What was simulated.
     pub setting: Setting,
     /// Requests, copies and removals altogether.
@@ -22,7 +22,7 @@ pub struct Report {
     /// The same day by day.
     pub days: Vec<Day>,
     /// The copies.
-    pub copies: Copies,
+    pub copies: CopyFigures,
     /// Removals by the code of their reason.
     pub removals: BTreeMap<&'static str, Amount>,
     /// Removals that a dry run only decided.
@@ -32,11 +32,11 @@ pub struct Report {
     /// Files that became hot while no destination held them.
     pub hot: Hot,
     /// How full the disks were in the beginning.
-    pub fill_at_start: Fill,
+    pub fill_at_start: DiskFill,
     /// How full they were in the end.
-    pub fill_at_end: Fill,
+    pub fill_at_end: DiskFill,
     /// The rounds.
-    pub rounds: Rounds,
+    pub rounds: RoundFigures,
     /// Files that had a copy, have none, and did not lose it to make room: there must be none.
     pub lost: u64,
     /// Hour by hour.
@@ -80,7 +80,7 @@ pub struct Day {
 
 /// The copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Copies {
+pub struct CopyFigures {
     /// Planned.
     pub planned: u64,
     /// Arrived.
@@ -126,7 +126,7 @@ pub struct Hot {
 
 /// The rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Rounds {
+pub struct RoundFigures {
     /// Of planning.
     pub planning: u64,
     /// Masters that were looked at for them.
@@ -139,12 +139,12 @@ pub struct Rounds {
     pub removing: u64,
 }
 
-impl Report {
+impl SimulationReport {
     /// What was measured from `start` on, in a yard whose sources serve `turns` copies at a time.
     pub fn of(measures: Measures, setting: Setting, start: Millis, turns: u64) -> Self {
         let Measures { all, churn, planning, .. } = &measures;
         let available = u128::from(setting.seconds) * 1000 * u128::from(turns);
-        let copies = Copies {
+        let copies = CopyFigures {
             planned: measures.planned,
             done: all.copied,
             hot: measures.copied_hot,
@@ -153,7 +153,7 @@ impl Report {
         };
         let day = |tally: &Tally| Day { tally: *tally, hit_ratio: tally.hit_ratio() };
         let gone = &measures.had_copy - &measures.has_copy;
-        Report {
+        SimulationReport {
             setting,
             all: *all,
             hit_ratio: all.hit_ratio(),
@@ -169,7 +169,7 @@ impl Report {
             hot: Hot::of(&measures.hot, start),
             fill_at_start: measures.fill_at_start,
             fill_at_end: measures.hours.last().map_or(measures.fill_at_start, |hour| hour.fill),
-            rounds: Rounds {
+            rounds: RoundFigures {
                 planning: planning.rounds,
                 looks: planning.looks,
                 waited_for: planning.waiting.clone(),

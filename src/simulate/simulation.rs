@@ -10,18 +10,18 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{BitsPerSecond, HostAddr};
 use reelyard_actors::names::FileId;
 use reelyard_actors::remover::RemovalMode;
-use reelyard_actors::task_manager::plan::{Round, Waiting};
+use reelyard_actors::task_manager::plan::{PlannerWaits, PlanningRound};
 use reelyard_actors::wire::worker::Blame;
 
 use super::catalogue::Catalogue;
-use super::demand::{Demand, Request};
-use super::managers::Managers;
-use super::measures::{Fill, Measures};
+use super::demand::{DemandModel, FileRequest};
+use super::managers::ManagersModel;
+use super::measures::{DiskFill, Measures};
 use super::popularity::Popularity;
-use super::queue::{Happening, Queue};
+use super::queue::{EventSchedule, ScheduledEvent};
 use super::rules::Rules;
 use super::synthetic::{DAY, HOUR};
-use super::yard::{Yard, mark};
+use super::yard::{YardModel, mark};
 
 /// Where all masters are.
 const SOURCE_DIR: &str = "/masters";
@@ -36,13 +36,13 @@ const MORE_TIME: Duration = Duration::from_secs(1);
 pub struct Simulation {
     pub(super) rules: Rules,
     pub(super) catalogue: Catalogue,
-    pub(super) demand: Demand,
+    pub(super) demand: DemandModel,
     pub(super) popularity: Popularity,
-    pub(super) yard: Yard,
-    pub(super) managers: Managers,
+    pub(super) yard: YardModel,
+    pub(super) managers: ManagersModel,
     pub(super) measures: Measures,
     masters: Arc<Masters>,
-    pub(super) queue: Queue,
+    pub(super) queue: EventSchedule,
     pub(super) rng: fastrand::Rng,
     /// Requests that the centre had to serve lately.
     window: HitWindow,
@@ -66,11 +66,11 @@ pub struct Beginning {
     /// The files.
     pub catalogue: Catalogue,
     /// Who asks for them.
-    pub demand: Demand,
+    pub demand: DemandModel,
     /// How they rank.
     pub popularity: Popularity,
     /// The hosts and what they hold.
-    pub yard: Yard,
+    pub yard: YardModel,
     /// What one source sends.
     pub source_rate: BitsPerSecond,
     /// Which part of the copies fails.
@@ -88,13 +88,13 @@ impl Simulation {
     pub fn new(beginning: Beginning) -> Self {
         let Beginning { rules, catalogue, popularity, yard, start, .. } = beginning;
         let files = popularity.order().iter().map(|file| file.0).collect();
-        let managers = Managers::new(&rules, &yard.settings(), &catalogue.names, start);
+        let managers = ManagersModel::new(&rules, &yard.settings(), &catalogue.names, start);
         let mut simulation = Simulation {
             masters: Arc::new(Masters { files, ..Masters::default() }),
             window: HitWindow::new(rules.window, rules.hit_base),
             demand: beginning.demand,
             measures: Measures::default(),
-            queue: Queue::default(),
+            queue: EventSchedule::default(),
             rng: beginning.rng,
             rising: RisingHits::default(),
             is_missed: false,
@@ -113,13 +113,13 @@ impl Simulation {
         simulation.tell_inputs();
         simulation.look_at_all();
         simulation.measures.fill_at_start = simulation.fill();
-        simulation.queue.put(start.after(DAY), Happening::Day(1));
-        simulation.queue.put(start.after(HOUR), Happening::Hour);
+        simulation.queue.put(start.after(DAY), ScheduledEvent::Day(1));
+        simulation.queue.put(start.after(HOUR), ScheduledEvent::Hour);
         if simulation.rules.remover.mode != RemovalMode::Off {
             let first = start.after(simulation.rules.remover.interval);
-            simulation.queue.put(first, Happening::RemovalRound);
+            simulation.queue.put(first, ScheduledEvent::RemovalRound);
         }
-        simulation.stir();
+        simulation.request_turn();
         simulation
     }
 
@@ -147,8 +147,8 @@ impl Simulation {
         // An hour or a day that ends with the simulation is over, too.
         while let Some((at, what)) = self.queue.take().filter(|(at, _)| *at <= end) {
             match what {
-                Happening::Hour => self.measures.end_hour(at, self.fill()),
-                Happening::Day(_) => self.measures.end_day(),
+                ScheduledEvent::Hour => self.measures.end_hour(at, self.fill()),
+                ScheduledEvent::Day(_) => self.measures.end_day(),
                 _ => {}
             }
         }
@@ -160,33 +160,33 @@ impl Simulation {
         }
     }
 
-    fn happen(&mut self, what: Happening) {
+    fn happen(&mut self, what: ScheduledEvent) {
         match what {
-            Happening::Day(day) => {
+            ScheduledEvent::Day(day) => {
                 self.begin_day();
-                self.queue.put(self.now.after(DAY), Happening::Day(day + 1));
+                self.queue.put(self.now.after(DAY), ScheduledEvent::Day(day + 1));
             }
-            Happening::Hour => {
+            ScheduledEvent::Hour => {
                 self.measures.end_hour(self.now, self.fill());
                 self.demand.drift();
-                self.queue.put(self.now.after(HOUR), Happening::Hour);
+                self.queue.put(self.now.after(HOUR), ScheduledEvent::Hour);
             }
-            Happening::CopyArrives(task) => self.end_copy(task, None),
-            Happening::CopyFails(task) => {
+            ScheduledEvent::CopyArrives(task) => self.end_copy(task, None),
+            ScheduledEvent::CopyFails(task) => {
                 let blame = self.rng.choice([Blame::Source, Blame::Destination, Blame::Pair]);
                 self.end_copy(task, blame);
             }
-            Happening::SignOfLife(task) => self.sign_of_life(task),
-            Happening::Turn => self.take_turn(),
-            Happening::RemovalRound => self.remove(),
-            Happening::RoomRound => {
+            ScheduledEvent::SignOfLife(task) => self.sign_of_life(task),
+            ScheduledEvent::Turn => self.take_turn(),
+            ScheduledEvent::RemovalRound => self.remove(),
+            ScheduledEvent::RoomRound => {
                 self.removal_round();
             }
         }
     }
 
     /// Has a turn taken soon: what comes until then is looked at together with it.
-    pub(super) fn stir(&mut self) {
+    pub(super) fn request_turn(&mut self) {
         self.is_stirred = true;
         self.turn_at(self.now);
     }
@@ -197,12 +197,12 @@ impl Simulation {
         let due = Millis((at.0.div_euclid(gather) + 1) * gather);
         if self.turn.is_none_or(|turn| due < turn) {
             self.turn = Some(due);
-            self.queue.put(due, Happening::Turn);
+            self.queue.put(due, ScheduledEvent::Turn);
         }
     }
 
     /// Somebody wants a file: a destination serves it, or the centre has to.
-    fn serve(&mut self, request: Request) {
+    fn serve(&mut self, request: FileRequest) {
         self.popularity.asked_for(request.file);
         self.measures.all.requests += 1;
         if self.yard.copies_of(request.file) > 0 {
@@ -223,7 +223,7 @@ impl Simulation {
             masters.files.extend(released.iter().map(|file| file.0));
         }
         self.tell_inputs();
-        self.stir();
+        self.request_turn();
     }
 
     fn tell_inputs(&mut self) {
@@ -291,7 +291,7 @@ impl Simulation {
                 self.begin_copy(task);
             }
             self.seek_room(&round);
-            let wants_more = matches!(round.waiting, Some(Waiting::Looks(_)));
+            let wants_more = matches!(round.waiting, Some(PlannerWaits::Looks(_)));
             if round.to_look_up.is_empty() {
                 if wants_more {
                     self.is_stirred = true;
@@ -312,16 +312,16 @@ impl Simulation {
     }
 
     /// Has the Remover look at once at files that got hot and have no room.
-    fn seek_room(&mut self, round: &Round) {
+    fn seek_room(&mut self, round: &PlanningRound) {
         if self.managers.want_room(round) && self.rules.remover.mode != RemovalMode::Off {
-            self.queue.put(self.now, Happening::RoomRound);
+            self.queue.put(self.now, ScheduledEvent::RoomRound);
         }
     }
 
     /// How full the disks are.
-    fn fill(&self) -> Fill {
+    fn fill(&self) -> DiskFill {
         let limit = self.rules.tasks.storage_limit_percent;
-        let mut fill = Fill { least: f64::INFINITY, ..Fill::default() };
+        let mut fill = DiskFill { least: f64::INFINITY, ..DiskFill::default() };
         let (mut used, mut all) = (0.0, 0.0);
         for host in self.yard.destinations() {
             let percent = host.used as f64 / host.disk.max(1) as f64 * 100.0;

@@ -9,7 +9,7 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::names::FileId;
 
 use super::catalogue::normal;
-use super::demand::Request;
+use super::demand::FileRequest;
 use super::options::{
     DESTINATIONS_PER_RISE, FILES_PER_NEW_TITLE, REQUESTS_PER_DESTINATION, SyntheticOptions,
 };
@@ -108,19 +108,19 @@ impl Synthetic {
     }
 
     /// The next request, if it comes before `until`.
-    pub fn next_before(&mut self, until: Millis) -> Option<Request> {
+    pub fn next_before(&mut self, until: Millis) -> Option<FileRequest> {
         let base = Millis(self.next as i64);
         let rising = self.rising.peek().map(|Reverse((at, _))| *at);
         if rising.is_some_and(|at| at < base && at < until) {
             let Reverse((at, file)) = self.rising.pop()?;
-            return Some(Request { at, file: FileId(file) });
+            return Some(FileRequest { at, file: FileId(file) });
         }
         if base >= until {
             return None;
         }
         let file = self.draw();
         self.step();
-        Some(Request { at: base, file: FileId(file) })
+        Some(FileRequest { at: base, file: FileId(file) })
     }
 
     /// A day begins: titles are released, and it is settled what will rise today.
@@ -213,7 +213,7 @@ mod tests {
         Synthetic::new(options, 5, 3, MIDNIGHT, fastrand::Rng::with_seed(5))
     }
 
-    fn all_before(demand: &mut Synthetic, until: Millis) -> Vec<Request> {
+    fn all_before(demand: &mut Synthetic, until: Millis) -> Vec<FileRequest> {
         std::iter::from_fn(|| demand.next_before(until)).collect()
     }
 
@@ -224,7 +224,7 @@ mod tests {
         assert!((9_500..10_500).contains(&requests.len()), "{}", requests.len());
         assert!(requests.is_sorted_by_key(|request| request.at));
         let within = |from: u32, to: u32| {
-            let of = |request: &&Request| {
+            let of = |request: &&FileRequest| {
                 let hour = request.at.since(MIDNIGHT).as_secs() / 3600;
                 (u64::from(from)..u64::from(to)).contains(&hour)
             };
@@ -240,7 +240,8 @@ mod tests {
         let until = MIDNIGHT.after(DAY * 2);
         let (calm, stormy) = (all_before(&mut calm, until), all_before(&mut stormy, until));
         assert!(stormy.len() > calm.len() + 100);
-        let cold: Vec<&Request> = stormy.iter().filter(|request| request.file.0 >= 495).collect();
+        let cold: Vec<&FileRequest> =
+            stormy.iter().filter(|request| request.file.0 >= 495).collect();
         let mut times = std::collections::HashMap::<FileId, Vec<Millis>>::new();
         cold.iter().for_each(|request| times.entry(request.file).or_default().push(request.at));
         let most = times.values().max_by_key(|times| times.len()).unwrap();

@@ -20,7 +20,7 @@ const PORT: u16 = 8888;
 
 /// A destination.
 #[derive(Clone, Debug)]
-pub struct Destination {
+pub struct DestinationModel {
     /// Its address.
     pub addr: HostAddr,
     /// The size of its disk in bytes.
@@ -33,15 +33,15 @@ pub struct Destination {
 
 /// The hosts, and what is where.
 #[derive(Clone, Debug)]
-pub struct Yard {
-    destinations: Vec<Destination>,
+pub struct YardModel {
+    destinations: Vec<DestinationModel>,
     sources: Vec<HostAddr>,
     by_addr: HashMap<HostAddr, usize>,
     /// How many copies there are of each file.
     copies: Vec<u16>,
 }
 
-impl Yard {
+impl YardModel {
     /// So many hosts with empty disks of `disk` bytes, for `files` files.
     pub fn new(destinations: u32, sources: u32, disk: u64, files: usize) -> Self {
         let addr = |base: u32, number: u32| {
@@ -49,15 +49,15 @@ impl Yard {
             let ip = Ipv4Addr::from_bits((10 << 24) + base + number + 1);
             HostAddr::from(SocketAddr::from((ip, PORT)))
         };
-        let destinations: Vec<Destination> = (0..destinations)
+        let destinations: Vec<DestinationModel> = (0..destinations)
             .map(|number| {
                 let (addr, files) = (addr(0, number), RoaringBitmap::new());
-                Destination { addr, disk, used: 0, files }
+                DestinationModel { addr, disk, used: 0, files }
             })
             .collect();
         let sources = (0..sources).map(|number| addr(1 << 23, number)).collect();
         let by_addr = destinations.iter().enumerate().map(|(at, host)| (host.addr, at)).collect();
-        Yard { destinations, sources, by_addr, copies: vec![0; files] }
+        YardModel { destinations, sources, by_addr, copies: vec![0; files] }
     }
 
     /// Every host, as a configuration has it.
@@ -68,7 +68,7 @@ impl Yard {
     }
 
     /// The destinations, by address.
-    pub fn destinations(&self) -> &[Destination] {
+    pub fn destinations(&self) -> &[DestinationModel] {
         &self.destinations
     }
 
@@ -86,7 +86,7 @@ impl Yard {
         wanted: CopiesWanted,
         catalogue: &Catalogue,
     ) {
-        let room = |host: &Destination| mark(host.disk, percent).saturating_sub(host.used);
+        let room = |host: &DestinationModel| mark(host.disk, percent).saturating_sub(host.used);
         let hosts = self.destinations.iter().enumerate();
         let mut rooms: BinaryHeap<(u64, Reverse<usize>)> =
             hosts.map(|(at, host)| (room(host), Reverse(at))).collect();
@@ -155,7 +155,7 @@ impl Yard {
     }
 }
 
-impl Destination {
+impl DestinationModel {
     /// Its disk as its worker tells it.
     pub fn figures(&self) -> DiskFigures {
         let avail = self.disk.saturating_sub(self.used);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_best_are_there_from_the_beginning_as_far_as_there_is_room() {
         let catalogue = Catalogue { sizes: vec![10, 10, 30, 10, 10], ..Catalogue::default() };
-        let mut yard = Yard::new(2, 1, 25, 5);
+        let mut yard = YardModel::new(2, 1, 25, 5);
         let files: Vec<FileId> = (0..5).map(FileId).collect();
         yard.fill(80, &files, &Ranking::default(), CopiesWanted::default(), &catalogue);
         assert_eq!([0, 1, 2, 3, 4].map(|file| yard.copies_of(FileId(file))), [1, 1, 0, 1, 1]);

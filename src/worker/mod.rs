@@ -1,11 +1,11 @@
 //! The role of a worker: one process (or, in the demo, one of several in a process) on a storage
 //! host. Serves masters, fetches and serves copies, and does what a node or an old cfm orders.
 
-mod dials;
+mod live_settings;
 mod reload;
 mod settings;
 
-pub use reload::{Configured, Reloader};
+pub use reload::{LoadedWorkerConfig, WorkerReloader};
 pub use settings::{ExternalSettings, WorkerSettings};
 
 use std::net::{IpAddr, SocketAddr};
@@ -18,27 +18,27 @@ use arc_swap::ArcSwap;
 use reelyard_actors::box_host::{BoxHostView, HostedBoxes, end_left_hooks};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::{BaseDir, TEMP_DIR};
-use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, Shelf};
+use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, DataPortRoutes};
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::external::end_left_downloads;
 use reelyard_actors::downloader::fetch::Fetcher;
-use reelyard_actors::downloader::hash_desk::HashDesk;
-use reelyard_actors::downloader::inventory::InventoryDesk;
-use reelyard_actors::downloader::managers::Managers;
+use reelyard_actors::downloader::hash_cache::HashCache;
+use reelyard_actors::downloader::inventory::InventoryService;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::partials::Partials;
+use reelyard_actors::downloader::seen_managers::SeenManagersHandle;
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
-use reelyard_actors::downloader::{DownloaderView, Downloads};
+use reelyard_actors::downloader::{DownloaderHandle, DownloaderView};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::signed_call::CallGate;
+use reelyard_actors::signed_call::SignedCallVerifier;
 use reelyard_actors::supervision::Supervision;
 use reelyard_actors::traffic::gauge::{ByteCount, CopyCounts, LinkGauge, LinkSettings};
 use reelyard_actors::wire::worker::{TaskId, WorkerInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::http;
-use dials::Dials;
+use live_settings::LiveWorkerSettings;
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
@@ -86,32 +86,32 @@ pub struct Worker {
     host: HostAddr,
     store: Arc<StateStore>,
     epochs: EpochGuard,
-    hashes: HashDesk,
+    hashes: HashCache,
     data_port: DataPort,
     http: Arc<http::worker::WorkerHttp>,
     server: ServerHandle,
-    dials: Dials,
+    dials: LiveWorkerSettings,
     boxes: HostedBoxes,
     /// Where others find what is served.
     address: IpAddr,
-    destination: Option<Destination>,
+    destination: Option<DestinationParts>,
 }
 
 /// What only a destination has.
-struct Destination {
-    downloads: Downloads,
+struct DestinationParts {
+    downloads: DownloaderHandle,
     link: Option<NodeLink>,
 }
 
 /// What is opened from the disk before anything runs.
-struct Opened {
+struct OpenedState {
     store: Arc<StateStore>,
     epochs: EpochGuard,
     base: Option<Arc<BaseDir>>,
     /// The interrupted copies in `base`.
     partials: Option<Arc<Partials>>,
-    inventory: Option<Arc<InventoryDesk>>,
-    dials: Dials,
+    inventory: Option<Arc<InventoryService>>,
+    dials: LiveWorkerSettings,
     /// The directory of the paths that stand for boxes.
     box_marks: PathBuf,
 }
@@ -126,10 +126,10 @@ impl Worker {
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let opening = clock.clone();
         let (settings, opened) = blocking(move || open(settings, opening)).await??;
-        let Opened { store, epochs, base, partials, inventory, dials, box_marks } = opened;
-        let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
+        let OpenedState { store, epochs, base, partials, inventory, dials, box_marks } = opened;
+        let hashes = HashCache::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &dials, &clock)?;
-        let managers = Managers::default();
+        let managers = SeenManagersHandle::default();
         let line = Arc::<ArcSwap<NodeLinkView>>::default();
         let received = ByteCount::default();
         let copies = CopyCounts { sent: data_port.sent(), received: received.clone() };
@@ -151,7 +151,7 @@ impl Worker {
             inventory,
             epochs: epochs.clone(),
             token: dials.token.clone(),
-            gate: CallGate::default(),
+            gate: SignedCallVerifier::default(),
             external: dials.external.clone(),
             managers: managers.clone(),
             boxes: boxes.clone(),
@@ -198,12 +198,12 @@ impl Worker {
     /// Goes by these settings from now on, as far as they can change while it runs: not where it
     /// listens, whom it asks for orders, and its directories.
     pub fn change_settings(&self, settings: &WorkerSettings) {
-        self.dials.turn(settings);
+        self.dials.set(settings);
         self.boxes.change_settings(settings.boxes.clone());
         self.http
             .link
             .change_settings(LinkSettings { address: self.address, ..settings.link.clone() });
-        if let Some(Destination { downloads, .. }) = &self.destination {
+        if let Some(DestinationParts { downloads, .. }) = &self.destination {
             downloads.change_copies_at_once(settings.copies_at_once);
         }
     }
@@ -228,7 +228,7 @@ impl Worker {
     /// written durable. Copies given up are gone on with at the next start if they are still
     /// wanted.
     pub async fn stop(mut self) {
-        if let Some(Destination { downloads, link }) = self.destination.take() {
+        if let Some(DestinationParts { downloads, link }) = self.destination.take() {
             drop(link);
             downloads.stop().await;
         }
@@ -259,24 +259,27 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| WorkerError::Ending)
 }
 
-fn open(settings: WorkerSettings, clock: Clock) -> Result<(WorkerSettings, Opened), WorkerError> {
+fn open(
+    settings: WorkerSettings,
+    clock: Clock,
+) -> Result<(WorkerSettings, OpenedState), WorkerError> {
     let store = Arc::new(StateStore::open(&settings.state_dir)?);
     let epochs = EpochGuard::open(Arc::clone(&store))?;
     let base = settings.base_dir.as_deref().map(open_base).transpose();
     let (base, temp_dir) = base.map_err(WorkerError::BaseDir)?.unzip();
-    let dials = Dials::at(&settings, temp_dir);
+    let dials = LiveWorkerSettings::from_settings(&settings, temp_dir);
     let base = base.map(|base| Arc::new(base.with_capacity(dials.capacity.clone())));
     let partials = base.clone().map(|base| {
         let partials = Partials::new(base, Arc::clone(&store), clock, dials.keep_for.clone());
         partials.collect_or_tell();
         partials
     });
-    let inventory = base.clone().map(InventoryDesk::new).map(Arc::new);
+    let inventory = base.clone().map(InventoryService::new).map(Arc::new);
     // Whoever has the store is the only worker of this state.
     let box_marks = settings.state_dir.canonicalize().map_err(StateStoreError::from)?;
     let box_marks = box_marks.join(BOX_MARKS);
     end_left_hooks(&box_marks);
-    let opened = Opened { store, epochs, base, partials, inventory, dials, box_marks };
+    let opened = OpenedState { store, epochs, base, partials, inventory, dials, box_marks };
     Ok((settings, opened))
 }
 
@@ -295,12 +298,12 @@ fn open_base(path: &Path) -> std::io::Result<(BaseDir, PathBuf)> {
 fn start_data_port(
     settings: &WorkerSettings,
     base: &Option<Arc<BaseDir>>,
-    hashes: &HashDesk,
-    dials: &Dials,
+    hashes: &HashCache,
+    dials: &LiveWorkerSettings,
     clock: &Clock,
 ) -> Result<DataPort, WorkerError> {
     let addr = settings.data_listen;
-    let shelf = Shelf::new(settings.source_dirs.clone(), base.clone());
+    let shelf = DataPortRoutes::new(settings.source_dirs.clone(), base.clone());
     let (token, limits) = (dials.token.clone(), settings.data_port.clone());
     DataPort::start(addr, shelf, hashes.clone(), token, clock.clone(), limits)
         .map_err(|error| WorkerError::Listen(addr, error))
@@ -327,7 +330,7 @@ fn make_fetcher(
     settings: &WorkerSettings,
     base: Arc<BaseDir>,
     partials: Arc<Partials>,
-    dials: &Dials,
+    dials: &LiveWorkerSettings,
     received: ByteCount,
     clock: &Clock,
 ) -> Fetcher {
@@ -346,21 +349,21 @@ fn make_destination(
     fetcher: Fetcher,
     store: &Arc<StateStore>,
     clock: &Clock,
-) -> Destination {
+) -> DestinationParts {
     let supervision = Supervision::of("downloader");
     let (store, copies) = (Arc::clone(store), settings.copies_at_once);
-    let downloads = Downloads::start(supervision, fetcher, store, clock.clone(), copies);
-    Destination { downloads, link: None }
+    let downloads = DownloaderHandle::start(supervision, fetcher, store, clock.clone(), copies);
+    DestinationParts { downloads, link: None }
 }
 
-impl Destination {
+impl DestinationParts {
     /// Begins to take orders, if there is a node to take them from.
     fn connect(
         &mut self,
         settings: &WorkerSettings,
-        dials: &Dials,
+        dials: &LiveWorkerSettings,
         epochs: &EpochGuard,
-        (managers, view): (Managers, Arc<ArcSwap<NodeLinkView>>),
+        (managers, view): (SeenManagersHandle, Arc<ArcSwap<NodeLinkView>>),
         clock: Clock,
     ) -> Result<(), WorkerError> {
         if settings.nodes.is_empty() {

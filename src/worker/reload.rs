@@ -4,15 +4,15 @@
 use tokio::sync::Mutex;
 
 use super::{Worker, WorkerSettings};
-use crate::config::{Effective, Layers, WorkerConfig};
+use crate::config::{EffectiveSetting, Layers, WorkerConfig};
 use crate::logging;
-use crate::reloading::{AtOnce, ReloadRefused, Reloaded, read_again};
+use crate::reloading::{HotReloadKeys, ReloadRefused, Reloaded, read_again};
 
 /// The configuration of a worker, and where it was read.
-pub type Configured = crate::reloading::Configured<WorkerConfig>;
+pub type LoadedWorkerConfig = crate::reloading::LoadedConfig<WorkerConfig>;
 
 /// Settings that change at once.
-const AT_ONCE: AtOnce = AtOnce(&[
+const AT_ONCE: HotReloadKeys = HotReloadKeys(&[
     "capacity",
     "resume_within",
     "stale_after",
@@ -28,23 +28,23 @@ const AT_ONCE: AtOnce = AtOnce(&[
 ]);
 
 /// Reads the configuration again.
-pub struct Reloader {
+pub struct WorkerReloader {
     layers: Layers,
     /// What was read last and the settings in force; held while they change.
-    running: Mutex<(WorkerConfig, Vec<Effective>)>,
+    running: Mutex<(WorkerConfig, Vec<EffectiveSetting>)>,
 }
 
-impl Reloader {
+impl WorkerReloader {
     /// Of a worker that was started with this configuration.
-    pub fn new(configured: Configured) -> Self {
-        let Configured { config, effective, layers } = configured;
-        Reloader { layers, running: Mutex::new((config, effective)) }
+    pub fn new(configured: LoadedWorkerConfig) -> Self {
+        let LoadedWorkerConfig { config, effective, layers } = configured;
+        WorkerReloader { layers, running: Mutex::new((config, effective)) }
     }
 
     /// Reads the configuration again and has `worker` go by it; an invalid one is refused whole.
     pub async fn reload(&self, worker: &Worker) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
-        let Configured { config, effective, .. } = read_again(self.layers.clone()).await?;
+        let LoadedWorkerConfig { config, effective, .. } = read_again(self.layers.clone()).await?;
         let settings = WorkerSettings::of(&config)?;
         let (before, shown) = &mut *running;
         let reloaded =
@@ -89,7 +89,7 @@ mod tests {
     fn every_setting_changes_at_once_or_takes_a_restart() {
         let set = ["listen=10.0.0.1:8888", "source_dirs=/masters"];
         let set = set.iter().map(|text| (*text).to_owned()).collect();
-        let configured = Configured::read(Layers { set, ..Layers::default() }).unwrap();
+        let configured = LoadedWorkerConfig::read(Layers { set, ..Layers::default() }).unwrap();
         let settings = configured.effective;
         assert_each_is_decided(&settings, AT_ONCE, &WITH_RESTART, "worker/reload.rs");
     }

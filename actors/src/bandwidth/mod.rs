@@ -50,8 +50,8 @@ impl Bandwidth {
     }
 
     /// What is in force at `now`.
-    pub fn at(&self, now: Millis) -> InForce<'_> {
-        InForce { bandwidth: self, minute: MinuteOfWeek::of(now, &self.zone) }
+    pub fn at(&self, now: Millis) -> BandwidthInForce<'_> {
+        BandwidthInForce { bandwidth: self, minute: MinuteOfWeek::of(now, &self.zone) }
     }
 }
 
@@ -72,12 +72,12 @@ impl HostLimits {
 
 /// What is in force at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct InForce<'a> {
+pub struct BandwidthInForce<'a> {
     bandwidth: &'a Bandwidth,
     minute: MinuteOfWeek,
 }
 
-impl InForce<'_> {
+impl BandwidthInForce<'_> {
     /// What each copy keeps below.
     pub fn copy(&self) -> Option<BitsPerSecond> {
         self.bandwidth.copy.rate_at(self.minute)

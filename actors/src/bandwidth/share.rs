@@ -27,25 +27,25 @@ pub struct Flow {
 
 /// One side of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+enum HostSide {
     Sends(HostAddr),
     Receives(HostAddr),
 }
 
 impl Flow {
-    fn ends(&self) -> [End; 2] {
-        [End::Sends(self.source), End::Receives(self.destination)]
+    fn ends(&self) -> [HostSide; 2] {
+        [HostSide::Sends(self.source), HostSide::Receives(self.destination)]
     }
 }
 
 /// What is left of a limit, and how many share it.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct RemainingLimit {
     bits: u64,
     sharers: u64,
 }
 
-impl Left {
+impl RemainingLimit {
     /// What each sharer may have.
     fn share(self) -> u64 {
         self.bits.checked_div(self.sharers).unwrap_or(u64::MAX)
@@ -60,13 +60,13 @@ pub fn split(
     receives: impl Fn(HostAddr) -> Option<BitsPerSecond>,
 ) -> Vec<Option<BitsPerSecond>> {
     let limit = |end| match end {
-        End::Sends(host) => sends(host),
-        End::Receives(host) => receives(host),
+        HostSide::Sends(host) => sends(host),
+        HostSide::Receives(host) => receives(host),
     };
-    let mut left: BTreeMap<End, Left> = BTreeMap::new();
+    let mut left: BTreeMap<HostSide, RemainingLimit> = BTreeMap::new();
     for end in flows.iter().flat_map(Flow::ends) {
         if let Some(limit) = limit(end) {
-            left.entry(end).or_insert(Left { bits: limit.0, sharers: 0 });
+            left.entry(end).or_insert(RemainingLimit { bits: limit.0, sharers: 0 });
         }
     }
     for flow in flows {
@@ -102,7 +102,7 @@ pub fn split(
 }
 
 /// How far a flow can rise: to its own rate, or to its share of what a host has left.
-fn reaches(flow: &Flow, left: &BTreeMap<End, Left>) -> Option<u64> {
+fn reaches(flow: &Flow, left: &BTreeMap<HostSide, RemainingLimit>) -> Option<u64> {
     let shares = flow.ends().into_iter().filter_map(|end| Some(left.get(&end)?.share()));
     shares.chain(flow.most.map(|most| most.0)).min()
 }
@@ -195,15 +195,15 @@ mod tests {
             let (sends, receives): (Vec<_>, Vec<_>) =
                 (sends.into_iter().collect(), receives.into_iter().collect());
             let rates = split_with(&flows, &sends, &receives);
-            let sum = |end: End| -> u64 {
+            let sum = |end: HostSide| -> u64 {
                 let through = flows.iter().zip(&rates).filter(|(flow, _)| flow.ends().contains(&end));
                 through.map(|(_, rate)| rate.unwrap_or(0)).sum()
             };
-            let limits = sends.iter().map(|(n, limit)| (End::Sends(host(*n)), *limit));
-            let limits: BTreeMap<End, u64> = limits
-                .chain(receives.iter().map(|(n, limit)| (End::Receives(host(*n)), *limit)))
+            let limits = sends.iter().map(|(n, limit)| (HostSide::Sends(host(*n)), *limit));
+            let limits: BTreeMap<HostSide, u64> = limits
+                .chain(receives.iter().map(|(n, limit)| (HostSide::Receives(host(*n)), *limit)))
                 .collect();
-            let fixed_on = |end: End| -> u64 {
+            let fixed_on = |end: HostSide| -> u64 {
                 let through = flows.iter().filter(|flow| flow.is_fixed && flow.ends().contains(&end));
                 through.filter_map(|flow| flow.most).map(|most| most.0).sum()
             };

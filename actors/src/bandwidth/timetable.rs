@@ -28,7 +28,7 @@ impl MinuteOfWeek {
 
 /// When a rate comes into force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TimetableEntry {
     /// The day, counted from Monday = 0; none for every day.
     pub day: Option<u8>,
     /// The minute of that day.
@@ -43,14 +43,14 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timetable {
     /// As they were given; one that holds always is an empty list.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<TimetableEntry>,
     /// By the minute of the week; never empty.
     slots: Vec<(u16, Option<BitsPerSecond>)>,
 }
 
 /// Two entries for the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TwiceInTimetable(pub Entry);
+pub struct TwiceInTimetable(pub TimetableEntry);
 
 impl Default for Timetable {
     /// Never any limit.
@@ -67,7 +67,7 @@ impl Timetable {
 
     /// A timetable of `entries`, at least one. Each holds until the next one of the week, and the
     /// last one until the first one of the week after.
-    pub fn of(entries: Vec<Entry>) -> Result<Self, TwiceInTimetable> {
+    pub fn of(entries: Vec<TimetableEntry>) -> Result<Self, TwiceInTimetable> {
         let mut slots = Vec::new();
         for entry in &entries {
             let days = entry.day.map_or(0..7, |day| day..day + 1);

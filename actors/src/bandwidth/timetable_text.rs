@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::rate_text::BadRate;
-use super::timetable::{Entry, Timetable, TwiceInTimetable};
+use super::timetable::{Timetable, TimetableEntry, TwiceInTimetable};
 use crate::host::BitsPerSecond;
 
 /// A text that is no timetable.
@@ -55,7 +55,7 @@ impl FromStr for Timetable {
     }
 }
 
-fn entry(text: &str) -> Result<Entry, BadTimetable> {
+fn entry(text: &str) -> Result<TimetableEntry, BadTimetable> {
     let unreadable = || BadTimetable::Entry(text.to_owned());
     let (when, written) = text.split_once(',').ok_or_else(unreadable)?;
     let (day, time) = match when.split_once('-') {
@@ -68,7 +68,7 @@ fn entry(text: &str) -> Result<Entry, BadTimetable> {
     }
     let rate =
         rate(written).map_err(|error| BadTimetable::EntryRate { entry: text.to_owned(), error })?;
-    Ok(Entry { day, minute, rate })
+    Ok(TimetableEntry { day, minute, rate })
 }
 
 fn rate(text: &str) -> Result<Option<BitsPerSecond>, BadRate> {
@@ -112,7 +112,7 @@ fn shown(rate: Option<BitsPerSecond>) -> String {
     rate.map_or_else(|| OFF.to_owned(), |rate| rate.to_string())
 }
 
-fn moment(entry: &Entry) -> String {
+fn moment(entry: &TimetableEntry) -> String {
     let day = entry.day.and_then(|day| DAYS.get(usize::from(day))?.get(..3));
     let dash = if day.is_some() { "-" } else { "" };
     format!("{}{dash}{:02}:{:02}", day.unwrap_or_default(), entry.minute / 60, entry.minute % 60)
@@ -180,7 +180,7 @@ mod tests {
             ),
         ) {
             let entries = entries.into_iter().map(|((day, minute), rate)| {
-                Entry { day: Some(day), minute, rate: rate.map(BitsPerSecond) }
+                TimetableEntry { day: Some(day), minute, rate: rate.map(BitsPerSecond) }
             });
             let timetable = Timetable::of(entries.collect()).unwrap();
             prop_assert_eq!(timetable.to_string().parse(), Ok(timetable));

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::template::{Subject, Template};
+use super::template::{Template, TemplateValues};
 
 /// How many processes evidence names.
 const PROCESSES_NAMED: usize = 8;
 
 /// What a clean box has not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checks {
+pub struct CleanBoxChecks {
     /// The user id of box 0, each further box having the next one: a clean box has no process.
     pub first_uid: Option<Uid>,
     /// Paths of which a clean box has none.
@@ -49,7 +49,7 @@ impl fmt::Display for Uid {
 
 /// Where to look for what one box has left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sought {
+pub struct LeftoverTargets {
     /// Its user.
     pub uid: Option<Uid>,
     /// Its paths.
@@ -61,7 +61,7 @@ pub struct Sought {
 /// Why a box is none that a worker looks after: its id is too large. Nothing is run for it, and nobody's
 /// processes are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotServed {
+pub enum BoxNotServed {
     /// It is beyond those that the worker's configuration counts.
     #[error("box {box_id} is none of this worker's: its hooks are for boxes below {boxes}")]
     Beyond {
@@ -80,24 +80,24 @@ pub enum NotServed {
     },
 }
 
-impl Checks {
+impl CleanBoxChecks {
     /// Where to look for a box.
     ///
     /// # Errors
     /// It is none that is looked after here.
-    pub fn of(&self, subject: &Subject) -> Result<Sought, NotServed> {
+    pub fn of(&self, subject: &TemplateValues) -> Result<LeftoverTargets, BoxNotServed> {
         let box_id = subject.box_id;
         if let Some(boxes) = self.boxes.filter(|boxes| box_id >= *boxes) {
-            return Err(NotServed::Beyond { box_id, boxes });
+            return Err(BoxNotServed::Beyond { box_id, boxes });
         }
         let user = |first: Uid| {
             let uid = first.0.checked_add(box_id).and_then(Uid::new);
-            uid.ok_or(NotServed::NoUser { box_id, first_uid: first })
+            uid.ok_or(BoxNotServed::NoUser { box_id, first_uid: first })
         };
         let paths = |templates: &[Template]| {
             templates.iter().map(|template| PathBuf::from(template.fill(subject))).collect()
         };
-        Ok(Sought {
+        Ok(LeftoverTargets {
             uid: self.first_uid.map(user).transpose()?,
             directories: paths(&self.no_directory),
             cgroups: paths(&self.no_cgroup),
@@ -121,7 +121,7 @@ pub struct LeftProcess {
 
 /// What was found of one box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct BoxLeftovers {
     /// The user whose processes were looked for, and those there are.
     pub processes: Option<(Uid, Vec<LeftProcess>)>,
     /// Paths that are there.
@@ -132,7 +132,7 @@ pub struct Found {
     pub unseen: Vec<String>,
 }
 
-impl Found {
+impl BoxLeftovers {
     /// Whether nothing is left.
     pub fn is_clean(&self) -> bool {
         self.processes.as_ref().is_none_or(|(_, left)| left.is_empty())
@@ -148,7 +148,7 @@ impl Found {
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for BoxLeftovers {
     /// The evidence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
@@ -191,7 +191,7 @@ fn are(count: usize) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::template::Blank;
+    use super::super::template::TemplateBlank;
     use super::*;
     use crate::box_lease::{BoxNumber, PoolName};
 
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_box_is_looked_for_by_its_own_user_and_paths() {
-        let path = |text: &str| Template::parse(text, Blank::IN_PATHS).unwrap();
-        let checks = Checks {
+        let path = |text: &str| Template::parse(text, TemplateBlank::IN_PATHS).unwrap();
+        let checks = CleanBoxChecks {
             first_uid: Uid::new(60_000),
             no_directory: vec![path("/boxes/{box}")],
             no_cgroup: vec![path("/cg/{pool}-{box}")],
@@ -210,27 +210,27 @@ mod tests {
             boxes: None,
         };
         let pool = PoolName::new("p").unwrap();
-        let subject = Subject { box_id: 7, ..Subject::idle(pool, BoxNumber(2)) };
+        let subject = TemplateValues { box_id: 7, ..TemplateValues::idle(pool, BoxNumber(2)) };
         let sought = checks.of(&subject).unwrap();
         assert_eq!(sought.uid.map(Uid::get), Some(60_007));
         assert_eq!(sought.directories, [PathBuf::from("/boxes/7")]);
         assert_eq!(sought.cgroups, [PathBuf::from("/cg/p-7")]);
-        let beyond = Subject { box_id: u32::MAX - 60_000, ..subject.clone() };
+        let beyond = TemplateValues { box_id: u32::MAX - 60_000, ..subject.clone() };
         assert!(checks.of(&beyond).unwrap_err().to_string().contains("beyond the largest"));
-        let of_others = Checks { boxes: Some(7), ..checks.clone() }.of(&subject);
-        assert_eq!(of_others, Err(NotServed::Beyond { box_id: 7, boxes: 7 }));
-        assert!(Checks { boxes: Some(8), ..checks.clone() }.of(&subject).is_ok());
-        assert!(Checks::default().are_none() && !checks.are_none());
+        let of_others = CleanBoxChecks { boxes: Some(7), ..checks.clone() }.of(&subject);
+        assert_eq!(of_others, Err(BoxNotServed::Beyond { box_id: 7, boxes: 7 }));
+        assert!(CleanBoxChecks { boxes: Some(8), ..checks.clone() }.of(&subject).is_ok());
+        assert!(CleanBoxChecks::default().are_none() && !checks.are_none());
         assert_eq!((Uid::new(0), Uid::new(u32::MAX)), (None, None));
     }
 
     #[test]
     fn what_is_left_is_told() {
         let uid = Uid::new(60_003).unwrap();
-        let clean = Found { processes: Some((uid, Vec::new())), ..Found::default() };
+        let clean = BoxLeftovers { processes: Some((uid, Vec::new())), ..BoxLeftovers::default() };
         assert!(clean.is_clean() && !clean.has_processes() && clean.to_string().is_empty());
         let left = vec![process(1234, "sleep"), process(1240, "a.out")];
-        let dirty = Found {
+        let dirty = BoxLeftovers {
             processes: Some((uid, left)),
             directories: vec!["/var/local/lib/isolate/3".into()],
             ..clean.clone()
@@ -241,13 +241,13 @@ mod tests {
             "processes 1234 (sleep), 1240 (a.out) of user 60003 are left; \
              /var/local/lib/isolate/3 is there"
         );
-        let group = |left| Found { cgroups: vec![("/cg/3".into(), left)], ..clean.clone() };
+        let group = |left| BoxLeftovers { cgroups: vec![("/cg/3".into(), left)], ..clean.clone() };
         let empty = group(Vec::new());
         assert!(!empty.is_clean() && !empty.has_processes());
         assert_eq!(empty.to_string(), "the control group /cg/3 is there, without processes");
         let full = group((1..=10).map(|pid| process(pid, "x")).collect());
         assert!(full.has_processes() && full.to_string().ends_with("8 (x) and 2 more"), "{full}");
-        let unseen = Found { unseen: vec!["/x cannot be looked at".to_owned()], ..clean };
+        let unseen = BoxLeftovers { unseen: vec!["/x cannot be looked at".to_owned()], ..clean };
         assert!(!unseen.is_clean() && unseen.to_string() == "/x cannot be looked at");
     }
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::checks::Checks;
-use super::template::{Subject, Template};
-use crate::box_lease::{HookKind, HookPlace, HooksName};
+use super::checks::CleanBoxChecks;
+use super::template::{Template, TemplateValues};
+use crate::box_lease::{HookKind, HookTarget, HooksName};
 
 /// How often a cleanup is run again at once.
 pub const CLEANUPS_AGAIN: u32 = 3;
@@ -24,7 +24,7 @@ pub const LONGEST_GRACE: Duration = Duration::from_secs(60);
 
 /// A program, and how it is called: never by a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct HookProgram {
     /// Its absolute path.
     pub path: PathBuf,
     /// Its arguments.
@@ -37,9 +37,9 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookSet {
     /// What makes a box ready; none if there is nothing to do.
-    pub init: Option<Program>,
+    pub init: Option<HookProgram>,
     /// What cleans a box; none if nothing has to be run.
-    pub cleanup: Option<Program>,
+    pub cleanup: Option<HookProgram>,
     /// How long they may take to end after SIGTERM, before SIGKILL.
     pub grace: Duration,
     /// What they find in their environment, beside `PATH` and `LANG`.
@@ -49,7 +49,7 @@ pub struct HookSet {
     /// The exit codes of a cleanup after which it is run again at once.
     pub cleanup_again_on: Vec<u8>,
     /// What a clean box has not.
-    pub checks: Checks,
+    pub checks: CleanBoxChecks,
 }
 
 impl HookSet {
@@ -65,7 +65,7 @@ impl HookSet {
     }
 
     /// What is run.
-    pub fn program(&self, kind: HookKind) -> Option<&Program> {
+    pub fn program(&self, kind: HookKind) -> Option<&HookProgram> {
         match kind {
             HookKind::Init => self.init.as_ref(),
             HookKind::Cleanup => self.cleanup.as_ref(),
@@ -73,9 +73,9 @@ impl HookSet {
     }
 }
 
-impl Program {
+impl HookProgram {
     /// Its arguments for a box.
-    pub fn arguments_for(&self, subject: &Subject) -> Vec<String> {
+    pub fn arguments_for(&self, subject: &TemplateValues) -> Vec<String> {
         self.arguments.iter().map(|argument| argument.fill(subject)).collect()
     }
 }
@@ -107,7 +107,7 @@ impl HookSets {
     ///
     /// # Errors
     /// There is nothing of that name.
-    pub fn find(&self, place: &HookPlace) -> Result<Arc<HookSet>, NoHooks> {
+    pub fn find(&self, place: &HookTarget) -> Result<Arc<HookSet>, NoHooks> {
         let name = place.hooks_name();
         let known = || self.0.keys().map(HooksName::as_str);
         match self.0.iter().find(|(known, _)| known.as_str() == name) {
@@ -134,7 +134,7 @@ mod tests {
         sets.0.insert(name("a"), Arc::new(hook_set()));
         sets.0.insert(name("b"), Arc::new(HookSet { init: None, ..hook_set() }));
         assert!(sets.find(&place("a")).is_ok_and(|hooks| hooks.init.is_some()));
-        let by_name = HookPlace { hooks: Some(name("b")), ..place("a") };
+        let by_name = HookTarget { hooks: Some(name("b")), ..place("a") };
         assert!(sets.find(&by_name).is_ok_and(|hooks| hooks.init.is_none()));
         let told = sets.find(&place("c")).unwrap_err().to_string();
         assert!(told.contains("nothing called \"c\"") && told.ends_with("has a, b"), "{told}");

@@ -8,16 +8,16 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, watch};
 
 use super::BoxHost;
+use super::claims::BoxClaims;
 use super::hooks::HookSets;
 use super::messages::{EndHooks, SettingsChanged};
-use super::owners::Owners;
 use super::views::BoxHostView;
 use crate::box_lease::{
-    AdoptBoxes, BoxNumber, BoxesLooked, FenceToken, HookAnswer, HookPlace, LookAtBoxes, PoolName,
-    RunHook,
+    AdoptBoxes, BoxInspection, BoxNumber, FenceToken, HookAnswer, HookTarget, InspectBoxes,
+    PoolName, RunHook,
 };
-use crate::downloader::dial::Dial;
 use crate::downloader::epoch_guard::{EpochGuard, Jumps, NotObeyed};
+use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 
@@ -43,15 +43,15 @@ pub struct BoxHostSettings {
 #[derive(Clone)]
 pub struct HostedBoxes {
     actor: Supervised<BoxHost>,
-    lasting: Arc<Lasting>,
+    lasting: Arc<BoxHostShared>,
 }
 
 /// What outlives an incarnation of the actor.
-pub(super) struct Lasting {
-    pub settings: Dial<BoxHostSettings>,
+pub(super) struct BoxHostShared {
+    pub settings: LiveSetting<BoxHostSettings>,
     pub epochs: EpochGuard,
     /// Which pools have which boxes here.
-    pub owners: Owners,
+    pub owners: BoxClaims,
     /// The directory of the paths that stand for boxes. Nothing is ever there.
     pub marks: PathBuf,
     /// How many hooks run, of whichever incarnation.
@@ -72,8 +72,8 @@ impl HostedBoxes {
         store: Arc<StateStore>,
         marks: PathBuf,
     ) -> Result<Self, StateStoreError> {
-        let lasting = Arc::new(Lasting {
-            owners: Owners::open(store)?,
+        let lasting = Arc::new(BoxHostShared {
+            owners: BoxClaims::open(store)?,
             settings: settings.into(),
             epochs,
             marks,
@@ -90,7 +90,7 @@ impl HostedBoxes {
     /// Runs something for a box, as a leader asks for it. Answers when it has ended.
     pub async fn run(&self, hook: RunHook) -> HookAnswer {
         let box_id = BoxNumber(hook.box_id);
-        if let Err(why) = self.hear(&hook.place, vec![box_id], hook.token).await {
+        if let Err(why) = self.authorize(&hook.place, vec![box_id], hook.token).await {
             return HookAnswer::Silent { why };
         }
         let silent = |why: String| HookAnswer::Silent { why };
@@ -101,8 +101,8 @@ impl HostedBoxes {
     ///
     /// # Errors
     /// Why nothing was looked at.
-    pub async fn look(&self, look: LookAtBoxes) -> Result<BoxesLooked, String> {
-        self.hear(&look.place, look.boxes.clone(), None).await?;
+    pub async fn inspect(&self, look: InspectBoxes) -> Result<BoxInspection, String> {
+        self.authorize(&look.place, look.boxes.clone(), None).await?;
         self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
@@ -136,9 +136,9 @@ impl HostedBoxes {
 
     /// A leader has spoken of these boxes: its epoch is not over in its cluster, which need not be the
     /// one that the worker obeys, and they are its pool's.
-    async fn hear(
+    async fn authorize(
         &self,
-        place: &HookPlace,
+        place: &HookTarget,
         boxes: Vec<BoxNumber>,
         token: Option<FenceToken>,
     ) -> Result<(), String> {
@@ -172,7 +172,7 @@ impl HostedBoxes {
 
     /// Goes by these settings for what starts from now on.
     pub fn change_settings(&self, settings: BoxHostSettings) {
-        self.lasting.settings.turn(settings);
+        self.lasting.settings.set(settings);
         self.actor.addr().do_send(SettingsChanged);
     }
 
@@ -204,7 +204,7 @@ fn no_state(error: &StateStoreError) -> String {
     format!("the worker cannot use its state: {error}")
 }
 
-impl Lasting {
+impl BoxHostShared {
     pub async fn nothing_at_work(&self) {
         // The sender lives as long as this.
         let _ = self.at_work.subscribe().wait_for(|hooks| *hooks == 0).await;
@@ -220,16 +220,16 @@ impl Lasting {
 }
 
 /// One hook at work; none when it is dropped.
-pub(super) struct AtWork(Arc<Lasting>);
+pub(super) struct RunningHookGuard(Arc<BoxHostShared>);
 
-impl AtWork {
-    pub fn new(lasting: &Arc<Lasting>) -> Self {
+impl RunningHookGuard {
+    pub fn new(lasting: &Arc<BoxHostShared>) -> Self {
         lasting.at_work.send_modify(|hooks| *hooks += 1);
-        AtWork(Arc::clone(lasting))
+        RunningHookGuard(Arc::clone(lasting))
     }
 }
 
-impl Drop for AtWork {
+impl Drop for RunningHookGuard {
     fn drop(&mut self) {
         self.0.at_work.send_modify(|hooks| *hooks -= 1);
     }

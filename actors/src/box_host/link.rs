@@ -13,19 +13,20 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use crate::box_lease::{
-    AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookPlace, LookAtBoxes, NotHeard, PoolName,
+    AdoptBoxes, BoxHosts, BoxInspection, HookAnswer, HookTarget, InspectBoxes, NotHeard, PoolName,
     ProbeHost, RunHook,
 };
-use crate::downloader::dial::Dial;
+use crate::downloader::live_setting::LiveSetting;
 use crate::host::HostAddr;
-use crate::manager::{ClusterId, ManagerBadge};
+use crate::http_client;
+use crate::manager::{ClusterId, ManagerIdentity};
 use crate::open_files;
-use crate::outbound;
 use crate::signed_call::{Addressee, SignedCaller};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 use crate::token::SharedToken;
 use crate::wire::boxes::{
-    AdoptAnswered, AdoptAsked, LookAnswered, LookAsked, RunAnswered, RunAsked,
+    BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, BoxInspectionResponse,
+    HookRunRequest, HookRunResponse,
 };
 
 /// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose
@@ -79,8 +80,8 @@ impl Default for BoxLinkSettings {
 /// The way to the workers that host boxes, supervised. Cheap to clone.
 #[derive(Clone)]
 pub struct BoxLink {
-    actor: Supervised<LinkActor>,
-    line: Dial<Line>,
+    actor: Supervised<BoxLinkActor>,
+    line: LiveSetting<BoxHostClient>,
 }
 
 impl BoxLink {
@@ -88,10 +89,13 @@ impl BoxLink {
     ///
     /// # Errors
     /// The HTTP client cannot be made.
-    pub fn start(settings: BoxLinkSettings, badge: ManagerBadge) -> Result<Self, reqwest::Error> {
-        let line = Dial::at(Line::new(settings)?);
+    pub fn start(
+        settings: BoxLinkSettings,
+        badge: ManagerIdentity,
+    ) -> Result<Self, reqwest::Error> {
+        let line = LiveSetting::at(BoxHostClient::new(settings)?);
         let of_actor = line.clone();
-        let new = move || LinkActor {
+        let new = move || BoxLinkActor {
             line: of_actor.clone(),
             badge: badge.clone(),
             calls: HashMap::new(),
@@ -115,7 +119,7 @@ impl BoxLink {
     /// # Errors
     /// The HTTP client cannot be made: it goes on as before.
     pub fn change_settings(&self, settings: BoxLinkSettings) -> Result<(), reqwest::Error> {
-        self.line.turn(Line::new(settings)?);
+        self.line.set(BoxHostClient::new(settings)?);
         Ok(())
     }
 
@@ -126,15 +130,15 @@ impl BoxLink {
 }
 
 /// How workers are called.
-struct Line {
+struct BoxHostClient {
     http: Client,
     settings: BoxLinkSettings,
     signed: SignedCaller,
 }
 
-impl Line {
+impl BoxHostClient {
     fn new(settings: BoxLinkSettings) -> Result<Self, reqwest::Error> {
-        let http = outbound::in_the_clear()
+        let http = http_client::without_tls()
             .connect_timeout(settings.connect_timeout)
             .timeout(settings.longest_call)
             .pool_idle_timeout(IDLE_CONNECTION)
@@ -146,7 +150,7 @@ impl Line {
             .http1_only()
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Line { http, settings, signed: SignedCaller::default() })
+        Ok(BoxHostClient { http, settings, signed: SignedCaller::default() })
     }
 
     /// Asks a worker.
@@ -236,9 +240,9 @@ impl NoAnswer {
 }
 
 /// The actor: it only keeps the number of calls for each pool within bounds.
-struct LinkActor {
-    line: Dial<Line>,
-    badge: ManagerBadge,
+struct BoxLinkActor {
+    line: LiveSetting<BoxHostClient>,
+    badge: ManagerIdentity,
     calls: HashMap<(HostAddr, PoolName), Arc<Semaphore>>,
 }
 
@@ -246,7 +250,7 @@ struct LinkActor {
 const UNNAMED: Duration = Duration::from_secs(5);
 
 /// Puts the cluster into a place; it is known a moment after this node began to lead.
-async fn of_cluster(badge: ManagerBadge, place: HookPlace) -> Result<HookPlace, String> {
+async fn of_cluster(badge: ManagerIdentity, place: HookTarget) -> Result<HookTarget, String> {
     let named = async {
         loop {
             match badge.id() {
@@ -257,13 +261,13 @@ async fn of_cluster(badge: ManagerBadge, place: HookPlace) -> Result<HookPlace, 
     };
     let cluster: Result<ClusterId, _> = tokio::time::timeout(UNNAMED, named).await;
     match cluster {
-        Ok(cluster) => Ok(HookPlace { cluster: Some(cluster), ..place }),
+        Ok(cluster) => Ok(HookTarget { cluster: Some(cluster), ..place }),
         Err(_) => Err("this node does not know the id of its cluster yet".to_owned()),
     }
 }
 
-impl LinkActor {
-    fn calls_for(&mut self, place: &HookPlace) -> Arc<Semaphore> {
+impl BoxLinkActor {
+    fn calls_for(&mut self, place: &HookTarget) -> Arc<Semaphore> {
         // Of pools for which nothing is under way nothing is kept.
         self.calls.retain(|_, calls| Arc::strong_count(calls) > 1);
         let calls = self.calls.entry((place.host, place.pool.clone()));
@@ -271,11 +275,11 @@ impl LinkActor {
     }
 }
 
-impl Actor for LinkActor {
+impl Actor for BoxLinkActor {
     type Context = Context<Self>;
 }
 
-impl Handler<RunHook> for LinkActor {
+impl Handler<RunHook> for BoxLinkActor {
     type Result = ResponseFuture<HookAnswer>;
 
     fn handle(&mut self, hook: RunHook, _: &mut Context<Self>) -> Self::Result {
@@ -289,7 +293,8 @@ impl Handler<RunHook> for LinkActor {
                 Err(why) => return HookAnswer::Silent { why },
             };
             let hook = RunHook { place, ..hook };
-            match line.ask::<RunAnswered>(host, "/boxes/run", &RunAsked::from(hook)).await {
+            match line.ask::<HookRunResponse>(host, "/boxes/run", &HookRunRequest::from(hook)).await
+            {
                 Ok(answered) => answered.into(),
                 Err(none) => HookAnswer::Silent { why: none.to_string() },
             }
@@ -297,21 +302,21 @@ impl Handler<RunHook> for LinkActor {
     }
 }
 
-impl Handler<LookAtBoxes> for LinkActor {
-    type Result = ResponseFuture<Result<BoxesLooked, String>>;
+impl Handler<InspectBoxes> for BoxLinkActor {
+    type Result = ResponseFuture<Result<BoxInspection, String>>;
 
-    fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
-        let LookAtBoxes { place, boxes, last_token } = look;
+    fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
+        let InspectBoxes { place, boxes, last_token } = look;
         let (host, line, badge) = (place.host, self.line.now(), self.badge.clone());
         Box::pin(async move {
             let place = of_cluster(badge, place).await?;
-            let mut looked = BoxesLooked::default();
+            let mut looked = BoxInspection::default();
             // No box is a question too: whether the ids are the pool's own.
             let parts = boxes.chunks(BOXES_PER_LOOK).chain(boxes.is_empty().then_some(&[][..]));
             for boxes in parts {
-                let asked = LookAsked::at(place.clone(), boxes.to_vec(), last_token);
-                let answer = line.ask::<LookAnswered>(host, "/boxes/look", &asked).await;
-                let answer: Result<BoxesLooked, String> =
+                let asked = BoxInspectionRequest::at(place.clone(), boxes.to_vec(), last_token);
+                let answer = line.ask::<BoxInspectionResponse>(host, "/boxes/look", &asked).await;
+                let answer: Result<BoxInspection, String> =
                     answer.map_err(|none| none.to_string()).and_then(Result::from);
                 match answer {
                     Ok(more) => {
@@ -328,14 +333,15 @@ impl Handler<LookAtBoxes> for LinkActor {
     }
 }
 
-impl Handler<AdoptBoxes> for LinkActor {
+impl Handler<AdoptBoxes> for BoxLinkActor {
     type Result = ResponseFuture<Result<Vec<PoolName>, String>>;
 
     fn handle(&mut self, adopt: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
         let (host, line, badge) = (adopt.place.host, self.line.now(), self.badge.clone());
         Box::pin(async move {
-            let asked = AdoptAsked::of(AdoptBoxes { place: of_cluster(badge, adopt.place).await? });
-            let asking = line.ask::<AdoptAnswered>(host, "/boxes/adopt", &asked);
+            let asked =
+                BoxAdoptionRequest::of(AdoptBoxes { place: of_cluster(badge, adopt.place).await? });
+            let asking = line.ask::<BoxAdoptionResponse>(host, "/boxes/adopt", &asked);
             let answer = tokio::time::timeout(LONGEST_ADOPTION, asking).await;
             let answer = answer.map_err(|_| format!("the worker {host} does not answer"))?;
             answer.map_err(|none| none.to_string()).and_then(Result::from)
@@ -343,7 +349,7 @@ impl Handler<AdoptBoxes> for LinkActor {
     }
 }
 
-impl Handler<ProbeHost> for LinkActor {
+impl Handler<ProbeHost> for BoxLinkActor {
     type Result = ResponseFuture<Result<(), NotHeard>>;
 
     fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
@@ -381,7 +387,7 @@ mod tests {
     #[actix::test]
     async fn a_lack_of_descriptors_is_not_blamed_on_the_worker() {
         use rustix::process::{Resource, getrlimit, setrlimit};
-        let badge = ManagerBadge::of_node(1);
+        let badge = ManagerIdentity::of_node(1);
         badge.set_cluster(ClusterId(1));
         let link = BoxLink::start(BoxLinkSettings::default(), badge).unwrap();
         let hosts = link.hosts();
@@ -393,7 +399,7 @@ mod tests {
         let within = Duration::from_secs(5);
         let probed = hosts.probe.recipient().send(ProbeHost { host, within }).await;
         let hook = super::super::samples::hook(1, HookKind::Init, 1);
-        let place = HookPlace { host, ..hook.place };
+        let place = HookTarget { host, ..hook.place };
         let run = hosts.run.recipient().send(RunHook { place, ..hook }).await;
         setrlimit(Resource::Nofile, before).unwrap();
         let said = "this node has no free file descriptor";

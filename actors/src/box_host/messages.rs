@@ -3,15 +3,15 @@
 
 use actix::Message;
 
-use super::agenda::{BoxKey, RunId};
+use super::job_queue::{HookRunId, HostedBoxKey};
 use crate::box_lease::{HookAnswer, HookKind};
 
 /// Something that was run for a box has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct HookEnded {
-    pub key: BoxKey,
-    pub run: RunId,
+pub(super) struct HookRunEnded {
+    pub key: HostedBoxKey,
+    pub run: HookRunId,
     pub kind: HookKind,
     pub answer: HookAnswer,
     pub took: std::time::Duration,
@@ -21,8 +21,8 @@ pub(super) struct HookEnded {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct HookOverdue {
-    pub key: BoxKey,
-    pub run: RunId,
+    pub key: HostedBoxKey,
+    pub run: HookRunId,
     pub why: String,
 }
 

@@ -1,18 +1,18 @@
 #![doc = include_str!("README.md")]
 
-mod agenda;
-mod care;
+mod box_probe;
 mod checks;
+mod claims;
+mod fair_queue;
+mod hook_execution;
 mod hooks;
 mod hosted;
-mod line;
+mod job_queue;
 mod link;
 mod messages;
-mod owners;
 mod program;
 #[cfg(test)]
 mod samples;
-mod survey;
 mod template;
 mod views;
 
@@ -24,48 +24,55 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use tokio::sync::oneshot;
 
-pub use checks::{Checks, Found, LeftProcess, NotServed, Sought, Uid, named};
+pub use checks::{
+    BoxLeftovers, BoxNotServed, CleanBoxChecks, LeftProcess, LeftoverTargets, Uid, named,
+};
+pub use claims::{BoxClaim, BoxClaimConflict};
 pub use hooks::{
-    CLEANUPS_AGAIN, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks, Program,
+    CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
 };
 pub use hosted::{BoxHostSettings, HostedBoxes};
 pub use link::{BoxLink, BoxLinkSettings};
-pub use owners::{BoxClaim, NotYours};
 pub use program::end_left_hooks;
-pub use template::{BadTemplate, Blank, Subject, Template};
+pub use template::{BadTemplate, Template, TemplateBlank, TemplateValues};
 pub use views::{BoxHostView, HookCounts};
 
 use crate::box_lease::{
-    BoxNumber, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, PoolName,
-    RunHook, Said,
+    BoxInspection, BoxNumber, HookAnswer, HookKind, HookOutput, HookTarget, InspectBoxes,
+    InspectedBox, PoolName, RunHook,
 };
 use crate::downloader::epoch_guard::Deposed;
-use agenda::{Agenda, BoxKey, Turn};
-use care::{Care, GIVEN_UP};
-use hosted::{AtWork, Lasting};
-use messages::{EndHooks, HookEnded, HookOverdue, SettingsChanged};
-use program::GiveUp;
-use survey::Survey;
+use box_probe::ProcessSnapshot;
+use hook_execution::{GIVEN_UP, HookExecution};
+use hosted::{BoxHostShared, RunningHookGuard};
+use job_queue::{BoxJobQueue, HookJobStart, HostedBoxKey};
+use messages::{EndHooks, HookOverdue, HookRunEnded, SettingsChanged};
+use program::HookCancellation;
 
 /// How long a look at boxes may take.
 const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
 /// The actor.
 pub struct BoxHost {
-    agenda: Agenda<oneshot::Sender<HookAnswer>>,
+    agenda: BoxJobQueue<oneshot::Sender<HookAnswer>>,
     /// What ends each run that is under way, by being dropped.
-    runs: HashMap<agenda::RunId, mpsc::Sender<Infallible>>,
-    lasting: Arc<Lasting>,
+    runs: HashMap<job_queue::HookRunId, mpsc::Sender<Infallible>>,
+    lasting: Arc<BoxHostShared>,
     is_stopping: bool,
 }
 
 impl BoxHost {
-    fn new(lasting: Arc<Lasting>) -> Self {
-        BoxHost { agenda: Agenda::default(), runs: HashMap::new(), lasting, is_stopping: false }
+    fn new(lasting: Arc<BoxHostShared>) -> Self {
+        BoxHost {
+            agenda: BoxJobQueue::default(),
+            runs: HashMap::new(),
+            lasting,
+            is_stopping: false,
+        }
     }
 
     /// Why what is asked at `place` is not done, if so.
-    fn refuses(&self, place: &HookPlace) -> Option<String> {
+    fn refuses(&self, place: &HookTarget) -> Option<String> {
         if self.is_stopping {
             return Some("the worker is stopping".to_owned());
         }
@@ -94,8 +101,8 @@ impl BoxHost {
         self.lasting.change_view(|view| (view.running, view.waiting) = (running, waiting));
     }
 
-    fn start(&mut self, Turn { run, hook }: Turn, actor: Addr<Self>) {
-        let (key, pool, number) = (BoxKey::of(&hook), hook.place.pool.clone(), hook.number);
+    fn start(&mut self, HookJobStart { run, hook }: HookJobStart, actor: Addr<Self>) {
+        let (key, pool, number) = (HostedBoxKey::of(&hook), hook.place.pool.clone(), hook.number);
         let mark = self.lasting.marks.join(format!("{}.{}", key.hooks, key.box_id));
         let kind = hook.kind;
         // As the configuration has it now.
@@ -103,22 +110,28 @@ impl BoxHost {
             Ok(hooks) => hooks,
             Err(none) => {
                 let answer = HookAnswer::Silent { why: none.to_string() };
-                actor.do_send(HookEnded { key, run, kind, answer, took: Duration::ZERO });
+                actor.do_send(HookRunEnded { key, run, kind, answer, took: Duration::ZERO });
                 return;
             }
         };
         let (wanted, given_up) = mpsc::channel();
         self.runs.insert(run, wanted);
-        let at_work = AtWork::new(&self.lasting);
+        let at_work = RunningHookGuard::new(&self.lasting);
         let (began, token) = (Instant::now(), hook.token.map(|token| token.0));
         let longest = hooks.longest(kind);
         let lasting = Arc::clone(&self.lasting);
         let mut running = tokio::task::spawn_blocking(move || {
             let _at_work = at_work;
             let again = || lasting.change_view(|view| view.cleanups_again += 1);
-            let give_up = GiveUp(given_up);
-            Care { hook: &hook, hooks: &hooks, mark: &mark, give_up: &give_up, again: &again }
-                .take()
+            let give_up = HookCancellation(given_up);
+            HookExecution {
+                hook: &hook,
+                hooks: &hooks,
+                mark: &mark,
+                give_up: &give_up,
+                again: &again,
+            }
+            .execute()
         });
         // A task of its own: the actor's own ones are all looked at whenever it wakes.
         actix_rt::spawn(async move {
@@ -139,7 +152,7 @@ impl BoxHost {
             };
             let (answer, took) = (ended.unwrap_or_else(broken), began.elapsed());
             log((&pool, number), token, kind, &answer, took);
-            actor.do_send(HookEnded { key, run, kind, answer, took });
+            actor.do_send(HookRunEnded { key, run, kind, answer, took });
         });
     }
 }
@@ -155,7 +168,7 @@ fn log(
     let (hook, took) = (kind.word(), humantime::format_duration(took));
     match answer {
         HookAnswer::Done { said } => {
-            let said = said.as_ref().map(Said::as_str);
+            let said = said.as_ref().map(HookOutput::as_str);
             tracing::info!(%pool, %number, token, hook, %took, said, "a hook of a box is done");
         }
         HookAnswer::Failed { said } => {
@@ -189,11 +202,11 @@ impl Handler<RunHook> for BoxHost {
             return Box::pin(std::future::ready(self.refuse(why)));
         }
         let (waiter, answer) = oneshot::channel();
-        let asked = match self.agenda.ask(hook, waiter) {
+        let asked = match self.agenda.submit(hook, waiter) {
             Ok(asked) => asked,
             Err((why, _)) => return Box::pin(std::future::ready(self.refuse(why.to_string()))),
         };
-        tell_given_up(asked.given_up);
+        notify_cancelled(asked.given_up);
         if let Some(run) = asked.end {
             self.runs.remove(&run);
         }
@@ -205,11 +218,11 @@ impl Handler<RunHook> for BoxHost {
     }
 }
 
-impl Handler<HookEnded> for BoxHost {
+impl Handler<HookRunEnded> for BoxHost {
     type Result = ();
 
-    fn handle(&mut self, ended: HookEnded, ctx: &mut Context<Self>) {
-        let HookEnded { key, run, kind, answer, took } = ended;
+    fn handle(&mut self, ended: HookRunEnded, ctx: &mut Context<Self>) {
+        let HookRunEnded { key, run, kind, answer, took } = ended;
         self.runs.remove(&run);
         self.lasting.change_view(|view| view.note(kind, &answer, took));
         for waiter in self.agenda.ended(&key) {
@@ -229,18 +242,18 @@ impl Handler<HookOverdue> for BoxHost {
     }
 }
 
-impl Handler<LookAtBoxes> for BoxHost {
-    type Result = ResponseFuture<Result<BoxesLooked, String>>;
+impl Handler<InspectBoxes> for BoxHost {
+    type Result = ResponseFuture<Result<BoxInspection, String>>;
 
-    fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
-        let LookAtBoxes { place, mut boxes, last_token } = look;
+    fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
+        let InspectBoxes { place, mut boxes, last_token } = look;
         let known = self.lasting.settings.now().hooks.find(&place);
         let hooks = match (self.refuses(&place), known) {
             (None, Ok(hooks)) => hooks,
             (Some(why), _) => return Box::pin(std::future::ready(Err(why))),
             (None, Err(none)) => return Box::pin(std::future::ready(Err(none.to_string()))),
         };
-        boxes.retain(|number| !self.agenda.has(&BoxKey::new(&place, number.0)));
+        boxes.retain(|number| !self.agenda.has(&HostedBoxKey::new(&place, number.0)));
         let lasting = Arc::clone(&self.lasting);
         Box::pin(async move {
             let (pool, of_look) = (place.pool.clone(), Arc::clone(&lasting));
@@ -265,29 +278,29 @@ impl Handler<LookAtBoxes> for BoxHost {
                 view.found_dirty += dirty;
             });
             let highest = lasting.owners.beyond(&place, last_token);
-            Ok(BoxesLooked { boxes: looked, highest })
+            Ok(BoxInspection { boxes: looked, highest })
         })
     }
 }
 
-fn tell_given_up(waiters: Vec<oneshot::Sender<HookAnswer>>) {
+fn notify_cancelled(waiters: Vec<oneshot::Sender<HookAnswer>>) {
     for waiter in waiters {
         // It fails for one that is gone.
         let _ = waiter.send(HookAnswer::Silent { why: GIVEN_UP.to_owned() });
     }
 }
 
-fn look_at(checks: &Checks, pool: &PoolName, boxes: &[BoxNumber]) -> Vec<LookedAt> {
-    let survey = Survey::take();
+fn look_at(checks: &CleanBoxChecks, pool: &PoolName, boxes: &[BoxNumber]) -> Vec<InspectedBox> {
+    let survey = ProcessSnapshot::take();
     let looked = boxes.iter().map(|&number| {
-        let dirt = match checks.of(&Subject::idle(pool.clone(), number)) {
+        let dirt = match checks.of(&TemplateValues::idle(pool.clone(), number)) {
             Ok(sought) => {
-                let found = survey.look(&sought);
+                let found = survey.inspect(&sought);
                 (!found.is_clean()).then(|| found.to_string())
             }
             Err(not_served) => Some(not_served.to_string()),
         };
-        LookedAt { number, dirt: dirt.map(|dirt| Said::cut(&dirt)) }
+        InspectedBox { number, dirt: dirt.map(|dirt| HookOutput::cut(&dirt)) }
     });
     looked.collect()
 }
@@ -306,6 +319,6 @@ impl Handler<EndHooks> for BoxHost {
     fn handle(&mut self, _: EndHooks, _: &mut Context<Self>) {
         self.is_stopping = true;
         self.runs.clear();
-        tell_given_up(self.agenda.give_all_up());
+        notify_cancelled(self.agenda.cancel_all());
     }
 }

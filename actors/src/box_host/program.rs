@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::hooks::{HookSet, Program};
-use super::template::Subject;
-use crate::processes::family::{Family, LEFTOVER_GRACE, MarkName, end_leftovers};
+use super::hooks::{HookProgram, HookSet};
+use super::template::TemplateValues;
+use crate::processes::family::{LEFTOVER_GRACE, MarkName, ProcessFamily, end_leftovers};
 use crate::processes::table::has_ended;
 use crate::processes::tail::Excerpt;
 
@@ -34,9 +34,9 @@ const SHORTEST_TICK: Duration = Duration::from_millis(1);
 const LONGEST_TICK: Duration = Duration::from_millis(25);
 
 /// Tells a run that nobody wants it any more: when its sender is dropped.
-pub struct GiveUp(pub Receiver<Infallible>);
+pub struct HookCancellation(pub Receiver<Infallible>);
 
-impl GiveUp {
+impl HookCancellation {
     /// Sleeps that long; answers whether the run is given up.
     fn sleep(&self, tick: Duration) -> bool {
         matches!(self.0.recv_timeout(tick), Err(RecvTimeoutError::Disconnected))
@@ -45,7 +45,7 @@ impl GiveUp {
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum Ending {
+pub enum HookRunEnding {
     /// By itself.
     Exited(ExitStatus),
     /// It took too long, and was ended.
@@ -58,9 +58,9 @@ pub enum Ending {
 
 /// What came of a run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct HookRunResult {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: HookRunEnding,
     /// What it said.
     pub stdout: String,
     /// The same on the other stream.
@@ -69,11 +69,11 @@ pub struct Ran {
     pub lives_on: bool,
 }
 
-impl Ran {
+impl HookRunResult {
     /// Its exit code, if it ended by itself with one.
     pub fn code(&self) -> Option<u8> {
         match self.ending {
-            Ending::Exited(status) => status.code().and_then(|code| u8::try_from(code).ok()),
+            HookRunEnding::Exited(status) => status.code().and_then(|code| u8::try_from(code).ok()),
             _ => None,
         }
     }
@@ -81,16 +81,16 @@ impl Ran {
     /// How it ended, in words.
     pub fn ending(&self) -> String {
         let how = match &self.ending {
-            Ending::Exited(status) => match (status.code(), status.signal()) {
+            HookRunEnding::Exited(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => format!("ended with exit code {code}"),
                 (None, Some(signal)) => format!("was ended by signal {signal}"),
                 (None, None) => format!("ended with {status}"),
             },
-            Ending::TimedOut(after) => {
+            HookRunEnding::TimedOut(after) => {
                 format!("did not end within {} and was ended", humantime::format_duration(*after))
             }
-            Ending::GivenUp => "was ended: nobody wants it any more".to_owned(),
-            Ending::Broken(error) => format!("could not be run: {error}"),
+            HookRunEnding::GivenUp => "was ended: nobody wants it any more".to_owned(),
+            HookRunEnding::Broken(error) => format!("could not be run: {error}"),
         };
         let lives_on = if self.lives_on { "; processes of it live on after SIGKILL" } else { "" };
         format!("{how}{lives_on}")
@@ -99,7 +99,13 @@ impl Ran {
 
 impl HookSet {
     /// Runs a program for a box. `mark` is the path that stands for the box on this worker.
-    pub fn run(&self, program: &Program, subject: &Subject, mark: &Path, give_up: &GiveUp) -> Ran {
+    pub fn run(
+        &self,
+        program: &HookProgram,
+        subject: &TemplateValues,
+        mark: &Path,
+        give_up: &HookCancellation,
+    ) -> HookRunResult {
         let excerpt = || Excerpt::keeping(SAID_KEPT, SAID_KEPT);
         let (mut stdout, mut stderr) = (excerpt(), excerpt());
         let mut lives_on = false;
@@ -109,22 +115,22 @@ impl HookSet {
                 let followed = follow(&mut child, &mut said, program.timeout, give_up);
                 // Also after a success: it may have left others behind. Its own number is not given
                 // to another process before it is waited for.
-                let family = Family::of(Pid::from_child(&child), MARK, mark);
+                let family = ProcessFamily::of(Pid::from_child(&child), MARK, mark);
                 lives_on = !family.end(self.grace);
                 let waited = if lives_on { child.try_wait() } else { child.wait().map(Some) };
                 match (followed, waited) {
-                    (Ok(None), Ok(Some(status))) => Ending::Exited(status),
-                    (Ok(None), Ok(None)) => Ending::Broken(io::ErrorKind::TimedOut.into()),
+                    (Ok(None), Ok(Some(status))) => HookRunEnding::Exited(status),
+                    (Ok(None), Ok(None)) => HookRunEnding::Broken(io::ErrorKind::TimedOut.into()),
                     (Ok(Some(ended)), _) => ended,
-                    (Err(error), _) | (_, Err(error)) => Ending::Broken(error),
+                    (Err(error), _) | (_, Err(error)) => HookRunEnding::Broken(error),
                 }
             }
-            Err(error) => Ending::Broken(error),
+            Err(error) => HookRunEnding::Broken(error),
         };
-        Ran { ending, stdout: stdout.line(), stderr: stderr.line(), lives_on }
+        HookRunResult { ending, stdout: stdout.line(), stderr: stderr.line(), lives_on }
     }
 
-    fn command(&self, program: &Program, subject: &Subject, mark: &Path) -> Command {
+    fn command(&self, program: &HookProgram, subject: &TemplateValues, mark: &Path) -> Command {
         let mut command = Command::new(&program.path);
         let path = std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
         command.args(program.arguments_for(subject)).env_clear().env("PATH", path);
@@ -143,8 +149,8 @@ fn follow(
     child: &mut Child,
     (stdout, stderr): &mut (&mut Excerpt, &mut Excerpt),
     timeout: Duration,
-    give_up: &GiveUp,
-) -> io::Result<Option<Ending>> {
+    give_up: &HookCancellation,
+) -> io::Result<Option<HookRunEnding>> {
     let (began, leader) = (Instant::now(), Pid::from_child(child));
     let mut out = child.stdout.take().map(|stream| without_waiting(stream.into())).transpose()?;
     let mut err = child.stderr.take().map(|stream| without_waiting(stream.into())).transpose()?;
@@ -162,11 +168,11 @@ fn follow(
         }
         let ran = began.elapsed();
         if ran >= timeout {
-            return Ok(Some(Ending::TimedOut(timeout)));
+            return Ok(Some(HookRunEnding::TimedOut(timeout)));
         }
         let tick = (ran / 10).clamp(SHORTEST_TICK, LONGEST_TICK).min(timeout - ran);
         if give_up.sleep(tick) {
-            return Ok(Some(Ending::GivenUp));
+            return Ok(Some(HookRunEnding::GivenUp));
         }
     }
 }

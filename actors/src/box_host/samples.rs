@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::agenda::BoxKey;
-use super::checks::Checks;
-use super::hooks::{HookSet, Program};
-use super::template::{Blank, Template};
-use crate::box_lease::{BoxNumber, FenceToken, HookKind, HookPlace, PoolName, RunHook};
+use super::checks::CleanBoxChecks;
+use super::hooks::{HookProgram, HookSet};
+use super::job_queue::HostedBoxKey;
+use super::template::{Template, TemplateBlank};
+use crate::box_lease::{BoxNumber, FenceToken, HookKind, HookTarget, PoolName, RunHook};
 use crate::event::Epoch;
 use crate::host::HostAddr;
 
 /// A pool of this worker.
-pub fn place(pool: &str) -> HookPlace {
+pub fn place(pool: &str) -> HookTarget {
     let host = HostAddr::from(std::net::SocketAddr::from(([127, 0, 0, 1], 8888)));
-    HookPlace {
+    HookTarget {
         host,
         epoch: Epoch(1),
         pool: PoolName::new(pool).unwrap(),
@@ -37,15 +37,15 @@ pub fn hook(number: u32, kind: HookKind, token: u64) -> RunHook {
 }
 
 /// A box of the pool `p`.
-pub fn key(box_id: u32) -> BoxKey {
-    BoxKey::new(&place("p"), box_id)
+pub fn key(box_id: u32) -> HostedBoxKey {
+    HostedBoxKey::new(&place("p"), box_id)
 }
 
 /// `/bin/sh -c SCRIPT NUMBER`
-pub fn script(text: &str) -> Program {
-    let template = |text: &str| Template::parse(text, Blank::IN_ARGUMENTS).unwrap();
+pub fn script(text: &str) -> HookProgram {
+    let template = |text: &str| Template::parse(text, TemplateBlank::IN_ARGUMENTS).unwrap();
     let arguments = vec![template("-c"), template(text), template("{number}")];
-    Program { path: "/bin/sh".into(), arguments, timeout: Duration::from_secs(60) }
+    HookProgram { path: "/bin/sh".into(), arguments, timeout: Duration::from_secs(60) }
 }
 
 /// Hooks that do nothing.
@@ -57,6 +57,6 @@ pub fn hook_set() -> HookSet {
         environment: Default::default(),
         done: vec![0],
         cleanup_again_on: Vec::new(),
-        checks: Checks::default(),
+        checks: CleanBoxChecks::default(),
     }
 }

@@ -6,7 +6,7 @@ use crate::box_lease::{BoxNumber, FenceToken, Holder, HookKind, PoolName, RunHoo
 
 /// What can be left blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blank {
+pub enum TemplateBlank {
     /// `{box}`: the id by which its holder calls a box.
     Box,
     /// `{number}`: its own number in its pool.
@@ -19,21 +19,26 @@ pub enum Blank {
     Holder,
 }
 
-impl Blank {
+impl TemplateBlank {
     /// What an argument can leave blank.
-    pub const IN_ARGUMENTS: &'static [Blank] =
-        &[Blank::Box, Blank::Number, Blank::Pool, Blank::Token, Blank::Holder];
+    pub const IN_ARGUMENTS: &'static [TemplateBlank] = &[
+        TemplateBlank::Box,
+        TemplateBlank::Number,
+        TemplateBlank::Pool,
+        TemplateBlank::Token,
+        TemplateBlank::Holder,
+    ];
 
     /// What a path can leave blank: what is known also of an id that nobody has.
-    pub const IN_PATHS: &'static [Blank] = &[Blank::Box, Blank::Pool];
+    pub const IN_PATHS: &'static [TemplateBlank] = &[TemplateBlank::Box, TemplateBlank::Pool];
 
     fn name(self) -> &'static str {
         match self {
-            Blank::Box => "box",
-            Blank::Number => "number",
-            Blank::Pool => "pool",
-            Blank::Token => "token",
-            Blank::Holder => "holder",
+            TemplateBlank::Box => "box",
+            TemplateBlank::Number => "number",
+            TemplateBlank::Pool => "pool",
+            TemplateBlank::Token => "token",
+            TemplateBlank::Holder => "holder",
         }
     }
 }
@@ -59,7 +64,7 @@ pub enum BadTemplate {
 
 /// What the blanks of a template are filled with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct TemplateValues {
     /// The pool.
     pub pool: PoolName,
     /// The box.
@@ -72,10 +77,10 @@ pub struct Subject {
     pub holder: Option<Holder>,
 }
 
-impl Subject {
+impl TemplateValues {
     /// What is run for a box.
     pub fn of(hook: &RunHook) -> Self {
-        Subject {
+        TemplateValues {
             pool: hook.place.pool.clone(),
             number: hook.number,
             box_id: hook.box_id,
@@ -86,29 +91,29 @@ impl Subject {
 
     /// A box that nobody has.
     pub fn idle(pool: PoolName, number: BoxNumber) -> Self {
-        Subject { pool, number, box_id: number.0, token: None, holder: None }
+        TemplateValues { pool, number, box_id: number.0, token: None, holder: None }
     }
 
-    fn text(&self, blank: Blank) -> String {
+    fn text(&self, blank: TemplateBlank) -> String {
         let or_nothing = |text: Option<String>| text.unwrap_or_default();
         match blank {
-            Blank::Box => self.box_id.to_string(),
-            Blank::Number => self.number.to_string(),
-            Blank::Pool => self.pool.to_string(),
-            Blank::Token => or_nothing(self.token.map(|token| token.to_string())),
-            Blank::Holder => or_nothing(self.holder.as_ref().map(ToString::to_string)),
+            TemplateBlank::Box => self.box_id.to_string(),
+            TemplateBlank::Number => self.number.to_string(),
+            TemplateBlank::Pool => self.pool.to_string(),
+            TemplateBlank::Token => or_nothing(self.token.map(|token| token.to_string())),
+            TemplateBlank::Holder => or_nothing(self.holder.as_ref().map(ToString::to_string)),
         }
     }
 }
 
 /// A text with blanks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Template(Vec<Piece>);
+pub struct Template(Vec<TemplatePart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
-    Blank(Blank),
+    Blank(TemplateBlank),
 }
 
 impl Template {
@@ -116,7 +121,7 @@ impl Template {
     ///
     /// # Errors
     /// Something else stands in braces, or a brace alone.
-    pub fn parse(text: &str, known: &[Blank]) -> Result<Self, BadTemplate> {
+    pub fn parse(text: &str, known: &[TemplateBlank]) -> Result<Self, BadTemplate> {
         if text.contains('\0') {
             return Err(BadTemplate::Nul);
         }
@@ -133,32 +138,32 @@ impl Template {
             let (name, after) = inner.ok_or(BadTemplate::Brace)?;
             let blank = known.iter().find(|blank| blank.name() == name);
             let blank = *blank.ok_or_else(|| unknown(name, known))?;
-            pieces.push(Piece::Text(std::mem::take(&mut plain)));
-            pieces.push(Piece::Blank(blank));
+            pieces.push(TemplatePart::Text(std::mem::take(&mut plain)));
+            pieces.push(TemplatePart::Blank(blank));
             rest = after;
         }
         plain.push_str(rest);
-        pieces.push(Piece::Text(plain));
-        pieces.retain(|piece| *piece != Piece::Text(String::new()));
+        pieces.push(TemplatePart::Text(plain));
+        pieces.retain(|piece| *piece != TemplatePart::Text(String::new()));
         Ok(Template(pieces))
     }
 
     /// The text for a box.
-    pub fn fill(&self, subject: &Subject) -> String {
-        let text = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Blank(blank) => subject.text(*blank),
+    pub fn fill(&self, subject: &TemplateValues) -> String {
+        let text = |piece: &TemplatePart| match piece {
+            TemplatePart::Text(text) => text.clone(),
+            TemplatePart::Blank(blank) => subject.text(*blank),
         };
         self.0.iter().map(text).collect()
     }
 
     /// Whether nothing is left blank in it.
     pub fn is_plain(&self) -> bool {
-        self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
+        self.0.iter().all(|piece| matches!(piece, TemplatePart::Text(_)))
     }
 }
 
-fn unknown(name: &str, known: &[Blank]) -> BadTemplate {
+fn unknown(name: &str, known: &[TemplateBlank]) -> BadTemplate {
     let known: Vec<String> = known.iter().map(|blank| format!("{{{}}}", blank.name())).collect();
     BadTemplate::Unknown { name: name.to_owned(), known: known.join(", ") }
 }
@@ -167,8 +172,8 @@ impl fmt::Display for Template {
     /// As it is written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
-            Piece::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}")),
-            Piece::Blank(blank) => write!(f, "{{{}}}", blank.name()),
+            TemplatePart::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}")),
+            TemplatePart::Blank(blank) => write!(f, "{{{}}}", blank.name()),
         })
     }
 }
@@ -187,8 +192,8 @@ impl HookKind {
 mod tests {
     use super::*;
 
-    fn subject() -> Subject {
-        Subject {
+    fn subject() -> TemplateValues {
+        TemplateValues {
             pool: PoolName::new("isolate").unwrap(),
             number: BoxNumber(3),
             box_id: 703,
@@ -198,7 +203,7 @@ mod tests {
     }
 
     fn filled(text: &str) -> String {
-        Template::parse(text, Blank::IN_ARGUMENTS).unwrap().fill(&subject())
+        Template::parse(text, TemplateBlank::IN_ARGUMENTS).unwrap().fill(&subject())
     }
 
     #[test]
@@ -208,8 +213,9 @@ mod tests {
         assert_eq!(filled("{holder}"), "judge-7; rm -rf / {box}");
         assert_eq!(filled("{{box}} {{{box}}}"), "{box} {703}");
         assert_eq!(filled(""), "");
-        let idle = Subject::idle(PoolName::new("p").unwrap(), BoxNumber(9));
-        let template = Template::parse("{box}:{token}:{holder}", Blank::IN_ARGUMENTS).unwrap();
+        let idle = TemplateValues::idle(PoolName::new("p").unwrap(), BoxNumber(9));
+        let template =
+            Template::parse("{box}:{token}:{holder}", TemplateBlank::IN_ARGUMENTS).unwrap();
         assert_eq!(template.fill(&idle), "9::");
     }
 
@@ -217,21 +223,21 @@ mod tests {
     fn what_cannot_be_filled_is_refused_with_what_can() {
         let told = |text: &str, known| Template::parse(text, known).unwrap_err().to_string();
         assert_eq!(
-            told("/x/{boxid}", Blank::IN_ARGUMENTS),
+            told("/x/{boxid}", TemplateBlank::IN_ARGUMENTS),
             "{boxid} stands for nothing here: {box}, {number}, {pool}, {token}, {holder} do"
         );
-        let path = told("/x/{token}", Blank::IN_PATHS);
+        let path = told("/x/{token}", TemplateBlank::IN_PATHS);
         assert_eq!(path, "{token} stands for nothing here: {box}, {pool} do");
         for bad in ["{", "}", "{box", "box}", "a{{b}"] {
-            assert!(told(bad, Blank::IN_ARGUMENTS).contains("stands alone"), "{bad}");
+            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("stands alone"), "{bad}");
         }
-        assert_eq!(Template::parse("\0", Blank::IN_PATHS), Err(BadTemplate::Nul));
+        assert_eq!(Template::parse("\0", TemplateBlank::IN_PATHS), Err(BadTemplate::Nul));
     }
 
     #[test]
     fn a_template_is_shown_as_it_is_written() {
         for text in ["--box-id={box}", "{{{box}}}", "plain", ""] {
-            let template = Template::parse(text, Blank::IN_ARGUMENTS).unwrap();
+            let template = Template::parse(text, TemplateBlank::IN_ARGUMENTS).unwrap();
             assert_eq!(template.to_string(), text);
             assert_eq!(template.is_plain(), !text.contains('{'));
         }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use actix::{Context, Handler};
 
-use super::decide::Before;
+use super::decide::PriorAcquire;
 use super::event::BoxRefusal;
-use super::messages::{Acquire, AskBoxes, BoxError, Grant, Leave, Progress};
-use super::queue::{Place, WaiterId};
-use super::waiters::{Listener, Stage, Waiter};
+use super::messages::{Acquire, AcquireProgress, BoxError, BoxLeaseRequest, CancelAcquire, Grant};
+use super::queue::{LeaseQueuePosition, WaiterId};
+use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, LeaseId, PoolName};
 use crate::journal::CommitError;
 
@@ -16,7 +16,7 @@ use crate::journal::CommitError;
 const UNTIL_LED: Duration = Duration::from_secs(1);
 
 /// What is to be done for whoever asks.
-enum Admission {
+enum AcquireDecision {
     /// It waits with others for the same request.
     Join(WaiterId),
     /// It is answered what the request was granted.
@@ -32,62 +32,62 @@ impl Handler<Acquire> for BoxLease {
 
     fn handle(&mut self, acquire: Acquire, ctx: &mut Context<Self>) {
         let Acquire { ask, ticket, reply, progress } = acquire;
-        let listener = Listener { ticket, reply, progress };
+        let listener = WaiterListener { ticket, reply, progress };
         match self.admission(&ask) {
             Err(error) => {
                 if matches!(error, BoxError::Refused(_))
-                    && self.seat.piece().read().pool(&ask.pool).is_ok()
+                    && self.replica.piece().read().pool(&ask.pool).is_ok()
                 {
                     self.counts(&ask.pool).refused += 1;
                 }
                 listener.answer(Err(error));
             }
-            Ok(Admission::Join(waiter)) => self.waiters.join(waiter, listener),
-            Ok(Admission::Tell(leases)) => self.tell_again(&leases, listener),
-            Ok(Admission::Await(leases)) => self.await_ready(ask, &leases, listener, ctx),
-            Ok(Admission::New(term, ttl)) => self.enqueue(ask, (term, ttl), listener, ctx),
+            Ok(AcquireDecision::Join(waiter)) => self.waiters.join(waiter, listener),
+            Ok(AcquireDecision::Tell(leases)) => self.tell_again(&leases, listener),
+            Ok(AcquireDecision::Await(leases)) => self.await_ready(ask, &leases, listener, ctx),
+            Ok(AcquireDecision::New(term, ttl)) => self.enqueue(ask, (term, ttl), listener, ctx),
         }
         self.note_stale(ctx);
     }
 }
 
 impl BoxLease {
-    fn admission(&self, ask: &AskBoxes) -> Result<Admission, BoxError> {
-        self.seat.leading()?;
-        let table = self.seat.piece().read();
+    fn admission(&self, ask: &BoxLeaseRequest) -> Result<AcquireDecision, BoxError> {
+        self.replica.leading()?;
+        let table = self.replica.piece().read();
         let mut going = 0;
         if let Some(request) = ask.request {
             if let Some(waiter) = self.waiters.of_request(request)? {
                 if let Some(waiter) = self.waiters.get(waiter) {
                     ask.goes_on_for(&waiter.ask.holder)?;
                 }
-                return Ok(Admission::Join(waiter));
+                return Ok(AcquireDecision::Join(waiter));
             }
-            let before = table.before(request)?;
-            if let Before::Held(leases) | Before::Preparing(leases) = &before
+            let before = table.prior_acquire(request)?;
+            if let PriorAcquire::Held(leases) | PriorAcquire::Preparing(leases) = &before
                 && let Some(first) = leases.first()
             {
                 ask.goes_on_for(&table.live(*first)?.holder)?;
             }
             match before {
-                Before::Nothing => {}
+                PriorAcquire::Nothing => {}
                 // What nobody was told of goes, and the request is as good as new behind that.
-                Before::Held(leases) | Before::Preparing(leases)
+                PriorAcquire::Held(leases) | PriorAcquire::Preparing(leases)
                     if self.are_taken_back(&leases) =>
                 {
                     going = u32::try_from(leases.len()).unwrap_or(u32::MAX);
                 }
-                Before::Held(leases) => return Ok(Admission::Tell(leases)),
-                Before::Preparing(leases) => return Ok(Admission::Await(leases)),
-                Before::Ended(refusal) => return Err(refusal.into()),
+                PriorAcquire::Held(leases) => return Ok(AcquireDecision::Tell(leases)),
+                PriorAcquire::Preparing(leases) => return Ok(AcquireDecision::Await(leases)),
+                PriorAcquire::Ended(refusal) => return Err(refusal.into()),
             }
         }
         let (term, ttl) = table.may_ask(ask, self.lines.get(&ask.pool), going)?;
-        Ok(Admission::New(term, ttl))
+        Ok(AcquireDecision::New(term, ttl))
     }
 
     /// A request was granted before: whoever repeats it is answered the same.
-    fn tell_again(&mut self, leases: &[LeaseId], listener: Listener) {
+    fn tell_again(&mut self, leases: &[LeaseId], listener: WaiterListener) {
         let Some(first) = leases.first() else { return };
         // Whoever was told before may not have read it, and say so now.
         *self.told.entry(*first).or_insert(1) += 1;
@@ -101,21 +101,21 @@ impl BoxLease {
 
     /// The leases as they are now, to be told.
     pub(super) fn grant_of(&self, leases: &[LeaseId]) -> Result<Grant, BoxError> {
-        let epoch = self.seat.leading()?;
-        let table = self.seat.piece().read();
+        let epoch = self.replica.leading()?;
+        let table = self.replica.piece().read();
         let found = leases.iter().map(|id| table.live(*id).cloned());
         Ok(Grant { leases: found.collect::<Result<_, BoxRefusal>>()?, epoch })
     }
 
     fn enqueue(
         &mut self,
-        ask: AskBoxes,
+        ask: BoxLeaseRequest,
         terms: (Duration, Duration),
-        listener: Listener,
+        listener: WaiterListener,
         ctx: &mut Context<Self>,
     ) {
         let (id, came) = (self.waiters.next_id(), self.now().monotonic);
-        let (step, limit) = match self.seat.piece().read().pool(&ask.pool) {
+        let (step, limit) = match self.replica.piece().read().pool(&ask.pool) {
             Ok(pool) => (pool.spec().priority_ages, pool.spec().queue_limit as usize),
             Err(refusal) => {
                 listener.answer(Err(refusal.into()));
@@ -123,12 +123,16 @@ impl BoxLease {
             }
         };
         let (pool, wait) = (ask.pool.clone(), ask.wait);
-        let place = Place::of(id, ask.priority, came, step);
+        let place = LeaseQueuePosition::of(id, ask.priority, came, step);
         let line = self.line(&pool);
         line.queue.push(place, ask.count);
         line.asking.add(&ask.holder, ask.count);
-        self.waiters.add(id, Waiter::new(ask, terms, place, came, Stage::Queued), listener);
-        self.pump(&pool, ctx);
+        self.waiters.add(
+            id,
+            LeaseWaiter::new(ask, terms, place, came, WaiterStage::Queued),
+            listener,
+        );
+        self.grant_waiting(&pool, ctx);
         let queue = &self.line(&pool).queue;
         if !queue.has(id) {
             return;
@@ -144,13 +148,13 @@ impl BoxLease {
             let deadline = came.saturating_add(wait);
             self.waiters.deadlines.set(id, deadline);
             self.wake_at(deadline, ctx);
-            self.tell_newcomer(id, &pool);
+            self.notify_newcomer(id, &pool);
         }
     }
 
     fn queue_full(&mut self, id: WaiterId, pool: &PoolName, waiting: u64) {
         self.counts(pool).queue_full += 1;
-        let retry_after = match (self.seat.piece().read().pool(pool), self.lines.get(pool)) {
+        let retry_after = match (self.replica.piece().read().pool(pool), self.lines.get(pool)) {
             (Ok(standing), Some(line)) => line.retry_after(standing),
             _ => Duration::from_secs(1),
         };
@@ -159,11 +163,12 @@ impl BoxLease {
 
     /// Somebody has waited long enough.
     pub(super) fn time_out(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
-        if self.waiters.get(id).is_some_and(|waiter| waiter.stage == Stage::Preparing) {
+        if self.waiters.get(id).is_some_and(|waiter| waiter.stage == WaiterStage::Preparing) {
             self.overdue(id, ctx);
             return;
         }
-        let Some(waiter) = self.waiters.get(id).filter(|waiter| waiter.stage == Stage::Queued)
+        let Some(waiter) =
+            self.waiters.get(id).filter(|waiter| waiter.stage == WaiterStage::Queued)
         else {
             return;
         };
@@ -173,7 +178,7 @@ impl BoxLease {
             return;
         }
         self.counts(&pool).timed_out += 1;
-        let why = self.hindrance_of(&pool);
+        let why = self.wait_obstacle(&pool);
         self.end_waiter(id, BoxError::TimedOut { pool, wait, why });
     }
 
@@ -181,7 +186,7 @@ impl BoxLease {
     /// free.
     fn full_disk_before(&self, id: WaiterId, name: &PoolName) -> Option<String> {
         let why = self.journal.disk_full()?;
-        let (table, line) = (self.seat.piece().read(), self.lines.get(name)?);
+        let (table, line) = (self.replica.piece().read(), self.lines.get(name)?);
         let pool = table.pool(name).ok()?;
         let (first, count) = line.first(pool)?;
         (first == id && line.can_grant(pool, count, 0)).then_some(why)
@@ -195,7 +200,7 @@ impl BoxLease {
     }
 
     /// Somebody waits no longer.
-    pub(super) fn take_waiter(&mut self, id: WaiterId) -> Option<Waiter> {
+    pub(super) fn take_waiter(&mut self, id: WaiterId) -> Option<LeaseWaiter> {
         self.uncount(id);
         let waiter = self.waiters.remove(id)?;
         self.line(&waiter.ask.pool).queue.remove(id);
@@ -224,14 +229,14 @@ impl BoxLease {
             self.take_waiter(id);
             return None;
         }
-        let refusal = self.seat.piece().read().may_wait(&waiter.ask).err();
+        let refusal = self.replica.piece().read().may_wait(&waiter.ask).err();
         if let Some(refusal) = refusal {
             self.end_waiter(id, refusal.into());
             return None;
         }
         let waiter = self.waiters.get_mut(id)?;
-        waiter.stage = Stage::Queued;
-        waiter.tell(Progress::Asked);
+        waiter.stage = WaiterStage::Queued;
+        waiter.notify(AcquireProgress::Asked);
         let (ask, place) = (waiter.ask.clone(), waiter.place);
         let (deadline, was_counted) =
             (waiter.deadline(), std::mem::replace(&mut waiter.is_counted, true));
@@ -245,11 +250,11 @@ impl BoxLease {
     }
 }
 
-impl Handler<Leave> for BoxLease {
+impl Handler<CancelAcquire> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, leave: Leave, ctx: &mut Context<Self>) {
-        let Leave { ticket, unread } = leave;
+    fn handle(&mut self, leave: CancelAcquire, ctx: &mut Context<Self>) {
+        let CancelAcquire { ticket, unread } = leave;
         if let Some(id) = self.waiters.leave(ticket) {
             self.nobody_waits(id, ctx);
         }
@@ -266,15 +271,15 @@ impl BoxLease {
         let Some(waiter) = self.waiters.get(id) else { return };
         let (pool, stage) = (waiter.ask.pool.clone(), waiter.stage);
         match stage {
-            Stage::Queued => {
+            WaiterStage::Queued => {
                 self.counts(&pool).left += 1;
                 self.take_waiter(id);
                 // Whoever is next may want fewer boxes.
-                self.pump(&pool, ctx);
+                self.grant_waiting(&pool, ctx);
             }
             // It is taken back, and counted, once it is known what came of it.
-            Stage::Granting => {}
-            Stage::Preparing => {
+            WaiterStage::Granting => {}
+            WaiterStage::Preparing => {
                 self.counts(&pool).left += 1;
                 self.take_waiter(id);
                 let leases = self.groups.dissolve_of(id);
@@ -285,7 +290,7 @@ impl BoxLease {
 
     /// Somebody was told of leases and has gone without reading it.
     fn not_read(&mut self, grant: &Grant, ctx: &mut Context<Self>) {
-        if self.seat.epoch() != Some(grant.epoch) {
+        if self.replica.epoch() != Some(grant.epoch) {
             return;
         }
         let leases: Vec<LeaseId> = grant.leases.iter().map(|lease| lease.id).collect();

@@ -9,7 +9,9 @@ use std::time::Duration;
 use actix::dev::SendError;
 use tokio::sync::{oneshot, watch};
 
-use super::messages::{Acquire, AskBoxes, BoxError, Grant, Leave, Progress, Ticket};
+use super::messages::{
+    Acquire, AcquireProgress, AcquireTicket, BoxError, BoxLeaseRequest, CancelAcquire, Grant,
+};
 use crate::supervision::Route;
 
 /// After which time a full mailbox may be tried again.
@@ -23,7 +25,7 @@ pub struct AcquireRoutes {
     /// To ask.
     pub acquire: Route<Acquire>,
     /// To tell that nobody waits any more.
-    pub leave: Route<Leave>,
+    pub leave: Route<CancelAcquire>,
 }
 
 /// A request for boxes that is under way. It ends with what it was granted, or why nothing was.
@@ -31,19 +33,19 @@ pub struct AcquireRoutes {
 /// Dropped before that, it leaves the queue at once; what is granted to it meanwhile is taken back.
 #[must_use = "dropped, it leaves the queue"]
 pub struct Acquisition {
-    ticket: Ticket,
+    ticket: AcquireTicket,
     answer: oneshot::Receiver<Result<Grant, BoxError>>,
-    progress: watch::Receiver<Progress>,
-    leave: Route<Leave>,
+    progress: watch::Receiver<AcquireProgress>,
+    leave: Route<CancelAcquire>,
     is_over: bool,
 }
 
 impl Acquisition {
     /// Asks for boxes. Refused at once when the actor's mailbox is full.
-    pub fn begin(routes: &AcquireRoutes, ask: AskBoxes) -> Result<Self, BoxError> {
-        let ticket = Ticket(TICKETS.fetch_add(1, Ordering::Relaxed));
+    pub fn begin(routes: &AcquireRoutes, ask: BoxLeaseRequest) -> Result<Self, BoxError> {
+        let ticket = AcquireTicket(TICKETS.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let (told, progress) = watch::channel(Progress::default());
+        let (told, progress) = watch::channel(AcquireProgress::default());
         let acquire = Acquire { ask, ticket, reply, progress: told };
         routes.acquire.recipient().try_send(acquire).map_err(|error| match error {
             SendError::Full(_) => BoxError::Busy { retry_after: BUSY },
@@ -54,7 +56,7 @@ impl Acquisition {
     }
 
     /// How the wait goes, to be watched.
-    pub fn progress(&self) -> watch::Receiver<Progress> {
+    pub fn progress(&self) -> watch::Receiver<AcquireProgress> {
         self.progress.clone()
     }
 }
@@ -76,6 +78,6 @@ impl Drop for Acquisition {
         }
         self.answer.close();
         let unread = self.answer.try_recv().ok().and_then(Result::ok);
-        self.leave.recipient().do_send(Leave { ticket: self.ticket, unread });
+        self.leave.recipient().do_send(CancelAcquire { ticket: self.ticket, unread });
     }
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::{BoxEvent, BoxLine, BoxNews, BoxOutcome, BoxRefusal, NewGrant};
+use super::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
 use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease, LeaseEnd};
 use super::pool::{BoxState, Pool};
-use super::snapshot::{FrozenTable, thaw_row};
-use super::state::{BoxTable, FoundLease, GrantedRequest, Remnant, SharedTable};
-use super::text::{PoolName, Reason, Said};
+use super::snapshot::{FrozenBoxTable, thaw_row};
+use super::state::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
+use super::text::{HookOutput, PoolName, Reason};
 use crate::clock::Millis;
 use crate::event::{PieceId, RequestId};
 use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
 
-pub(super) type Applying = Result<BoxOutcome, BoxRefusal>;
+pub(super) type BoxApplyResult = Result<BoxOutcome, BoxRefusal>;
 
 impl Piece for SharedTable {
     const ID: PieceId = PieceId::Boxes;
@@ -25,12 +25,12 @@ impl Piece for SharedTable {
     type Outcome = BoxOutcome;
     type Refusal = BoxRefusal;
 
-    fn apply(&mut self, at: Millis, event: &BoxEvent) -> Applying {
+    fn apply(&mut self, at: Millis, event: &BoxEvent) -> BoxApplyResult {
         self.write().apply(at, event)
     }
 
     fn freeze(&self) -> Box<dyn FrozenPiece> {
-        Box::new(FrozenTable::of(&self.read()))
+        Box::new(FrozenBoxTable::of(&self.read()))
     }
 
     fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
@@ -44,21 +44,21 @@ impl Piece for SharedTable {
 
 /// How and by whom leases end.
 #[derive(Clone, Copy)]
-struct End<'a> {
+struct LeaseEnding<'a> {
     how: LeaseEnd,
     by: Option<&'a str>,
     reason: Option<&'a Reason>,
 }
 
-impl From<LeaseEnd> for End<'_> {
+impl From<LeaseEnd> for LeaseEnding<'_> {
     fn from(how: LeaseEnd) -> Self {
-        End { how, by: None, reason: None }
+        LeaseEnding { how, by: None, reason: None }
     }
 }
 
 impl BoxTable {
     /// Changes the table, or refuses the event and stays as it was.
-    pub fn apply(&mut self, at: Millis, event: &BoxEvent) -> Applying {
+    pub fn apply(&mut self, at: Millis, event: &BoxEvent) -> BoxApplyResult {
         match event {
             BoxEvent::PoolPut { pool, spec } => self.put_pool(at, pool, spec),
             BoxEvent::PoolPutAlone { pool, spec } => {
@@ -118,7 +118,7 @@ impl BoxTable {
             BoxEvent::Adopted { pool, said, by } => {
                 let first =
                     self.pool(pool)?.boxes_from(BoxNumber(0)).map(|(number, _)| number).next();
-                let news = BoxNews::Adopted { said: said.clone(), by: by.clone() };
+                let news = BoxLogEvent::Adopted { said: said.clone(), by: by.clone() };
                 self.note(at, pool, first.unwrap_or_default(), news);
                 Ok(BoxOutcome::Applied)
             }
@@ -128,13 +128,13 @@ impl BoxTable {
                     FoundLease::Ended(ended) => (ended.lease.pool.clone(), ended.lease.number),
                     FoundLease::Unknown => return Err(BoxRefusal::UnknownLease),
                 };
-                let news = BoxNews::WrongToken { given: *given, times: *times };
+                let news = BoxLogEvent::WrongToken { given: *given, times: *times };
                 self.note(at, &pool, number, news);
                 Ok(BoxOutcome::Applied)
             }
             BoxEvent::Revoked { leases, by, reason } => {
                 let (by, reason) = (Some(by.as_str()), reason.as_ref());
-                let end = End { how: LeaseEnd::Revoked, by, reason };
+                let end = LeaseEnding { how: LeaseEnd::Revoked, by, reason };
                 Ok(self.end_all(at, leases.iter().copied(), end))
             }
             BoxEvent::NotTaken { leases } => {
@@ -161,7 +161,7 @@ impl BoxTable {
         }
     }
 
-    fn grant(&mut self, at: Millis, grant: &NewGrant) -> Applying {
+    fn grant(&mut self, at: Millis, grant: &NewGrant) -> BoxApplyResult {
         let NewGrant { pool: name, leases, holder, ttl, term, request, rested_before } = grant;
         self.check_grant(grant)?;
         let pool = self.pool_mut(name)?;
@@ -222,7 +222,7 @@ impl BoxTable {
             if pool.may_grant(*number).is_none() || !seen.insert(number) {
                 return Err(BoxRefusal::NotFree);
             }
-            if self.leases.contains_key(id) || self.graves.contains_key(id) {
+            if self.leases.contains_key(id) || self.ended_index.contains_key(id) {
                 return Err(BoxRefusal::IdInUse);
             }
         }
@@ -242,7 +242,7 @@ impl BoxTable {
         }
     }
 
-    fn prepared(&mut self, at: Millis, leases: &[LeaseId], term: Duration) -> Applying {
+    fn prepared(&mut self, at: Millis, leases: &[LeaseId], term: Duration) -> BoxApplyResult {
         for id in leases {
             if self.live(*id)?.is_held() {
                 return Err(BoxRefusal::WentOn);
@@ -262,13 +262,13 @@ impl BoxTable {
         Ok(BoxOutcome::Prepared { expires_at })
     }
 
-    fn init_failed(&mut self, at: Millis, id: LeaseId, said: &Said) -> Applying {
+    fn init_failed(&mut self, at: Millis, id: LeaseId, said: &HookOutput) -> BoxApplyResult {
         let lease = self.live(id)?;
         if lease.is_held() {
             return Err(BoxRefusal::WentOn);
         }
         let (name, number) = (lease.pool.clone(), lease.number);
-        self.note(at, &name, number, BoxNews::InitFailed(said.clone()));
+        self.note(at, &name, number, BoxLogEvent::InitFailed(said.clone()));
         let pool = self.pool_mut(&name)?;
         pool.totals.init_failures += 1;
         if let Some(record) = pool.boxes.get_mut(&number) {
@@ -282,7 +282,13 @@ impl BoxTable {
         Ok(ended)
     }
 
-    fn renew(&mut self, at: Millis, id: LeaseId, token: FenceToken, term: Duration) -> Applying {
+    fn renew(
+        &mut self,
+        at: Millis,
+        id: LeaseId,
+        token: FenceToken,
+        term: Duration,
+    ) -> BoxApplyResult {
         let pool = self.held(id, token)?.pool.clone();
         let most = self.pool(&pool)?.spec.ttl_max;
         if term.is_zero() || term > most {
@@ -302,7 +308,7 @@ impl BoxTable {
         &mut self,
         at: Millis,
         leases: impl IntoIterator<Item = LeaseId>,
-        end: End<'_>,
+        end: LeaseEnding<'_>,
     ) -> BoxOutcome {
         let ended = leases.into_iter().filter(|id| self.end(at, *id, end)).collect();
         BoxOutcome::Ended { leases: ended }
@@ -310,7 +316,7 @@ impl BoxTable {
 
     /// A lease ends, and its box is to be cleaned. Only where nothing is run and nobody can be
     /// surprised it is free at once.
-    fn end(&mut self, at: Millis, id: LeaseId, end: End<'_>) -> bool {
+    fn end(&mut self, at: Millis, id: LeaseId, end: LeaseEnding<'_>) -> bool {
         let Some(lease) = self.leases.remove(&id) else { return false };
         self.again.remove(&id);
         if let Some(pool) = self.pools.get_mut(&lease.pool) {
@@ -329,7 +335,7 @@ impl BoxTable {
             // Whoever asked may ask again.
             self.leave_request(request, id);
         }
-        self.graves.insert(id, self.ended.next());
+        self.ended_index.insert(id, self.ended.next());
         self.ended.push(EndedLease {
             lease: Arc::unwrap_or_clone(lease),
             at,
@@ -347,16 +353,22 @@ impl BoxTable {
             return false;
         }
         if let Some(Pool { last_token, slots, .. }) = self.pools.remove(name) {
-            self.remnants.insert(name.clone(), Remnant { last_token, slots });
+            self.remnants.insert(name.clone(), DroppedPool { last_token, slots });
         }
         true
     }
 
     /// Something happened to a box.
-    pub(super) fn note(&mut self, at: Millis, name: &PoolName, number: BoxNumber, news: BoxNews) {
+    pub(super) fn note(
+        &mut self,
+        at: Millis,
+        name: &PoolName,
+        number: BoxNumber,
+        news: BoxLogEvent,
+    ) {
         let record = self.pools.get(name).and_then(|pool| pool.find(number));
         let (token, slot) = record.map_or((None, None), |record| (record.token, record.slot));
-        self.care.push(BoxLine { at, pool: name.clone(), number, token, slot, news });
+        self.box_log.push(BoxLogEntry { at, pool: name.clone(), number, token, slot, news });
     }
 
     fn forget(&mut self, ended_before: u64, care_before: u64) {
@@ -364,7 +376,7 @@ impl BoxTable {
         let going = self.ended.oldest_first().take_while(|(number, _)| *number < ended_before);
         for (_, ended) in going {
             let (id, request) = (ended.lease.id, ended.lease.request);
-            self.graves.remove(&id);
+            self.ended_index.remove(&id);
             if let Some(request) = request {
                 going_requests.push((request, id));
             }
@@ -373,7 +385,7 @@ impl BoxTable {
             self.leave_request(request, id);
         }
         self.ended.forget_before(ended_before);
-        self.care.forget_before(care_before);
+        self.box_log.forget_before(care_before);
     }
 
     /// A lease is no longer what a request was granted.

@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use super::apply::Applying;
-use super::event::{BoxNews, BoxOutcome, BoxRefusal};
+use super::apply::BoxApplyResult;
+use super::event::{BoxLogEvent, BoxOutcome, BoxRefusal};
 use super::id::BoxNumber;
 use super::pool::{BoxPhase, BoxState, Draining, Pool};
 use super::slots::Slots;
 use super::spec::PoolSpec;
-use super::state::{BoxTable, Remnant};
-use super::text::{PoolName, Said};
+use super::state::{BoxTable, DroppedPool};
+use super::text::{HookOutput, PoolName};
 use crate::clock::Millis;
 
 impl BoxTable {
-    pub(super) fn put_pool(&mut self, at: Millis, name: &PoolName, spec: &PoolSpec) -> Applying {
+    pub(super) fn put_pool(
+        &mut self,
+        at: Millis,
+        name: &PoolName,
+        spec: &PoolSpec,
+    ) -> BoxApplyResult {
         spec.check()?;
         let created = !self.pools.contains_key(name);
         if let Some(pool) = self.pools.get(name) {
@@ -51,7 +56,7 @@ impl BoxTable {
         Ok(())
     }
 
-    pub(super) fn remove_pool(&mut self, name: &PoolName) -> Applying {
+    pub(super) fn remove_pool(&mut self, name: &PoolName) -> BoxApplyResult {
         let pool = self.pool_mut(name)?;
         pool.goes = true;
         // Nobody is going to say that they may be used again.
@@ -85,10 +90,10 @@ impl BoxTable {
         name: &PoolName,
         number: BoxNumber,
         cleaning: u64,
-        said: Option<Said>,
-    ) -> Applying {
+        said: Option<HookOutput>,
+    ) -> BoxApplyResult {
         self.cleaning(name, number, cleaning)?;
-        self.note(at, name, number, BoxNews::Cleaned(said));
+        self.note(at, name, number, BoxLogEvent::Cleaned(said));
         let pool = self.pool_mut(name)?;
         pool.totals.cleaned += 1;
         pool.free(number, at);
@@ -102,15 +107,15 @@ impl BoxTable {
         name: &PoolName,
         number: BoxNumber,
         (cleaning, attempt): (u64, u32),
-        said: &Said,
-    ) -> Applying {
+        said: &HookOutput,
+    ) -> BoxApplyResult {
         let draining = self.cleaning(name, number, cleaning)?;
         if draining.failures + 1 != attempt {
             return Err(BoxRefusal::WentOn);
         }
         draining.failures = attempt;
         draining.said = Some(said.clone());
-        self.note(at, name, number, BoxNews::CleanFailed { attempt, said: said.clone() });
+        self.note(at, name, number, BoxLogEvent::CleanFailed { attempt, said: said.clone() });
         self.pool_mut(name)?.totals.clean_failures += 1;
         Ok(BoxOutcome::CleanAgain)
     }
@@ -121,9 +126,9 @@ impl BoxTable {
         name: &PoolName,
         number: BoxNumber,
         cleaning: Option<u64>,
-        said: &Said,
+        said: &HookOutput,
         by: Option<&String>,
-    ) -> Applying {
+    ) -> BoxApplyResult {
         if let Some(cleaning) = cleaning {
             self.cleaning(name, number, cleaning)?;
         }
@@ -134,7 +139,7 @@ impl BoxTable {
             Some(BoxPhase::Quarantined) => return Err(BoxRefusal::AlreadyQuarantined),
             Some(BoxPhase::Free | BoxPhase::Unchecked | BoxPhase::Draining) => {}
         }
-        let news = BoxNews::Quarantined { said: said.clone(), by: by.cloned() };
+        let news = BoxLogEvent::Quarantined { said: said.clone(), by: by.cloned() };
         self.note(at, name, number, news);
         let pool = self.pool_mut(name)?;
         pool.totals.quarantined += 1;
@@ -154,14 +159,14 @@ impl BoxTable {
         name: &PoolName,
         number: BoxNumber,
         by: &str,
-    ) -> Applying {
+    ) -> BoxApplyResult {
         let record = self.pool(name)?.find(number);
         match record.map(|record| record.state.phase()) {
             None => return Err(BoxRefusal::NoBox { pool: name.clone(), number }),
             Some(BoxPhase::Quarantined) => {}
             Some(_) => return Err(BoxRefusal::NotQuarantined),
         }
-        self.note(at, name, number, BoxNews::Unquarantined { by: by.to_owned() });
+        self.note(at, name, number, BoxLogEvent::Unquarantined { by: by.to_owned() });
         let pool = self.pool_mut(name)?;
         if let Some(record) = pool.boxes.get_mut(&number) {
             record.init_failures = 0;
@@ -176,7 +181,7 @@ impl BoxTable {
         Ok(BoxOutcome::Boxes { changed: 1 })
     }
 
-    pub(super) fn recheck(&mut self, at: Millis, name: &PoolName) -> Applying {
+    pub(super) fn recheck(&mut self, at: Millis, name: &PoolName) -> BoxApplyResult {
         let pool = self.pool_mut(name)?;
         if pool.spec.is_logical() {
             return Ok(BoxOutcome::AlreadySo);
@@ -193,8 +198,8 @@ impl BoxTable {
         at: Millis,
         name: &PoolName,
         clean: &[BoxNumber],
-        dirty: &[(BoxNumber, Said)],
-    ) -> Applying {
+        dirty: &[(BoxNumber, HookOutput)],
+    ) -> BoxApplyResult {
         let pool = self.pool_mut(name)?;
         let mut count = 0;
         for number in clean {
@@ -210,7 +215,7 @@ impl BoxTable {
             }
             let state = pool.next_cleaning(None, None);
             pool.put(*number, state, at);
-            self.note(at, name, *number, BoxNews::FoundDirty(said.clone()));
+            self.note(at, name, *number, BoxLogEvent::FoundDirty(said.clone()));
             count += 1;
         }
         self.drop_if_gone(name);
@@ -224,7 +229,7 @@ fn changed(count: usize) -> BoxOutcome {
 
 impl Pool {
     /// A new pool, that goes on where one of its name ended.
-    fn after(remnant: Option<Remnant>, spec: &PoolSpec) -> Self {
+    fn after(remnant: Option<DroppedPool>, spec: &PoolSpec) -> Self {
         let (last_token, slots) =
             remnant.map_or_else(Default::default, |left| (left.last_token, left.slots));
         Pool::empty(Arc::new(PoolSpec { size: 0, ..spec.clone() }), last_token, slots)

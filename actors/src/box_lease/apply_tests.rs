@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::event::{BoxEvent, BoxNews, BoxOutcome, BoxRefusal};
+use super::event::{BoxEvent, BoxLogEvent, BoxOutcome, BoxRefusal};
 use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::LeaseEnd;
 use super::pool::BoxPhase;
@@ -8,10 +8,10 @@ use super::samples::{
     TERM, cleaned, cleaning, grant, granted, holder, hosted, p, phase, refused, release, said,
     table,
 };
-use super::snapshot::FrozenTable;
+use super::snapshot::FrozenBoxTable;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, SharedTable};
-use super::text::{HooksName, PoolName, Said};
+use super::text::{HookOutput, HooksName, PoolName};
 use crate::boot::BootId;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
@@ -143,8 +143,8 @@ fn only_who_says_so_brings_a_quarantined_box_back_and_it_is_cleaned_first() {
     table.apply(Millis(0), &back).unwrap();
     assert_eq!(phase(&table, 0), Some(BoxPhase::Draining));
     assert_eq!(refused(&mut table, &back), BoxRefusal::NotQuarantined);
-    let news: Vec<_> = table.care().newest_first().map(|(_, line)| line.news.clone()).collect();
-    assert_eq!(news[0], BoxNews::Unquarantined { by: "y".to_owned() });
+    let news: Vec<_> = table.box_log().newest_first().map(|(_, line)| line.news.clone()).collect();
+    assert_eq!(news[0], BoxLogEvent::Unquarantined { by: "y".to_owned() });
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_stores_hold_keeps_its_numbers() {
         (BoxEvent::TermsPassed { leases: vec![(lease, 0)] }, 20),
         (BoxEvent::TermsAgain { leases: vec![(lease, 0, term)] }, 21),
         (BoxEvent::WrongToken { lease, given: beyond, times: 2 }, 22),
-        (BoxEvent::Adopted { pool: p(), said: Said::cut("x"), by: "jo".to_owned() }, 24),
+        (BoxEvent::Adopted { pool: p(), said: HookOutput::cut("x"), by: "jo".to_owned() }, 24),
     ] {
         assert_eq!(number(&event), expected, "{event:?}");
     }
@@ -266,7 +266,7 @@ fn a_full_term_is_given_again_once_until_a_renewal() {
     // A snapshot remembers it.
     let mut thawed = SharedTable::default();
     let mut rows = Vec::new();
-    Box::new(FrozenTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
+    Box::new(FrozenBoxTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
     rows.iter().for_each(|row| thawed.thaw(row).unwrap());
     assert!(thawed.read().again[&LeaseId(1)].is_of(0));
     let renew = BoxEvent::Renewed { lease: LeaseId(1), token, term: TERM };
@@ -302,7 +302,7 @@ fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
         assert_eq!(until(&table), Some(Millis(expires_at)), "at {at}");
     }
     let mut rows = Vec::new();
-    Box::new(FrozenTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
+    Box::new(FrozenBoxTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
     // Version, kind, lease, renewals, and for each boot when its term ends: 50.1 s.
     let ends = |boot| [&[boot; 16][..], &[50, 128, 194, 215, 47]].concat();
     let id = 1_u128.to_be_bytes();
@@ -326,13 +326,13 @@ fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
 #[test]
 fn an_adoption_is_one_line_of_the_audit_at_the_first_box() {
     let mut table = table(PoolSpec::of(3, 2));
-    let (said, by) = (Said::cut("java lost boxes"), "jo".to_owned());
+    let (said, by) = (HookOutput::cut("java lost boxes"), "jo".to_owned());
     let adopted = BoxEvent::Adopted { pool: p(), said: said.clone(), by: by.clone() };
     assert_eq!(table.apply(Millis(5), &adopted), Ok(BoxOutcome::Applied));
-    let lines: Vec<_> = table.care().newest_first().map(|(_, line)| line).collect();
+    let lines: Vec<_> = table.box_log().newest_first().map(|(_, line)| line).collect();
     let [line] = lines.as_slice() else { panic!("{lines:?}") };
     assert_eq!((line.at, line.number, line.token), (Millis(5), BoxNumber(3), None));
-    assert_eq!(line.news, BoxNews::Adopted { said, by });
+    assert_eq!(line.news, BoxLogEvent::Adopted { said, by });
     // Its kind has this number in stores.
     let bytes = [&[7, 15][..], b"java lost boxes", &[2], b"jo"].concat();
     assert_eq!(postcard::to_stdvec(&line.news).unwrap(), bytes);

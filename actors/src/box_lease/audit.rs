@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-use super::event::{BoxLine, BoxNews};
+use super::event::{BoxLogEntry, BoxLogEvent};
 use super::id::{BoxNumber, FenceToken};
 use super::lease::EndedLease;
 use super::text::{Holder, PoolName};
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 
 /// One line of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum AuditEntry {
     /// A lease ended.
     Lease(EndedLease),
     /// Something was run for a box, or it was taken out of use.
-    Care(BoxLine),
+    Care(BoxLogEntry),
 }
 
 /// Which lines are wanted.
@@ -34,17 +34,17 @@ pub struct AuditFilter {
 
 /// How far both lists were read: lines with lower numbers come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AuditPlace {
+pub struct AuditCursor {
     leases: u64,
     care: u64,
 }
 
-impl AuditPlace {
+impl AuditCursor {
     /// Before the newest line.
-    pub const NEWEST: AuditPlace = AuditPlace { leases: u64::MAX, care: u64::MAX };
+    pub const NEWEST: AuditCursor = AuditCursor { leases: u64::MAX, care: u64::MAX };
 }
 
-impl std::fmt::Display for AuditPlace {
+impl std::fmt::Display for AuditCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.leases, self.care)
     }
@@ -53,30 +53,30 @@ impl std::fmt::Display for AuditPlace {
 /// A text that is no place in the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a cursor of the audit")]
-pub struct BadAuditPlace;
+pub struct BadAuditCursor;
 
-impl FromStr for AuditPlace {
-    type Err = BadAuditPlace;
+impl FromStr for AuditCursor {
+    type Err = BadAuditCursor;
 
-    fn from_str(text: &str) -> Result<Self, BadAuditPlace> {
-        let (leases, care) = text.split_once('-').ok_or(BadAuditPlace)?;
-        let number = |text: &str| text.parse().map_err(|_| BadAuditPlace);
-        Ok(AuditPlace { leases: number(leases)?, care: number(care)? })
+    fn from_str(text: &str) -> Result<Self, BadAuditCursor> {
+        let (leases, care) = text.split_once('-').ok_or(BadAuditCursor)?;
+        let number = |text: &str| text.parse().map_err(|_| BadAuditCursor);
+        Ok(AuditCursor { leases: number(leases)?, care: number(care)? })
     }
 }
 
-impl BoxNews {
+impl BoxLogEvent {
     /// A stable word for it.
     pub fn word(&self) -> &'static str {
         match self {
-            BoxNews::InitFailed(_) => "init_failed",
-            BoxNews::Cleaned(_) => "cleaned",
-            BoxNews::CleanFailed { .. } => "clean_failed",
-            BoxNews::FoundDirty(_) => "found_dirty",
-            BoxNews::Quarantined { .. } => "quarantined",
-            BoxNews::Unquarantined { .. } => "unquarantined",
-            BoxNews::WrongToken { .. } => "wrong_token",
-            BoxNews::Adopted { .. } => "adopted",
+            BoxLogEvent::InitFailed(_) => "init_failed",
+            BoxLogEvent::Cleaned(_) => "cleaned",
+            BoxLogEvent::CleanFailed { .. } => "clean_failed",
+            BoxLogEvent::FoundDirty(_) => "found_dirty",
+            BoxLogEvent::Quarantined { .. } => "quarantined",
+            BoxLogEvent::Unquarantined { .. } => "unquarantined",
+            BoxLogEvent::WrongToken { .. } => "wrong_token",
+            BoxLogEvent::Adopted { .. } => "adopted",
         }
     }
 }
@@ -103,7 +103,7 @@ impl AuditFilter {
             && self.holder.as_ref().is_none_or(|wanted| *wanted == lease.holder)
     }
 
-    fn takes_care(&self, line: &BoxLine) -> bool {
+    fn takes_care(&self, line: &BoxLogEntry) -> bool {
         self.takes(&line.pool, line.number, line.token)
             && self.takes_word(line.news.word())
             && self.holder.is_none()
@@ -113,12 +113,12 @@ impl AuditFilter {
 /// The lines that a filter takes from a place on, at most so many, and where the next ones begin. At
 /// most `looked_at` lines are looked at: there may be more even where these are few.
 pub(super) fn newest(
-    (leases, care): (&Chronicle<EndedLease>, &Chronicle<BoxLine>),
+    (leases, care): (&BoundedLog<EndedLease>, &BoundedLog<BoxLogEntry>),
     filter: &AuditFilter,
-    from: AuditPlace,
+    from: AuditCursor,
     most: usize,
     looked_at: usize,
-) -> (Vec<AuditEntry>, Option<AuditPlace>) {
+) -> (Vec<AuditEntry>, Option<AuditCursor>) {
     let mut leases = leases.newest_before(from.leases).peekable();
     let mut care = care.newest_before(from.care).peekable();
     let (mut lines, mut place) = (Vec::new(), from);
@@ -149,7 +149,7 @@ pub(super) fn newest(
 mod tests {
     use super::*;
     use crate::box_lease::samples::{grant, holder, p, release, table};
-    use crate::box_lease::{BoxEvent, BoxTable, PoolSpec, Reason, Said};
+    use crate::box_lease::{BoxEvent, BoxTable, HookOutput, PoolSpec, Reason};
     use crate::clock::Millis;
 
     /// Two leases of box 0, one of box 1; box 1 was taken out of use in between.
@@ -162,7 +162,7 @@ mod tests {
             pool: p(),
             number: BoxNumber(1),
             cleaning: None,
-            said: Said::cut("smells"),
+            said: HookOutput::cut("smells"),
             by: Some("jo".to_owned()),
         };
         apply(3, &quarantined);
@@ -184,11 +184,11 @@ mod tests {
     #[test]
     fn both_lists_are_read_as_one_in_pages() {
         let table = audited();
-        let lists = (table.ended(), table.care());
+        let lists = (table.ended(), table.box_log());
         let all = AuditFilter::of(p());
-        let (lines, next) = newest(lists, &all, AuditPlace::NEWEST, 9, 100);
+        let (lines, next) = newest(lists, &all, AuditCursor::NEWEST, 9, 100);
         assert_eq!((words(&lines), next), (vec!["revoked", "quarantined", "released"], None));
-        let (mut read, mut from) = (Vec::new(), Some(AuditPlace::NEWEST));
+        let (mut read, mut from) = (Vec::new(), Some(AuditCursor::NEWEST));
         while let Some(place) = from {
             // A place survives being handed out and back.
             let (lines, next) = newest(lists, &all, place.to_string().parse().unwrap(), 1, 100);
@@ -197,9 +197,9 @@ mod tests {
             from = next;
         }
         assert_eq!(read, lines);
-        let (none, next) = newest(lists, &all, AuditPlace::NEWEST, 9, 1);
+        let (none, next) = newest(lists, &all, AuditCursor::NEWEST, 9, 1);
         assert_eq!((words(&none), next.is_some()), (vec!["revoked"], true));
-        assert!("7".parse::<AuditPlace>().is_err() && "a-b".parse::<AuditPlace>().is_err());
+        assert!("7".parse::<AuditCursor>().is_err() && "a-b".parse::<AuditCursor>().is_err());
     }
 
     #[test]
@@ -208,8 +208,8 @@ mod tests {
         let found = |change: fn(&mut AuditFilter)| {
             let mut filter = AuditFilter::of(p());
             change(&mut filter);
-            let lists = (table.ended(), table.care());
-            words(&newest(lists, &filter, AuditPlace::NEWEST, 9, 100).0)
+            let lists = (table.ended(), table.box_log());
+            words(&newest(lists, &filter, AuditCursor::NEWEST, 9, 100).0)
         };
         assert_eq!(found(|f| f.number = Some(BoxNumber(0))), ["revoked", "released"]);
         assert_eq!(found(|f| f.number = Some(BoxNumber(1))), ["quarantined"]);

@@ -14,30 +14,31 @@ use crate::wire::api::{BoxChange, Change, LeaseOf};
 
 impl BoxLease {
     /// Tells of what the last entry changed.
-    pub(super) fn tell_of_changes(&self, events: &[AppliedEvent<SharedTable>]) {
+    pub(super) fn publish_changes(&self, events: &[AppliedEvent<SharedTable>]) {
         let Some(feed) = &self.changes else { return };
-        let mut told = Told { changes: Vec::with_capacity(events.len()), emptied: BTreeMap::new() };
+        let mut told =
+            BoxChangeBatch { changes: Vec::with_capacity(events.len()), emptied: BTreeMap::new() };
         {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             for applied in events {
                 told.note(&table, applied);
             }
             told.note_pools_that_are_gone(&table);
         }
         let changes = told.changes.into_iter().map(|(at, change)| (at, Change::Box(change)));
-        let leads = self.seat.epoch().is_some();
-        feed.publish_applied(SharedTable::ID, self.seat.applied(), leads, changes);
+        let leads = self.replica.epoch().is_some();
+        feed.publish_applied(SharedTable::ID, self.replica.applied(), leads, changes);
     }
 }
 
 /// What is told of one entry.
-struct Told {
+struct BoxChangeBatch {
     changes: Vec<(Millis, BoxChange)>,
     /// Pools of which a box may have gone, and when.
     emptied: BTreeMap<PoolName, Millis>,
 }
 
-impl Told {
+impl BoxChangeBatch {
     fn note(&mut self, table: &BoxTable, applied: &AppliedEvent<SharedTable>) {
         let AppliedEvent { at, event, result: Ok(outcome), .. } = applied else { return };
         let at = *at;

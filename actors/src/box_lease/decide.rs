@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
+use super::allocator::PoolAllocator;
 use super::event::{BoxEvent, BoxRefusal};
 use super::id::{FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
-use super::line::Line;
-use super::messages::AskBoxes;
+use super::messages::BoxLeaseRequest;
 use super::pool::Pool;
 use super::spec::MOST_AT_ONCE;
 use super::state::{BoxTable, FoundLease};
-use super::terms::Terms;
-use crate::clock::Reading;
+use super::terms::LeaseTerms;
+use crate::clock::ClockReading;
 use crate::event::RequestId;
 
 /// What is known of a request to acquire that was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Before {
+pub enum PriorAcquire {
     /// Nothing: it is to be granted.
     Nothing,
     /// These are its leases, and they are held.
@@ -29,8 +29,8 @@ pub enum Before {
 
 impl BoxTable {
     /// What came of a request of this name before.
-    pub fn before(&self, request: RequestId) -> Result<Before, BoxRefusal> {
-        let Some(granted) = self.granted_to(request) else { return Ok(Before::Nothing) };
+    pub fn prior_acquire(&self, request: RequestId) -> Result<PriorAcquire, BoxRefusal> {
+        let Some(granted) = self.granted_to(request) else { return Ok(PriorAcquire::Nothing) };
         if granted.request != request {
             return Err(BoxRefusal::OtherRequest);
         }
@@ -43,18 +43,18 @@ impl BoxTable {
                     leases.push((lease.token, *id));
                 }
                 FoundLease::Ended(EndedLease { how, reason, .. }) => {
-                    return Ok(Before::Ended(BoxRefusal::of_end(*how, reason.as_ref())));
+                    return Ok(PriorAcquire::Ended(BoxRefusal::of_end(*how, reason.as_ref())));
                 }
-                FoundLease::Unknown => return Ok(Before::Ended(BoxRefusal::UnknownLease)),
+                FoundLease::Unknown => return Ok(PriorAcquire::Ended(BoxRefusal::UnknownLease)),
             }
         }
         leases.sort_unstable();
         let leases = leases.into_iter().map(|(_, id)| id).collect();
-        Ok(if held { Before::Held(leases) } else { Before::Preparing(leases) })
+        Ok(if held { PriorAcquire::Held(leases) } else { PriorAcquire::Preparing(leases) })
     }
 
     /// Whether so many boxes of a pool may be waited for at all.
-    pub fn may_wait(&self, ask: &AskBoxes) -> Result<&Pool, BoxRefusal> {
+    pub fn may_wait(&self, ask: &BoxLeaseRequest) -> Result<&Pool, BoxRefusal> {
         let pool = self.pool(&ask.pool)?;
         if pool.goes() {
             return Err(BoxRefusal::PoolGoes { pool: ask.pool.clone() });
@@ -71,8 +71,8 @@ impl BoxTable {
     /// said.
     pub fn may_ask(
         &self,
-        ask: &AskBoxes,
-        line: Option<&Line>,
+        ask: &BoxLeaseRequest,
+        line: Option<&PoolAllocator>,
         going: u32,
     ) -> Result<(Duration, Duration), BoxRefusal> {
         let pool = self.may_wait(ask)?;
@@ -93,8 +93,8 @@ impl BoxTable {
         id: LeaseId,
         token: FenceToken,
         ttl: Option<Duration>,
-        terms: &Terms,
-        now: Reading,
+        terms: &LeaseTerms,
+        now: ClockReading,
     ) -> Result<BoxEvent, BoxRefusal> {
         let lease = self.held_now(id, token, terms, now)?;
         let spec = self.pool(&lease.pool)?.spec();
@@ -115,8 +115,8 @@ impl BoxTable {
         &self,
         id: LeaseId,
         token: FenceToken,
-        terms: &Terms,
-        now: Reading,
+        terms: &LeaseTerms,
+        now: ClockReading,
     ) -> Result<&Lease, BoxRefusal> {
         let lease = self.held(id, token)?;
         if terms.is_over(id, now) { Err(BoxRefusal::Expired) } else { Ok(lease) }
@@ -139,11 +139,11 @@ mod tests {
     use crate::box_lease::event::BoxOutcome;
     use crate::box_lease::samples::{TERM, grant, granted, holder, p, release, table};
     use crate::box_lease::spec::PoolSpec;
-    use crate::box_lease::terms::Hold;
+    use crate::box_lease::terms::HoldLimit;
     use crate::clock::Millis;
 
-    fn ask() -> AskBoxes {
-        AskBoxes::one(p(), holder())
+    fn ask() -> BoxLeaseRequest {
+        BoxLeaseRequest::one(p(), holder())
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let (ttl_default, ttl_max) = (secs(10), secs(20));
         let spec = PoolSpec { ttl_default, ttl_max, quota: 3, ..PoolSpec::of(0, 4) };
         let mut table = table(spec.clone());
-        let may = |table: &BoxTable, change: fn(&mut AskBoxes)| {
+        let may = |table: &BoxTable, change: fn(&mut BoxLeaseRequest)| {
             let mut ask = ask();
             change(&mut ask);
             table.may_ask(&ask, None, 0)
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(may(&table, |ask| ask.count = 4), over(0));
         assert_eq!(may(&table, |ask| ask.count = 5), Err(BoxRefusal::BadCount { most: 4 }));
         granted(&mut table, 1, 0);
-        let mut line = Line::default();
+        let mut line = PoolAllocator::default();
         line.asking.add(&holder(), 1);
         assert!(table.may_ask(&ask(), Some(&line), 0).is_ok());
         line.asking.add(&holder(), 1);
@@ -189,12 +189,12 @@ mod tests {
     fn a_renewal_is_refused_once_the_term_is_over() {
         let mut table = table(PoolSpec::of(0, 1));
         let token = granted(&mut table, 1, 0);
-        let (id, mut terms) = (LeaseId(1), Terms::default());
+        let (id, mut terms) = (LeaseId(1), LeaseTerms::default());
         let at = |ms: u64| {
             let monotonic = Duration::from_millis(ms);
-            Reading { wall: Millis(0).after(monotonic), monotonic }
+            ClockReading { wall: Millis(0).after(monotonic), monotonic }
         };
-        let hold = Hold { granted: Millis(0), most: Some(Duration::from_millis(150)) };
+        let hold = HoldLimit { granted: Millis(0), most: Some(Duration::from_millis(150)) };
         terms.note(id, TERM, hold, at(0));
         let renewal = |token, ttl, ms| table.renewal(id, token, ttl, &terms, at(ms));
         let renewed = |term| Ok(BoxEvent::Renewed { lease: id, token, term });
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(renewal(token, Some(brief), 99), renewed(brief));
         terms.note(id, TERM, hold, at(150));
         assert_eq!(table.renewal(id, token, None, &terms, at(149)), renewed(brief));
-        let at_the_end = Reading { wall: Millis(149), monotonic: Duration::from_millis(150) };
+        let at_the_end = ClockReading { wall: Millis(149), monotonic: Duration::from_millis(150) };
         let refusal = table.renewal(id, token, None, &terms, at_the_end);
         assert_eq!(refusal, Err(BoxRefusal::HeldTooLong));
     }
@@ -215,13 +215,13 @@ mod tests {
     fn a_request_is_known_by_its_name_and_by_the_rest() {
         let mut table = table(PoolSpec::of(0, 2));
         let [one, other] = [&b"boxes"[..], b"others"].map(|what| RequestId::of("n", what));
-        assert_eq!(table.before(one), Ok(Before::Nothing));
+        assert_eq!(table.prior_acquire(one), Ok(PriorAcquire::Nothing));
         let two = grant(&[(7, 1), (3, 0)], Some("n"));
         assert!(matches!(table.apply(Millis(0), &two), Ok(BoxOutcome::Granted { .. })));
         // In the order of their tokens.
-        assert_eq!(table.before(one), Ok(Before::Held(vec![LeaseId(7), LeaseId(3)])));
-        assert_eq!(table.before(other), Err(BoxRefusal::OtherRequest));
+        assert_eq!(table.prior_acquire(one), Ok(PriorAcquire::Held(vec![LeaseId(7), LeaseId(3)])));
+        assert_eq!(table.prior_acquire(other), Err(BoxRefusal::OtherRequest));
         table.apply(Millis(0), &release(3, FenceToken(2))).unwrap();
-        assert_eq!(table.before(one), Ok(Before::Ended(BoxRefusal::AlreadyReleased)));
+        assert_eq!(table.prior_acquire(one), Ok(PriorAcquire::Ended(BoxRefusal::AlreadyReleased)));
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::id::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 use super::lease::LeaseEnd;
 use super::spec::{BadSpec, PoolSpec};
-use super::text::{BadText, Holder, PoolName, Reason, Said};
+use super::text::{BadBoxText, Holder, HookOutput, PoolName, Reason};
 use crate::boot::BootId;
 use crate::clock::Millis;
 use crate::durations::in_words;
@@ -46,7 +46,7 @@ pub enum BoxEvent {
         /// Its lease.
         lease: LeaseId,
         /// What was said.
-        said: Said,
+        said: HookOutput,
     },
     /// A lease lasts longer.
     Renewed {
@@ -92,7 +92,7 @@ pub enum BoxEvent {
         /// Which cleaning that was.
         cleaning: u64,
         /// What was said.
-        said: Option<Said>,
+        said: Option<HookOutput>,
     },
     /// A box is not clean yet.
     CleanFailed {
@@ -105,7 +105,7 @@ pub enum BoxEvent {
         /// Which attempt, counted from one.
         attempt: u32,
         /// What was said.
-        said: Said,
+        said: HookOutput,
     },
     /// A box is out of use until somebody says otherwise.
     Quarantined {
@@ -116,7 +116,7 @@ pub enum BoxEvent {
         /// The cleaning that failed for good; none if somebody wants it so.
         cleaning: Option<u64>,
         /// Why: the evidence.
-        said: Said,
+        said: HookOutput,
         /// Who wants it so, if anybody.
         by: Option<String>,
     },
@@ -141,7 +141,7 @@ pub enum BoxEvent {
         /// Those that are clean.
         clean: Vec<BoxNumber>,
         /// Those that are not, and what was found.
-        dirty: Vec<(BoxNumber, Said)>,
+        dirty: Vec<(BoxNumber, HookOutput)>,
     },
     /// What is remembered goes, the oldest first.
     Forgot {
@@ -209,7 +209,7 @@ pub enum BoxEvent {
         /// The pool.
         pool: PoolName,
         /// Which pools lost boxes.
-        said: Said,
+        said: HookOutput,
         /// Who wanted it.
         by: String,
     },
@@ -304,7 +304,7 @@ pub enum BoxRefusal {
     BadSpec(#[from] BadSpec),
     /// A name that is none.
     #[error(transparent)]
-    BadText(#[from] BadText),
+    BadText(#[from] BadBoxText),
     /// What runs for the boxes of a pool, or their ids, is changed only while nobody uses them.
     #[error(
         "pool {pool} is in use: its host, hooks and ids are changed when no box is leased, being cleaned or quarantined"
@@ -438,24 +438,24 @@ impl BoxRefusal {
 
 /// What happened to a box beside its leases: what was run for it, and who took it out of use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BoxNews {
+pub enum BoxLogEvent {
     /// It could not be made ready.
-    InitFailed(Said),
+    InitFailed(HookOutput),
     /// It was cleaned.
-    Cleaned(Option<Said>),
+    Cleaned(Option<HookOutput>),
     /// It was not.
     CleanFailed {
         /// Which attempt, counted from one.
         attempt: u32,
         /// What was said.
-        said: Said,
+        said: HookOutput,
     },
     /// Its host found that it is not clean.
-    FoundDirty(Said),
+    FoundDirty(HookOutput),
     /// It was taken out of use.
     Quarantined {
         /// Why.
-        said: Said,
+        said: HookOutput,
         /// Who wanted it, unless it could not be cleaned.
         by: Option<String>,
     },
@@ -474,7 +474,7 @@ pub enum BoxNews {
     /// The boxes of the pool were handed over to it on its host. One line for all of them, at the first.
     Adopted {
         /// Which pools lost boxes.
-        said: Said,
+        said: HookOutput,
         /// Who wanted it.
         by: String,
     },
@@ -482,7 +482,7 @@ pub enum BoxNews {
 
 /// One line of what happened to boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoxLine {
+pub struct BoxLogEntry {
     /// When.
     pub at: Millis,
     /// The pool.
@@ -494,5 +494,5 @@ pub struct BoxLine {
     /// The id it had for that lease, where the pool draws them.
     pub slot: Option<SlotId>,
     /// What.
-    pub news: BoxNews,
+    pub news: BoxLogEvent,
 }

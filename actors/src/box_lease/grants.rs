@@ -6,11 +6,11 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
 use super::id::{BoxNumber, LeaseId};
-use super::messages::{BoxError, Progress};
+use super::messages::{AcquireProgress, BoxError};
 use super::queue::WaiterId;
-use super::waiters::Stage;
+use super::waiters::WaiterStage;
 use super::{BoxLease, PoolName, SharedTable};
-use crate::journal::{Asked, CommitError, Seat};
+use crate::journal::{CommitError, ReplicaHandle, RequestContext};
 
 /// The name under which the actor commits what it does by itself.
 pub(super) const MYSELF: &str = "box-lease";
@@ -20,12 +20,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 impl BoxLease {
     /// Grants what is free to those who wait for it.
-    pub(super) fn pump(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
+    pub(super) fn grant_waiting(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
         if self.is_held_up() {
             return;
         }
         let events = self.next_grants(pool, None, usize::MAX);
-        for events in Seat::<SharedTable>::parts(events) {
+        for events in ReplicaHandle::<SharedTable>::parts(events) {
             self.commit_grants(events, ctx);
         }
     }
@@ -43,7 +43,7 @@ impl BoxLease {
             return events;
         }
         while events.len() < most {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get_mut(name)) else {
                 break;
             };
@@ -66,7 +66,7 @@ impl BoxLease {
                 }
             };
             line.queue.remove(id);
-            waiter.stage = Stage::Granting;
+            waiter.stage = WaiterStage::Granting;
             self.waiters.deadlines.remove(&id);
             let first = leases.first().copied();
             let numbers = line.take(count, coming.take());
@@ -89,10 +89,10 @@ impl BoxLease {
 
     fn commit_grants(&mut self, events: Vec<BoxEvent>, ctx: &mut Context<Self>) {
         let grants = events.clone();
-        let asked = Asked::by_itself(MYSELF);
-        let committing = self.seat.commit(self.clock.now(), asked, events);
+        let asked = RequestContext::by_itself(MYSELF);
+        let committing = self.replica.commit(self.clock.now(), asked, events);
         ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-            if let Err(error) = actor.settled(settlement, ctx) {
+            if let Err(error) = actor.on_own_commit(settlement, ctx) {
                 actor.not_granted(&grants, &error, ctx);
             }
         }));
@@ -133,7 +133,7 @@ impl BoxLease {
 
     /// It is known what became of boxes that were being granted.
     fn settle_boxes(&mut self, grant: &NewGrant) {
-        let table = self.seat.piece().read();
+        let table = self.replica.piece().read();
         let Some(line) = self.lines.get_mut(&grant.pool) else { return };
         let pool = table.pool(&grant.pool).ok();
         for (_, number) in &grant.leases {
@@ -165,7 +165,8 @@ impl BoxLease {
         for id in &leases {
             self.note_term(*id);
         }
-        let is_preparing = self.seat.piece().read().leases.get(first).is_some_and(|l| !l.is_held());
+        let is_preparing =
+            self.replica.piece().read().leases.get(first).is_some_and(|l| !l.is_held());
         match waiter {
             // Nobody knows whether it was granted. Who named the request may find out.
             None if grant.request.is_none() => self.take_back(leases, ctx),
@@ -180,7 +181,7 @@ impl BoxLease {
     fn repeated(&mut self, grant: &NewGrant) -> Option<WaiterId> {
         let id = self.waiters.of_request(grant.request?).ok().flatten()?;
         // One that is being granted something else is told when that is refused.
-        self.waiters.get(id).filter(|waiter| waiter.stage == Stage::Queued)?;
+        self.waiters.get(id).filter(|waiter| waiter.stage == WaiterStage::Queued)?;
         self.waiters.deadlines.remove(&id);
         self.line(&grant.pool).queue.remove(id);
         Some(id)
@@ -200,18 +201,20 @@ impl BoxLease {
 
     /// The request was granted under an earlier leader, or nobody knew that it was.
     fn granted_before(&mut self, id: WaiterId) {
-        use super::decide::Before;
+        use super::decide::PriorAcquire;
         let Some(waiter) = self.take_waiter(id) else { return };
         let Some(request) = waiter.ask.request else { return };
-        let before = self.seat.piece().read().before(request);
+        let before = self.replica.piece().read().prior_acquire(request);
         let answer = match before {
             // That they are to be taken back came to nothing so far.
-            Ok(Before::Held(leases)) if self.are_taken_back(&leases) => {
+            Ok(PriorAcquire::Held(leases)) if self.are_taken_back(&leases) => {
                 Err(BoxError::Busy { retry_after: AGAIN })
             }
-            Ok(Before::Held(leases)) => self.grant_of(&leases),
-            Ok(Before::Ended(refusal)) | Err(refusal) => Err(refusal.into()),
-            Ok(Before::Nothing | Before::Preparing(_)) => Err(BoxRefusal::GrantedBefore.into()),
+            Ok(PriorAcquire::Held(leases)) => self.grant_of(&leases),
+            Ok(PriorAcquire::Ended(refusal)) | Err(refusal) => Err(refusal.into()),
+            Ok(PriorAcquire::Nothing | PriorAcquire::Preparing(_)) => {
+                Err(BoxRefusal::GrantedBefore.into())
+            }
         };
         let reached = waiter.answer(&answer);
         if let Ok(grant) = answer
@@ -276,7 +279,7 @@ impl BoxLease {
             if settled.is_ok() {
                 // One that had ended before is not told of as ending now.
                 actor.taking_back.retain(|id| !leases.contains(id));
-            } else if actor.seat.epoch().is_some() {
+            } else if actor.replica.epoch().is_some() {
                 actor.orphans.extend(leases.iter().copied());
                 actor.soon(ctx);
             }
@@ -285,20 +288,20 @@ impl BoxLease {
 
     /// Shows a newcomer its place at once, if it is the last, as nearly all are. Whoever is more urgent
     /// than others has the next turn show it: with thousands who wait each would have to be counted.
-    pub(super) fn tell_newcomer(&self, id: WaiterId, name: &PoolName) {
-        let table = self.seat.piece().read();
+    pub(super) fn notify_newcomer(&self, id: WaiterId, name: &PoolName) {
+        let table = self.replica.piece().read();
         let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get(name)) else { return };
         let Some((last, position, wanted)) = line.wanted_by_last(pool) else { return };
         // Also who does not look yet: it may in a moment.
         if let Some(waiter) = self.waiters.get(id).filter(|_| last == id) {
             let estimate = line.estimate(pool, wanted);
-            waiter.tell(Progress::Waiting { position, estimate });
+            waiter.notify(AcquireProgress::Waiting { position, estimate });
         }
     }
 
     /// Shows those who look how their waits go.
-    pub(super) fn tell_progress(&mut self) {
-        let table = self.seat.piece().read();
+    pub(super) fn notify_progress(&mut self) {
+        let table = self.replica.piece().read();
         for (name, line) in &self.lines {
             let Ok(pool) = table.pool(name) else { continue };
             for (place, (id, wanted)) in line.wanted(pool).enumerate() {
@@ -306,7 +309,7 @@ impl BoxLease {
                     continue;
                 };
                 let estimate = wanted.and_then(|wanted| line.estimate(pool, wanted));
-                waiter.tell(Progress::Waiting { position: place as u64 + 1, estimate });
+                waiter.notify(AcquireProgress::Waiting { position: place as u64 + 1, estimate });
             }
         }
     }

@@ -8,20 +8,21 @@ use actix::{AsyncContext, Context, Handler, Message};
 
 use super::event::BoxRefusal;
 use super::host::{
-    BoxHosts, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, RunHook,
+    BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox, RunHook,
 };
 use super::id::{BoxNumber, LeaseId};
 use super::text::PoolName;
 use super::{BoxKey, BoxLease, BoxPhase};
-use crate::back_off::CoolDown;
+use crate::backoff::ExponentialBackoff;
 
 /// How long a host that does not answer is left alone.
-const SILENT: CoolDown = CoolDown { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
+const SILENT: ExponentialBackoff =
+    ExponentialBackoff { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
 
 /// What is being run.
 #[derive(Default)]
-pub(super) struct Jobs {
-    of_boxes: HashMap<BoxKey, Job>,
+pub(super) struct HookCalls {
+    of_boxes: HashMap<BoxKey, HookCall>,
     /// The pools whose boxes are being looked at.
     looks: HashMap<PoolName, u64>,
     /// Boxes of which it is being put on record what came of a cleaning, and which one each is.
@@ -37,7 +38,7 @@ pub(super) struct Jobs {
 
 /// One thing that is being run for a box.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct HookCall {
     run: u64,
     kind: HookKind,
     /// The lease that it is for.
@@ -46,7 +47,7 @@ struct Job {
     cleaning: Option<u64>,
 }
 
-impl Jobs {
+impl HookCalls {
     /// Whether something is run for a box, or what came of it is not on record yet.
     pub(super) fn has(&self, key: &BoxKey) -> bool {
         self.of_boxes.contains_key(key) || self.settling.contains_key(key)
@@ -91,7 +92,7 @@ impl Jobs {
     /// What is answered from here on is nobody's business any more.
     pub(super) fn clear(&mut self) {
         let started = self.started;
-        *self = Jobs { started, ..Jobs::default() };
+        *self = HookCalls { started, ..HookCalls::default() };
     }
 
     fn next(&mut self) -> u64 {
@@ -103,7 +104,7 @@ impl Jobs {
 /// Something that was run for a box has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct HookEnded {
+pub(super) struct HookCallEnded {
     key: BoxKey,
     run: u64,
     answer: HookAnswer,
@@ -113,10 +114,10 @@ pub(super) struct HookEnded {
 /// A host has looked at boxes of a pool.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct LookEnded {
+pub(super) struct InspectionEnded {
     pool: PoolName,
     run: u64,
-    answer: Result<BoxesLooked, String>,
+    answer: Result<BoxInspection, String>,
 }
 
 fn gone(error: actix::MailboxError) -> HookAnswer {
@@ -129,30 +130,30 @@ fn gone(error: actix::MailboxError) -> HookAnswer {
 async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
     let id = BoxNumber(hook.box_id);
     let last_token = hook.token.unwrap_or_default();
-    let look = LookAtBoxes { place: hook.place.clone(), boxes: vec![id], last_token };
+    let look = InspectBoxes { place: hook.place.clone(), boxes: vec![id], last_token };
     let looked_at = match hosts.look.recipient().send(look).await {
         Ok(Ok(looked)) => looked.boxes,
         Ok(Err(why)) => return Some(HookAnswer::Silent { why }),
         Err(error) => return Some(gone(error)),
     };
     match looked_at.into_iter().find(|one| one.number == id) {
-        Some(LookedAt { dirt: None, .. }) => None,
-        Some(LookedAt { dirt: Some(said), .. }) => Some(HookAnswer::Failed { said }),
+        Some(InspectedBox { dirt: None, .. }) => None,
+        Some(InspectedBox { dirt: Some(said), .. }) => Some(HookAnswer::Failed { said }),
         None => Some(HookAnswer::Silent { why: "it could not be looked at".to_owned() }),
     }
 }
 
 impl BoxLease {
     /// Where things are run for a pool; none for one that nobody hosts, or where another node leads.
-    pub(super) fn place(&self, name: &PoolName) -> Result<Option<HookPlace>, BoxRefusal> {
-        let Some(epoch) = self.seat.epoch() else { return Ok(None) };
-        let table = self.seat.piece().read();
+    pub(super) fn place(&self, name: &PoolName) -> Result<Option<HookTarget>, BoxRefusal> {
+        let Some(epoch) = self.replica.epoch() else { return Ok(None) };
+        let table = self.replica.piece().read();
         let standing = table.pool(name)?;
         let spec = standing.spec();
         let Some(host) = spec.host else { return Ok(None) };
         let (pool, hooks) = (name.clone(), spec.hooks.clone());
         // The way to the worker knows the cluster.
-        Ok(Some(HookPlace { host, epoch, pool, hooks, cluster: None, ids: standing.ids() }))
+        Ok(Some(HookTarget { host, epoch, pool, hooks, cluster: None, ids: standing.ids() }))
     }
 
     /// Has something run for a box.
@@ -168,7 +169,7 @@ impl BoxLease {
         let Some((mut hook, cleaning)) = self.hook_for(&key, kind, place) else { return };
         hook.attempt = attempt;
         let run = self.jobs.next();
-        self.jobs.of_boxes.insert(key.clone(), Job { run, kind, lease, cleaning });
+        self.jobs.of_boxes.insert(key.clone(), HookCall { run, kind, lease, cleaning });
         let looks_first = kind == HookKind::Init && self.draws_ids(&key.0);
         let (hosts, actor) = (self.hosts.clone(), ctx.address());
         // A task of its own: the actor's own ones are all looked at whenever it wakes.
@@ -179,12 +180,12 @@ impl BoxLease {
                 Some(answer) => answer,
                 None => hosts.run.recipient().send(hook).await.unwrap_or_else(gone),
             };
-            actor.do_send(HookEnded { key, run, answer, took: began.elapsed() });
+            actor.do_send(HookCallEnded { key, run, answer, took: began.elapsed() });
         });
     }
 
     fn draws_ids(&self, pool: &PoolName) -> bool {
-        self.seat.piece().read().pool(pool).is_ok_and(|pool| pool.spec().slots.is_some())
+        self.replica.piece().read().pool(pool).is_ok_and(|pool| pool.spec().slots.is_some())
     }
 
     /// What is to be run for a box as it stands, and which cleaning that is.
@@ -192,9 +193,9 @@ impl BoxLease {
         &self,
         key: &BoxKey,
         kind: HookKind,
-        place: HookPlace,
+        place: HookTarget,
     ) -> Option<(RunHook, Option<u64>)> {
-        let table = self.seat.piece().read();
+        let table = self.replica.piece().read();
         let record = table.pool(&key.0).ok()?.find(key.1)?;
         let lease = table.lease_of(&key.0, key.1);
         let (cleaning, last_holder) = match &record.state {
@@ -225,7 +226,7 @@ impl BoxLease {
         // A free box that draws ids has none: there is nothing of it that could be dirty. Whether the
         // ids are the pool's own is asked all the same.
         let boxes = if self.draws_ids(&name) { Vec::new() } else { boxes };
-        let last_token = match self.seat.piece().read().pool(&name) {
+        let last_token = match self.replica.piece().read().pool(&name) {
             Ok(pool) => pool.last_token(),
             Err(_) => return,
         };
@@ -233,14 +234,14 @@ impl BoxLease {
         self.jobs.looks.insert(name.clone(), run);
         let (host, actor) = (self.hosts.look.recipient(), ctx.address());
         actix_rt::spawn(async move {
-            let answer = host.send(LookAtBoxes { place, boxes, last_token }).await;
+            let answer = host.send(InspectBoxes { place, boxes, last_token }).await;
             let answer = answer.unwrap_or_else(|error| Err(error.to_string()));
-            actor.do_send(LookEnded { pool: name, run, answer });
+            actor.do_send(InspectionEnded { pool: name, run, answer });
         });
     }
 
     fn unchecked(&self, name: &PoolName) -> Vec<BoxNumber> {
-        let table = self.seat.piece().read();
+        let table = self.replica.piece().read();
         let Ok(pool) = table.pool(name) else { return Vec::new() };
         if pool.counts().of(BoxPhase::Unchecked) == 0 {
             return Vec::new();
@@ -251,10 +252,10 @@ impl BoxLease {
     }
 
     /// A look at a pool that draws ids looks at no box: all that are free are clean.
-    fn with_undrawn(&self, pool: &PoolName, mut looked: BoxesLooked) -> BoxesLooked {
+    fn with_undrawn(&self, pool: &PoolName, mut looked: BoxInspection) -> BoxInspection {
         if self.draws_ids(pool) {
             let clean = self.unchecked(pool).into_iter();
-            looked.boxes = clean.map(|number| LookedAt { number, dirt: None }).collect();
+            looked.boxes = clean.map(|number| InspectedBox { number, dirt: None }).collect();
         }
         looked
     }
@@ -266,7 +267,7 @@ impl BoxLease {
         self.looks.remove(pool);
         self.look_soon(pool, Duration::ZERO, ctx);
         let draining: Vec<BoxNumber> = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             let boxes = table.pool(pool).map(|pool| {
                 let boxes = pool.boxes_from(BoxNumber(0));
                 let dirty = boxes.filter(|(_, one)| one.state.phase() == BoxPhase::Draining);
@@ -311,11 +312,11 @@ impl BoxLease {
     }
 }
 
-impl Handler<HookEnded> for BoxLease {
+impl Handler<HookCallEnded> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, ended: HookEnded, ctx: &mut Context<Self>) {
-        let HookEnded { key, run, answer, took } = ended;
+    fn handle(&mut self, ended: HookCallEnded, ctx: &mut Context<Self>) {
+        let HookCallEnded { key, run, answer, took } = ended;
         let Some(job) = self.jobs.of_boxes.get(&key).copied().filter(|job| job.run == run) else {
             return;
         };
@@ -345,16 +346,16 @@ impl Handler<HookEnded> for BoxLease {
             _ => {}
         }
         // What came up meanwhile waited for this.
-        self.attend(&key, ctx);
+        self.maintain_box(&key, ctx);
         self.note_stale(ctx);
     }
 }
 
-impl Handler<LookEnded> for BoxLease {
+impl Handler<InspectionEnded> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, ended: LookEnded, ctx: &mut Context<Self>) {
-        let LookEnded { pool, run, answer } = ended;
+    fn handle(&mut self, ended: InspectionEnded, ctx: &mut Context<Self>) {
+        let InspectionEnded { pool, run, answer } = ended;
         if self.jobs.looks.get(&pool) != Some(&run) {
             return;
         }

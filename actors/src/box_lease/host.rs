@@ -9,7 +9,7 @@
 use actix::Message;
 
 use super::id::{BoxNumber, FenceToken, IdRange};
-use super::text::{Holder, HooksName, PoolName, Said};
+use super::text::{Holder, HookOutput, HooksName, PoolName};
 use crate::event::Epoch;
 use crate::host::HostAddr;
 use crate::manager::ClusterId;
@@ -17,7 +17,7 @@ use crate::supervision::Route;
 
 /// Where something is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookPlace {
+pub struct HookTarget {
     /// The worker.
     pub host: HostAddr,
     /// The epoch in which it was decided.
@@ -34,7 +34,7 @@ pub struct HookPlace {
     pub ids: Vec<IdRange>,
 }
 
-impl HookPlace {
+impl HookTarget {
     /// The name of the hooks in the worker's configuration.
     pub fn hooks_name(&self) -> &str {
         self.hooks.as_ref().map_or(self.pool.as_str(), HooksName::as_str)
@@ -55,7 +55,7 @@ pub enum HookKind {
 #[rtype(result = "HookAnswer")]
 pub struct RunHook {
     /// Where.
-    pub place: HookPlace,
+    pub place: HookTarget,
     /// What.
     pub kind: HookKind,
     /// The box.
@@ -76,12 +76,12 @@ pub enum HookAnswer {
     /// It was done, and for a cleanup: the box was found clean.
     Done {
         /// What was said, if anything.
-        said: Option<Said>,
+        said: Option<HookOutput>,
     },
     /// It failed: an exit code, a time-out, or a box that is not clean.
     Failed {
         /// What was said: the evidence.
-        said: Said,
+        said: HookOutput,
     },
     /// The worker did not answer, or refused to do it: nothing is known of the box.
     Silent {
@@ -92,10 +92,10 @@ pub enum HookAnswer {
 
 /// Looks whether boxes that nobody has are clean.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
-#[rtype(result = "Result<BoxesLooked, String>")]
-pub struct LookAtBoxes {
+#[rtype(result = "Result<BoxInspection, String>")]
+pub struct InspectBoxes {
     /// Where.
-    pub place: HookPlace,
+    pub place: HookTarget,
     /// The boxes; in a pool that draws ids, one by the id that was drawn for it.
     pub boxes: Vec<BoxNumber>,
     /// The token that was given last in the pool, as far as the node knows.
@@ -104,9 +104,9 @@ pub struct LookAtBoxes {
 
 /// What a look found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BoxesLooked {
+pub struct BoxInspection {
     /// The boxes that were looked at.
-    pub boxes: Vec<LookedAt>,
+    pub boxes: Vec<InspectedBox>,
     /// The worker served these boxes for tokens up to this one, of which the node cannot know: its
     /// store was lost, or another cluster had them.
     pub highest: Option<FenceToken>,
@@ -118,16 +118,16 @@ pub struct BoxesLooked {
 #[rtype(result = "Result<Vec<PoolName>, String>")]
 pub struct AdoptBoxes {
     /// Where.
-    pub place: HookPlace,
+    pub place: HookTarget,
 }
 
 /// A box that was looked at. One that could not be is left out, and asked for again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookedAt {
+pub struct InspectedBox {
     /// The box.
     pub number: BoxNumber,
     /// What was found, unless it is clean.
-    pub dirt: Option<Said>,
+    pub dirt: Option<HookOutput>,
 }
 
 /// Looks whether a worker answers at all: what is run for a box may take long.
@@ -155,7 +155,7 @@ pub struct BoxHosts {
     /// Runs something for a box.
     pub run: Route<RunHook>,
     /// Looks at boxes.
-    pub look: Route<LookAtBoxes>,
+    pub look: Route<InspectBoxes>,
     /// Gives boxes to a pool.
     pub adopt: Route<AdoptBoxes>,
     /// Looks whether a worker answers at all.

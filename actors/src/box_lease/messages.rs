@@ -1,4 +1,4 @@
-//! The face of the BoxLeaseActor. What only reads asks the [`BoxBoard`](super::BoxBoard); who waits for
+//! The face of the BoxLeaseActor. What only reads asks the [`BoxViewHandle`](super::BoxViewHandle); who waits for
 //! boxes holds an [`Acquisition`](super::Acquisition).
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::event::BoxRefusal;
 use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::Lease;
 use super::queue::Priority;
-use super::settings::BoxSettings;
+use super::settings::BoxLeaseSettings;
 use super::spec::PoolSpec;
 use super::text::{Holder, PoolName, Reason};
 use crate::durations::{in_words, rounded};
@@ -75,7 +75,7 @@ pub enum BoxError {
 
 /// What is asked for: boxes of a pool, all of them or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskBoxes {
+pub struct BoxLeaseRequest {
     /// The pool.
     pub pool: PoolName,
     /// Who wants them.
@@ -94,7 +94,7 @@ pub struct AskBoxes {
     pub take_over: bool,
 }
 
-impl AskBoxes {
+impl BoxLeaseRequest {
     /// Whether its holder may have what `holder` asked for by the same request.
     pub(super) fn goes_on_for(&self, holder: &Holder) -> Result<(), BoxRefusal> {
         if self.take_over || self.holder == *holder {
@@ -105,7 +105,7 @@ impl AskBoxes {
 
     /// One box, for as long as the pool says, without waiting.
     pub fn one(pool: PoolName, holder: Holder) -> Self {
-        AskBoxes {
+        BoxLeaseRequest {
             pool,
             holder,
             ttl: None,
@@ -129,30 +129,30 @@ pub struct Grant {
 
 /// Names one who waits: several may, for one request that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(pub(super) u64);
+pub struct AcquireTicket(pub(super) u64);
 
 /// Asks for boxes. Sent by [`Acquisition`](super::Acquisition), which tells when whoever asks has gone.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Acquire {
-    pub(super) ask: AskBoxes,
-    pub(super) ticket: Ticket,
+    pub(super) ask: BoxLeaseRequest,
+    pub(super) ticket: AcquireTicket,
     pub(super) reply: oneshot::Sender<Result<Grant, BoxError>>,
-    pub(super) progress: watch::Sender<Progress>,
+    pub(super) progress: watch::Sender<AcquireProgress>,
 }
 
 /// Whoever asked for boxes has gone.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct Leave {
-    pub(super) ticket: Ticket,
+pub struct CancelAcquire {
+    pub(super) ticket: AcquireTicket,
     /// What it was answered and never read.
     pub(super) unread: Option<Grant>,
 }
 
 /// How a wait goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Progress {
+pub enum AcquireProgress {
     /// Nothing is known yet.
     #[default]
     Asked,
@@ -297,9 +297,9 @@ pub struct AdoptPool {
 /// Looks at once what is due, instead of when the timer says. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
-pub struct LookNow;
+pub struct ProcessDueBoxes;
 
 /// Goes by these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings(pub BoxSettings);
+pub struct ChangeBoxSettings(pub BoxLeaseSettings);

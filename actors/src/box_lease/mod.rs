@@ -2,26 +2,25 @@
 
 mod acquire;
 mod acquisition;
+mod allocator;
 mod apply;
 mod apply_boxes;
 #[cfg(test)]
 mod apply_tests;
 mod audit;
-mod board;
-mod care;
 mod changes;
 mod decide;
 mod event;
-mod follow;
 mod given_terms;
 mod grants;
-mod hindrance;
 mod hooks;
 mod host;
 mod id;
 mod lease;
-mod line;
+mod maintenance;
 mod messages;
+mod obstacle;
+mod on_applied;
 mod pool;
 mod prepare;
 #[cfg(test)]
@@ -40,6 +39,7 @@ mod state;
 mod terms;
 mod text;
 mod turn;
+mod view_handle;
 mod views;
 mod waiters;
 
@@ -49,79 +49,79 @@ use std::time::Instant;
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 pub use acquisition::{AcquireRoutes, Acquisition};
-pub use audit::{AuditEntry, AuditFilter, AuditPlace, BadAuditPlace};
-pub use board::{BoxBoard, BoxStanding, LARGEST_PAGE, Page, PoolStanding};
-pub use decide::Before;
-pub use event::{BoxEvent, BoxLine, BoxNews, BoxOutcome, BoxRefusal, NewGrant};
-#[cfg(test)]
-pub(crate) use follow::TERMS_AT_ONCE;
+pub use allocator::{HolderDemand, MeanHoldTime, PoolAllocator, SlotRests};
+pub use audit::{AuditCursor, AuditEntry, AuditFilter, BadAuditCursor};
+pub use decide::PriorAcquire;
+pub use event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
 pub use host::{
-    AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt,
-    NotHeard, ProbeHost, RunHook,
+    AdoptBoxes, BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes,
+    InspectedBox, NotHeard, ProbeHost, RunHook,
 };
 pub use id::{BadLeaseId, BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 pub use lease::{EndedLease, Lease, LeaseEnd};
-pub use line::{Asking, Line, Pace, Rests};
 pub use messages::*;
+#[cfg(test)]
+pub(crate) use on_applied::TERMS_AT_ONCE;
 pub use pool::{BoxCounts, BoxPhase, BoxRecord, BoxState, Draining, Pool, PoolTotals};
-pub use queue::{BadPriority, Place, Priority, Queue, WaiterId};
-pub use schedule::Schedule;
-pub use settings::BoxSettings;
+pub use queue::{BadPriority, LeaseQueue, LeaseQueuePosition, Priority, WaiterId};
+pub use schedule::KeyedDeadlines;
+pub use settings::BoxLeaseSettings;
 pub use slots::Slots;
 pub use spec::{BadSpec, LARGEST_POOL, MOST_AT_ONCE, MOST_SLOTS, PoolSpec, SlotRange};
-pub use state::{BoxTable, FoundLease, GrantedRequest, Remnant, SharedTable};
-pub use terms::{Hold, Terms};
+pub use state::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
+pub use terms::{HoldLimit, LeaseTerms};
 pub use text::{
-    BadText, Holder, HooksName, LONGEST_HOLDER, LONGEST_NAME, LONGEST_REASON, LONGEST_SAID,
-    PoolName, Reason, Said,
+    BadBoxText, Holder, HookOutput, HooksName, LONGEST_HOLDER, LONGEST_NAME, LONGEST_REASON,
+    LONGEST_SAID, PoolName, Reason,
 };
-pub use views::{BoxView, LineCounts, LineView};
+pub use view_handle::{BoxStatus, BoxViewHandle, LARGEST_PAGE, ListPage, PoolStatus};
+pub use views::{BoxView, PoolQueueCounts, PoolQueueView};
 
 use crate::change_feed::ChangeFeed;
-use crate::clock::{Clock, Reading};
-use crate::journal::{CommitHold, Journal, Piece, Seat};
-use crate::turns::NextTurn;
-use hooks::Jobs;
-use prepare::Groups;
-use probes::Probes;
-use waiters::Waiters;
+use crate::clock::{Clock, ClockReading};
+use crate::journal::{CommitBackoff, Journal, Piece, ReplicaHandle};
+use crate::turns::TurnTimer;
+use hooks::HookCalls;
+use prepare::PreparingGroups;
+use probes::BoxHostProbes;
+use waiters::LeaseWaiters;
 
 /// A box of all pools.
 pub(crate) type BoxKey = (PoolName, BoxNumber);
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
 pub struct BoxLease {
-    seat: Seat<SharedTable>,
+    replica: ReplicaHandle<SharedTable>,
     journal: Journal,
-    settings: BoxSettings,
+    settings: BoxLeaseSettings,
     clock: Clock,
-    board: BoxBoard,
+    board: BoxViewHandle,
     hosts: BoxHosts,
     /// The pause after a commit without an outcome.
-    hold: CommitHold,
+    hold: CommitBackoff,
     /// When the next turn begins, and its timer.
-    next_turn: NextTurn,
+    next_turn: TurnTimer,
     /// What this node counts and remembers of each pool while it leads.
-    lines: BTreeMap<PoolName, Line>,
-    counts: BTreeMap<PoolName, LineCounts>,
-    waiters: Waiters,
+    lines: BTreeMap<PoolName, PoolAllocator>,
+    counts: BTreeMap<PoolName, PoolQueueCounts>,
+    waiters: LeaseWaiters,
     /// Who gets what is being granted, by the first of its leases.
     granting: HashMap<LeaseId, WaiterId>,
     /// How many were told of the same leases, by the first of them, where that is more than one.
     told: HashMap<LeaseId, usize>,
-    terms: Terms,
-    groups: Groups,
+    terms: LeaseTerms,
+    groups: PreparingGroups,
     /// Boxes that are to be cleaned, and when.
-    cleanings: Schedule<BoxKey>,
+    cleanings: KeyedDeadlines<BoxKey>,
     /// Pools whose hosts are to look at boxes, and when.
-    looks: Schedule<PoolName>,
+    looks: KeyedDeadlines<PoolName>,
     /// Pools of which nothing is granted before it is on record that they are looked at; and whether
     /// that is being put there.
     rechecks: BTreeMap<PoolName, bool>,
     /// Whether it is being put on record that this node decides.
     noting_led: bool,
-    jobs: Jobs,
-    probes: Probes,
+    jobs: HookCalls,
+    probes: BoxHostProbes,
     /// Leases of which nobody was told, to be taken back.
     orphans: BTreeSet<LeaseId>,
     /// Those that are being taken back: nobody is told of them any more.
@@ -143,34 +143,34 @@ pub struct BoxLease {
 impl BoxLease {
     /// A BoxLease; it registers itself with the journal when it starts.
     pub fn new(
-        settings: BoxSettings,
+        settings: BoxLeaseSettings,
         clock: Clock,
         journal: Journal,
         hosts: BoxHosts,
-        board: BoxBoard,
+        board: BoxViewHandle,
     ) -> Self {
         BoxLease {
-            seat: Seat::new(SharedTable::default(), journal.clone()),
+            replica: ReplicaHandle::new(SharedTable::default(), journal.clone()),
             journal,
             settings,
             clock,
             board,
             hosts,
-            hold: CommitHold::default(),
-            next_turn: NextTurn::default(),
+            hold: CommitBackoff::default(),
+            next_turn: TurnTimer::default(),
             lines: BTreeMap::new(),
             counts: BTreeMap::new(),
-            waiters: Waiters::default(),
+            waiters: LeaseWaiters::default(),
             granting: HashMap::new(),
             told: HashMap::new(),
-            terms: Terms::default(),
-            groups: Groups::default(),
-            cleanings: Schedule::default(),
-            looks: Schedule::default(),
+            terms: LeaseTerms::default(),
+            groups: PreparingGroups::default(),
+            cleanings: KeyedDeadlines::default(),
+            looks: KeyedDeadlines::default(),
             rechecks: BTreeMap::new(),
             noting_led: false,
-            jobs: Jobs::default(),
-            probes: Probes::default(),
+            jobs: HookCalls::default(),
+            probes: BoxHostProbes::default(),
             orphans: BTreeSet::new(),
             taking_back: HashSet::new(),
             wrong_tokens: BTreeMap::new(),
@@ -184,22 +184,22 @@ impl BoxLease {
     }
 
     /// Tells of changes on `feed` from now on.
-    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
 
     /// What both clocks show, a small backward step of that on the wall held back.
-    fn now(&self) -> Reading {
-        Reading { wall: self.clock.now(), monotonic: self.clock.reading().monotonic }
+    fn now(&self) -> ClockReading {
+        ClockReading { wall: self.clock.now(), monotonic: self.clock.reading().monotonic }
     }
 
-    fn counts(&mut self, pool: &PoolName) -> &mut LineCounts {
+    fn counts(&mut self, pool: &PoolName) -> &mut PoolQueueCounts {
         self.is_stale = true;
         self.counts.entry(pool.clone()).or_default()
     }
 
-    fn line(&mut self, pool: &PoolName) -> &mut Line {
+    fn line(&mut self, pool: &PoolName) -> &mut PoolAllocator {
         self.is_stale = true;
         self.lines.entry(pool.clone()).or_default()
     }
@@ -208,16 +208,16 @@ impl BoxLease {
     fn show_table(&mut self, is_current: bool) {
         self.caught_up |= is_current;
         if self.caught_up {
-            self.board.look_into(self.seat.piece());
+            self.board.attach_table(self.replica.piece());
         }
     }
 
     /// Renews the view on the board.
-    fn show(&mut self) {
+    fn publish_view(&mut self) {
         self.is_stale = false;
         self.counts.retain(|pool, _| self.lines.contains_key(pool));
         let lines = self.lines.iter().map(|(name, line)| {
-            let view = LineView {
+            let view = PoolQueueView {
                 waiting: line.queue.len() as u64,
                 wanted: line.queue.wanted(),
                 available: line.available() as u64,
@@ -227,9 +227,9 @@ impl BoxLease {
             };
             (name.clone(), view)
         });
-        self.board.show(BoxView {
+        self.board.publish(BoxView {
             at: self.clock.now(),
-            epoch: self.seat.epoch(),
+            epoch: self.replica.epoch(),
             waiters: self.waiters.len() as u64,
             lines: lines.collect(),
             uncommitted: self.uncommitted,
@@ -247,7 +247,7 @@ impl Actor for BoxLease {
         ctx.spawn(catching_up.into_actor(self).map(|is_current, actor, _| {
             actor.show_table(is_current);
         }));
-        self.show();
+        self.publish_view();
         self.soon(ctx);
     }
 }

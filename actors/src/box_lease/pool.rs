@@ -9,7 +9,7 @@ use super::id::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 use super::lease::LeaseEnd;
 use super::slots::Slots;
 use super::spec::PoolSpec;
-use super::text::{Holder, Said};
+use super::text::{Holder, HookOutput};
 use crate::clock::Millis;
 
 /// A pool.
@@ -76,7 +76,7 @@ pub enum BoxState {
     /// It is out of use until somebody says otherwise.
     Quarantined {
         /// Why.
-        said: Said,
+        said: HookOutput,
         /// Who wanted it, unless it could not be cleaned.
         by: Option<String>,
     },
@@ -95,7 +95,7 @@ pub struct Draining {
     /// How often that failed.
     pub failures: u32,
     /// What was said then.
-    pub said: Option<Said>,
+    pub said: Option<HookOutput>,
 }
 
 /// The states of a box, without what goes with each.

@@ -10,19 +10,19 @@ use super::event::BoxEvent;
 use super::grants::MYSELF;
 use super::host::HookKind;
 use super::id::LeaseId;
-use super::messages::{AskBoxes, BoxError, Progress};
+use super::messages::{AcquireProgress, BoxError, BoxLeaseRequest};
 use super::probes::OVERDUE_AFTER;
-use super::queue::{Place, WaiterId};
-use super::text::Said;
-use super::waiters::{Listener, Stage, Waiter};
+use super::queue::{LeaseQueuePosition, WaiterId};
+use super::text::HookOutput;
+use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, BoxRefusal};
-use crate::journal::Asked;
+use crate::journal::RequestContext;
 
 /// The leases that are granted and whose boxes are being made ready, by request.
 #[derive(Default)]
-pub(super) struct Groups {
+pub(super) struct PreparingGroups {
     /// By the first of their leases.
-    groups: HashMap<LeaseId, Group>,
+    groups: HashMap<LeaseId, PreparingGroup>,
     /// The first lease of the group of each.
     group_of: HashMap<LeaseId, LeaseId>,
     /// The first lease of what each waits for.
@@ -31,7 +31,7 @@ pub(super) struct Groups {
     ready: BTreeSet<LeaseId>,
 }
 
-struct Group {
+struct PreparingGroup {
     waiter: Option<WaiterId>,
     leases: Vec<LeaseId>,
     /// How many boxes are not ready yet.
@@ -39,13 +39,14 @@ struct Group {
     term: Duration,
 }
 
-impl Groups {
+impl PreparingGroups {
     fn add(&mut self, waiter: Option<WaiterId>, leases: &[LeaseId], term: Duration) {
         let Some(first) = leases.first() else { return };
         self.group_of.extend(leases.iter().map(|id| (*id, *first)));
         self.of_waiter.extend(waiter.map(|waiter| (waiter, *first)));
         let pending = leases.len();
-        self.groups.insert(*first, Group { waiter, leases: leases.to_vec(), pending, term });
+        self.groups
+            .insert(*first, PreparingGroup { waiter, leases: leases.to_vec(), pending, term });
     }
 
     /// A box is ready. Answers whether all of its group are.
@@ -57,7 +58,7 @@ impl Groups {
     }
 
     /// The group of a lease is none any more. Answers it.
-    fn dissolve(&mut self, id: LeaseId) -> Option<Group> {
+    fn dissolve(&mut self, id: LeaseId) -> Option<PreparingGroup> {
         let first = *self.group_of.get(&id)?;
         let group = self.groups.remove(&first)?;
         self.ready.remove(&first);
@@ -92,8 +93,8 @@ impl BoxLease {
         ctx: &mut Context<Self>,
     ) {
         if let Some(waiter) = waiter.and_then(|id| self.waiters.get_mut(id)) {
-            waiter.stage = Stage::Preparing;
-            waiter.tell(Progress::Preparing);
+            waiter.stage = WaiterStage::Preparing;
+            waiter.notify(AcquireProgress::Preparing);
         }
         if let Some(id) = waiter {
             self.look_after(id, ctx);
@@ -107,7 +108,7 @@ impl BoxLease {
     /// Somebody whose boxes are being made ready is looked after when its time is over.
     fn look_after(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
-        let Some(deadline) = self.waiters.get(id).map(Waiter::deadline) else { return };
+        let Some(deadline) = self.waiters.get(id).map(LeaseWaiter::deadline) else { return };
         let at = deadline.max(now).saturating_add(OVERDUE_AFTER);
         self.waiters.deadlines.set(id, at);
         self.wake_at(at, ctx);
@@ -116,9 +117,9 @@ impl BoxLease {
     /// A request is repeated whose boxes are being made ready.
     pub(super) fn await_ready(
         &mut self,
-        ask: AskBoxes,
+        ask: BoxLeaseRequest,
         leases: &[LeaseId],
-        listener: Listener,
+        listener: WaiterListener,
         ctx: &mut Context<Self>,
     ) {
         let id = self.waiters.next_id();
@@ -134,13 +135,13 @@ impl BoxLease {
         self.groups.of_waiter.extend(first.map(|first| (id, first)));
         let (term, came) = (group.term, self.now().monotonic);
         let (step, ttl) = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             let lease = first.and_then(|first| table.leases.get(&first));
             let step = table.pool(&ask.pool).map(|pool| pool.spec().priority_ages);
             (step.unwrap_or_default(), lease.map_or(term, |lease| lease.ttl))
         };
-        let place = Place::of(id, ask.priority, came, step);
-        let waiter = Waiter::new(ask, (term, ttl), place, came, Stage::Preparing);
+        let place = LeaseQueuePosition::of(id, ask.priority, came, step);
+        let waiter = LeaseWaiter::new(ask, (term, ttl), place, came, WaiterStage::Preparing);
         self.waiters.add(id, waiter, listener);
         self.look_after(id, ctx);
     }
@@ -158,11 +159,11 @@ impl BoxLease {
             let Some(group) = self.groups.groups.get(&first) else { continue };
             let (leases, term) = (group.leases.clone(), group.term);
             let event = BoxEvent::Prepared { leases: leases.clone(), term };
-            let asked = Asked::by_itself(MYSELF);
-            let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+            let asked = RequestContext::by_itself(MYSELF);
+            let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
             ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
                 // What was applied, or refused then, was dealt with then.
-                if actor.settled(settlement, ctx).is_err()
+                if actor.on_own_commit(settlement, ctx).is_err()
                     && actor.groups.groups.contains_key(&first)
                 {
                     actor.groups.ready.insert(first);
@@ -185,7 +186,12 @@ impl BoxLease {
 
     /// A box could not be made ready, or its host did not answer. Nothing of its request is handed out:
     /// it gets the next boxes.
-    pub(super) fn init_failed(&mut self, id: LeaseId, said: Option<Said>, ctx: &mut Context<Self>) {
+    pub(super) fn init_failed(
+        &mut self,
+        id: LeaseId,
+        said: Option<HookOutput>,
+        ctx: &mut Context<Self>,
+    ) {
         let Some(group) = self.groups.dissolve(id) else { return };
         let others = group.leases.iter().copied().filter(|other| said.is_none() || *other != id);
         let others: Vec<LeaseId> = others.collect();
@@ -195,20 +201,20 @@ impl BoxLease {
             events.push(BoxEvent::NotTaken { leases: others });
         }
         let waiter = group.waiter;
-        let asked = Asked::by_itself(MYSELF);
-        let committing = self.seat.commit(self.clock.now(), asked, events);
-        let epoch = self.seat.epoch();
+        let asked = RequestContext::by_itself(MYSELF);
+        let committing = self.replica.commit(self.clock.now(), asked, events);
+        let epoch = self.replica.epoch();
         ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-            let settled = actor.settled(settlement, ctx);
+            let settled = actor.on_own_commit(settlement, ctx);
             // What is in memory was made anew since, if another epoch began.
-            if settled.is_err() && epoch.is_some() && actor.seat.epoch() == epoch {
+            if settled.is_err() && epoch.is_some() && actor.replica.epoch() == epoch {
                 actor.orphans.extend(group.leases);
             }
             let Some(id) = waiter.filter(|id| actor.waiters.get(*id).is_some()) else { return };
             match settled {
                 Ok(_) => {
                     if let Some(pool) = actor.requeue(id) {
-                        actor.pump(&pool, ctx);
+                        actor.grant_waiting(&pool, ctx);
                     }
                     actor.soon(ctx);
                 }
@@ -233,7 +239,7 @@ impl BoxLease {
     }
 
     fn start_init(&mut self, id: LeaseId, ctx: &mut Context<Self>) {
-        let found = self.seat.piece().read().leases.get(&id).cloned();
+        let found = self.replica.piece().read().leases.get(&id).cloned();
         if let Some(lease) = found {
             let key = (lease.pool.clone(), lease.number);
             self.start_hook(key, HookKind::Init, Some(id), 1, ctx);

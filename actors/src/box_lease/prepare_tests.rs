@@ -9,13 +9,13 @@ use tokio::sync::oneshot;
 
 use super::samples::{hosted, p, said};
 use super::{
-    AcquireRoutes, Acquisition, AdoptBoxes, AskBoxes, BoxBoard, BoxHosts, BoxLease, BoxPhase,
-    BoxSettings, BoxesLooked, Holder, HookAnswer, LeaseId, LookAtBoxes, LookNow, LookedAt,
-    NotHeard, PoolName, ProbeHost, PutPool, RunHook,
+    AcquireRoutes, Acquisition, AdoptBoxes, BoxHosts, BoxInspection, BoxLease, BoxLeaseRequest,
+    BoxLeaseSettings, BoxPhase, BoxViewHandle, Holder, HookAnswer, InspectBoxes, InspectedBox,
+    LeaseId, NotHeard, PoolName, ProbeHost, ProcessDueBoxes, PutPool, RunHook,
 };
 use crate::clock::{Clock, Millis};
 use crate::event::{Epoch, PieceId, RequestId};
-use crate::journal::{Journal, JournalSettings, NoPeers, Order};
+use crate::journal::{Journal, JournalCommand, JournalOptions, NoPeers};
 use crate::supervision::Route;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,23 +23,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Does something in the actor, as one message.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Within(
+struct RunInBoxLease(
     #[allow(clippy::type_complexity)] Box<dyn FnOnce(&mut BoxLease, &mut Context<BoxLease>) + Send>,
 );
 
-impl Handler<Within> for BoxLease {
+impl Handler<RunInBoxLease> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, Within(act): Within, ctx: &mut Context<Self>) {
+    fn handle(&mut self, RunInBoxLease(act): RunInBoxLease, ctx: &mut Context<Self>) {
         act(self, ctx);
     }
 }
 
 /// A host whose boxes are clean, and which is made to answer what it runs by the test, in order.
 #[derive(Clone, Default)]
-struct Host(Arc<Mutex<Vec<Option<oneshot::Sender<HookAnswer>>>>>);
+struct ScriptedBoxHost(Arc<Mutex<Vec<Option<oneshot::Sender<HookAnswer>>>>>);
 
-impl Host {
+impl ScriptedBoxHost {
     fn asked(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -50,11 +50,11 @@ impl Host {
     }
 }
 
-impl Actor for Host {
+impl Actor for ScriptedBoxHost {
     type Context = Context<Self>;
 }
 
-impl Handler<RunHook> for Host {
+impl Handler<RunHook> for ScriptedBoxHost {
     type Result = ResponseFuture<HookAnswer>;
 
     fn handle(&mut self, _: RunHook, _: &mut Context<Self>) -> Self::Result {
@@ -64,17 +64,17 @@ impl Handler<RunHook> for Host {
     }
 }
 
-impl Handler<LookAtBoxes> for Host {
-    type Result = ResponseFuture<Result<BoxesLooked, String>>;
+impl Handler<InspectBoxes> for ScriptedBoxHost {
+    type Result = ResponseFuture<Result<BoxInspection, String>>;
 
-    fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
-        let clean = look.boxes.into_iter().map(|number| LookedAt { number, dirt: None });
-        let looked = BoxesLooked { boxes: clean.collect(), highest: None };
+    fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
+        let clean = look.boxes.into_iter().map(|number| InspectedBox { number, dirt: None });
+        let looked = BoxInspection { boxes: clean.collect(), highest: None };
         Box::pin(async move { Ok(looked) })
     }
 }
 
-impl Handler<AdoptBoxes> for Host {
+impl Handler<AdoptBoxes> for ScriptedBoxHost {
     type Result = Result<Vec<PoolName>, String>;
 
     fn handle(&mut self, _: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
@@ -82,7 +82,7 @@ impl Handler<AdoptBoxes> for Host {
     }
 }
 
-impl Handler<ProbeHost> for Host {
+impl Handler<ProbeHost> for ScriptedBoxHost {
     type Result = Result<(), NotHeard>;
 
     fn handle(&mut self, _: ProbeHost, _: &mut Context<Self>) -> Self::Result {
@@ -105,23 +105,24 @@ fn ask(actor: &Addr<BoxLease>) -> Acquisition {
         leave: Route::fixed(actor.clone().recipient()),
     };
     let request = Some(RequestId::of("n", b"a box"));
-    let ask = AskBoxes::one(p(), Holder::new("h").unwrap());
-    Acquisition::begin(&routes, AskBoxes { request, ..ask }).unwrap()
+    let ask = BoxLeaseRequest::one(p(), Holder::new("h").unwrap());
+    Acquisition::begin(&routes, BoxLeaseRequest { request, ..ask }).unwrap()
 }
 
 /// This node leads no longer, and leads again in another epoch.
 fn leads_anew(actor: &mut BoxLease, epoch: Epoch, ctx: &mut Context<BoxLease>) {
-    actor.handle(Order::LeaderStopped, ctx);
-    actor.handle(Order::LeaderStarted { epoch }, ctx);
+    actor.handle(JournalCommand::LeaderStopped, ctx);
+    actor.handle(JournalCommand::LeaderStarted { epoch }, ctx);
 }
 
 #[test]
 fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
     let dir = tempfile::tempdir().unwrap();
     System::new().block_on(async {
-        let settings = JournalSettings::alone(dir.path(), 1);
+        let settings = JournalOptions::alone(dir.path(), 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Boxes]).await.unwrap();
-        let (clock, board, host) = (Clock::manual(Millis(0)), BoxBoard::default(), Host::default());
+        let (clock, board, host) =
+            (Clock::manual(Millis(0)), BoxViewHandle::default(), ScriptedBoxHost::default());
         let addr = host.clone().start();
         let hosts = BoxHosts {
             run: Route::fixed(addr.clone().recipient()),
@@ -129,7 +130,7 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
             adopt: Route::fixed(addr.clone().recipient()),
             probe: Route::fixed(addr.recipient()),
         };
-        let settings = BoxSettings::default();
+        let settings = BoxLeaseSettings::default();
         let actor =
             BoxLease::new(settings, clock.clone(), journal.clone(), hosts, board.clone()).start();
         until("it leads", || board.view().epoch.is_some()).await;
@@ -145,11 +146,12 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
         // back without an outcome, once the next one has begun and the box is made ready once more.
         let act = move |actor: &mut BoxLease, ctx: &mut Context<BoxLease>| {
             leads_anew(actor, Epoch(epoch.0 + 1000), ctx);
-            let leases: Vec<LeaseId> = actor.seat.piece().read().leases().map(|l| l.id).collect();
+            let leases: Vec<LeaseId> =
+                actor.replica.piece().read().leases().map(|l| l.id).collect();
             actor.init_failed(leases[0], Some(said()), ctx);
             leads_anew(actor, epoch, ctx);
         };
-        actor.send(Within(Box::new(act))).await.unwrap();
+        actor.send(RunInBoxLease(Box::new(act))).await.unwrap();
         assert!(earlier.await.is_err());
         until("it is made ready twice more", || host.asked() == 3).await;
         // The request for a look at the boxes came back like that, too, and who leads.
@@ -161,7 +163,7 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
         // What would be taken up again is, and what was answered is handled before it.
         for _ in 0..3 {
             clock.advance(Duration::from_secs(10));
-            actor.send(LookNow).await.unwrap().unwrap();
+            actor.send(ProcessDueBoxes).await.unwrap().unwrap();
         }
         host.answer(2, HookAnswer::Done { said: None });
         let grant = again.await.unwrap();

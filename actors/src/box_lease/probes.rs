@@ -9,8 +9,8 @@ use actix::{AsyncContext, Context, Handler, Message};
 use super::host::{NotHeard, ProbeHost};
 use super::messages::BoxError;
 use super::queue::WaiterId;
-use super::schedule::Schedule;
-use super::waiters::Stage;
+use super::schedule::KeyedDeadlines;
+use super::waiters::WaiterStage;
 use super::{BoxLease, PoolName};
 use crate::host::HostAddr;
 
@@ -28,8 +28,8 @@ const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
 
 /// What is known of hosts. In memory.
 #[derive(Default)]
-pub(super) struct Probes {
-    due: Schedule<HostAddr>,
+pub(super) struct BoxHostProbes {
+    due: KeyedDeadlines<HostAddr>,
     /// Hosts that are being asked.
     asked: HashSet<HostAddr>,
     /// Hosts that did not answer the last question, and why.
@@ -38,7 +38,7 @@ pub(super) struct Probes {
     overdue: HashMap<HostAddr, Vec<WaiterId>>,
 }
 
-impl Probes {
+impl BoxHostProbes {
     /// Why a host does not answer, if so.
     pub(super) fn silence(&self, host: HostAddr) -> Option<&String> {
         self.silent.get(&host)
@@ -51,14 +51,14 @@ impl Probes {
 
     /// Knows of none.
     pub(super) fn clear(&mut self) {
-        *self = Probes::default();
+        *self = BoxHostProbes::default();
     }
 }
 
 /// A host was asked whether it answers at all.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Probed {
+pub(super) struct BoxHostProbed {
     host: HostAddr,
     answer: Result<(), NotHeard>,
     /// Whether it was asked for those who wait longer than they want.
@@ -69,7 +69,7 @@ impl BoxLease {
     /// The hosts of all pools are asked from now on.
     pub(super) fn watch_hosts(&mut self, ctx: &mut Context<Self>) {
         let hosts: HashSet<HostAddr> = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             table.pools().values().filter_map(|pool| pool.spec().host).collect()
         };
         let at = self.now().monotonic.saturating_add(EVERY);
@@ -99,18 +99,18 @@ impl BoxLease {
         actix_rt::spawn(async move {
             let answer = hosts.send(probe).await;
             let answer = answer.unwrap_or_else(|error| Err(NotHeard::NotAsked(error.to_string())));
-            actor.do_send(Probed { host: probe.host, answer, for_overdue });
+            actor.do_send(BoxHostProbed { host: probe.host, answer, for_overdue });
         });
     }
 
     fn pools_of(&self, host: HostAddr) -> Vec<PoolName> {
-        let table = self.seat.piece().read();
+        let table = self.replica.piece().read();
         let pools = table.pools().iter().filter(|(_, pool)| pool.spec().host == Some(host));
         pools.map(|(name, _)| name.clone()).collect()
     }
 
     fn host_of(&self, pool: &PoolName) -> Option<HostAddr> {
-        self.seat.piece().read().pool(pool).ok()?.spec().host
+        self.replica.piece().read().pool(pool).ok()?.spec().host
     }
 
     /// Whether the host of a pool did not answer when it was asked last: a box that is granted now would
@@ -126,12 +126,13 @@ impl BoxLease {
     }
 
     /// Why somebody who waits for boxes of a pool may wait in vain, as far as that is known.
-    pub(super) fn hindrance_of(&self, pool: &PoolName) -> Option<String> {
+    pub(super) fn wait_obstacle(&self, pool: &PoolName) -> Option<String> {
         let silence = self.silence_of(pool).map(|why| match self.host_of(pool) {
             Some(host) => format!("nothing is done for them on its host {host}: {why}"),
             None => why,
         });
-        let hindrance = self.seat.piece().read().pool(pool).ok().and_then(|pool| pool.hindrance());
+        let hindrance =
+            self.replica.piece().read().pool(pool).ok().and_then(|pool| pool.grant_obstacle());
         let parts: Vec<String> = silence.into_iter().chain(hindrance).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
@@ -153,13 +154,13 @@ impl BoxLease {
     }
 
     fn end_overdue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
-        let is_preparing = |stage| stage == Stage::Preparing;
+        let is_preparing = |stage| stage == WaiterStage::Preparing;
         let Some(waiter) = self.waiters.get(id).filter(|waiter| is_preparing(waiter.stage)) else {
             return;
         };
         let (pool, wait) = (waiter.ask.pool.clone(), waiter.ask.wait);
         self.counts(&pool).timed_out += 1;
-        let why = self.hindrance_of(&pool);
+        let why = self.wait_obstacle(&pool);
         let leases = self.groups.dissolve_of(id);
         self.end_waiter(id, BoxError::TimedOut { pool, wait, why });
         self.take_back(leases, ctx);
@@ -178,11 +179,11 @@ impl BoxLease {
     }
 }
 
-impl Handler<Probed> for BoxLease {
+impl Handler<BoxHostProbed> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, probed: Probed, ctx: &mut Context<Self>) {
-        let Probed { host, answer, for_overdue } = probed;
+    fn handle(&mut self, probed: BoxHostProbed, ctx: &mut Context<Self>) {
+        let BoxHostProbed { host, answer, for_overdue } = probed;
         if for_overdue {
             let waiting = self.probes.overdue.remove(&host).unwrap_or_default();
             if let Err(not_heard) = answer {
@@ -223,7 +224,7 @@ impl Handler<Probed> for BoxLease {
         if was_silent && !self.probes.silent.contains_key(&host) {
             tracing::info!(%host, "a host of boxes answers again");
             for pool in self.pools_of(host) {
-                self.pump(&pool, ctx);
+                self.grant_waiting(&pool, ctx);
             }
         }
         let at = self.now().monotonic.saturating_add(pause);

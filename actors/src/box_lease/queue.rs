@@ -65,16 +65,16 @@ pub struct WaiterId(pub u64);
 
 /// A place in the queue: the lower the earlier. Equal ones are told apart by who came first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct LeaseQueuePosition {
     rank: i128,
     waiter: WaiterId,
 }
 
-impl Place {
+impl LeaseQueuePosition {
     /// The place of who came at `came`, where a step of priority is worth `step`.
     pub fn of(waiter: WaiterId, priority: Priority, came: Duration, step: Duration) -> Self {
         let micros = |time: Duration| i128::try_from(time.as_micros()).unwrap_or(i128::MAX / 256);
-        Place { rank: micros(came) - i128::from(priority.0) * micros(step), waiter }
+        LeaseQueuePosition { rank: micros(came) - i128::from(priority.0) * micros(step), waiter }
     }
 
     /// Whose it is.
@@ -83,20 +83,20 @@ impl Place {
     }
 }
 
-/// The queue of one pool. Every operation but [`Queue::all`] takes time in the logarithm of how many
-/// wait, and [`Queue::first`] in the number of those whom it passes over.
+/// The queue of one pool. Every operation but [`LeaseQueue::all`] takes time in the logarithm of how many
+/// wait, and [`LeaseQueue::first`] in the number of those whom it passes over.
 #[derive(Clone, Debug, Default)]
-pub struct Queue {
+pub struct LeaseQueue {
     /// How many boxes each wants.
-    order: BTreeMap<Place, u32>,
-    places: HashMap<WaiterId, Place>,
+    order: BTreeMap<LeaseQueuePosition, u32>,
+    places: HashMap<WaiterId, LeaseQueuePosition>,
     /// How many boxes all of them want.
     wanted: u64,
 }
 
-impl Queue {
+impl LeaseQueue {
     /// Somebody waits for `count` boxes at this place.
-    pub fn push(&mut self, place: Place, count: u32) {
+    pub fn push(&mut self, place: LeaseQueuePosition, count: u32) {
         self.remove(place.waiter);
         self.places.insert(place.waiter, place);
         self.order.insert(place, count);
@@ -152,13 +152,13 @@ mod tests {
 
     const STEP: Duration = Duration::from_secs(60);
 
-    fn place(waiter: u64, priority: i64, came_ms: u64) -> Place {
+    fn place(waiter: u64, priority: i64, came_ms: u64) -> LeaseQueuePosition {
         let priority = Priority::try_from(priority).unwrap();
-        Place::of(WaiterId(waiter), priority, Duration::from_millis(came_ms), STEP)
+        LeaseQueuePosition::of(WaiterId(waiter), priority, Duration::from_millis(came_ms), STEP)
     }
 
-    fn order(places: &[Place]) -> Vec<u64> {
-        let mut queue = Queue::default();
+    fn order(places: &[LeaseQueuePosition]) -> Vec<u64> {
+        let mut queue = LeaseQueue::default();
         for place in places {
             queue.push(*place, 1);
         }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn who_leaves_is_gone_and_the_others_keep_their_places() {
-        let mut queue = Queue::default();
+        let mut queue = LeaseQueue::default();
         for waiter in 0..5 {
             queue.push(place(waiter, 0, waiter), 2);
         }
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn who_wants_more_than_there_is_is_passed_over() {
-        let mut queue = Queue::default();
+        let mut queue = LeaseQueue::default();
         for (waiter, count) in [(1, 3), (2, 2), (3, 1)] {
             queue.push(place(waiter, 0, waiter), count);
         }

@@ -10,17 +10,17 @@ use super::grants::MYSELF;
 use super::host::AdoptBoxes;
 use super::id::FenceToken;
 use super::spec::BadSpec;
-use super::text::{PoolName, Said};
+use super::text::{HookOutput, PoolName};
 use super::{
-    AdoptPool, BoxError, BoxLease, ChangeSettings, Lease, LeaseId, LookNow, PoolPut, PutPool,
-    QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable,
-    UnquarantineBox, VerifyLease,
+    AdoptPool, BoxError, BoxLease, ChangeBoxSettings, Lease, LeaseId, PoolPut, ProcessDueBoxes,
+    PutPool, QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease,
+    SharedTable, UnquarantineBox, VerifyLease,
 };
-use crate::journal::{Asked, Outcomes, Seat};
+use crate::journal::{Outcomes, ReplicaHandle, RequestContext};
 
-type Answer<T> = ResponseActFuture<BoxLease, Result<T, BoxError>>;
+type BoxReply<T> = ResponseActFuture<BoxLease, Result<T, BoxError>>;
 
-fn answer<T: 'static>(result: Result<T, BoxError>) -> Answer<T> {
+fn answer<T: 'static>(result: Result<T, BoxError>) -> BoxReply<T> {
     Box::pin(ready(result))
 }
 
@@ -40,10 +40,10 @@ impl BoxLease {
         asked_by: &str,
         events: Vec<BoxEvent>,
         read: impl FnOnce(&Self, BoxOutcome) -> Result<T, BoxError> + 'static,
-    ) -> Answer<T> {
+    ) -> BoxReply<T> {
         let grants: Vec<BoxEvent> = events.get(1..).unwrap_or_default().to_vec();
-        let asked = Asked::by_itself(asked_by);
-        let committing = self.seat.commit(self.clock.now(), asked, events);
+        let asked = RequestContext::by_itself(asked_by);
+        let committing = self.replica.commit(self.clock.now(), asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
             move |settlement, actor, ctx: &mut Context<Self>| {
                 let outcomes = match actor.answered(settlement) {
@@ -60,14 +60,14 @@ impl BoxLease {
     }
 
     fn live(&self, id: LeaseId) -> Result<Arc<Lease>, BoxError> {
-        Ok(Arc::clone(self.seat.piece().read().live(id)?))
+        Ok(Arc::clone(self.replica.piece().read().live(id)?))
     }
 
     /// A box that is given back goes to who waits for it in the same entry, where nothing is run for it
     /// in between.
     fn grants_behind(&mut self, id: LeaseId) -> Vec<BoxEvent> {
         let (pool, number) = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             let Ok(lease) = table.live(id) else { return Vec::new() };
             let Ok(pool) = table.pool(&lease.pool) else { return Vec::new() };
             let retires = pool.find(lease.number).is_none_or(|record| record.retiring);
@@ -84,18 +84,18 @@ impl BoxLease {
 }
 
 impl Handler<PutPool> for BoxLease {
-    type Result = Answer<PoolPut>;
+    type Result = BoxReply<PoolPut>;
 
     fn handle(&mut self, asked: PutPool, _: &mut Context<Self>) -> Self::Result {
         let PutPool { pool, spec, asked_by } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         if let Err(bad) = spec.check() {
             return answer(Err(BoxRefusal::from(bad).into()));
         }
         let is_so = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             table.pool(&pool).is_ok_and(|there| **there.spec() == spec && !there.goes())
         };
         if is_so {
@@ -114,19 +114,20 @@ impl Handler<PutPool> for BoxLease {
 }
 
 impl Handler<RemovePool> for BoxLease {
-    type Result = Answer<bool>;
+    type Result = BoxReply<bool>;
 
     fn handle(&mut self, asked: RemovePool, _: &mut Context<Self>) -> Self::Result {
         let RemovePool { pool, revoke, asked_by } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         tracing::info!(%pool, revoke, asked_by, "a pool is removed on request");
         let mut events = if revoke { self.revocations(&pool, &asked_by) } else { Vec::new() };
         events.push(BoxEvent::PoolRemoved { pool });
         let now = self.clock.now();
-        let parts = Seat::<SharedTable>::parts(events).into_iter();
-        let commits = parts.map(|part| self.seat.commit(now, Asked::by_itself(&asked_by), part));
+        let parts = ReplicaHandle::<SharedTable>::parts(events).into_iter();
+        let commits =
+            parts.map(|part| self.replica.commit(now, RequestContext::by_itself(&asked_by), part));
         let commits: Vec<_> = commits.collect();
         // One after the other: the pool is gone at once only if its leases have ended before.
         let one_by_one = async move {
@@ -150,7 +151,7 @@ impl Handler<RemovePool> for BoxLease {
 impl BoxLease {
     /// What takes back every lease of a pool.
     fn revocations(&self, pool: &PoolName, by: &str) -> Vec<BoxEvent> {
-        let table = self.seat.piece().read();
+        let table = self.replica.piece().read();
         let live: Vec<LeaseId> =
             table.leases().filter(|lease| lease.pool == *pool).map(|lease| lease.id).collect();
         let revoked = |leases: &[LeaseId]| BoxEvent::Revoked {
@@ -163,15 +164,15 @@ impl BoxLease {
 }
 
 impl Handler<RenewLease> for BoxLease {
-    type Result = Answer<Arc<Lease>>;
+    type Result = BoxReply<Arc<Lease>>;
 
     fn handle(&mut self, asked: RenewLease, ctx: &mut Context<Self>) -> Self::Result {
         let RenewLease { lease, token, ttl } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         let now = self.now();
-        let decided = self.seat.piece().read().renewal(lease, token, ttl, &self.terms, now);
+        let decided = self.replica.piece().read().renewal(lease, token, ttl, &self.terms, now);
         match decided {
             Err(refusal) => answer(Err(self.refusing(lease, token, refusal, ctx))),
             Ok(event) => self.commit_for(MYSELF, vec![event], move |actor, _| actor.live(lease)),
@@ -201,12 +202,12 @@ impl Handler<VerifyLease> for BoxLease {
 
     fn handle(&mut self, asked: VerifyLease, ctx: &mut Context<Self>) -> Self::Result {
         let VerifyLease { lease, token } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return MessageResult(Err(error.into()));
         }
         let now = self.now();
         let held = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             // The lease itself, not a copy: nobody changes it in place.
             table.held_now(lease, token, &self.terms, now).and_then(|_| table.live(lease).cloned())
         };
@@ -215,15 +216,15 @@ impl Handler<VerifyLease> for BoxLease {
 }
 
 impl Handler<ReleaseLease> for BoxLease {
-    type Result = Answer<()>;
+    type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: ReleaseLease, ctx: &mut Context<Self>) -> Self::Result {
         let ReleaseLease { lease, token } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         let now = self.now();
-        let refusal = self.seat.piece().read().held_now(lease, token, &self.terms, now).err();
+        let refusal = self.replica.piece().read().held_now(lease, token, &self.terms, now).err();
         if let Some(refusal) = refusal {
             return answer(Err(self.refusing(lease, token, refusal, ctx)));
         }
@@ -234,11 +235,11 @@ impl Handler<ReleaseLease> for BoxLease {
 }
 
 impl Handler<RevokeLease> for BoxLease {
-    type Result = Answer<()>;
+    type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: RevokeLease, _: &mut Context<Self>) -> Self::Result {
         let RevokeLease { lease, reason, asked_by } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         if let Err(error) = self.live(lease) {
@@ -258,25 +259,25 @@ impl Handler<RevokeLease> for BoxLease {
 }
 
 impl Handler<QuarantineBox> for BoxLease {
-    type Result = Answer<()>;
+    type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: QuarantineBox, _: &mut Context<Self>) -> Self::Result {
         let QuarantineBox { pool, number, reason, asked_by } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        let (said, by) = (Said::cut(reason.as_str()), Some(asked_by.clone()));
+        let (said, by) = (HookOutput::cut(reason.as_str()), Some(asked_by.clone()));
         let event = BoxEvent::Quarantined { pool, number, cleaning: None, said, by };
         self.commit_for(&asked_by, vec![event], |_, _| Ok(()))
     }
 }
 
 impl Handler<UnquarantineBox> for BoxLease {
-    type Result = Answer<()>;
+    type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: UnquarantineBox, _: &mut Context<Self>) -> Self::Result {
         let UnquarantineBox { pool, number, asked_by } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         let event = BoxEvent::Unquarantined { pool, number, by: asked_by.clone() };
@@ -285,10 +286,10 @@ impl Handler<UnquarantineBox> for BoxLease {
 }
 
 impl Handler<RecheckPool> for BoxLease {
-    type Result = Answer<()>;
+    type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: RecheckPool, _: &mut Context<Self>) -> Self::Result {
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         let event = BoxEvent::Recheck { pool: asked.pool };
@@ -297,11 +298,11 @@ impl Handler<RecheckPool> for BoxLease {
 }
 
 impl Handler<AdoptPool> for BoxLease {
-    type Result = Answer<Vec<PoolName>>;
+    type Result = BoxReply<Vec<PoolName>>;
 
     fn handle(&mut self, asked: AdoptPool, _: &mut Context<Self>) -> Self::Result {
         let AdoptPool { pool, asked_by } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         let place = match self.place(&pool) {
@@ -318,7 +319,7 @@ impl Handler<AdoptPool> for BoxLease {
                 Err(why) => return answer(Err(BoxError::HostSilent { pool, why })),
             };
             actor.ask_again(&pool, ctx);
-            let said = Said::cut(&lost_by(&losers));
+            let said = HookOutput::cut(&lost_by(&losers));
             let event = BoxEvent::Adopted { pool, said, by: asked_by.clone() };
             actor.commit_for(&asked_by, vec![event], |_, _| Ok(losers))
         }))
@@ -337,11 +338,11 @@ fn lost_by(losers: &[PoolName]) -> String {
     }
 }
 
-impl Handler<LookNow> for BoxLease {
-    type Result = MessageResult<LookNow>;
+impl Handler<ProcessDueBoxes> for BoxLease {
+    type Result = MessageResult<ProcessDueBoxes>;
 
-    fn handle(&mut self, _: LookNow, ctx: &mut Context<Self>) -> Self::Result {
-        let leading = self.seat.leading().map(|_| {
+    fn handle(&mut self, _: ProcessDueBoxes, ctx: &mut Context<Self>) -> Self::Result {
+        let leading = self.replica.leading().map(|_| {
             self.upkeep_at = None;
             self.turn(ctx);
         });
@@ -349,10 +350,10 @@ impl Handler<LookNow> for BoxLease {
     }
 }
 
-impl Handler<ChangeSettings> for BoxLease {
+impl Handler<ChangeBoxSettings> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(&mut self, ChangeBoxSettings(settings): ChangeBoxSettings, ctx: &mut Context<Self>) {
         self.settings = settings;
         self.upkeep_at = None;
         self.soon(ctx);

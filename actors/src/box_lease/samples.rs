@@ -7,7 +7,7 @@ use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::pool::{BoxPhase, BoxState};
 use super::spec::PoolSpec;
 use super::state::BoxTable;
-use super::text::{Holder, PoolName, Said};
+use super::text::{Holder, HookOutput, PoolName};
 use crate::clock::Millis;
 use crate::event::RequestId;
 
@@ -62,8 +62,8 @@ pub(super) fn release(id: u128, token: FenceToken) -> BoxEvent {
     BoxEvent::Released { lease: LeaseId(id), token }
 }
 
-pub(super) fn said() -> Said {
-    Said::cut("something")
+pub(super) fn said() -> HookOutput {
+    HookOutput::cut("something")
 }
 
 pub(super) fn phase(table: &BoxTable, number: u32) -> Option<BoxPhase> {

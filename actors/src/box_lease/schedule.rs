@@ -8,18 +8,18 @@ use std::time::Duration;
 ///
 /// Every operation takes time in the logarithm of how many there are.
 #[derive(Clone, Debug)]
-pub struct Schedule<K> {
+pub struct KeyedDeadlines<K> {
     by_time: BTreeSet<(Duration, K)>,
     times: HashMap<K, Duration>,
 }
 
-impl<K> Default for Schedule<K> {
+impl<K> Default for KeyedDeadlines<K> {
     fn default() -> Self {
-        Schedule { by_time: BTreeSet::new(), times: HashMap::new() }
+        KeyedDeadlines { by_time: BTreeSet::new(), times: HashMap::new() }
     }
 }
 
-impl<K: Clone + Ord + Hash> Schedule<K> {
+impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
     /// It is the turn of `key` at `at`, and at no other instant.
     pub fn set(&mut self, key: K, at: Duration) {
         self.remove(&key);
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn each_has_its_turn_once_at_the_instant_that_was_set_last() {
         let ms = Duration::from_millis;
-        let mut schedule = Schedule::default();
+        let mut schedule = KeyedDeadlines::default();
         for (key, at) in [("a", 5), ("b", 3), ("c", 3), ("a", 4), ("d", 1)] {
             schedule.set(key, ms(at));
         }

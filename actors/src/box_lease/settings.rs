@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How much is remembered of what was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoxSettings {
+pub struct BoxLeaseSettings {
     /// How long an ended lease is remembered, so that who comes late is told how it ended, and a
     /// repeated request what came of it.
     pub keep_ended_for: Duration,
@@ -16,10 +16,10 @@ pub struct BoxSettings {
     pub keep_care: u64,
 }
 
-impl Default for BoxSettings {
+impl Default for BoxLeaseSettings {
     fn default() -> Self {
         let day = Duration::from_secs(24 * 60 * 60);
-        BoxSettings {
+        BoxLeaseSettings {
             keep_ended_for: 7 * day,
             keep_ended: 100_000,
             keep_care_for: 30 * day,

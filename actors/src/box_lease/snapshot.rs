@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::BoxLine;
+use super::event::BoxLogEntry;
 use super::given_terms::GivenTerms;
 use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::pool::{BoxRecord, BoxState, Pool, PoolTotals};
 use super::slots::Slots;
 use super::spec::PoolSpec;
-use super::state::{BoxTable, GrantedRequest, Remnant};
+use super::state::{BoxTable, DroppedPool, GrantedRequest};
 use super::text::PoolName;
 use crate::event::{Epoch, PieceId};
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 
 /// The first byte of each row.
@@ -29,7 +29,7 @@ const RUNS_A_ROW: usize = 25_000;
 
 /// One row. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
-enum Row {
+enum BoxSnapshotRow {
     /// A pool. Its boxes and ids follow.
     Pool(Box<StoredPool>),
     /// Boxes of the last pool, in order.
@@ -43,7 +43,7 @@ enum Row {
     /// Leases that ended, from this number on.
     Ended { from: u64, ended: Vec<EndedLease> },
     /// What happened to boxes, from this number on.
-    Care { from: u64, lines: Vec<BoxLine> },
+    Care { from: u64, lines: Vec<BoxLogEntry> },
     /// That was all.
     End,
     /// The epoch of the leader that decided last.
@@ -68,73 +68,73 @@ struct StoredPool {
 }
 
 /// The piece at one index.
-pub(super) struct FrozenTable(BoxTable);
+pub(super) struct FrozenBoxTable(BoxTable);
 
-impl FrozenTable {
+impl FrozenBoxTable {
     /// Takes the table as it is. Leases and lines are shared with it; of boxes there are few.
     pub(super) fn of(table: &BoxTable) -> Self {
-        FrozenTable(BoxTable {
+        FrozenBoxTable(BoxTable {
             pools: table.pools.clone(),
             leases: table.leases.clone(),
             remnants: table.remnants.clone(),
             ended: table.ended.clone(),
-            care: table.care.clone(),
+            box_log: table.box_log.clone(),
             led: table.led,
             again: table.again.clone(),
             // These follow from the rest.
-            graves: Default::default(),
+            ended_index: Default::default(),
             requests: Default::default(),
             thawing: None,
         })
     }
 }
 
-impl FrozenPiece for FrozenTable {
+impl FrozenPiece for FrozenBoxTable {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: &Row| row(&encode(content));
-        let BoxTable { pools, leases, remnants, ended, care, led, again, .. } = &self.0;
-        put(&Row::Led(*led));
+        let mut put = |content: &BoxSnapshotRow| row(&encode(content));
+        let BoxTable { pools, leases, remnants, ended, box_log: care, led, again, .. } = &self.0;
+        put(&BoxSnapshotRow::Led(*led));
         for (name, pool) in pools {
-            put(&Row::Pool(Box::new(StoredPool::of(name, pool))));
+            put(&BoxSnapshotRow::Pool(Box::new(StoredPool::of(name, pool))));
             let mut boxes = pool.boxes.iter().map(|(number, record)| (*number, record.clone()));
-            in_rows(&mut boxes, |boxes| put(&Row::Boxes(boxes)));
+            in_rows(&mut boxes, |boxes| put(&BoxSnapshotRow::Boxes(boxes)));
             put_resting(pool.slots.as_ref(), &mut put);
         }
-        for (pool, Remnant { last_token, slots }) in remnants {
+        for (pool, DroppedPool { last_token, slots }) in remnants {
             let (pool, last_token) = (pool.clone(), *last_token);
-            put(&Row::Remnant { pool, last_token, slots: slots.clone() });
+            put(&BoxSnapshotRow::Remnant { pool, last_token, slots: slots.clone() });
             put_resting(slots.as_ref(), &mut put);
         }
         let mut leases: Vec<&Lease> = leases.values().map(Arc::as_ref).collect();
         leases.sort_unstable_by_key(|lease| (&lease.pool, lease.token));
-        in_rows(&mut leases.into_iter().cloned(), |leases| put(&Row::Leases(leases)));
+        in_rows(&mut leases.into_iter().cloned(), |leases| put(&BoxSnapshotRow::Leases(leases)));
         let mut again: Vec<(LeaseId, GivenTerms)> =
             again.iter().map(|(id, given)| (*id, given.clone())).collect();
         again.sort_unstable_by_key(|(id, _)| *id);
-        in_rows(&mut again.into_iter(), |again| put(&Row::GivenTerms(again)));
+        in_rows(&mut again.into_iter(), |again| put(&BoxSnapshotRow::GivenTerms(again)));
         // An empty list goes on from its number, too.
         let mut from = ended.first();
-        put(&Row::Ended { from, ended: Vec::new() });
+        put(&BoxSnapshotRow::Ended { from, ended: Vec::new() });
         in_rows(&mut ended.oldest_first().map(|(_, ended)| ended.clone()), |ended| {
             let count = ended.len() as u64;
-            put(&Row::Ended { from, ended });
+            put(&BoxSnapshotRow::Ended { from, ended });
             from += count;
         });
         let mut from = care.first();
-        put(&Row::Care { from, lines: Vec::new() });
+        put(&BoxSnapshotRow::Care { from, lines: Vec::new() });
         in_rows(&mut care.oldest_first().map(|(_, line)| line.clone()), |lines| {
             let count = lines.len() as u64;
-            put(&Row::Care { from, lines });
+            put(&BoxSnapshotRow::Care { from, lines });
             from += count;
         });
-        put(&Row::End);
+        put(&BoxSnapshotRow::End);
     }
 }
 
-fn put_resting(slots: Option<&Slots>, put: &mut dyn FnMut(&Row)) {
+fn put_resting(slots: Option<&Slots>, put: &mut dyn FnMut(&BoxSnapshotRow)) {
     let resting: Vec<_> = slots.into_iter().flat_map(Slots::resting).collect();
     for some in resting.chunks(RUNS_A_ROW) {
-        put(&Row::Resting(some.to_vec()));
+        put(&BoxSnapshotRow::Resting(some.to_vec()));
     }
 }
 
@@ -149,7 +149,7 @@ fn in_rows<T>(items: &mut dyn Iterator<Item = T>, mut put: impl FnMut(Vec<T>)) {
 }
 
 #[allow(clippy::expect_used)]
-fn encode(row: &Row) -> Vec<u8> {
+fn encode(row: &BoxSnapshotRow) -> Vec<u8> {
     // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
     postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
 }
@@ -179,7 +179,7 @@ impl StoredPool {
 pub(super) fn thaw_row(table: &mut BoxTable, row: &[u8]) -> Result<(), UnreadableEvent> {
     let piece = PieceId::Boxes;
     let unreadable = |error: String| UnreadableEvent::Body { piece, error };
-    let row: Row = match row.split_first() {
+    let row: BoxSnapshotRow = match row.split_first() {
         Some((&ROW_VERSION, body)) => {
             postcard::from_bytes(body).map_err(|error| unreadable(error.to_string()))?
         }
@@ -187,37 +187,39 @@ pub(super) fn thaw_row(table: &mut BoxTable, row: &[u8]) -> Result<(), Unreadabl
         None => return Err(unreadable("an empty row".to_owned())),
     };
     match row {
-        Row::Pool(stored) => {
+        BoxSnapshotRow::Pool(stored) => {
             let (name, pool) = stored.thaw();
             table.thawing = Some(name.clone());
             table.pools.insert(name, pool);
         }
-        Row::Boxes(boxes) => table.thaw_boxes(boxes),
-        Row::Resting(resting) => table.thaw_resting(resting),
-        Row::Remnant { pool, last_token, slots } => {
+        BoxSnapshotRow::Boxes(boxes) => table.thaw_boxes(boxes),
+        BoxSnapshotRow::Resting(resting) => table.thaw_resting(resting),
+        BoxSnapshotRow::Remnant { pool, last_token, slots } => {
             table.thawing = Some(pool.clone());
-            table.remnants.insert(pool, Remnant { last_token, slots });
+            table.remnants.insert(pool, DroppedPool { last_token, slots });
         }
-        Row::Leases(leases) => leases.into_iter().for_each(|lease| table.thaw_lease(lease)),
-        Row::Ended { from, ended } => {
+        BoxSnapshotRow::Leases(leases) => {
+            leases.into_iter().for_each(|lease| table.thaw_lease(lease))
+        }
+        BoxSnapshotRow::Ended { from, ended } => {
             if table.ended.is_empty() {
-                table.ended = Chronicle::starting_at(from);
+                table.ended = BoundedLog::starting_at(from);
             }
             ended.into_iter().for_each(|ended| table.thaw_ended(ended));
         }
-        Row::Care { from, lines } => {
-            if table.care.is_empty() {
-                table.care = Chronicle::starting_at(from);
+        BoxSnapshotRow::Care { from, lines } => {
+            if table.box_log.is_empty() {
+                table.box_log = BoundedLog::starting_at(from);
             }
-            lines.into_iter().for_each(|line| table.care.push(line));
+            lines.into_iter().for_each(|line| table.box_log.push(line));
         }
-        Row::End => table.thawing = None,
-        Row::Led(epoch) => table.led = epoch,
-        Row::Again(again) => {
+        BoxSnapshotRow::End => table.thawing = None,
+        BoxSnapshotRow::Led(epoch) => table.led = epoch,
+        BoxSnapshotRow::Again(again) => {
             let given = |(id, renewals)| (id, GivenTerms::by_unknown_boot(renewals));
             table.again.extend(again.into_iter().map(given));
         }
-        Row::GivenTerms(again) => table.again.extend(again),
+        BoxSnapshotRow::GivenTerms(again) => table.again.extend(again),
     }
     Ok(())
 }
@@ -254,7 +256,7 @@ impl BoxTable {
         if !ended.how.was_never_told() {
             self.thaw_request(&ended.lease);
         }
-        self.graves.insert(ended.lease.id, self.ended.next());
+        self.ended_index.insert(ended.lease.id, self.ended.next());
         self.ended.push(ended);
     }
 

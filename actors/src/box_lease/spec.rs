@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::id::{BoxNumber, IdRange, SlotId};
 use super::text::{HooksName, PoolName};
-use crate::back_off::CoolDown;
+use crate::backoff::ExponentialBackoff;
 use crate::host::HostAddr;
 
 /// The most boxes of a pool.
@@ -189,9 +189,9 @@ impl PoolSpec {
     }
 
     /// How long after failures of a cleanup it is tried again.
-    pub fn clean_again(&self) -> CoolDown {
+    pub fn clean_again(&self) -> ExponentialBackoff {
         let cap = self.clean_again_at_most.max(self.clean_again_after);
-        CoolDown { base: self.clean_again_after, cap }
+        ExponentialBackoff { base: self.clean_again_after, cap }
     }
 
     /// Whether both run the same things at the same place, with ids of the same range.

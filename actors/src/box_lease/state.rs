@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::event::{BoxLine, BoxRefusal};
+use super::event::{BoxLogEntry, BoxRefusal};
 use super::given_terms::GivenTerms;
 use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::slots::Slots;
 use super::text::PoolName;
 use crate::event::{Epoch, RequestId};
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 
 /// The durable state of the BoxLeaseActor.
 ///
@@ -23,15 +23,15 @@ pub struct BoxTable {
     pub(super) pools: BTreeMap<PoolName, Pool>,
     pub(super) leases: HashMap<LeaseId, Arc<Lease>>,
     /// What is left of pools that went.
-    pub(super) remnants: BTreeMap<PoolName, Remnant>,
+    pub(super) remnants: BTreeMap<PoolName, DroppedPool>,
     /// Leases that ended.
-    pub(super) ended: Chronicle<EndedLease>,
+    pub(super) ended: BoundedLog<EndedLease>,
     /// Where each of them stands there.
-    pub(super) graves: HashMap<LeaseId, u64>,
+    pub(super) ended_index: HashMap<LeaseId, u64>,
     /// What was granted to requests that were named, by their names.
     pub(super) requests: HashMap<u64, GrantedRequest>,
     /// What happened to boxes besides.
-    pub(super) care: Chronicle<BoxLine>,
+    pub(super) box_log: BoundedLog<BoxLogEntry>,
     /// Live leases that new leaders gave their full terms once more.
     pub(super) again: HashMap<LeaseId, GivenTerms>,
     /// The epoch of the leader that decided last.
@@ -42,7 +42,7 @@ pub struct BoxTable {
 
 /// What is left of a pool that went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remnant {
+pub struct DroppedPool {
     /// The token that was given last.
     pub last_token: FenceToken,
     /// The ids that were used.
@@ -101,7 +101,7 @@ impl BoxTable {
         if let Some(lease) = self.leases.get(&id) {
             return FoundLease::Live(lease);
         }
-        match self.graves.get(&id).and_then(|number| self.ended_at(*number)) {
+        match self.ended_index.get(&id).and_then(|number| self.ended_at(*number)) {
             Some(ended) => FoundLease::Ended(ended),
             None => FoundLease::Unknown,
         }
@@ -142,13 +142,13 @@ impl BoxTable {
     }
 
     /// The leases that ended, as far as that is remembered.
-    pub fn ended(&self) -> &Chronicle<EndedLease> {
+    pub fn ended(&self) -> &BoundedLog<EndedLease> {
         &self.ended
     }
 
     /// What happened to boxes beside their leases, as far as that is remembered.
-    pub fn care(&self) -> &Chronicle<BoxLine> {
-        &self.care
+    pub fn box_log(&self) -> &BoundedLog<BoxLogEntry> {
+        &self.box_log
     }
 
     /// The lease that a box has, if any.

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::id::LeaseId;
-use super::schedule::Schedule;
-use crate::clock::{Millis, Reading};
+use super::schedule::KeyedDeadlines;
+use crate::clock::{ClockReading, Millis};
 
 /// The terms of the live leases.
 #[derive(Clone, Debug, Default)]
-pub struct Terms {
-    passing: Schedule<LeaseId>,
+pub struct LeaseTerms {
+    passing: KeyedDeadlines<LeaseId>,
     /// When each has been held as long as it may be, by the clock that nobody sets; none if it may be
     /// held for any time.
     hold_ends: HashMap<LeaseId, Option<Duration>>,
@@ -22,24 +22,24 @@ pub struct Terms {
 
 /// How long a lease may be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct HoldLimit {
     /// When it was granted.
     pub granted: Millis,
     /// How long it may be held in all.
     pub most: Option<Duration>,
 }
 
-impl Hold {
+impl HoldLimit {
     /// How much of `term` it may still be held.
-    fn left(self, term: Duration, now: Reading) -> Duration {
+    fn left(self, term: Duration, now: ClockReading) -> Duration {
         let held = now.wall.since(self.granted);
         self.most.map_or(term, |most| term.min(most.saturating_sub(held)))
     }
 }
 
-impl Terms {
+impl LeaseTerms {
     /// A lease lasts for `term` from now on.
-    pub fn note(&mut self, id: LeaseId, term: Duration, hold: Hold, now: Reading) {
+    pub fn note(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
         // However the wall was set since.
         self.hold_ends.entry(id).or_insert_with(|| {
             hold.most.map(|most| {
@@ -56,8 +56,8 @@ impl Terms {
         &mut self,
         id: LeaseId,
         term: Duration,
-        hold: Hold,
-        now: Reading,
+        hold: HoldLimit,
+        now: ClockReading,
     ) -> Duration {
         let term = hold.left(term, now);
         self.note(id, term, hold, now);
@@ -72,8 +72,8 @@ impl Terms {
         id: LeaseId,
         term: Duration,
         rest: Duration,
-        hold: Hold,
-        now: Reading,
+        hold: HoldLimit,
+        now: ClockReading,
     ) {
         self.note(id, rest.min(hold.left(term, now)), hold, now);
     }
@@ -86,24 +86,24 @@ impl Terms {
 
     /// How long a lease may last if it is renewed now: as long as is wanted, but not longer than it
     /// may be held in all.
-    pub fn renewed(&self, id: LeaseId, wanted: Duration, now: Reading) -> Duration {
+    pub fn renewed(&self, id: LeaseId, wanted: Duration, now: ClockReading) -> Duration {
         let ends = self.hold_ends.get(&id).copied().flatten();
         ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))
     }
 
     /// Takes a lease whose term is over. It is to be noted again unless it ends.
-    pub fn take_due(&mut self, now: Reading) -> Option<LeaseId> {
+    pub fn take_due(&mut self, now: ClockReading) -> Option<LeaseId> {
         self.passing.take_due(now.monotonic)
     }
 
     /// Whether the term of a lease is over, whether it was taken or not.
-    pub fn is_over(&self, id: LeaseId, now: Reading) -> bool {
+    pub fn is_over(&self, id: LeaseId, now: ClockReading) -> bool {
         let has_passed = self.passing.at(&id).is_none_or(|ends| ends <= now.monotonic);
         has_passed && self.hold_ends.contains_key(&id)
     }
 
     /// How long it is until a term may be over.
-    pub fn next(&self, now: Reading) -> Option<Duration> {
+    pub fn next(&self, now: ClockReading) -> Option<Duration> {
         self.passing.next().map(|at| at.saturating_sub(now.monotonic))
     }
 
@@ -126,7 +126,7 @@ impl Terms {
 
     /// Knows of none.
     pub fn clear(&mut self) {
-        *self = Terms::default();
+        *self = LeaseTerms::default();
     }
 }
 
@@ -135,18 +135,18 @@ mod tests {
     use super::*;
 
     const ID: LeaseId = LeaseId(1);
-    const FREELY: Hold = Hold { granted: Millis(1000), most: None };
+    const FREELY: HoldLimit = HoldLimit { granted: Millis(1000), most: None };
 
     fn ms(count: u64) -> Duration {
         Duration::from_millis(count)
     }
 
-    fn at(wall: i64, passed: u64) -> Reading {
-        Reading { wall: Millis(wall), monotonic: ms(passed) }
+    fn at(wall: i64, passed: u64) -> ClockReading {
+        ClockReading { wall: Millis(wall), monotonic: ms(passed) }
     }
 
-    fn of_a_second(hold: Hold) -> Terms {
-        let mut terms = Terms::default();
+    fn of_a_second(hold: HoldLimit) -> LeaseTerms {
+        let mut terms = LeaseTerms::default();
         terms.note(ID, ms(1000), hold, at(1000, 0));
         terms
     }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn nothing_is_held_longer_than_it_may_be() {
-        let hold = Hold { granted: Millis(1000), most: Some(ms(2500)) };
+        let hold = HoldLimit { granted: Millis(1000), most: Some(ms(2500)) };
         let mut terms = of_a_second(hold);
         assert_eq!(terms.renewed(ID, ms(1000), at(1500, 500)), ms(1000));
         // However the wall is set.
@@ -202,27 +202,27 @@ mod tests {
 
     #[test]
     fn a_new_leader_gives_the_full_term_again_once() {
-        let due = |mut terms: Terms, last: u64| {
+        let due = |mut terms: LeaseTerms, last: u64| {
             assert_eq!(terms.take_due(at(0, last - 1)), None);
             assert_eq!(terms.take_due(at(0, last)), Some(ID));
         };
-        let mut terms = Terms::default();
+        let mut terms = LeaseTerms::default();
         assert_eq!(terms.note_again(ID, ms(1000), FREELY, at(1900, 0)), ms(1000));
         due(terms, 1000);
         // Never beyond the longest hold.
-        let hold = Hold { granted: Millis(1000), most: Some(ms(1200)) };
-        let mut terms = Terms::default();
+        let hold = HoldLimit { granted: Millis(1000), most: Some(ms(1200)) };
+        let mut terms = LeaseTerms::default();
         assert_eq!(terms.note_again(ID, ms(1000), hold, at(1900, 0)), ms(300));
         due(terms, 300);
         // The next time only what is left of it, however the wall was set.
         for (wall, rest, left) in
             [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
         {
-            let mut terms = Terms::default();
+            let mut terms = LeaseTerms::default();
             terms.note_rest(ID, ms(1000), ms(rest), FREELY, at(wall, 0));
             due(terms, left);
         }
-        let mut terms = Terms::default();
+        let mut terms = LeaseTerms::default();
         terms.note_rest(ID, ms(1000), ms(0), FREELY, at(90_000, 7));
         assert_eq!(terms.take_due(at(90_000, 7)), Some(ID));
     }

@@ -20,7 +20,7 @@ pub const LONGEST_SAID: usize = 1024;
 /// A text that names nothing here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{what} is {wanted}")]
-pub struct BadText {
+pub struct BadBoxText {
     /// What the text was to be.
     pub what: String,
     /// What is wanted.
@@ -53,12 +53,12 @@ macro_rules! checked_text {
 
         impl $name {
             /// Checks `text`.
-            pub fn new(text: &str) -> Result<Self, BadText> {
+            pub fn new(text: &str) -> Result<Self, BadBoxText> {
                 let fits: fn(&str) -> bool = $fits;
                 if fits(text) {
                     return Ok($name(text.into()));
                 }
-                Err(BadText { what: $what.to_owned(), wanted: $wanted.to_owned() })
+                Err(BadBoxText { what: $what.to_owned(), wanted: $wanted.to_owned() })
             }
 
             /// The text.
@@ -133,14 +133,14 @@ checked_text!(
 
 /// The beginning of what a hook said, or of why it was not run: evidence, for a person to read.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Said(Arc<str>);
+pub struct HookOutput(Arc<str>);
 
-impl Said {
+impl HookOutput {
     /// As much of `text` as is kept.
     pub fn cut(text: &str) -> Self {
         let longest = text.len().min(LONGEST_SAID);
         let end = (0..=longest).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0);
-        Said(text[..end].into())
+        HookOutput(text[..end].into())
     }
 
     /// The text.
@@ -149,21 +149,21 @@ impl Said {
     }
 }
 
-impl fmt::Debug for Said {
+impl fmt::Debug for HookOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&*self.0, f)
     }
 }
 
-impl Serialize for Said {
+impl Serialize for HookOutput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Said {
+impl<'de> Deserialize<'de> for HookOutput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Said::cut(&String::deserialize(deserializer)?))
+        Ok(HookOutput::cut(&String::deserialize(deserializer)?))
     }
 }
 
@@ -192,9 +192,9 @@ mod tests {
 
     #[test]
     fn what_is_said_is_cut_between_two_characters() {
-        assert_eq!(Said::cut("short").as_str(), "short");
+        assert_eq!(HookOutput::cut("short").as_str(), "short");
         let long = format!("x{}", "ä".repeat(600));
-        assert_eq!(Said::cut(&long).as_str().len(), 1023);
-        assert_eq!(Said::cut(&"y".repeat(5000)).as_str().len(), 1024);
+        assert_eq!(HookOutput::cut(&long).as_str().len(), 1023);
+        assert_eq!(HookOutput::cut(&"y".repeat(5000)).as_str().len(), 1024);
     }
 }

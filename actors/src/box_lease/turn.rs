@@ -9,9 +9,11 @@ use super::grants::MYSELF;
 use super::id::{FenceToken, LeaseId};
 use super::state::FoundLease;
 use super::{BoxLease, PoolName, SharedTable};
-use crate::clock::{Millis, Reading};
-use crate::journal::{Asked, CommitError, EPOCH_LEAP, Outcomes, Piece, Seat, Settlement};
-use crate::turns::{InTurns, NextTurn};
+use crate::clock::{ClockReading, Millis};
+use crate::journal::{
+    CommitError, CommitSettlement, EPOCH_LEAP, Outcomes, Piece, ReplicaHandle, RequestContext,
+};
+use crate::turns::{ScheduledTurns, TurnTimer};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -45,8 +47,8 @@ const MOST_WRONG_TOKENS: usize = 1000;
 /// How much one event forgets at most.
 const FORGOTTEN_AT_ONCE: u64 = 10_000;
 
-impl InTurns for BoxLease {
-    fn next_turn(&mut self) -> &mut NextTurn {
+impl ScheduledTurns for BoxLease {
+    fn next_turn(&mut self) -> &mut TurnTimer {
         &mut self.next_turn
     }
 
@@ -82,15 +84,15 @@ impl BoxLease {
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
         self.wake_after(LONGEST_SLEEP, ctx);
-        if self.seat.epoch().is_none() {
-            self.show();
+        if self.replica.epoch().is_none() {
+            self.publish_view();
             return;
         }
         if let Some(left) = self.hold.left(now.wall) {
             self.wake_after(left.max(SHORTEST_SLEEP), ctx);
             // Who comes meanwhile has its place all the same.
             self.look_at_progress(ctx);
-            self.show();
+            self.publish_view();
             return;
         }
         self.note_led(ctx);
@@ -116,11 +118,11 @@ impl BoxLease {
         self.look_at_progress(ctx);
         self.wake_for_next(now, ctx);
         if self.is_stale {
-            self.show();
+            self.publish_view();
         }
     }
 
-    fn wake_for_next(&mut self, now: Reading, ctx: &mut Context<Self>) {
+    fn wake_for_next(&mut self, now: ClockReading, ctx: &mut Context<Self>) {
         let others = [
             self.cleanings.next(),
             self.looks.next(),
@@ -135,13 +137,13 @@ impl BoxLease {
     }
 
     /// Ends the leases whose terms are over.
-    fn expire(&mut self, now: Reading, ctx: &mut Context<Self>) {
+    fn expire(&mut self, now: ClockReading, ctx: &mut Context<Self>) {
         loop {
             let mut over: Vec<(LeaseId, u32)> = Vec::new();
             while over.len() < AT_ONCE
                 && let Some(id) = self.terms.take_due(now)
             {
-                match self.seat.piece().read().leases.get(&id) {
+                match self.replica.piece().read().leases.get(&id) {
                     Some(lease) => over.push((id, lease.renewals)),
                     None => self.terms.remove(id),
                 }
@@ -153,7 +155,7 @@ impl BoxLease {
             self.commit(vec![event], ctx, move |actor, _, ctx| {
                 // What is still there was renewed meanwhile, and has another term; or that failed.
                 for (id, renewals) in &over {
-                    let same = actor.seat.piece().read().leases.get(id).map(|l| l.renewals);
+                    let same = actor.replica.piece().read().leases.get(id).map(|l| l.renewals);
                     if same == Some(*renewals) {
                         actor.terms.put_back(*id);
                         actor.soon(ctx);
@@ -164,11 +166,11 @@ impl BoxLease {
     }
 
     /// Ids may have rested long enough.
-    fn look_at_rests(&mut self, now: Reading, ctx: &mut Context<Self>) {
+    fn look_at_rests(&mut self, now: ClockReading, ctx: &mut Context<Self>) {
         let mut ready = Vec::new();
         let mut next = None;
         {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             for (name, line) in &mut self.lines {
                 let Ok(pool) = table.pool(name) else { continue };
                 let Some(range) = pool.spec().slots else { continue };
@@ -179,7 +181,7 @@ impl BoxLease {
             }
         }
         for pool in ready {
-            self.pump(&pool, ctx);
+            self.grant_waiting(&pool, ctx);
         }
         if let Some(at) = next {
             self.wake_at(at, ctx);
@@ -198,27 +200,27 @@ impl BoxLease {
             lines.map(|(name, _)| name.clone()).collect()
         };
         for pool in waiting {
-            self.pump(&pool, ctx);
+            self.grant_waiting(&pool, ctx);
         }
     }
 
     /// Whether it is on record that this leader decides. Nothing is granted before: its tokens may have
     /// to go on beyond those of a past that its store has forgotten.
     pub(super) fn has_led(&self) -> bool {
-        self.seat.epoch().is_some_and(|epoch| self.seat.piece().read().led() >= epoch)
+        self.replica.epoch().is_some_and(|epoch| self.replica.piece().read().led() >= epoch)
     }
 
     /// Puts on record that this leader decides. An epoch far above the last one means that the store was
     /// restored from a backup, or that a loss was accepted: tokens were given since that it does not
     /// know.
     fn note_led(&mut self, ctx: &mut Context<Self>) {
-        let Some(epoch) = self.seat.epoch() else { return };
+        let Some(epoch) = self.replica.epoch() else { return };
         if self.has_led() || self.noting_led {
             return;
         }
         self.noting_led = true;
         let (led, highest) = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             (table.led(), table.highest_token())
         };
         let was_restored = epoch.0.saturating_sub(led.0) >= EPOCH_LEAP;
@@ -237,7 +239,7 @@ impl BoxLease {
             }
             let pools: Vec<PoolName> = actor.lines.keys().cloned().collect();
             for pool in pools {
-                actor.pump(&pool, ctx);
+                actor.grant_waiting(&pool, ctx);
             }
         });
     }
@@ -258,7 +260,7 @@ impl BoxLease {
             self.commit(vec![event], ctx, move |actor, settled, ctx| match settled {
                 Ok(_) => {
                     actor.rechecks.remove(&pool);
-                    actor.pump(&pool, ctx);
+                    actor.grant_waiting(&pool, ctx);
                 }
                 Err(_) => {
                     if let Some(under_way) = actor.rechecks.get_mut(&pool) {
@@ -276,12 +278,12 @@ impl BoxLease {
         let now = self.clock.now();
         let settings = &self.settings;
         let (ended, care) = {
-            let table = self.seat.piece().read();
+            let table = self.replica.piece().read();
             let ended = table.ended();
             let ended_before = forgotten(ended, settings.keep_ended, |ended| {
                 now.since(ended.at) >= settings.keep_ended_for
             });
-            let care = table.care();
+            let care = table.box_log();
             let care_before = forgotten(care, settings.keep_care, |line| {
                 now.since(line.at) >= settings.keep_care_for
             });
@@ -315,7 +317,7 @@ impl BoxLease {
 
     /// Whoever tried to use a lease had a token that is not its own.
     pub(super) fn note_wrong_token(&mut self, lease: LeaseId, given: FenceToken) {
-        let pool = match self.seat.piece().read().find(lease) {
+        let pool = match self.replica.piece().read().find(lease) {
             FoundLease::Live(lease) => lease.pool.clone(),
             FoundLease::Ended(ended) => ended.lease.pool.clone(),
             FoundLease::Unknown => return,
@@ -335,7 +337,7 @@ impl BoxLease {
             Some(left) if !left.is_zero() => self.wake_after(left, ctx),
             _ => {
                 self.progress_at = Some(Instant::now());
-                self.tell_progress();
+                self.notify_progress();
             }
         }
     }
@@ -350,13 +352,13 @@ impl BoxLease {
         + 'static,
     ) {
         let now = self.clock.now();
-        for events in Seat::<SharedTable>::parts(events) {
-            let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
-            let (then, epoch) = (then.clone(), self.seat.epoch());
+        for events in ReplicaHandle::<SharedTable>::parts(events) {
+            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
+            let (then, epoch) = (then.clone(), self.replica.epoch());
             ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-                let settled = actor.settled(settlement, ctx);
+                let settled = actor.on_own_commit(settlement, ctx);
                 // What is in memory was made anew since, if another epoch began.
-                if actor.seat.epoch() == epoch {
+                if actor.replica.epoch() == epoch {
                     then(actor, settled, ctx);
                 }
             }));
@@ -364,12 +366,12 @@ impl BoxLease {
     }
 
     /// Takes a commit of this actor's own that came back.
-    pub(super) fn settled(
+    pub(super) fn on_own_commit(
         &mut self,
-        settlement: Settlement<SharedTable>,
+        settlement: CommitSettlement<SharedTable>,
         ctx: &mut Context<Self>,
     ) -> Result<Outcomes<SharedTable>, CommitError> {
-        let settled = self.seat.settle(settlement);
+        let settled = self.replica.settle(settlement);
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
@@ -391,9 +393,9 @@ impl BoxLease {
     /// Takes a commit that came back and that somebody asked for: what it failed of is theirs to hear.
     pub(super) fn answered(
         &mut self,
-        settlement: Settlement<SharedTable>,
+        settlement: CommitSettlement<SharedTable>,
     ) -> Result<Outcomes<SharedTable>, CommitError> {
-        let settled = self.seat.settle(settlement);
+        let settled = self.replica.settle(settlement);
         self.uncommitted += u64::from(settled.is_err());
         settled
     }
@@ -409,7 +411,7 @@ fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {
 
 /// The number of the first line that stays, of those that may go at once.
 fn forgotten<T>(
-    list: &crate::history::Chronicle<T>,
+    list: &crate::history::BoundedLog<T>,
     most: u64,
     is_old: impl Fn(&T) -> bool,
 ) -> u64 {

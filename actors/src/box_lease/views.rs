@@ -18,14 +18,14 @@ pub struct BoxView {
     /// How many wait for boxes of any pool, or for what is being granted to them.
     pub waiters: u64,
     /// The pools as this node sees them while it leads.
-    pub lines: BTreeMap<PoolName, LineView>,
+    pub lines: BTreeMap<PoolName, PoolQueueView>,
     /// Commits without an outcome, since the process started.
     pub uncommitted: u64,
 }
 
 /// What there is to see of one pool's queue.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LineView {
+pub struct PoolQueueView {
     /// How many wait.
     pub waiting: u64,
     /// How many boxes they want together.
@@ -37,12 +37,12 @@ pub struct LineView {
     /// Why the pool's host does not answer, for as long as it has answered nothing since.
     pub silence: Option<String>,
     /// What was counted since this node leads.
-    pub counts: LineCounts,
+    pub counts: PoolQueueCounts,
 }
 
 /// What is counted of one pool while this node leads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LineCounts {
+pub struct PoolQueueCounts {
     /// Requests that got what they asked for.
     pub served: u64,
     /// Requests that waited long enough.

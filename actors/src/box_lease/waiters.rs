@@ -6,30 +6,30 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use super::event::BoxRefusal;
-use super::messages::{AskBoxes, BoxError, Grant, Progress, Ticket};
-use super::queue::{Place, WaiterId};
-use super::schedule::Schedule;
+use super::messages::{AcquireProgress, AcquireTicket, BoxError, BoxLeaseRequest, Grant};
+use super::queue::{LeaseQueuePosition, WaiterId};
+use super::schedule::KeyedDeadlines;
 use crate::event::RequestId;
 
 /// One who waits, for one request however often that is repeated.
-pub(super) struct Waiter {
-    pub(super) ask: AskBoxes,
+pub(super) struct LeaseWaiter {
+    pub(super) ask: BoxLeaseRequest,
     /// How long its leases last first.
     pub(super) term: Duration,
     /// How long they last after a renewal.
     pub(super) ttl: Duration,
-    pub(super) place: Place,
+    pub(super) place: LeaseQueuePosition,
     /// When it came, by the clock that nobody sets.
     pub(super) came: Duration,
-    pub(super) stage: Stage,
+    pub(super) stage: WaiterStage,
     /// Whether the line counts what it asks for.
     pub(super) is_counted: bool,
-    listeners: Vec<Listener>,
+    listeners: Vec<WaiterListener>,
 }
 
 /// How far a waiter has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum WaiterStage {
     /// It is in the queue.
     Queued,
     /// What it asked for is being granted.
@@ -39,20 +39,20 @@ pub(super) enum Stage {
 }
 
 /// Who is to be answered.
-pub(super) struct Listener {
-    pub(super) ticket: Ticket,
+pub(super) struct WaiterListener {
+    pub(super) ticket: AcquireTicket,
     pub(super) reply: oneshot::Sender<Result<Grant, BoxError>>,
-    pub(super) progress: watch::Sender<Progress>,
+    pub(super) progress: watch::Sender<AcquireProgress>,
 }
 
-impl Listener {
+impl WaiterListener {
     /// Answers. False if nobody listens any more.
     pub(super) fn answer(self, answer: Result<Grant, BoxError>) -> bool {
         self.reply.send(answer).is_ok()
     }
 }
 
-impl Waiter {
+impl LeaseWaiter {
     /// Whether anybody is to be answered.
     pub(super) fn has_listeners(&self) -> bool {
         !self.listeners.is_empty()
@@ -70,7 +70,7 @@ impl Waiter {
     }
 
     /// Tells everybody how the wait goes.
-    pub(super) fn tell(&self, progress: Progress) {
+    pub(super) fn notify(&self, progress: AcquireProgress) {
         for listener in &self.listeners {
             listener.progress.send_if_modified(|told| {
                 let is_news = *told != progress;
@@ -89,17 +89,17 @@ impl Waiter {
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct Waiters {
-    all: HashMap<WaiterId, Waiter>,
-    by_ticket: HashMap<Ticket, WaiterId>,
+pub(super) struct LeaseWaiters {
+    all: HashMap<WaiterId, LeaseWaiter>,
+    by_ticket: HashMap<AcquireTicket, WaiterId>,
     /// By the names of their requests.
     by_request: HashMap<u64, WaiterId>,
     /// When they have waited long enough.
-    pub(super) deadlines: Schedule<WaiterId>,
+    pub(super) deadlines: KeyedDeadlines<WaiterId>,
     last: u64,
 }
 
-impl Waiters {
+impl LeaseWaiters {
     /// A name for the next one.
     pub(super) fn next_id(&mut self) -> WaiterId {
         self.last += 1;
@@ -114,7 +114,7 @@ impl Waiters {
     }
 
     /// One more waits.
-    pub(super) fn add(&mut self, id: WaiterId, waiter: Waiter, listener: Listener) {
+    pub(super) fn add(&mut self, id: WaiterId, waiter: LeaseWaiter, listener: WaiterListener) {
         if let Some(request) = waiter.ask.request {
             self.by_request.insert(request.name(), id);
         }
@@ -123,18 +123,18 @@ impl Waiters {
     }
 
     /// Somebody else wants to know what comes of it, too.
-    pub(super) fn join(&mut self, id: WaiterId, listener: Listener) {
+    pub(super) fn join(&mut self, id: WaiterId, listener: WaiterListener) {
         if let Some(waiter) = self.all.get_mut(&id) {
             self.by_ticket.insert(listener.ticket, id);
-            if waiter.stage == Stage::Preparing {
-                listener.progress.send_replace(Progress::Preparing);
+            if waiter.stage == WaiterStage::Preparing {
+                listener.progress.send_replace(AcquireProgress::Preparing);
             }
             waiter.listeners.push(listener);
         }
     }
 
     /// Somebody does not want to know any more. Answers who waited, if nobody does now.
-    pub(super) fn leave(&mut self, ticket: Ticket) -> Option<WaiterId> {
+    pub(super) fn leave(&mut self, ticket: AcquireTicket) -> Option<WaiterId> {
         let id = self.by_ticket.remove(&ticket)?;
         let waiter = self.all.get_mut(&id)?;
         waiter.listeners.retain(|listener| listener.ticket != ticket);
@@ -143,23 +143,22 @@ impl Waiters {
 
     /// Those whose boxes are being made ready though their time was over at `now`.
     pub(super) fn preparing_since(&self, now: Duration) -> Vec<WaiterId> {
-        let waiting = self
-            .all
-            .iter()
-            .filter(|(_, waiter)| waiter.stage == Stage::Preparing && waiter.deadline() <= now);
+        let waiting = self.all.iter().filter(|(_, waiter)| {
+            waiter.stage == WaiterStage::Preparing && waiter.deadline() <= now
+        });
         waiting.map(|(id, _)| *id).collect()
     }
 
-    pub(super) fn get(&self, id: WaiterId) -> Option<&Waiter> {
+    pub(super) fn get(&self, id: WaiterId) -> Option<&LeaseWaiter> {
         self.all.get(&id)
     }
 
-    pub(super) fn get_mut(&mut self, id: WaiterId) -> Option<&mut Waiter> {
+    pub(super) fn get_mut(&mut self, id: WaiterId) -> Option<&mut LeaseWaiter> {
         self.all.get_mut(&id)
     }
 
     /// One waits no longer.
-    pub(super) fn remove(&mut self, id: WaiterId) -> Option<Waiter> {
+    pub(super) fn remove(&mut self, id: WaiterId) -> Option<LeaseWaiter> {
         let waiter = self.all.remove(&id)?;
         self.deadlines.remove(&id);
         for listener in &waiter.listeners {
@@ -172,7 +171,7 @@ impl Waiters {
     }
 
     /// Nobody waits any more. Answers who did.
-    pub(super) fn take_all(&mut self) -> Vec<Waiter> {
+    pub(super) fn take_all(&mut self) -> Vec<LeaseWaiter> {
         self.by_ticket.clear();
         self.by_request.clear();
         self.deadlines.clear();
@@ -185,16 +184,16 @@ impl Waiters {
     }
 }
 
-impl Waiter {
+impl LeaseWaiter {
     /// One that has just come.
     pub(super) fn new(
-        ask: AskBoxes,
+        ask: BoxLeaseRequest,
         (term, ttl): (Duration, Duration),
-        place: Place,
+        place: LeaseQueuePosition,
         came: Duration,
-        stage: Stage,
+        stage: WaiterStage,
     ) -> Self {
-        let is_counted = stage != Stage::Preparing;
-        Waiter { ask, term, ttl, place, came, stage, is_counted, listeners: Vec::new() }
+        let is_counted = stage != WaiterStage::Preparing;
+        LeaseWaiter { ask, term, ttl, place, came, stage, is_counted, listeners: Vec::new() }
     }
 }

@@ -7,11 +7,13 @@ use actix::prelude::*;
 use tracing::info;
 
 use super::event_log::EventLog;
-use super::lane::Lane;
 use super::ranking_inputs::RankingInputs;
+use super::single_flight::SingleFlightReader;
 use super::source_dirs::SourceDirs;
 use super::view::CatalogView;
-use super::{Catalog, CatalogSettings, ChangeSettings, RisingChanged, SetDestinations, WatchMode};
+use super::{
+    Catalog, CatalogSettings, ChangeCatalogSettings, RisingChanged, SetDestinations, WatchMode,
+};
 
 /// Which inputs other settings touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +76,7 @@ impl Catalog {
         let log = self.settings.event_log.clone().map(|log| EventLog::new(log, names.clone()));
         match (&mut self.event_log, log) {
             (Some(lane), Some(log)) => lane.replace(log),
-            (lane, log) => *lane = log.map(|log| Lane::new("the event log", log)),
+            (lane, log) => *lane = log.map(|log| SingleFlightReader::new("the event log", log)),
         }
         self.view.rising = Arc::default();
         for subscriber in &self.subscribers.rising {
@@ -83,10 +85,14 @@ impl Catalog {
     }
 }
 
-impl Handler<ChangeSettings> for Catalog {
+impl Handler<ChangeCatalogSettings> for Catalog {
     type Result = ();
 
-    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(
+        &mut self,
+        ChangeCatalogSettings(settings): ChangeCatalogSettings,
+        ctx: &mut Context<Self>,
+    ) {
         // Which destinations there are is told apart, by whoever knows those added at run time.
         let destination_ips = self.settings.destination_ips.clone();
         let settings = CatalogSettings { destination_ips, ..settings };

@@ -9,13 +9,13 @@ use crate::wire::api::{Change, InputChange};
 
 impl Catalog {
     /// Tells of changes on `feed` from now on.
-    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
 
     /// Tells of what changed, if anything did.
-    pub(super) fn tell(&self, changes: impl IntoIterator<Item = InputChange>) {
+    pub(super) fn publish_changes(&self, changes: impl IntoIterator<Item = InputChange>) {
         let Some(feed) = &self.changes else { return };
         for change in changes {
             feed.publish(self.clock.now(), Change::Input(change));
@@ -23,12 +23,12 @@ impl Catalog {
     }
 
     /// Tells which problems are new, and which of those before are over.
-    pub(super) fn tell_of_problems(&self, before: &[String]) {
+    pub(super) fn publish_problem_changes(&self, before: &[String]) {
         let now = &self.view.problems;
         let new = now.iter().filter(|problem| !before.contains(problem));
-        self.tell(new.map(|problem| InputChange::Unusable { problem: problem.clone() }));
+        self.publish_changes(new.map(|problem| InputChange::Unusable { problem: problem.clone() }));
         let over = before.iter().filter(|problem| !now.contains(problem));
-        self.tell(over.map(|problem| InputChange::Usable { problem: problem.clone() }));
+        self.publish_changes(over.map(|problem| InputChange::Usable { problem: problem.clone() }));
     }
 }
 

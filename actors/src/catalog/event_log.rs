@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::followed_day::FollowedDay;
-use super::lane::Bench;
 use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
 use super::rising::{HitTaken, HitWindow, RisingHits};
 use super::settings::EventLogSettings;
+use super::single_flight::InputReader;
 use super::unknown_hits::UnknownHits;
 use super::view::EventLogView;
-use super::watch::{Sought, Stir, Watch};
+use super::watch::{ChangeNotifier, InputWatch, WatchTarget};
 use crate::clock::Millis;
 use crate::names::{FileId, NameTable};
 
@@ -22,17 +22,17 @@ const MOST_UNKNOWN_HOT: usize = 1000;
 pub struct EventLog {
     settings: EventLogSettings,
     names: NameTable,
-    hits: Hits,
+    hits: HitCounter,
     days: Vec<FollowedDay>,
     looked_at: Option<Millis>,
     /// The hot files as last told.
     rising: Arc<RisingHits>,
-    watch: Watch,
+    watch: InputWatch,
 }
 
 /// The hits in the window.
 #[derive(Debug)]
-pub struct Hits {
+pub struct HitCounter {
     /// Of names that the process knows.
     window: HitWindow,
     /// Of all others. Whoever asks for files chooses those.
@@ -42,9 +42,9 @@ pub struct Hits {
     became_hot: VecDeque<i64>,
 }
 
-impl Hits {
+impl HitCounter {
     fn new(settings: &EventLogSettings) -> Self {
-        Hits {
+        HitCounter {
             window: HitWindow::new(settings.window, settings.hit_base),
             unknown: UnknownHits::default(),
             base: settings.hit_base.max(1),
@@ -109,13 +109,13 @@ impl EventLog {
     /// The log of `settings`, nothing read yet.
     pub fn new(settings: EventLogSettings, names: NameTable) -> Self {
         EventLog {
-            hits: Hits::new(&settings),
+            hits: HitCounter::new(&settings),
             settings,
             names,
             days: Vec::new(),
             looked_at: None,
             rising: Arc::default(),
-            watch: Watch::default(),
+            watch: InputWatch::default(),
         }
     }
 
@@ -150,7 +150,7 @@ impl EventLog {
             // The clock was set back. Days let go of may matter again, and reading them again
             // would count their hits twice: everything is read anew.
             self.days.clear();
-            self.hits = Hits::new(&self.settings);
+            self.hits = HitCounter::new(&self.settings);
         }
         let days = log_days(self.hits.window.start(now), now, &self.settings.time_zone);
         self.days.retain(|followed| days.contains(&followed.day()));
@@ -167,9 +167,9 @@ impl EventLog {
     /// Looks out for new rows: in the days that are followed, wherever their names lead, and in
     /// every log that begins.
     fn follow(&mut self) {
-        let days = self.days.iter().map(|day| Sought::File(day.path()));
-        let logs = Sought::Prefixed(&self.settings.dir, LOG_NAME_PREFIX);
-        let sought: Vec<Sought<'_>> = days.chain([logs]).collect();
+        let days = self.days.iter().map(|day| WatchTarget::File(day.path()));
+        let logs = WatchTarget::Prefixed(&self.settings.dir, LOG_NAME_PREFIX);
+        let sought: Vec<WatchTarget<'_>> = days.chain([logs]).collect();
         let noticed_by = self.watch.follow(&sought).noticed_by;
         for (day, by) in self.days.iter_mut().zip(noticed_by) {
             day.is_noticed_by(by);
@@ -177,11 +177,11 @@ impl EventLog {
     }
 }
 
-impl Bench for EventLog {
+impl InputReader for EventLog {
     type Found = EventLogLook;
 
-    fn watch(&mut self, stir: Stir) {
-        self.watch = Watch::on(stir);
+    fn watch(&mut self, stir: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(stir);
     }
 
     fn look(&mut self, now: Millis) -> EventLogLook {
@@ -205,18 +205,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::catalog::view::{EventLogFileView, InputState};
+    use crate::catalog::view::{CatalogInputState, EventLogFileView};
 
     /// 2018-06-03, midnight in Seoul.
     const MIDNIGHT: Millis = Millis(1_527_951_600_000);
     const WATCHED: &str = "10.0.0.3";
 
-    struct Yard {
+    struct EventLogFixture {
         dir: tempfile::TempDir,
         log: EventLog,
     }
 
-    impl Yard {
+    impl EventLogFixture {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let settings = EventLogSettings {
@@ -225,7 +225,7 @@ mod tests {
                 time_zone: TimeZone::get("Asia/Seoul").unwrap(),
                 ..EventLogSettings::new(dir.path())
             };
-            Yard { log: EventLog::new(settings, NameTable::new()), dir }
+            EventLogFixture { log: EventLog::new(settings, NameTable::new()), dir }
         }
 
         fn path(&self, day: u32) -> std::path::PathBuf {
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_torn_row_waits_for_its_rest() {
-        let mut yard = Yard::new();
+        let mut yard = EventLogFixture::new();
         let (row, now) = (row("a-b.mpg", MIDNIGHT), MIDNIGHT);
         append(&yard.path(3), &row);
         append(&yard.path(3), &row[..40]);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn only_the_watched_address_counts_and_it_is_an_address() {
-        let mut yard = Yard::new();
+        let mut yard = EventLogFixture::new();
         for other in ["10.0.0.35", "10a0b0c3", "10.0.0.33"] {
             append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, other));
         }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn both_days_are_followed_around_midnight() {
-        let mut yard = Yard::new();
+        let mut yard = EventLogFixture::new();
         let before = Millis(MIDNIGHT.0 - 1000);
         append(&yard.path(2), &row("A", before));
         assert_eq!(yard.hits(before), 1);
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_rotated_log_is_read_to_its_end_and_the_new_one_from_its_beginning() {
-        let mut yard = Yard::new();
+        let mut yard = EventLogFixture::new();
         let path = yard.path(3);
         append(&path, &row("A", MIDNIGHT));
         assert_eq!(yard.hits(MIDNIGHT), 1);
@@ -327,14 +327,14 @@ mod tests {
         assert_eq!(yard.hot(MIDNIGHT), hot("A", 3));
         fs::remove_file(&path).unwrap();
         assert_eq!(yard.hits(MIDNIGHT), 4);
-        assert_eq!(yard.log.days[1].view().input.state, InputState::Missing);
+        assert_eq!(yard.log.days[1].view().input.state, CatalogInputState::Missing);
         append(&path, &row("B", MIDNIGHT.after(std::time::Duration::from_secs(1))));
         assert_eq!(yard.hits(MIDNIGHT), 5);
     }
 
     #[test]
     fn a_log_that_is_cut_or_mirrored_counts_each_row_once() {
-        let mut yard = Yard::new();
+        let mut yard = EventLogFixture::new();
         let path = yard.path(3);
         append(&path, &row("A", MIDNIGHT).repeat(3));
         assert_eq!(yard.hits(MIDNIGHT), 3);
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn names_that_viewers_invent_do_not_fill_the_table_of_names() {
         use crate::catalog::unknown_hits::MOST_NAMES;
-        let mut yard = Yard::new();
+        let mut yard = EventLogFixture::new();
         yard.log.names.intern_all([&b"known"[..]]);
         let mut text = row("known", MIDNIGHT);
         text += &row("wanted", MIDNIGHT).repeat(3);
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_clock_set_back_counts_no_hit_twice() {
-        let mut yard = Yard::new();
+        let mut yard = EventLogFixture::new();
         append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 1000)));
         assert_eq!(yard.hits(MIDNIGHT), 1);
         assert_eq!(yard.hits(Millis(MIDNIGHT.0 + 660_000)), 0);
@@ -398,7 +398,7 @@ mod tests {
                     _ => text.extend_from_slice(row.as_bytes()),
                 }
             }
-            let (mut cut, mut whole) = (Yard::new(), Yard::new());
+            let (mut cut, mut whole) = (EventLogFixture::new(), EventLogFixture::new());
             let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at % text.len()).collect();
             cuts.sort_unstable();
             for end in cuts.into_iter().chain([text.len()]) {

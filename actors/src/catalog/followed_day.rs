@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 
-use super::event_log::Hits;
+use super::event_log::HitCounter;
 use super::event_row::{EventRow, read_event_row};
-use super::lines::{Line, LineSplitter};
+use super::lines::{InputLine, LineSplitter};
 use super::log_reader::{LogReader, Reopened};
 use super::rising::HitTaken;
 use super::rows::RowFault;
 use super::settings::EventLogSettings;
-use super::view::{EventLogFileView, InputState, InputView, NoticedBy};
+use super::view::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
 use crate::clock::Millis;
-use crate::names::{FileName, NameTable, Reading};
+use crate::names::{FileName, NameLookup, NameTable};
 
 /// The log of one day.
 #[derive(Debug)]
@@ -33,7 +33,8 @@ const MOST_FILES: usize = 4;
 impl FollowedDay {
     /// The log of `day` at `path`, not read yet.
     pub fn new(day: Date, path: PathBuf) -> Self {
-        let view = EventLogFileView { input: InputView::of(&path), ..EventLogFileView::default() };
+        let view =
+            EventLogFileView { input: CatalogInputView::of(&path), ..EventLogFileView::default() };
         FollowedDay { day, path, files: Vec::new(), view }
     }
 
@@ -63,23 +64,23 @@ impl FollowedDay {
         now: Millis,
         names: &NameTable,
         settings: &EventLogSettings,
-        hits: &mut Hits,
+        hits: &mut HitCounter,
     ) {
         let reopened = self.reopen();
-        let mut state =
-            reopened.map_or_else(|error| InputState::of_error(&error), |()| InputState::Ok);
+        let mut state = reopened
+            .map_or_else(|error| CatalogInputState::of_error(&error), |()| CatalogInputState::Ok);
         for index in (0..self.files.len()).rev() {
             let (reader, lines) = &mut self.files[index];
             let mut rows = Rows { now, settings, hits, view: &mut self.view };
             match rows.read_file(reader, lines, names) {
                 Ok(()) => {}
-                Err(error) if index == 0 => state = InputState::of_error(&error),
+                Err(error) if index == 0 => state = CatalogInputState::of_error(&error),
                 // It was rotated away and is out of reach by now.
                 Err(_) => drop(self.files.remove(index)),
             }
         }
         let input = &mut self.view.input;
-        if state == InputState::Ok {
+        if state == CatalogInputState::Ok {
             input.read_at = Some(now);
             input.good_at = Some(now);
         }
@@ -109,7 +110,7 @@ impl FollowedDay {
 struct Rows<'a> {
     now: Millis,
     settings: &'a EventLogSettings,
-    hits: &'a mut Hits,
+    hits: &'a mut HitCounter,
     view: &'a mut EventLogFileView,
 }
 
@@ -124,23 +125,23 @@ impl Rows<'_> {
             *lines = LineSplitter::default();
         }
         reader.read(|chunk| {
-            let names = names.reading();
+            let names = names.lookup();
             lines.feed(chunk, |number, line| self.take(number, line, &names));
         })
     }
 
-    fn take(&mut self, number: u64, line: Line<'_>, names: &Reading<'_>) {
+    fn take(&mut self, number: u64, line: InputLine<'_>, names: &NameLookup<'_>) {
         self.view.input.tally.rows += 1;
         let (row, taken) = match line {
-            Line::Overlong(start) => (start, Err(RowFault::Overlong)),
-            Line::Whole(row) => (row, self.take_row(row, names)),
+            InputLine::Overlong(start) => (start, Err(RowFault::Overlong)),
+            InputLine::Whole(row) => (row, self.take_row(row, names)),
         };
         if let Err(fault) = taken {
             self.view.input.tally.fault(number, fault, row);
         }
     }
 
-    fn take_row(&mut self, row: &[u8], names: &Reading<'_>) -> Result<(), RowFault> {
+    fn take_row(&mut self, row: &[u8], names: &NameLookup<'_>) -> Result<(), RowFault> {
         let selection = match read_event_row(row)? {
             EventRow::Selection(selection) => selection,
             EventRow::NotFound => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::lines::{Line, LineSplitter};
+use super::lines::{InputLine, LineSplitter};
 use super::rows::{RowFault, RowTally};
 use crate::names::{ByFile, FileId, NamePin, NameTable};
 
@@ -179,7 +179,7 @@ impl GradeInfoReader {
     /// Takes the next bytes.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.make_room(chunk);
-        let mut interning = self.names.interning();
+        let mut interning = self.names.interner();
         let (building, tally) = (&mut self.building, &mut self.tally);
         self.lines.feed(chunk, |number, line| {
             read_row(number, line, building, tally, |name| Ok(interning.intern(name)?));
@@ -188,7 +188,7 @@ impl GradeInfoReader {
 
     /// The input ended.
     pub fn finish(mut self) -> (Grades, RowTally) {
-        let mut interning = self.names.interning();
+        let mut interning = self.names.interner();
         let (building, tally) = (&mut self.building, &mut self.tally);
         let torn = self.lines.finish(|number, line| {
             read_row(number, line, building, tally, |name| Ok(interning.intern(name)?));
@@ -217,7 +217,7 @@ fn target_in(row: &[u8]) -> u8 {
 /// is asked for how many copies are wanted.
 fn read_row(
     number: u64,
-    line: Line<'_>,
+    line: InputLine<'_>,
     building: &mut Building,
     tally: &mut RowTally,
     intern: impl FnOnce(&[u8]) -> Result<FileId, RowFault>,
@@ -227,8 +227,8 @@ fn read_row(
     }
     tally.rows += 1;
     let (row, file) = match line {
-        Line::Overlong(start) => (start, Err(RowFault::Overlong)),
-        Line::Whole(row) => {
+        InputLine::Overlong(start) => (start, Err(RowFault::Overlong)),
+        InputLine::Whole(row) => {
             let name = memchr::memchr(b'\t', row).map_or(row, |tab| &row[..tab]);
             (row, intern(name))
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::address_lists::{AddressLists, AddressReader, ListNumber};
-use super::lines::{Line, LineSplitter};
+use super::lines::{InputLine, LineSplitter};
 use super::rows::{BAD_ROWS_SHOWN, FaultCount, RowFault, RowTally, beginning};
 use crate::names::{FileName, HashedName, NameHash, NameHasher};
 
@@ -16,7 +16,7 @@ const ROWS_PER_BLOCK: usize = 4096;
 /// Rows, as they stand in the file.
 #[derive(Debug, Default)]
 pub struct HistoryBlock {
-    rows: Vec<HistoryRow>,
+    rows: Vec<HitcountRow>,
     /// The names, one behind the other.
     names: Vec<u8>,
     faulty: Vec<FaultyRow>,
@@ -26,7 +26,7 @@ pub struct HistoryBlock {
 
 /// What one row says.
 #[derive(Debug)]
-pub struct HistoryRow {
+pub struct HitcountRow {
     hash: NameHash,
     /// Where its name ends among the block's names; it begins where the one before ends.
     name_end: u32,
@@ -62,7 +62,7 @@ impl HistoryBlock {
     }
 
     /// The rows, in order.
-    pub fn rows(&self) -> &[HistoryRow] {
+    pub fn rows(&self) -> &[HitcountRow] {
         &self.rows
     }
 
@@ -148,15 +148,15 @@ impl HistoryRowReader {
 }
 
 impl Parser {
-    fn take(&mut self, number: u64, line: Line<'_>, torn: bool) {
+    fn take(&mut self, number: u64, line: InputLine<'_>, torn: bool) {
         // The first line is the header, whatever it holds.
         if number == 1 {
             return;
         }
         self.rows += 1;
         match line {
-            Line::Overlong(start) => self.fault(number, start, RowFault::Overlong, false),
-            Line::Whole(row) => {
+            InputLine::Overlong(start) => self.fault(number, start, RowFault::Overlong, false),
+            InputLine::Whole(row) => {
                 if let Err(fault) = self.read(number, row, torn) {
                     self.fault(number, row, fault, false);
                 }
@@ -213,7 +213,7 @@ impl HistoryBlock {
         self.names.extend_from_slice(name);
         // A block is a few thousand names of at most 255 bytes.
         let name_end = self.names.len() as u32;
-        self.rows.push(HistoryRow { hash, name_end, list, size });
+        self.rows.push(HitcountRow { hash, name_end, list, size });
     }
 }
 

@@ -10,23 +10,23 @@ use super::history_rows::{HistoryBlock, HistoryRowReader, HistoryRows};
 use super::rows::RowTally;
 use crate::names::NameTable;
 
-/// Stands in [`History::sizes`] for a size that was not told.
+/// Stands in [`HitcountHistory::sizes`] for a size that was not told.
 const NO_SIZE: u64 = u64::MAX;
 
 /// What hitcount.history says of the graded files, by their position in [`Grades::files`].
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct HitcountHistory {
     sizes: Vec<u64>,
     /// The destinations listed for each file.
     listed: Vec<ListNumber>,
     lists: AddressLists,
 }
 
-impl History {
+impl HitcountHistory {
     /// A history that says nothing of any file of `grades`.
     pub fn empty(grades: &Grades) -> Self {
         let files = grades.files().len();
-        History {
+        HitcountHistory {
             sizes: vec![NO_SIZE; files],
             listed: vec![ListNumber::EMPTY; files],
             lists: AddressLists::default(),
@@ -36,7 +36,8 @@ impl History {
     /// What this history, read against `old`, says of the files of `new`. For the time in which
     /// the history cannot be read and the grades can.
     pub fn carried_over(&self, old: &Grades, new: &Grades) -> Self {
-        let mut carried = History { lists: self.lists.clone(), ..History::empty(new) };
+        let mut carried =
+            HitcountHistory { lists: self.lists.clone(), ..HitcountHistory::empty(new) };
         for (position, &file) in new.files().iter().enumerate() {
             if let Some(before) = old.position(file) {
                 carried.sizes[position] = self.sizes[before];
@@ -82,7 +83,7 @@ pub struct HistoryReader {
 #[derive(Debug)]
 pub struct HistoryRead {
     /// What it says of the graded files.
-    pub history: History,
+    pub history: HitcountHistory,
     /// Its rows.
     pub tally: RowTally,
     /// Rows of names that are not graded.
@@ -132,7 +133,7 @@ pub type Positions = Vec<Option<usize>>;
 impl HistoryJoin {
     /// Nothing joined yet.
     pub fn new(names: NameTable, grades: Arc<Grades>) -> Self {
-        let History { sizes, listed, .. } = History::empty(&grades);
+        let HitcountHistory { sizes, listed, .. } = HitcountHistory::empty(&grades);
         HistoryJoin {
             names,
             grades,
@@ -146,7 +147,7 @@ impl HistoryJoin {
 
     /// Which files the rows of a block are about. The table of names is locked meanwhile.
     pub fn positions(&self, block: &HistoryBlock) -> Positions {
-        let found = self.names.reading().find_all(block.names());
+        let found = self.names.lookup().find_all(block.names());
         found.into_iter().map(|file| self.grades.position(file?)).collect()
     }
 
@@ -179,7 +180,7 @@ impl HistoryJoin {
         let HistoryJoin { sizes, listed, further, mut tally, ungraded, .. } = self;
         tally.rows = rows;
         tally.torn = torn;
-        let mut history = History { sizes, listed, lists };
+        let mut history = HitcountHistory { sizes, listed, lists };
         for (position, list) in further {
             history.put(position, None, list);
         }
@@ -282,7 +283,7 @@ mod tests {
         let ids = names.intern_all([&b"A"[..], b"B", b"C"]);
         let [a, b, c] = [0, 1, 2].map(|index: usize| ids[index].ok());
         let old = Grades::from_rows([a, b]);
-        let mut history = History::empty(&old);
+        let mut history = HitcountHistory::empty(&old);
         history.set(1, Some(5), &[ip("10.0.0.1")]);
         let new = Grades::from_rows([b, c]);
         let carried = history.carried_over(&old, &new);

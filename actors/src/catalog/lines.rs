@@ -6,7 +6,7 @@ pub const LONGEST_LINE: usize = 16 << 20;
 
 /// One line, without its line end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum InputLine<'a> {
     /// Its bytes; never empty.
     Whole(&'a [u8]),
     /// The beginning of a line longer than [`LONGEST_LINE`].
@@ -30,7 +30,7 @@ pub struct LineSplitter {
 
 impl LineSplitter {
     /// Takes the next bytes and tells each line that ends in them with its number, from 1.
-    pub fn feed(&mut self, chunk: &[u8], mut tell: impl FnMut(u64, Line<'_>)) {
+    pub fn feed(&mut self, chunk: &[u8], mut tell: impl FnMut(u64, InputLine<'_>)) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
             let piece = &chunk[start..end];
@@ -47,7 +47,7 @@ impl LineSplitter {
     }
 
     /// The input ended: tells the last line if its line end is missing, and whether it was so.
-    pub fn finish(&mut self, mut tell: impl FnMut(u64, Line<'_>)) -> bool {
+    pub fn finish(&mut self, mut tell: impl FnMut(u64, InputLine<'_>)) -> bool {
         let torn = !self.begun.is_empty();
         if torn {
             self.ended += 1;
@@ -76,9 +76,9 @@ impl LineSplitter {
         self.overlong = true;
     }
 
-    fn tell_begun(&mut self, tell: &mut impl FnMut(u64, Line<'_>)) {
+    fn tell_begun(&mut self, tell: &mut impl FnMut(u64, InputLine<'_>)) {
         if self.overlong {
-            tell(self.ended, Line::Overlong(&self.begun));
+            tell(self.ended, InputLine::Overlong(&self.begun));
         } else {
             tell_line(self.ended, &self.begun, tell);
         }
@@ -87,10 +87,10 @@ impl LineSplitter {
     }
 }
 
-fn tell_line(number: u64, line: &[u8], tell: &mut impl FnMut(u64, Line<'_>)) {
+fn tell_line(number: u64, line: &[u8], tell: &mut impl FnMut(u64, InputLine<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.is_empty() {
-        tell(number, Line::Whole(line));
+        tell(number, InputLine::Whole(line));
     }
 }
 
@@ -103,9 +103,9 @@ mod tests {
     fn lines_of<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(u64, Vec<u8>)>, bool) {
         let mut told = Vec::new();
         let mut splitter = LineSplitter::default();
-        let mut keep = |number, line: Line<'_>| match line {
-            Line::Whole(bytes) => told.push((number, bytes.to_vec())),
-            Line::Overlong(_) => panic!("no line here is that long"),
+        let mut keep = |number, line: InputLine<'_>| match line {
+            InputLine::Whole(bytes) => told.push((number, bytes.to_vec())),
+            InputLine::Overlong(_) => panic!("no line here is that long"),
         };
         for chunk in chunks {
             splitter.feed(chunk, &mut keep);
@@ -140,8 +140,8 @@ mod tests {
         }
         assert!(splitter.begun.capacity() < LONGEST_LINE);
         splitter.feed(b"end\nnext\n", |number, line| match line {
-            Line::Whole(bytes) => told.push((number, false, bytes.to_vec())),
-            Line::Overlong(start) => told.push((number, true, start.to_vec())),
+            InputLine::Whole(bytes) => told.push((number, false, bytes.to_vec())),
+            InputLine::Overlong(start) => told.push((number, true, start.to_vec())),
         });
         assert_eq!(told, [(1, true, vec![b'x'; SHOWN_OF_OVERLONG]), (2, false, b"next".to_vec())]);
     }

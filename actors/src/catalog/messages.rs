@@ -43,13 +43,13 @@ pub struct Subscribers {
 /// again, after the Catalog.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Subscribe(pub Subscribers);
+pub struct SubscribeToCatalog(pub Subscribers);
 
 /// Reads the inputs by these settings from now on. What was read last stays in use until they are
 /// read; `destination_ips` is [`SetDestinations`]' to change.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings(pub CatalogSettings);
+pub struct ChangeCatalogSettings(pub CatalogSettings);
 
 /// These are the destinations' addresses from now on.
 #[derive(Clone, Debug, Message)]
@@ -73,13 +73,13 @@ pub enum InputKind {
 /// Something seems to have changed in an input: it is looked at soon. Sent by the watch over it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct Stirred(pub InputKind);
+pub struct InputMayHaveChanged(pub InputKind);
 
 /// Asks for a look at every input now. Answered once it is complete: the subscribers were told
 /// what it found, and the view shows it.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct LookNow;
+pub struct CheckInputsNow;
 
 /// Asks for the masters of some files as they are now: one `stat` each, off every actor's thread.
 #[derive(Clone, Debug, Message)]

@@ -12,7 +12,6 @@ mod followed_day;
 mod grade_info;
 mod history_rows;
 mod hitcount_history;
-pub mod lane;
 pub mod lines;
 mod log_days;
 mod log_reader;
@@ -24,6 +23,7 @@ pub mod ranking_inputs;
 pub mod rising;
 pub mod rows;
 pub mod settings;
+pub mod single_flight;
 mod source_dirs;
 pub mod unknown_hits;
 pub mod view;
@@ -40,13 +40,13 @@ use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
 use self::event_log::{EventLog, EventLogLook};
-use self::lane::{Bench, Lane};
 pub use self::messages::*;
 use self::ranking_inputs::{RankingInputs, RankingLook};
 pub use self::settings::{CatalogSettings, EventLogSettings, WatchMode};
+use self::single_flight::{InputReader, SingleFlightReader};
 use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 use self::view::{CatalogView, NoticedBy};
-use self::watch::Stir;
+use self::watch::ChangeNotifier;
 pub use self::watched_servers::{AddressPattern, WatchedServers};
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
@@ -68,10 +68,10 @@ pub struct Catalog {
     names: NameTable,
     clock: Clock,
     subscribers: Subscribers,
-    ranking_inputs: Lane<RankingInputs>,
-    source_dirs: Lane<SourceDirs>,
+    ranking_inputs: SingleFlightReader<RankingInputs>,
+    source_dirs: SingleFlightReader<SourceDirs>,
     /// None without a configured log.
-    event_log: Option<Lane<EventLog>>,
+    event_log: Option<SingleFlightReader<EventLog>>,
     /// Bounds the look-ups of masters under way.
     look_ups: Arc<Semaphore>,
     /// Ends the looks that come by themselves.
@@ -97,13 +97,14 @@ impl Catalog {
         subscribers: Subscribers,
     ) -> Self {
         let log = settings.event_log.clone();
-        let log = log.map(|log| Lane::new("the event log", EventLog::new(log, names.clone())));
+        let log = log
+            .map(|log| SingleFlightReader::new("the event log", EventLog::new(log, names.clone())));
         Catalog {
-            ranking_inputs: Lane::new(
+            ranking_inputs: SingleFlightReader::new(
                 "the ranking's files",
                 RankingInputs::new(&settings, names.clone()),
             ),
-            source_dirs: Lane::new(
+            source_dirs: SingleFlightReader::new(
                 "the source directories",
                 SourceDirs::new(&settings, names.clone()),
             ),
@@ -155,14 +156,14 @@ impl Catalog {
     }
 
     /// Begins a look in a lane, unless one is under way there.
-    fn begin_look<B: Bench>(
+    fn begin_look<B: InputReader>(
         &mut self,
         ctx: &mut Context<Self>,
-        lane: fn(&mut Catalog) -> Option<&mut Lane<B>>,
+        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
         let now = self.clock.now();
-        let begun = lane(self).and_then(|lane| Some((lane.begin(now)?, lane.life())));
+        let begun = lane(self).and_then(|lane| Some((lane.begin(now)?, lane.generation())));
         let Some((mut bench, life)) = begun else { return };
         let job = tokio::task::spawn_blocking(move || {
             let found = bench.look(now);
@@ -175,11 +176,11 @@ impl Catalog {
                 }
                 catalog.view.looked_at = Some(catalog.clock.now());
                 take(catalog, found, ctx);
-                if lane(catalog).is_some_and(Lane::answer) {
+                if lane(catalog).is_some_and(SingleFlightReader::answer) {
                     catalog.begin_look(ctx, lane, take);
-                } else if let Some(rest) = lane(catalog)
-                    .and_then(|lane| lane.is_stirred().then(|| lane.rest(Instant::now())))
-                {
+                } else if let Some(rest) = lane(catalog).and_then(|lane| {
+                    lane.is_notified().then(|| lane.debounce_delay(Instant::now()))
+                }) {
                     catalog.look_after(rest, ctx, lane, take);
                 }
                 catalog.sleep_until_hits_leave(ctx);
@@ -194,30 +195,30 @@ impl Catalog {
     }
 
     /// Something changed in a lane.
-    fn stirred<B: Bench>(
+    fn input_notified<B: InputReader>(
         &mut self,
         ctx: &mut Context<Self>,
-        lane: fn(&mut Catalog) -> Option<&mut Lane<B>>,
+        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
-        if let Some(rest) = lane(self).and_then(|lane| lane.stir(Instant::now())) {
+        if let Some(rest) = lane(self).and_then(|lane| lane.notify_changed(Instant::now())) {
             self.look_after(rest, ctx, lane, take);
         }
     }
 
     /// Begins a look in a lane after `rest`, unless another one began meanwhile.
-    fn look_after<B: Bench>(
+    fn look_after<B: InputReader>(
         &mut self,
         rest: Duration,
         ctx: &mut Context<Self>,
-        lane: fn(&mut Catalog) -> Option<&mut Lane<B>>,
+        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
         if rest.is_zero() {
             return self.begin_look(ctx, lane, take);
         }
         ctx.run_later(rest, move |catalog, ctx| {
-            if lane(catalog).is_some_and(|lane| lane.is_stirred()) {
+            if lane(catalog).is_some_and(|lane| lane.is_notified()) {
                 catalog.begin_look(ctx, lane, take);
             }
         });
@@ -226,12 +227,12 @@ impl Catalog {
     /// Has the kernel tell of changes of these inputs, from the next look on.
     fn watch(&mut self, ranking: bool, masters: bool, log: bool, ctx: &mut Context<Self>) {
         let to = ctx.address().downgrade();
-        let stir = move |input| -> Stir {
+        let stir = move |input| -> ChangeNotifier {
             let to = to.clone();
             Box::new(move || {
                 if let Some(catalog) = to.upgrade() {
                     // Told once per look at most, so that no more than this wait in the mailbox.
-                    catalog.do_send(Stirred(input));
+                    catalog.do_send(InputMayHaveChanged(input));
                 }
             })
         };
@@ -241,7 +242,9 @@ impl Catalog {
         if let Some(dirs) = self.source_dirs.idle().filter(|_| masters) {
             dirs.watch(stir(InputKind::Masters));
         }
-        if let Some(log) = self.event_log.as_mut().and_then(Lane::idle).filter(|_| log) {
+        if let Some(log) =
+            self.event_log.as_mut().and_then(SingleFlightReader::idle).filter(|_| log)
+        {
             log.watch(stir(InputKind::EventLog));
         }
     }
@@ -262,7 +265,7 @@ impl Catalog {
             self.view.ranking = Some(ranking);
         }
         self.publish();
-        self.tell(news);
+        self.publish_changes(news);
     }
 
     /// A file that is being written is looked at again once it may have settled, which is usually
@@ -295,7 +298,7 @@ impl Catalog {
             self.view.masters = Some(masters);
         }
         self.publish();
-        self.tell(news);
+        self.publish_changes(news);
     }
 
     fn take_log(&mut self, look: EventLogLook, _: &mut Context<Self>) {
@@ -309,7 +312,7 @@ impl Catalog {
             self.view.rising = rising;
         }
         self.publish();
-        self.tell(news);
+        self.publish_changes(news);
     }
 
     /// Shows how the inputs stand, and says in the log what went wrong or is well again.
@@ -343,7 +346,7 @@ impl Catalog {
             info!(problem, "an input can be used again");
         }
         self.published.store(Arc::new(self.view.clone()));
-        self.tell_of_problems(&before);
+        self.publish_problem_changes(&before);
     }
 
     /// A file stops being hot when its hits leave the window, even if the log is silent.
@@ -351,7 +354,7 @@ impl Catalog {
         if let Some(sleeping) = self.expiry.take() {
             ctx.cancel_future(sleeping);
         }
-        let Some(log) = self.event_log.as_mut().and_then(Lane::idle) else { return };
+        let Some(log) = self.event_log.as_mut().and_then(SingleFlightReader::idle) else { return };
         let Some(change) = log.next_change() else { return };
         let sleep = change.since(self.clock.now()).min(LONGEST_SLEEP);
         self.expiry = Some(ctx.run_later(sleep, |catalog, ctx| {
@@ -365,7 +368,7 @@ impl Catalog {
     /// when it ends.
     fn expire_hits(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        if let Some(log) = self.event_log.as_mut().and_then(Lane::idle)
+        if let Some(log) = self.event_log.as_mut().and_then(SingleFlightReader::idle)
             && log.next_change().is_some_and(|change| change <= now)
         {
             let look = log.expire(now);
@@ -386,32 +389,40 @@ impl Actor for Catalog {
     }
 }
 
-impl Handler<Stirred> for Catalog {
+impl Handler<InputMayHaveChanged> for Catalog {
     type Result = ();
 
-    fn handle(&mut self, Stirred(input): Stirred, ctx: &mut Context<Self>) {
+    fn handle(&mut self, InputMayHaveChanged(input): InputMayHaveChanged, ctx: &mut Context<Self>) {
         match input {
             InputKind::Ranking => {
-                self.stirred(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::take_ranking);
+                self.input_notified(
+                    ctx,
+                    |catalog| Some(&mut catalog.ranking_inputs),
+                    Self::take_ranking,
+                );
             }
             InputKind::Masters => {
-                self.stirred(ctx, |catalog| Some(&mut catalog.source_dirs), Self::take_masters);
+                self.input_notified(
+                    ctx,
+                    |catalog| Some(&mut catalog.source_dirs),
+                    Self::take_masters,
+                );
             }
             InputKind::EventLog => {
-                self.stirred(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+                self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
             }
         }
     }
 }
 
-impl Handler<LookNow> for Catalog {
+impl Handler<CheckInputsNow> for Catalog {
     type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, _: LookNow, ctx: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, _: CheckInputsNow, ctx: &mut Context<Self>) -> Self::Result {
         let asked = [
             Some(self.ranking_inputs.ask()),
             Some(self.source_dirs.ask()),
-            self.event_log.as_mut().map(Lane::ask),
+            self.event_log.as_mut().map(SingleFlightReader::ask),
         ];
         self.look_at_all(ctx);
         Box::pin(async move {
@@ -456,10 +467,10 @@ where
     subscribers.extend(new);
 }
 
-impl Handler<Subscribe> for Catalog {
+impl Handler<SubscribeToCatalog> for Catalog {
     type Result = ();
 
-    fn handle(&mut self, Subscribe(new): Subscribe, _: &mut Context<Self>) {
+    fn handle(&mut self, SubscribeToCatalog(new): SubscribeToCatalog, _: &mut Context<Self>) {
         if let Some(ranking) = &self.view.ranking {
             for subscriber in &new.ranking {
                 subscriber.do_send(RankingChanged(Arc::clone(ranking)));

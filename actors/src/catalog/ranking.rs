@@ -7,7 +7,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::grade_info::Grades;
-use super::hitcount_history::History;
+use super::hitcount_history::HitcountHistory;
 use crate::names::FileId;
 
 /// grade.info and hitcount.history, joined. Immutable once built; shared by `Arc`.
@@ -15,7 +15,7 @@ use crate::names::FileId;
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     grades: Arc<Grades>,
-    history: History,
+    history: HitcountHistory,
 }
 
 /// How many copies of a file there should be.
@@ -70,7 +70,7 @@ pub struct SizedFile {
 
 impl Ranking {
     /// Joins what the two files said; `history` was read against `grades`.
-    pub(super) fn new(grades: Arc<Grades>, history: History) -> Self {
+    pub(super) fn new(grades: Arc<Grades>, history: HitcountHistory) -> Self {
         Ranking { grades, history }
     }
 
@@ -78,7 +78,7 @@ impl Ranking {
     pub fn from_files(files: impl IntoIterator<Item = RankedFile>) -> Self {
         let files: Vec<RankedFile> = files.into_iter().collect();
         let grades = Grades::from_rows(files.iter().map(|ranked| Some(ranked.file)));
-        let mut history = History::empty(&grades);
+        let mut history = HitcountHistory::empty(&grades);
         for RankedFile { file, size, listed_on } in files {
             if let Some(position) = grades.position(file) {
                 history.set(position, size, &listed_on);
@@ -91,7 +91,7 @@ impl Ranking {
     pub fn from_files_wanting(files: impl IntoIterator<Item = (FileId, u8)>) -> Self {
         let rows = files.into_iter().map(|(file, copies)| (Some(file), copies));
         let grades = Grades::from_rows_wanting(rows);
-        let history = History::empty(&grades);
+        let history = HitcountHistory::empty(&grades);
         Ranking::new(Arc::new(grades), history)
     }
 
@@ -99,7 +99,7 @@ impl Ranking {
     pub fn from_sized_files(files: impl Iterator<Item = SizedFile> + Clone) -> Self {
         let rows = files.clone().map(|ranked| (Some(ranked.file), ranked.copies));
         let grades = Grades::from_rows_wanting(rows);
-        let mut history = History::empty(&grades);
+        let mut history = HitcountHistory::empty(&grades);
         for SizedFile { file, size, .. } in files {
             if let Some(position) = grades.position(file) {
                 history.set(position, Some(size), &[]);

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use super::grade_info::{GradeInfoReader, Grades};
 use super::history_rows::{HistoryBlock, HistoryRowReader};
-use super::hitcount_history::{History, HistoryJoin, HistoryRead, HistoryReader, Positions};
-use super::lane::Bench;
+use super::hitcount_history::{
+    HistoryJoin, HistoryRead, HistoryReader, HitcountHistory, Positions,
+};
 use super::ranking::Ranking;
 use super::settings::CatalogSettings;
-use super::view::InputView;
-use super::watch::{Following, Sought, Stir, Watch};
-use super::watched_file::{Asked, Settle, WatchedFile};
+use super::single_flight::InputReader;
+use super::view::CatalogInputView;
+use super::watch::{ChangeNotifier, InputWatch, WatchReport, WatchTarget};
+use super::watched_file::{FileDebounce, FileLookOptions, WatchedFile};
 use crate::clock::Millis;
 use crate::names::NameTable;
 
@@ -27,9 +29,9 @@ pub struct RankingInputs {
     /// The last good grades; none before the first.
     grades: Option<Arc<Grades>>,
     /// The last good history, read against `grades`; none before the first.
-    history: Option<History>,
+    history: Option<HitcountHistory>,
     ungraded_history_rows: u64,
-    watch: Watch,
+    watch: InputWatch,
 }
 
 /// What a look at the two files found.
@@ -38,9 +40,9 @@ pub struct RankingLook {
     /// The new ranking, if anything in it changed.
     pub changed: Option<Arc<Ranking>>,
     /// grade.info, if configured.
-    pub grade_info: Option<InputView>,
+    pub grade_info: Option<CatalogInputView>,
     /// hitcount.history, if configured.
-    pub hitcount_history: Option<InputView>,
+    pub hitcount_history: Option<CatalogInputView>,
     /// Rows of hitcount.history whose names are not graded.
     pub ungraded_history_rows: u64,
     /// When to look again at a file that is being written.
@@ -55,7 +57,7 @@ impl RankingLook {
         self.inputs().map(|input| input.tally.bad()).sum()
     }
 
-    fn inputs(&self) -> impl Iterator<Item = &InputView> {
+    fn inputs(&self) -> impl Iterator<Item = &CatalogInputView> {
         self.grade_info.iter().chain(&self.hitcount_history)
     }
 }
@@ -63,7 +65,7 @@ impl RankingLook {
 impl RankingInputs {
     /// The files of `settings`, not read yet.
     pub fn new(settings: &CatalogSettings, names: NameTable) -> Self {
-        let settle = Settle { quiet: settings.settle, limit: settings.settle_limit };
+        let settle = FileDebounce { quiet: settings.settle, limit: settings.settle_limit };
         let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), settle);
         RankingInputs {
             names,
@@ -73,7 +75,7 @@ impl RankingInputs {
             grades: None,
             history: None,
             ungraded_history_rows: 0,
-            watch: Watch::default(),
+            watch: InputWatch::default(),
         }
     }
 
@@ -81,9 +83,9 @@ impl RankingInputs {
     fn follow(&mut self) -> (bool, bool) {
         let files = [self.grade_info.as_mut(), self.hitcount_history.as_mut()];
         let mut configured: Vec<&mut WatchedFile> = files.into_iter().flatten().collect();
-        let sought: Vec<Sought<'_>> =
-            configured.iter().map(|file| Sought::File(file.path())).collect();
-        let Following { noticed_by, replaced } = self.watch.follow(&sought);
+        let sought: Vec<WatchTarget<'_>> =
+            configured.iter().map(|file| WatchTarget::File(file.path())).collect();
+        let WatchReport { noticed_by, replaced } = self.watch.follow(&sought);
         for (file, by) in configured.iter_mut().zip(noticed_by) {
             file.view_mut().noticed_by = Some(by);
         }
@@ -93,7 +95,12 @@ impl RankingInputs {
     }
 
     /// Looks at one file after the other; whether either is new.
-    fn look_at_each(&mut self, now: Millis, grades: Asked, history: Asked) -> bool {
+    fn look_at_each(
+        &mut self,
+        now: Millis,
+        grades: FileLookOptions,
+        history: FileLookOptions,
+    ) -> bool {
         let new_grades = match &mut self.grade_info {
             None => self.grades.is_none().then(Arc::default),
             Some(file) => read_grades(file, now, grades, &self.names),
@@ -103,7 +110,7 @@ impl RankingInputs {
         {
             (Some(grades), Some(file)) => {
                 // The history is kept by graded file, so it is read anew for new grades.
-                let asked = Asked { anew: is_new, ..history };
+                let asked = FileLookOptions { forced: is_new, ..history };
                 let start = || {
                     let destinations = self.destinations.clone();
                     HistoryReader::new(self.names.clone(), Arc::clone(grades), destinations)
@@ -116,7 +123,12 @@ impl RankingInputs {
     }
 
     /// Reads both files at the same time, for a change of the first; whether either is new.
-    fn look_at_both(&mut self, now: Millis, grades: Asked, history: Asked) -> bool {
+    fn look_at_both(
+        &mut self,
+        now: Millis,
+        grades: FileLookOptions,
+        history: FileLookOptions,
+    ) -> bool {
         let (names, destinations) = (&self.names, &self.destinations);
         let (Some(grade_info), Some(hitcount_history)) =
             (&mut self.grade_info, &mut self.hitcount_history)
@@ -124,7 +136,7 @@ impl RankingInputs {
             return self.look_at_each(now, grades, history);
         };
         // Whether the grades are new is not known yet.
-        let asked = Asked { anew: true, ..history };
+        let asked = FileLookOptions { forced: true, ..history };
         let start = || HistoryRowReader::new(names.hasher(), destinations.clone());
         let mut read_rows = || hitcount_history.look(now, asked, start, HistoryRowReader::feed);
         let (new_grades, rows) = std::thread::scope(|scope| {
@@ -177,7 +189,7 @@ impl RankingInputs {
         let grades = self.grades.as_ref()?;
         let history = match &self.hitcount_history {
             Some(_) => self.history.clone()?,
-            None => History::empty(grades),
+            None => HitcountHistory::empty(grades),
         };
         Some(Arc::new(Ranking::new(Arc::clone(grades), history)))
     }
@@ -187,7 +199,7 @@ impl RankingInputs {
 fn read_grades(
     file: &mut WatchedFile,
     now: Millis,
-    asked: Asked,
+    asked: FileLookOptions,
     names: &NameTable,
 ) -> Option<Arc<Grades>> {
     let path = file.path().to_owned();
@@ -229,17 +241,17 @@ fn join(names: &NameTable, grades: &Arc<Grades>, rows: HistoryRowReader) -> Hist
     join.finish(rows)
 }
 
-impl Bench for RankingInputs {
+impl InputReader for RankingInputs {
     type Found = RankingLook;
 
-    fn watch(&mut self, stir: Stir) {
-        self.watch = Watch::on(stir);
+    fn watch(&mut self, stir: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(stir);
     }
 
     fn look(&mut self, now: Millis) -> RankingLook {
         let (grades_replaced, history_replaced) = self.follow();
-        let grades = Asked { anew: false, replaced: grades_replaced };
-        let history = Asked { anew: false, replaced: history_replaced };
+        let grades = FileLookOptions { forced: false, replaced: grades_replaced };
+        let history = FileLookOptions { forced: false, replaced: history_replaced };
         let reads_grades =
             self.grade_info.as_mut().is_some_and(|file| file.would_read(now, grades));
         let is_new = match reads_grades {

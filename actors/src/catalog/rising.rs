@@ -19,7 +19,7 @@ impl RisingHits {
     /// The hot files with their hits, in any order.
     pub fn new(hot: impl IntoIterator<Item = (FileId, u32)>, names: &NameTable) -> Self {
         let mut hot: Vec<(FileId, u32)> = hot.into_iter().collect();
-        let names = names.reading();
+        let names = names.lookup();
         hot.sort_unstable_by(|(a, a_hits), (b, b_hits)| {
             b_hits.cmp(a_hits).then_with(|| names.bytes(*a).cmp(names.bytes(*b)))
         });

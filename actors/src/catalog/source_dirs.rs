@@ -10,12 +10,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use roaring::RoaringBitmap;
 
-use super::lane::Bench;
 use super::masters::Masters;
 use super::messages::MasterLook;
 use super::settings::CatalogSettings;
-use super::view::{InputState, NoticedBy, SourceDirView, SourceDirsView};
-use super::watch::{Sought, Stir, Watch};
+use super::single_flight::InputReader;
+use super::view::{CatalogInputState, NoticedBy, SourceDirView, SourceDirsView};
+use super::watch::{ChangeNotifier, InputWatch, WatchTarget};
 use crate::clock::Millis;
 use crate::names::{FileName, NameTable};
 
@@ -40,7 +40,7 @@ pub struct SourceDirs {
     dirs: Vec<SourceDir>,
     /// The masters as last told; none before the first look.
     masters: Option<Arc<Masters>>,
-    watch: Watch,
+    watch: InputWatch,
 }
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct SourceDir {
     /// When the last listing ended and how long it took, by the machine's running time.
     took: Option<(Instant, Duration)>,
     noticed_by: Option<NoticedBy>,
-    state: InputState,
+    state: CatalogInputState,
 }
 
 /// What a look at the directories found.
@@ -83,21 +83,21 @@ impl SourceDirs {
             good_at: None,
             took: None,
             noticed_by: None,
-            state: InputState::NotRead,
+            state: CatalogInputState::NotRead,
         };
         SourceDirs {
             names,
             relist_interval: settings.relist_interval,
             dirs: settings.source_dirs.iter().map(unlisted).collect(),
             masters: None,
-            watch: Watch::default(),
+            watch: InputWatch::default(),
         }
     }
 
     fn follow(&mut self) {
         let dirs: Vec<Arc<str>> = self.dirs.iter().map(|dir| Arc::clone(&dir.path)).collect();
-        let sought: Vec<Sought<'_>> =
-            dirs.iter().map(|dir| Sought::Listing(Path::new(&**dir))).collect();
+        let sought: Vec<WatchTarget<'_>> =
+            dirs.iter().map(|dir| WatchTarget::Listing(Path::new(&**dir))).collect();
         let noticed_by = self.watch.follow(&sought).noticed_by;
         for (dir, by) in self.dirs.iter_mut().zip(noticed_by) {
             dir.noticed_by = Some(by);
@@ -131,11 +131,11 @@ impl SourceDirs {
     }
 }
 
-impl Bench for SourceDirs {
+impl InputReader for SourceDirs {
     type Found = SourceDirsLook;
 
-    fn watch(&mut self, stir: Stir) {
-        self.watch = Watch::on(stir);
+    fn watch(&mut self, stir: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(stir);
     }
 
     fn look(&mut self, now: Millis) -> SourceDirsLook {
@@ -165,7 +165,7 @@ impl SourceDir {
             self.seen = Some((modified, now));
         }
         let is_recent = self.listed_at.is_some_and(|at| now.since(at) < relist_interval);
-        if self.state == InputState::Ok {
+        if self.state == CatalogInputState::Ok {
             if is_recent && self.modified == Some(modified) {
                 self.good_at = Some(now);
                 return;
@@ -189,7 +189,7 @@ impl SourceDir {
                 self.listed_at = Some(now);
                 self.good_at = Some(now);
                 self.took = Some((Instant::now(), started.elapsed()));
-                self.state = InputState::Ok;
+                self.state = CatalogInputState::Ok;
             }
         }
     }
@@ -201,7 +201,7 @@ impl SourceDir {
     }
 
     fn fail(&mut self, error: &io::Error) {
-        self.state = InputState::of_error(error);
+        self.state = CatalogInputState::of_error(error);
     }
 }
 
@@ -210,7 +210,7 @@ fn list(dir: &Path, names: &NameTable) -> io::Result<RoaringBitmap> {
     let mut files = RoaringBitmap::new();
     let mut batch = Vec::with_capacity(BATCH);
     let mut flush = |batch: &mut Vec<_>| {
-        let mut interning = names.interning();
+        let mut interning = names.interner();
         for name in batch.drain(..) {
             let name: std::ffi::OsString = name;
             // Whatever a directory lists is a valid name; one that is not could not be opened.

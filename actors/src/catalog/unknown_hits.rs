@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::names::{FileId, NameTable, Reading};
+use crate::names::{FileId, NameLookup, NameTable};
 
 /// How many names are counted at most.
 pub const MOST_NAMES: usize = 32 * 1024;
@@ -24,7 +24,7 @@ const SPARED: usize = 64;
 /// The hits on unknown names within the window.
 #[derive(Debug, Default)]
 pub struct UnknownHits {
-    by_name: HashMap<Arc<[u8]>, Vec<Hits>>,
+    by_name: HashMap<Arc<[u8]>, Vec<HitsInSecond>>,
     /// The names in the order in which they came; those that were spared stand behind again.
     queue: VecDeque<Arc<[u8]>>,
     /// Hits of all names.
@@ -35,7 +35,7 @@ pub struct UnknownHits {
 
 /// Hits of one second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hits {
+pub struct HitsInSecond {
     /// The second, in Unix time.
     pub second: i64,
     /// How many.
@@ -55,7 +55,7 @@ impl UnknownHits {
         }
         let name: Arc<[u8]> = name.into();
         self.queue.push_back(Arc::clone(&name));
-        self.by_name.insert(name, vec![Hits { second, count: 1 }]);
+        self.by_name.insert(name, vec![HitsInSecond { second, count: 1 }]);
     }
 
     fn make_room(&mut self) {
@@ -88,12 +88,12 @@ impl UnknownHits {
     }
 
     /// Takes out the names that are known by now, with their hits.
-    pub fn take_known(&mut self, names: &NameTable) -> Vec<(FileId, Vec<Hits>)> {
+    pub fn take_known(&mut self, names: &NameTable) -> Vec<(FileId, Vec<HitsInSecond>)> {
         let given = names.ids_given();
         if std::mem::replace(&mut self.looked_at, given) == given {
             return Vec::new();
         }
-        let reading: Reading<'_> = names.reading();
+        let reading: NameLookup<'_> = names.lookup();
         let known: Vec<(FileId, Arc<[u8]>)> = self
             .by_name
             .keys()
@@ -138,19 +138,19 @@ impl UnknownHits {
     }
 }
 
-fn total(seconds: &[Hits]) -> u64 {
+fn total(seconds: &[HitsInSecond]) -> u64 {
     seconds.iter().map(|hits| u64::from(hits.count)).sum()
 }
 
-fn add(seconds: &mut Vec<Hits>, second: i64) {
+fn add(seconds: &mut Vec<HitsInSecond>, second: i64) {
     match seconds.binary_search_by_key(&second, |hits| hits.second) {
         Ok(index) => seconds[index].count = seconds[index].count.saturating_add(1),
-        Err(index) => seconds.insert(index, Hits { second, count: 1 }),
+        Err(index) => seconds.insert(index, HitsInSecond { second, count: 1 }),
     }
     if seconds.len() > MOST_SECONDS {
-        let pair = |pair: &[Hits]| {
+        let pair = |pair: &[HitsInSecond]| {
             let count = pair.iter().fold(0_u32, |sum, hits| sum.saturating_add(hits.count));
-            Hits { second: pair[0].second, count }
+            HitsInSecond { second: pair[0].second, count }
         };
         *seconds = seconds.chunks(2).map(pair).collect();
     }
@@ -192,7 +192,7 @@ mod tests {
         unknown.hit(b"b.mpg", 5);
         assert_eq!(unknown.take_known(&names), []);
         let file = names.intern_all([&b"a.mpg"[..]])[0].unwrap();
-        let hits = vec![Hits { second: 5, count: 2 }, Hits { second: 9, count: 1 }];
+        let hits = vec![HitsInSecond { second: 5, count: 2 }, HitsInSecond { second: 9, count: 1 }];
         assert_eq!(unknown.take_known(&names), [(file, hits)]);
         assert_eq!((unknown.names(), unknown.hits(), unknown.queue.len()), (1, 1, 1));
     }

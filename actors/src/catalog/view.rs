@@ -17,7 +17,7 @@ use crate::clock::Millis;
 /// How an input stood at the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum InputState {
+pub enum CatalogInputState {
     /// Nobody has looked yet.
     #[default]
     NotRead,
@@ -34,21 +34,23 @@ pub enum InputState {
     },
 }
 
-impl InputState {
+impl CatalogInputState {
     /// The state of an input that failed with `error`.
     pub fn of_error(error: &io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::NotFound => InputState::Missing,
-            _ => InputState::Unreadable { why: error.to_string() },
+            io::ErrorKind::NotFound => CatalogInputState::Missing,
+            _ => CatalogInputState::Unreadable { why: error.to_string() },
         }
     }
 
     /// What is wrong, if anything is.
     pub fn problem(&self) -> Option<String> {
         match self {
-            InputState::NotRead | InputState::Ok | InputState::Changing => None,
-            InputState::Missing => Some("does not exist".to_owned()),
-            InputState::Unreadable { why } => Some(format!("cannot be read: {why}")),
+            CatalogInputState::NotRead | CatalogInputState::Ok | CatalogInputState::Changing => {
+                None
+            }
+            CatalogInputState::Missing => Some("does not exist".to_owned()),
+            CatalogInputState::Unreadable { why } => Some(format!("cannot be read: {why}")),
         }
     }
 }
@@ -68,12 +70,12 @@ pub enum NoticedBy {
 
 /// One input: a file, or one day's event log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct InputView {
+pub struct CatalogInputView {
     /// Its path, as configured.
     pub path: String,
     /// How it stood at the last look.
     #[serde(flatten)]
-    pub state: InputState,
+    pub state: CatalogInputState,
     /// When what is in use was read.
     pub read_at: Option<Millis>,
     /// When what is in use was last found to be what the file holds.
@@ -87,10 +89,10 @@ pub struct InputView {
     pub tally: RowTally,
 }
 
-impl InputView {
+impl CatalogInputView {
     /// An input nobody has looked at.
     pub fn of(path: &Path) -> Self {
-        InputView { path: path.display().to_string(), ..InputView::default() }
+        CatalogInputView { path: path.display().to_string(), ..CatalogInputView::default() }
     }
 
     fn problem(&self) -> Option<String> {
@@ -103,7 +105,7 @@ impl InputView {
 pub struct EventLogFileView {
     /// The file; its tally counts since this process began to follow it.
     #[serde(flatten)]
-    pub input: InputView,
+    pub input: CatalogInputView,
     /// Up to where the file is read, in bytes.
     pub offset: u64,
     /// The latest time in a selection, of whatever address. Far from now it tells of a log that has
@@ -144,7 +146,7 @@ impl EventLogView {
     /// goes on.
     fn missing(&self) -> Option<String> {
         let newest = self.files.last()?;
-        let is_missing = |file: &EventLogFileView| file.input.state == InputState::Missing;
+        let is_missing = |file: &EventLogFileView| file.input.state == CatalogInputState::Missing;
         self.files.iter().all(is_missing).then(|| {
             format!(
                 "There is no event log yet, so no file becomes hot: {} does not exist.",
@@ -170,7 +172,7 @@ pub struct SourceDirView {
     pub path: String,
     /// How it stood at the last look.
     #[serde(flatten)]
-    pub state: InputState,
+    pub state: CatalogInputState,
     /// When it was last listed.
     pub listed_at: Option<Millis>,
     /// When what is in use was last found to be what it holds.
@@ -197,9 +199,9 @@ pub struct CatalogView {
     /// Files in the ranking.
     pub graded: usize,
     /// grade.info, if one is configured.
-    pub grade_info: Option<InputView>,
+    pub grade_info: Option<CatalogInputView>,
     /// hitcount.history, if one is configured.
-    pub hitcount_history: Option<InputView>,
+    pub hitcount_history: Option<CatalogInputView>,
     /// Rows of hitcount.history whose names are not graded.
     pub ungraded_history_rows: u64,
     /// The source directories.
@@ -225,8 +227,8 @@ impl CatalogView {
     pub(super) fn of(settings: &CatalogSettings) -> Self {
         let dir = |path: &Arc<str>| SourceDirView { path: path.to_string(), ..Default::default() };
         CatalogView {
-            grade_info: settings.grade_info_file.as_deref().map(InputView::of),
-            hitcount_history: settings.history_in_use().map(|path| InputView::of(path)),
+            grade_info: settings.grade_info_file.as_deref().map(CatalogInputView::of),
+            hitcount_history: settings.history_in_use().map(|path| CatalogInputView::of(path)),
             source_dirs: SourceDirsView {
                 dirs: settings.source_dirs.iter().map(dir).collect(),
                 masters: 0,
@@ -240,7 +242,7 @@ impl CatalogView {
     /// that do not end.
     pub(super) fn sum_up(&mut self, stuck: impl IntoIterator<Item = String>) {
         let inputs = self.grade_info.iter().chain(&self.hitcount_history);
-        let inputs = inputs.filter_map(InputView::problem);
+        let inputs = inputs.filter_map(CatalogInputView::problem);
         let dirs = self.source_dirs.dirs.iter();
         let dirs = dirs.filter_map(|dir| Some(format!("{} {}", dir.path, dir.state.problem()?)));
         let log = self.event_log.as_ref().and_then(EventLogView::problem);

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::view::{InputState, InputView};
+use super::view::{CatalogInputState, CatalogInputView};
 use crate::clock::Millis;
 
 /// What tells one state of a file from another without reading it.
@@ -33,7 +33,7 @@ const CHUNK: usize = 256 << 10;
 
 /// How long a changed file is left to whoever writes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Settle {
+pub struct FileDebounce {
     /// It must have kept still for so long before it is read.
     pub quiet: Duration,
     /// One that never does is read all the same after so long.
@@ -44,7 +44,7 @@ pub struct Settle {
 #[derive(Debug)]
 pub struct WatchedFile {
     path: PathBuf,
-    settle: Settle,
+    settle: FileDebounce,
     read: Option<LastRead>,
     /// The stamp as this process sees it, and since when.
     seen: Option<(FileStamp, Millis)>,
@@ -52,7 +52,7 @@ pub struct WatchedFile {
     unread: Option<Unread>,
     /// Whether the contents differ between the last two readings.
     is_new: bool,
-    view: InputView,
+    view: CatalogInputView,
 }
 
 /// A file that has changed since it was last read.
@@ -67,16 +67,16 @@ struct Unread {
 
 /// What is asked of one look.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked {
+pub struct FileLookOptions {
     /// Whether the file is to be read even if it did not change.
-    pub anew: bool,
+    pub forced: bool,
     /// Whether it was put into place as a whole: it need not keep still first.
     pub replaced: bool,
 }
 
 /// What a look has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
+enum FileLookAction {
     Nothing,
     /// The stamp is that of the last reading, but proves nothing: perhaps the contents changed.
     Comparing,
@@ -94,7 +94,7 @@ struct LastRead {
 }
 
 /// One reading of the whole file.
-struct Reading {
+struct WholeFileRead {
     last: LastRead,
     modified: Millis,
     /// Whether the file was changed meanwhile.
@@ -103,8 +103,8 @@ struct Reading {
 
 impl WatchedFile {
     /// A file that was not read yet.
-    pub fn new(path: PathBuf, settle: Settle) -> Self {
-        let view = InputView::of(&path);
+    pub fn new(path: PathBuf, settle: FileDebounce) -> Self {
+        let view = CatalogInputView::of(&path);
         WatchedFile { path, settle, read: None, seen: None, unread: None, is_new: false, view }
     }
 
@@ -114,12 +114,12 @@ impl WatchedFile {
     }
 
     /// What became of the last look.
-    pub fn view(&self) -> &InputView {
+    pub fn view(&self) -> &CatalogInputView {
         &self.view
     }
 
     /// The same, to add what the rows amounted to.
-    pub fn view_mut(&mut self) -> &mut InputView {
+    pub fn view_mut(&mut self) -> &mut CatalogInputView {
         &mut self.view
     }
 
@@ -138,9 +138,9 @@ impl WatchedFile {
     }
 
     /// Whether a look that asks for this would read the file, as far as its stamp tells.
-    pub fn would_read(&mut self, now: Millis, asked: Asked) -> bool {
+    pub fn would_read(&mut self, now: Millis, asked: FileLookOptions) -> bool {
         let due = stamp_of(&self.path).map(|stamp| self.due(stamp, now, asked));
-        matches!(due, Ok(Due::Reading | Due::ReadingDisturbed))
+        matches!(due, Ok(FileLookAction::Reading | FileLookAction::ReadingDisturbed))
     }
 
     /// Looks at the file at `now` and reads it if it changed, or if it is asked for, by feeding
@@ -149,57 +149,57 @@ impl WatchedFile {
     pub fn look<R>(
         &mut self,
         now: Millis,
-        asked: Asked,
+        asked: FileLookOptions,
         start: impl FnMut() -> R,
         feed: impl FnMut(&mut R, &[u8]),
     ) -> Option<R> {
         let looked = stamp_of(&self.path).and_then(|stamp| match self.due(stamp, now, asked) {
-            Due::Nothing => Ok(None),
-            Due::Comparing if self.compare(now)? => Ok(None),
-            due => self.read(now, due == Due::ReadingDisturbed, start, feed),
+            FileLookAction::Nothing => Ok(None),
+            FileLookAction::Comparing if self.compare(now)? => Ok(None),
+            due => self.read(now, due == FileLookAction::ReadingDisturbed, start, feed),
         });
         let taken = match looked {
-            Ok(Some((reader, reading))) => self.take(reading, now, asked.anew).then_some(reader),
+            Ok(Some((reader, reading))) => self.take(reading, now, asked.forced).then_some(reader),
             Ok(None) => None,
             Err(error) => {
                 self.unread = None;
-                self.view.state = InputState::of_error(&error);
+                self.view.state = CatalogInputState::of_error(&error);
                 None
             }
         };
-        if self.view.state == InputState::Ok {
+        if self.view.state == CatalogInputState::Ok {
             self.view.good_at = Some(now);
         }
         taken
     }
 
     /// What is to be done with the file as it stands.
-    fn due(&mut self, stamp: FileStamp, now: Millis, asked: Asked) -> Due {
+    fn due(&mut self, stamp: FileStamp, now: Millis, asked: FileLookOptions) -> FileLookAction {
         if self.seen.is_none_or(|(seen, _)| seen != stamp) {
             self.seen = Some((stamp, now));
         }
         if let Some(read) = self.read.as_ref().filter(|read| read.stamp == stamp) {
             self.unread = None;
-            self.view.state = InputState::Ok;
+            self.view.state = CatalogInputState::Ok;
             return match () {
-                () if asked.anew => Due::Reading,
-                () if read.sure => Due::Nothing,
-                () => Due::Comparing,
+                () if asked.forced => FileLookAction::Reading,
+                () if read.sure => FileLookAction::Nothing,
+                () => FileLookAction::Comparing,
             };
         }
         let before = self.unread;
         let still = before.filter(|unread| unread.stamp == stamp).map_or(now, |seen| seen.still);
         let changing = before.map_or(now, |seen| seen.changing);
         self.unread = Some(Unread { stamp, still, changing });
-        self.view.state = InputState::Changing;
+        self.view.state = CatalogInputState::Changing;
         let is_still = now.since(still) >= self.settle.quiet;
         // Nobody can have seen it change before the first look.
         let is_unseen = before.is_none_or(|seen| seen.stamp == stamp && seen.changing == now);
         let was_still = self.read.is_none() && is_unseen && stamp.is_old(self.settle.quiet);
         match () {
-            () if asked.replaced || is_still || was_still => Due::Reading,
-            () if now.since(changing) >= self.settle.limit => Due::ReadingDisturbed,
-            () => Due::Nothing,
+            () if asked.replaced || is_still || was_still => FileLookAction::Reading,
+            () if now.since(changing) >= self.settle.limit => FileLookAction::ReadingDisturbed,
+            () => FileLookAction::Nothing,
         }
     }
 
@@ -225,7 +225,7 @@ impl WatchedFile {
         even_disturbed: bool,
         mut start: impl FnMut() -> R,
         mut feed: impl FnMut(&mut R, &[u8]),
-    ) -> io::Result<Option<(R, Reading)>> {
+    ) -> io::Result<Option<(R, WholeFileRead)>> {
         for attempt in 1..=ATTEMPTS {
             let mut reader = start();
             let take_it = even_disturbed && attempt == ATTEMPTS;
@@ -234,7 +234,7 @@ impl WatchedFile {
                 return Ok(Some((reader, reading)));
             }
         }
-        self.view.state = InputState::Changing;
+        self.view.state = CatalogInputState::Changing;
         if let Some(unread) = &mut self.unread {
             unread.still = now;
         }
@@ -242,7 +242,7 @@ impl WatchedFile {
     }
 
     /// Takes note of a reading; whether its contents are new or were asked for.
-    fn take(&mut self, reading: Reading, now: Millis, anew: bool) -> bool {
+    fn take(&mut self, reading: WholeFileRead, now: Millis, anew: bool) -> bool {
         let before = self.read.as_ref().map(|read| read.contents);
         self.is_new = before != Some(reading.last.contents);
         self.read = Some(reading.last);
@@ -253,7 +253,8 @@ impl WatchedFile {
             still: now,
             changing: now,
         });
-        self.view.state = if reading.disturbed { InputState::Changing } else { InputState::Ok };
+        self.view.state =
+            if reading.disturbed { CatalogInputState::Changing } else { CatalogInputState::Ok };
         self.is_new || anew
     }
 }
@@ -294,7 +295,7 @@ fn read_file(
     path: &Path,
     even_disturbed: bool,
     mut feed: impl FnMut(&[u8]),
-) -> io::Result<Option<Reading>> {
+) -> io::Result<Option<WholeFileRead>> {
     let begun = SystemTime::now();
     // Looked at by its path first: opening a FIFO would wait for a writer.
     let expected = stamp_of(path)?;
@@ -325,7 +326,7 @@ fn read_file(
     let modified = metadata.modified()?;
     let sure = !disturbed && begun.duration_since(modified).is_ok_and(|age| age >= SURE_AFTER);
     let last = LastRead { stamp: expected, sure, contents: contents.finalize() };
-    Ok(Some(Reading { last, modified: Millis::from(modified), disturbed }))
+    Ok(Some(WholeFileRead { last, modified: Millis::from(modified), disturbed }))
 }
 
 #[cfg(test)]
@@ -339,16 +340,16 @@ mod tests {
 
     fn file_at(path: &Path, quiet: u64, limit: u64) -> WatchedFile {
         let settle =
-            Settle { quiet: Duration::from_secs(quiet), limit: Duration::from_secs(limit) };
+            FileDebounce { quiet: Duration::from_secs(quiet), limit: Duration::from_secs(limit) };
         WatchedFile::new(path.to_owned(), settle)
     }
 
-    fn look_for(file: &mut WatchedFile, now: Millis, asked: Asked) -> Option<Vec<u8>> {
+    fn look_for(file: &mut WatchedFile, now: Millis, asked: FileLookOptions) -> Option<Vec<u8>> {
         file.look(now, asked, Vec::new, |read, chunk| read.extend_from_slice(chunk))
     }
 
     fn look(file: &mut WatchedFile, now: Millis) -> Option<Vec<u8>> {
-        look_for(file, now, Asked::default())
+        look_for(file, now, FileLookOptions::default())
     }
 
     fn seconds(seconds: u64) -> Millis {
@@ -361,12 +362,12 @@ mod tests {
         let path = dir.path().join("input");
         let mut file = file_at(&path, 0, 0);
         assert_eq!(look(&mut file, NOW), None);
-        assert_eq!(file.view().state, InputState::Missing);
+        assert_eq!(file.view().state, CatalogInputState::Missing);
 
         fs::write(&path, "one").unwrap();
         assert_eq!(look(&mut file, NOW), Some(b"one".to_vec()));
         assert_eq!(look(&mut file, NOW), None);
-        assert_eq!(file.view().state, InputState::Ok);
+        assert_eq!(file.view().state, CatalogInputState::Ok);
         // Same size within the same tick: seen all the same.
         fs::write(&path, "two").unwrap();
         assert_eq!(look(&mut file, NOW), Some(b"two".to_vec()));
@@ -374,8 +375,8 @@ mod tests {
         fs::write(dir.path().join("other"), "two").unwrap();
         fs::rename(dir.path().join("other"), &path).unwrap();
         assert_eq!(look(&mut file, NOW), None);
-        assert_eq!(file.view().state, InputState::Ok);
-        let anew = look_for(&mut file, NOW, Asked { anew: true, replaced: false });
+        assert_eq!(file.view().state, CatalogInputState::Ok);
+        let anew = look_for(&mut file, NOW, FileLookOptions { forced: true, replaced: false });
         assert_eq!(anew, Some(b"two".to_vec()));
     }
 
@@ -393,7 +394,7 @@ mod tests {
 
         fs::write(&path, "one tw").unwrap();
         assert_eq!(look(&mut file, seconds(4000)), None);
-        assert_eq!(file.view().state, InputState::Changing);
+        assert_eq!(file.view().state, CatalogInputState::Changing);
         assert_eq!(file.view().good_at, Some(seconds(3600)), "it is not what is in use any more");
         fs::write(&path, "one two").unwrap();
         assert_eq!(look(&mut file, seconds(7600)), None);
@@ -417,7 +418,8 @@ mod tests {
         while !stamp.is_old(Duration::from_millis(2)) {
             std::thread::yield_now();
         }
-        let settle = Settle { quiet: Duration::from_millis(1), limit: Duration::from_secs(1) };
+        let settle =
+            FileDebounce { quiet: Duration::from_millis(1), limit: Duration::from_secs(1) };
         let mut file = WatchedFile::new(path, settle);
         assert_eq!(look(&mut file, NOW), Some(b"one".to_vec()));
     }
@@ -428,7 +430,7 @@ mod tests {
         let path = dir.path().join("input");
         let mut file = file_at(&path, 3600, 36_000);
         fs::write(&path, "one").unwrap();
-        let replaced = Asked { anew: false, replaced: true };
+        let replaced = FileLookOptions { forced: false, replaced: true };
         assert_eq!(look_for(&mut file, NOW, replaced), Some(b"one".to_vec()));
     }
 
@@ -457,10 +459,10 @@ mod tests {
                 io::Write::write_all(&mut file, b"y").unwrap();
             }
         };
-        let read = file.look(seconds(600), Asked::default(), start, feed);
+        let read = file.look(seconds(600), FileLookOptions::default(), start, feed);
         assert!(read.is_some_and(|read| read.starts_with(b"last")));
         assert_eq!(file.next_look(), Some(seconds(660)), "the rest is waited for");
-        assert_eq!(file.view().state, InputState::Changing);
+        assert_eq!(file.view().state, CatalogInputState::Changing);
     }
 
     #[test]
@@ -486,7 +488,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut file = file_at(dir.path(), 1, 1);
         assert_eq!(look(&mut file, NOW), None);
-        assert!(matches!(file.view().state, InputState::Unreadable { .. }));
+        assert!(matches!(file.view().state, CatalogInputState::Unreadable { .. }));
         assert_eq!(file.next_look(), None);
     }
 }

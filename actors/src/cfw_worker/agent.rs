@@ -13,7 +13,7 @@ use super::client::{HostClient, expect_ok, garbled, read_up_to};
 use crate::host::{BitsPerSecond, HostAddr};
 use crate::traffic::meter::Meter;
 use crate::traffic::node_exporter::{self, Device};
-use crate::traffic::{Bytes, Traffic};
+use crate::traffic::{Traffic, TrafficBytes};
 
 /// The longest page that is read. One of a host with hundreds of containers has about a megabyte.
 const LONGEST_PAGE: u64 = 8 << 20;
@@ -94,7 +94,7 @@ impl AgentMeter {
         for (name, Device { bytes, speed }) in told {
             let new = || (Meter::over(self.window), None);
             let (meter, known) = self.devices.entry(name).or_insert_with(new);
-            meter.take(at, bytes, Bytes::default());
+            meter.take(at, bytes, TrafficBytes::default());
             *known = speed;
         }
     }
@@ -149,7 +149,7 @@ mod tests {
 
     fn told(devices: &[(&str, u64, Option<u64>)]) -> BTreeMap<String, Device> {
         let device = |(name, sent, speed): &(&str, u64, Option<u64>)| {
-            let bytes = Bytes { sent: *sent, received: 0 };
+            let bytes = TrafficBytes { sent: *sent, received: 0 };
             ((*name).to_owned(), Device { bytes, speed: speed.map(BitsPerSecond) })
         };
         devices.iter().map(device).collect()

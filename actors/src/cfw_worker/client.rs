@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 use reqwest::header::TRANSFER_ENCODING;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
-use super::holdings::{Answered, Extent};
-use super::listing::{BadList, ListForm, ListReader, Listed};
-use super::new_names::NewNames;
+use super::holdings::{Extent, InventoryAnswer};
+use super::listing::{BadList, FileListing, ListForm, ListReader};
+use super::new_names::NewNameLimiter;
 use super::settings::CfwWorkerSettings;
 use super::{AskFailure, Deleted, DiskFigures, TokenTrouble};
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind};
-use crate::manager::{MANAGER_HEADER, ManagerBadge};
+use crate::manager::{MANAGER_HEADER, ManagerIdentity};
 use crate::names::{FileName, NameTable};
-use crate::signed_call::{Addressee, Sent, SignedCaller};
+use crate::signed_call::{Addressee, SignedCaller, SignedResponse};
 use crate::traffic::Traffic;
 use crate::wire::cfw::parse_df;
 use crate::wire::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
     WorkerAdopted, WorkerInfo,
 };
-use crate::{open_files, outbound};
+use crate::{http_client, open_files};
 
 /// The longest answer that is read of calls that answer no list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
@@ -36,7 +36,7 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.
 pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Error> {
-    outbound::in_the_clear()
+    http_client::without_tls()
         .connect_timeout(settings.connect_timeout)
         .pool_idle_timeout(IDLE_CONNECTION)
         .redirect(reqwest::redirect::Policy::none())
@@ -48,14 +48,14 @@ pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Erro
 
 /// What program answers at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Program {
+pub(super) struct HostProgram {
     pub kind: HostKind,
     pub version: Option<String>,
 }
 
 /// What one of our workers tells beside what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WorkerWord {
+pub(super) struct WorkerStatus {
     /// The highest epoch it has heard.
     pub epoch: Epoch,
     /// Who had to do with it lately.
@@ -70,9 +70,9 @@ pub(super) struct HostClient {
     pub(super) http: Client,
     host: HostAddr,
     pub(super) settings: CfwWorkerSettings,
-    badge: Option<ManagerBadge>,
+    manager_identity: Option<ManagerIdentity>,
     /// What its lists may still bring of names that nobody has met.
-    pub(super) new_names: NewNames,
+    pub(super) new_names: NewNameLimiter,
     signed: SignedCaller,
     /// Whether no call at all is made, not even one that others of the same look went before.
     /// Clones share it.
@@ -84,13 +84,13 @@ impl HostClient {
         http: Client,
         host: HostAddr,
         settings: CfwWorkerSettings,
-        new_names: NewNames,
+        new_names: NewNameLimiter,
     ) -> Self {
         HostClient {
             http,
             host,
             settings,
-            badge: None,
+            manager_identity: None,
             new_names,
             signed: SignedCaller::default(),
             resting: Arc::default(),
@@ -104,13 +104,13 @@ impl HostClient {
     }
 
     /// Makes no calls from now on, or makes them again.
-    pub fn rest(&self, on: bool) {
+    pub fn set_paused(&self, on: bool) {
         self.resting.store(on, Ordering::Relaxed);
     }
 
     /// Tells our workers who calls, from now on.
-    pub fn show_badge(&mut self, badge: ManagerBadge) {
-        self.badge = Some(badge);
+    pub fn set_manager_identity(&mut self, badge: ManagerIdentity) {
+        self.manager_identity = Some(badge);
     }
 
     /// `HEAD /hb`: only 200 is alive.
@@ -124,12 +124,12 @@ impl HostClient {
 
     /// `GET /info`: an old cfw does not know it. With a token, a worker has to prove with its
     /// answer that it knows the same.
-    pub async fn program(&self) -> Result<(Program, Option<WorkerWord>), AskFailure> {
+    pub async fn program(&self) -> Result<(HostProgram, Option<WorkerStatus>), AskFailure> {
         let timeout = self.settings.call_timeout;
         let sent = self.send_signed(self.request(Method::GET, "/info"), timeout).await?;
         let (answer, proof) = sent.into_parts();
         match answer.status() {
-            StatusCode::NOT_FOUND => Ok((Program { kind: HostKind::Cfw, version: None }, None)),
+            StatusCode::NOT_FOUND => Ok((HostProgram { kind: HostKind::Cfw, version: None }, None)),
             StatusCode::OK => {
                 let body = read(answer, timeout).await?;
                 let told = self.read_info(&body)?;
@@ -148,7 +148,7 @@ impl HostClient {
         }
     }
 
-    fn read_info(&self, body: &[u8]) -> Result<(Program, Option<WorkerWord>), AskFailure> {
+    fn read_info(&self, body: &[u8]) -> Result<(HostProgram, Option<WorkerStatus>), AskFailure> {
         let info: WorkerInfo = serde_json::from_slice(body)
             .map_err(|error| AskFailure::Garbled(format!("GET /info: {error}")))?;
         if info.program != "reelyard" {
@@ -167,8 +167,8 @@ impl HostClient {
         }
         let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
         let (epoch, managers, traffic) = (info.epoch, info.managers, info.traffic);
-        let word = WorkerWord { epoch, managers, traffic };
-        Ok((Program { kind, version: Some(info.version) }, Some(word)))
+        let word = WorkerStatus { epoch, managers, traffic };
+        Ok((HostProgram { kind, version: Some(info.version) }, Some(word)))
     }
 
     /// What the host holds: from a Reelyard worker its inventory, or what changed in it; from an
@@ -178,7 +178,7 @@ impl HostClient {
         kind: HostKind,
         names: NameTable,
         since: Option<InventoryCursor>,
-    ) -> Result<Answered, AskFailure> {
+    ) -> Result<InventoryAnswer, AskFailure> {
         match kind {
             HostKind::Reelyard { .. } => self.inventory(names, since).await,
             _ => self.names(names).await,
@@ -191,7 +191,7 @@ impl HostClient {
         &self,
         names: NameTable,
         since: Option<InventoryCursor>,
-    ) -> Result<Answered, AskFailure> {
+    ) -> Result<InventoryAnswer, AskFailure> {
         let path = match since {
             Some(cursor) => format!("/inventory?since={cursor}"),
             None => "/inventory".to_owned(),
@@ -212,11 +212,11 @@ impl HostClient {
             false => (ListForm::Inventory, Extent::Whole),
         };
         let listed = self.read_list(answer, form, names).await?;
-        Ok(Answered { extent, cursor, listed })
+        Ok(InventoryAnswer { extent, cursor, listed })
     }
 
     /// `GET /files` of an old cfw.
-    async fn names(&self, names: NameTable) -> Result<Answered, AskFailure> {
+    async fn names(&self, names: NameTable) -> Result<InventoryAnswer, AskFailure> {
         let request = self.request(Method::GET, "/files");
         let answer = self.send(request, self.settings.list_timeout).await?;
         expect_ok(&answer)?;
@@ -227,7 +227,7 @@ impl HostClient {
             ));
         }
         let listed = self.read_list(answer, ListForm::Names, names).await?;
-        Ok(Answered { extent: Extent::Whole, cursor: None, listed })
+        Ok(InventoryAnswer { extent: Extent::Whole, cursor: None, listed })
     }
 
     /// Reads a list while it arrives. What is kept of it meanwhile is its files and one batch of
@@ -237,7 +237,7 @@ impl HostClient {
         mut answer: Response,
         form: ListForm,
         names: NameTable,
-    ) -> Result<Listed, AskFailure> {
+    ) -> Result<FileListing, AskFailure> {
         let timeout = self.settings.list_timeout;
         let limits = self.settings.list_limits();
         let mut reader = ListReader::new(form, names, limits, self.new_names.clone());
@@ -282,7 +282,7 @@ impl HostClient {
 
     /// `POST /adopt`: this node is obeyed from now on. Answers the highest epoch before.
     pub async fn adopt(&self, epoch: Epoch) -> Result<WorkerAdopted, AskFailure> {
-        if self.badge.as_ref().and_then(ManagerBadge::id).is_none() {
+        if self.manager_identity.as_ref().and_then(ManagerIdentity::id).is_none() {
             let why = "this node does not know the id of its cluster yet".to_owned();
             return Err(AskFailure::NotAsked(why));
         }
@@ -310,7 +310,7 @@ impl HostClient {
         &self,
         request: RequestBuilder,
         timeout: Duration,
-    ) -> Result<Sent, AskFailure> {
+    ) -> Result<SignedResponse, AskFailure> {
         if self.resting.load(Ordering::Relaxed) {
             return Err(AskFailure::in_maintenance());
         }
@@ -326,7 +326,7 @@ impl HostClient {
 
     /// Who calls; for our workers only.
     fn with_badge(&self, request: RequestBuilder) -> RequestBuilder {
-        match self.badge.as_ref().and_then(ManagerBadge::id) {
+        match self.manager_identity.as_ref().and_then(ManagerIdentity::id) {
             Some(id) => request.header(MANAGER_HEADER, id.to_string()),
             None => request,
         }

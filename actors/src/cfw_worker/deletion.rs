@@ -2,7 +2,7 @@
 
 use actix::prelude::*;
 
-use super::{AskFailure, Call, CfwWorker, DeleteCopy, Deleted};
+use super::{AskFailure, CfwWorker, DeleteCopy, Deleted, HostCallKind};
 use crate::host::HostKind;
 use crate::names::FileName;
 
@@ -35,17 +35,17 @@ impl CfwWorker {
         ctx: &mut Context<Self>,
     ) {
         self.open_requests -= 1;
-        self.judge(Call::Delete, outcome);
+        self.judge(HostCallKind::Delete, outcome);
         match outcome {
             Ok(Deleted::Removed | Deleted::Absent) => {
                 self.copies_deleted += u64::from(*outcome == Ok(Deleted::Removed));
                 if self.holdings.gone(self.names.intern(name)) {
-                    self.tell();
+                    self.notify_subscribers();
                 }
             }
             Ok(Deleted::Directory | Deleted::Deposed) => {}
             Err(failure) => {
-                self.note("DELETE /files", failure);
+                self.record_failure("DELETE /files", failure);
                 // Whether it is gone is not known: the host is asked, once it may be.
                 if self.not_to_be_asked().is_none() {
                     self.look_soon(ctx, None);

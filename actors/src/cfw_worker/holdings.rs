@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inventory;
-use super::listing::Listed;
+use super::listing::FileListing;
 use crate::clock::Millis;
 use crate::names::FileId;
 use crate::wire::worker::InventoryCursor;
 
 /// What a host answered when it was asked for what it holds.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct InventoryAnswer {
     /// Everything, or only changes.
     pub extent: Extent,
     /// From where on changes can be asked for; none where the host cannot tell them.
     pub cursor: Option<InventoryCursor>,
     /// The files.
-    pub listed: Listed,
+    pub listed: FileListing,
 }
 
 /// How much an answer tells.
@@ -34,11 +34,11 @@ pub enum Extent {
 /// **Invariant:** a list that was asked for before a copy arrived or was removed never undoes
 /// that: such changes are kept while a list is under way and made again on its result.
 #[derive(Debug, Default)]
-pub struct Holdings {
+pub struct HeldFiles {
     /// None until the host was listed for the first time.
     inventory: Option<Arc<Inventory>>,
     /// What changed since the list that is under way was asked for. None when none is.
-    since_asked: Option<Vec<Change>>,
+    since_asked: Option<Vec<HoldingChange>>,
     /// From where on the host is asked for changes; none when it is to tell everything.
     cursor: Option<InventoryCursor>,
     /// When the host last told everything.
@@ -46,12 +46,12 @@ pub struct Holdings {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Change {
+enum HoldingChange {
     Arrived(FileId),
     Gone(FileId),
 }
 
-impl Holdings {
+impl HeldFiles {
     /// What the host holds. None while nothing is known.
     pub fn inventory(&self) -> Option<&Arc<Inventory>> {
         self.inventory.as_ref()
@@ -86,9 +86,9 @@ impl Holdings {
     }
 
     /// The answer to what was asked at `at` came.
-    pub fn answered(&mut self, answered: Answered, at: Millis) -> Arc<Inventory> {
-        let Answered { extent, cursor, listed } = answered;
-        let Listed { files, gone, unreadable_names } = listed;
+    pub fn answered(&mut self, answered: InventoryAnswer, at: Millis) -> Arc<Inventory> {
+        let InventoryAnswer { extent, cursor, listed } = answered;
+        let FileListing { files, gone, unreadable_names } = listed;
         let mut inventory = match (extent, &self.inventory) {
             (Extent::Changes, Some(before)) => {
                 let files = (&before.files | files) - gone;
@@ -113,15 +113,15 @@ impl Holdings {
 
     /// A copy arrived. Answers whether that changed what is known.
     pub fn arrived(&mut self, file: FileId) -> bool {
-        self.change(Change::Arrived(file))
+        self.change(HoldingChange::Arrived(file))
     }
 
     /// A copy is gone. Answers whether that changed what is known.
     pub fn gone(&mut self, file: FileId) -> bool {
-        self.change(Change::Gone(file))
+        self.change(HoldingChange::Gone(file))
     }
 
-    fn change(&mut self, change: Change) -> bool {
+    fn change(&mut self, change: HoldingChange) -> bool {
         if let Some(changes) = &mut self.since_asked {
             changes.push(change);
         }
@@ -132,18 +132,18 @@ impl Holdings {
     }
 }
 
-impl Change {
+impl HoldingChange {
     fn would_change(self, inventory: &Inventory) -> bool {
         match self {
-            Change::Arrived(file) => !inventory.files.contains(file.0),
-            Change::Gone(file) => inventory.files.contains(file.0),
+            HoldingChange::Arrived(file) => !inventory.files.contains(file.0),
+            HoldingChange::Gone(file) => inventory.files.contains(file.0),
         }
     }
 
     fn make(self, inventory: &mut Inventory) -> bool {
         match self {
-            Change::Arrived(file) => inventory.files.insert(file.0),
-            Change::Gone(file) => inventory.files.remove(file.0),
+            HoldingChange::Arrived(file) => inventory.files.insert(file.0),
+            HoldingChange::Gone(file) => inventory.files.remove(file.0),
         }
     }
 }
@@ -154,35 +154,36 @@ mod tests {
 
     const WHOLE_INTERVAL: Duration = Duration::from_secs(1800);
 
-    fn listed(files: &[u32]) -> Answered {
-        let listed = Listed { files: files.iter().copied().collect(), ..Listed::default() };
-        Answered { extent: Extent::Whole, cursor: None, listed }
+    fn listed(files: &[u32]) -> InventoryAnswer {
+        let listed =
+            FileListing { files: files.iter().copied().collect(), ..FileListing::default() };
+        InventoryAnswer { extent: Extent::Whole, cursor: None, listed }
     }
 
     fn cursor(change: u64) -> Option<InventoryCursor> {
         Some(InventoryCursor { instance: 1, change })
     }
 
-    fn changes(held: &[u32], gone: &[u32], to: u64) -> Answered {
-        let listed = Listed {
+    fn changes(held: &[u32], gone: &[u32], to: u64) -> InventoryAnswer {
+        let listed = FileListing {
             files: held.iter().copied().collect(),
             gone: gone.iter().copied().collect(),
             unreadable_names: 0,
         };
-        Answered { extent: Extent::Changes, cursor: cursor(to), listed }
+        InventoryAnswer { extent: Extent::Changes, cursor: cursor(to), listed }
     }
 
-    fn ask(holdings: &mut Holdings, at: i64) -> Option<InventoryCursor> {
+    fn ask(holdings: &mut HeldFiles, at: i64) -> Option<InventoryCursor> {
         holdings.asked(Millis(at), WHOLE_INTERVAL)
     }
 
-    fn files(holdings: &Holdings) -> Option<Vec<u32>> {
+    fn files(holdings: &HeldFiles) -> Option<Vec<u32>> {
         holdings.inventory().map(|inventory| inventory.files.iter().collect())
     }
 
     #[test]
     fn a_host_is_unknown_until_it_was_listed() {
-        let mut holdings = Holdings::default();
+        let mut holdings = HeldFiles::default();
         assert!(!holdings.arrived(FileId(1)));
         assert_eq!(files(&holdings), None);
         ask(&mut holdings, 1);
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_older_list_does_not_undo_what_came_after_it_was_asked_for() {
-        let mut holdings = Holdings::default();
+        let mut holdings = HeldFiles::default();
         ask(&mut holdings, 1);
         holdings.answered(listed(&[1, 2]), Millis(1));
 
@@ -217,9 +218,9 @@ mod tests {
 
     #[test]
     fn changes_are_asked_for_until_everything_is_due_or_in_doubt() {
-        let mut holdings = Holdings::default();
+        let mut holdings = HeldFiles::default();
         assert_eq!(ask(&mut holdings, 0), None);
-        holdings.answered(Answered { cursor: cursor(3), ..listed(&[1, 2]) }, Millis(0));
+        holdings.answered(InventoryAnswer { cursor: cursor(3), ..listed(&[1, 2]) }, Millis(0));
         assert_eq!(ask(&mut holdings, 10), cursor(3));
         assert!(holdings.arrived(FileId(9)));
         holdings.answered(changes(&[2, 3], &[1, 7], 5), Millis(10));
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_failed_list_changes_nothing() {
-        let mut holdings = Holdings::default();
+        let mut holdings = HeldFiles::default();
         ask(&mut holdings, 1);
         holdings.answered(listed(&[1]), Millis(1));
         ask(&mut holdings, 1);

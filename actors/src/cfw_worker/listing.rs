@@ -7,7 +7,7 @@
 use percent_encoding::percent_decode;
 use roaring::RoaringBitmap;
 
-use super::new_names::NewNames;
+use super::new_names::NewNameLimiter;
 use crate::names::{FileId, FileName, HashedName, NameHash, NameHasher, NamePin, NameTable};
 
 /// How many names are taken into the table at once.
@@ -52,7 +52,7 @@ impl ListLimits {
 
 /// A whole list, or all changes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Listed {
+pub struct FileListing {
     /// The files that are there, by their process-wide ids.
     pub files: RoaringBitmap,
     /// The names that have no file. Only changes tell of such.
@@ -117,10 +117,10 @@ pub struct ListReader {
     names: NameTable,
     hasher: NameHasher,
     limits: ListLimits,
-    new_names: NewNames,
+    new_names: NewNameLimiter,
     /// What was read is in no inventory yet.
     _pin: NamePin,
-    listed: Listed,
+    listed: FileListing,
     lines: u64,
     /// Bytes of the body so far.
     read: u64,
@@ -130,20 +130,20 @@ pub struct ListReader {
     unfinished: Vec<u8>,
     /// Whether that line is already longer than any name; then it is not kept.
     is_overlong: bool,
-    batch: Batch,
+    batch: NameBatch,
     /// The count in the end line, once that was read.
     told: Option<u64>,
 }
 
 /// Names that were read and are not in the table yet.
 #[derive(Default)]
-struct Batch {
+struct NameBatch {
     bytes: Vec<u8>,
     /// Where each name ends in `bytes`, and its hash.
     names: Vec<(usize, NameHash)>,
 }
 
-impl Batch {
+impl NameBatch {
     fn push(&mut self, name: &[u8], hasher: &NameHasher) {
         self.bytes.extend_from_slice(name);
         self.names.push((self.bytes.len(), hasher.hash(name)));
@@ -167,7 +167,12 @@ impl Batch {
 impl ListReader {
     /// A reader that takes the names it meets into `names`, those that nobody has met as far as
     /// `new_names` allows.
-    pub fn new(form: ListForm, names: NameTable, limits: ListLimits, new_names: NewNames) -> Self {
+    pub fn new(
+        form: ListForm,
+        names: NameTable,
+        limits: ListLimits,
+        new_names: NewNameLimiter,
+    ) -> Self {
         ListReader {
             form,
             hasher: names.hasher(),
@@ -175,13 +180,13 @@ impl ListReader {
             names,
             limits,
             new_names,
-            listed: Listed::default(),
+            listed: FileListing::default(),
             lines: 0,
             read: 0,
             name_bytes: 0,
             unfinished: Vec::new(),
             is_overlong: false,
-            batch: Batch::default(),
+            batch: NameBatch::default(),
             told: None,
         }
     }
@@ -244,10 +249,10 @@ impl ListReader {
         if self.told.is_some() {
             return Err(bad);
         }
-        match InventoryLine::parse(self.form, line).ok_or(bad)? {
-            InventoryLine::File { name } => self.take_name(&name),
-            InventoryLine::Gone { name } => self.take_gone(&name),
-            InventoryLine::End { count } => {
+        match ParsedInventoryLine::parse(self.form, line).ok_or(bad)? {
+            ParsedInventoryLine::File { name } => self.take_name(&name),
+            ParsedInventoryLine::Gone { name } => self.take_gone(&name),
+            ParsedInventoryLine::End { count } => {
                 self.told = Some(count);
                 Ok(())
             }
@@ -284,7 +289,7 @@ impl ListReader {
 
     /// Takes the names that were read into the table. Nearly all of them are there already.
     fn take_batch(&mut self) -> Result<(), BadList> {
-        let found = self.names.reading().find_all(self.batch.names());
+        let found = self.names.lookup().find_all(self.batch.names());
         let mut new: Vec<HashedName<'_>> = Vec::new();
         for (id, hashed) in found.into_iter().zip(self.batch.names()) {
             match id {
@@ -297,7 +302,7 @@ impl ListReader {
         if !new.is_empty() {
             let bytes: usize = new.iter().map(|hashed| hashed.name.len()).sum();
             self.new_names.take(new.len() as u64, bytes as u64)?;
-            let mut interning = self.names.interning();
+            let mut interning = self.names.interner();
             for hashed in new {
                 // It is a name. What is left is that no more can be numbered.
                 let FileId(id) = interning.intern(hashed.name).map_err(|_| BadList::TooManyNew)?;
@@ -312,7 +317,7 @@ impl ListReader {
     ///
     /// # Errors
     /// Why it means nothing.
-    pub fn finish(mut self) -> Result<Listed, BadList> {
+    pub fn finish(mut self) -> Result<FileListing, BadList> {
         // Every cfw ends each line with LF: a last line without it was cut off.
         if !self.unfinished.is_empty() || self.is_overlong {
             return Err(BadList::Torn { lines: self.lines });
@@ -330,24 +335,24 @@ impl ListReader {
 }
 
 /// One line of `GET /inventory`.
-enum InventoryLine {
+enum ParsedInventoryLine {
     File { name: Vec<u8> },
     Gone { name: Vec<u8> },
     End { count: u64 },
 }
 
-impl InventoryLine {
+impl ParsedInventoryLine {
     fn parse(form: ListForm, line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         if let Some(count) = line.strip_prefix("end ") {
-            return Some(InventoryLine::End { count: count.parse().ok()? });
+            return Some(ParsedInventoryLine::End { count: count.parse().ok()? });
         }
         if form != ListForm::Changes {
-            return Some(InventoryLine::File { name: name_of_file(line)? });
+            return Some(ParsedInventoryLine::File { name: name_of_file(line)? });
         }
         match line.split_once(' ')? {
-            ("+", file) => Some(InventoryLine::File { name: name_of_file(file)? }),
-            ("-", name) => Some(InventoryLine::Gone { name: decoded(name)? }),
+            ("+", file) => Some(ParsedInventoryLine::File { name: name_of_file(file)? }),
+            ("-", name) => Some(ParsedInventoryLine::Gone { name: decoded(name)? }),
             _ => None,
         }
     }
@@ -372,7 +377,7 @@ mod tests {
     use crate::clock::Millis;
 
     fn reader(form: ListForm, names: &NameTable, limits: ListLimits) -> ListReader {
-        let new_names = NewNames::full(limits, Millis(0));
+        let new_names = NewNameLimiter::full(limits, Millis(0));
         ListReader::new(form, names.clone(), limits, new_names)
     }
 
@@ -491,7 +496,7 @@ mod tests {
     #[test]
     fn a_host_that_lists_other_names_each_time_is_refused() {
         let (names, limits) = (NameTable::new(), ListLimits::of(100));
-        let new_names = NewNames::full(limits, Millis(0));
+        let new_names = NewNameLimiter::full(limits, Millis(0));
         let read = |first: usize| {
             let text: String =
                 (first..first + 60).map(|number| format!("{number}.mpg\n")).collect();

@@ -6,9 +6,9 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::client::{HostClient, Program, WorkerWord};
-use super::holdings::{Answered, Extent};
-use super::{AskFailure, Call, CfwWorker, DiskFigures, Inventory, Refresh};
+use super::client::{HostClient, HostProgram, WorkerStatus};
+use super::holdings::{Extent, InventoryAnswer};
+use super::{AskFailure, CfwWorker, DiskFigures, HostCallKind, Inventory, Refresh};
 use crate::clock::Millis;
 use crate::host::{HostKind, HostRole};
 use crate::names::NameTable;
@@ -18,25 +18,25 @@ use crate::wire::worker::InventoryCursor;
 pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
 
 /// What a look at a host brought.
-struct Looked {
+struct HostLookResult {
     asked: Millis,
-    program: Result<Program, AskFailure>,
+    program: Result<HostProgram, AskFailure>,
     /// What one of our workers tells beside.
-    word: Option<WorkerWord>,
+    worker_status: Option<WorkerStatus>,
     /// None for a pure source.
-    copies: Option<Copies>,
+    copies: Option<CopiesLookResult>,
 }
 
 /// What a destination told of its copies.
-struct Copies {
-    answered: Result<Answered, AskFailure>,
+struct CopiesLookResult {
+    answered: Result<InventoryAnswer, AskFailure>,
     /// None when it was not asked for, behind a list that failed.
     disk: Option<Result<DiskFigures, AskFailure>>,
 }
 
 /// What is known before a look.
-struct Known {
-    program: Program,
+struct KnownBeforeLook {
+    program: HostProgram,
     /// From where on it can tell changes.
     cursor: Option<InventoryCursor>,
     on_trial: bool,
@@ -49,14 +49,14 @@ async fn look_at(
     role: HostRole,
     names: NameTable,
     asked: Millis,
-    known: Known,
-) -> Looked {
+    known: KnownBeforeLook,
+) -> HostLookResult {
     let (program, word) = match client.program().await {
         Ok(told) => told,
-        Err(failure) => return Looked::failed(asked, failure),
+        Err(failure) => return HostLookResult::failed(asked, failure),
     };
     if !role.is_destination() {
-        return Looked { asked, program: Ok(program), word, copies: None };
+        return HostLookResult { asked, program: Ok(program), worker_status: word, copies: None };
     }
     // Another program has other files.
     let since = known.cursor.filter(|_| program == known.program);
@@ -69,12 +69,17 @@ async fn look_at(
         let (answered, disk) = tokio::join!(listing, client.disk());
         (answered, Some(disk))
     };
-    Looked { asked, program: Ok(program), word, copies: Some(Copies { answered, disk }) }
+    HostLookResult {
+        asked,
+        program: Ok(program),
+        worker_status: word,
+        copies: Some(CopiesLookResult { answered, disk }),
+    }
 }
 
-impl Looked {
+impl HostLookResult {
     fn failed(asked: Millis, failure: AskFailure) -> Self {
-        Looked { asked, program: Err(failure), word: None, copies: None }
+        HostLookResult { asked, program: Err(failure), worker_status: None, copies: None }
     }
 }
 
@@ -96,10 +101,10 @@ impl CfwWorker {
         self.looking_for = Some(replies);
         let asked = self.clock.now();
         self.client.new_names.raise(self.settings.list_limits(), asked);
-        let known = Known {
+        let known = KnownBeforeLook {
             program: self.program.clone(),
             cursor: self.holdings.asked(asked, self.settings.full_inventory_interval),
-            on_trial: self.breaker.standing(asked).on_probation(),
+            on_trial: self.breaker.state(asked).on_probation(),
         };
         let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, known);
         // Spawned by itself, so that reading a long list does not run inside the actor.
@@ -107,17 +112,17 @@ impl CfwWorker {
         ctx.spawn(looking.map(move |looked, worker, ctx| {
             let looked = looked.unwrap_or_else(|panic| {
                 let failure = AskFailure::Garbled(format!("reading the answer failed: {panic}"));
-                Looked::failed(asked, failure)
+                HostLookResult::failed(asked, failure)
             });
             worker.looked(looked, ctx);
         }));
     }
 
     /// Takes in what a look brought and answers those who waited for it.
-    fn looked(&mut self, looked: Looked, ctx: &mut Context<Self>) {
-        let Looked { asked, program, word, copies } = looked;
-        self.hear_word(word, asked);
-        self.judge(Call::Info, &program);
+    fn looked(&mut self, looked: HostLookResult, ctx: &mut Context<Self>) {
+        let HostLookResult { asked, program, worker_status: word, copies } = looked;
+        self.record_worker_status(word, asked);
+        self.judge(HostCallKind::Info, &program);
         self.token_trouble = match &program {
             Err(AskFailure::Token(trouble)) => Some(*trouble),
             Err(_) => self.token_trouble,
@@ -125,7 +130,7 @@ impl CfwWorker {
         };
         let answer = match (program, copies) {
             (Err(failure), _) => {
-                self.note("GET /info", &failure);
+                self.record_failure("GET /info", &failure);
                 Err(failure)
             }
             (Ok(program), copies) => {
@@ -142,11 +147,11 @@ impl CfwWorker {
                 false => self.settings.inventory_interval,
             };
             self.look_schedule.answered(asked, interval, fastrand::f64());
-            if self.breaker.standing(self.clock.now()).on_probation() {
+            if self.breaker.state(self.clock.now()).on_probation() {
                 // The next step is taken as soon as it would be after a failure.
                 self.look_schedule.failed(self.clock.now());
             }
-            self.tell();
+            self.notify_subscribers();
         } else {
             self.failed_looks += 1;
             self.look_schedule.failed(self.clock.now());
@@ -164,7 +169,7 @@ impl CfwWorker {
         self.turn(ctx);
     }
 
-    fn learn(&mut self, program: Program) {
+    fn learn(&mut self, program: HostProgram) {
         if program != self.program {
             let version = program.version.as_deref();
             info!(host = %self.host, kind = ?program.kind, version, "host tells what it is");
@@ -174,13 +179,13 @@ impl CfwWorker {
 
     fn take_copies(
         &mut self,
-        Copies { answered, disk }: Copies,
+        CopiesLookResult { answered, disk }: CopiesLookResult,
         asked: Millis,
     ) -> Result<Arc<Inventory>, AskFailure> {
         if let Some(disk) = disk {
             self.take_disk(disk, asked);
         }
-        self.judge(Call::List, &answered);
+        self.judge(HostCallKind::List, &answered);
         match answered {
             Ok(answered) => {
                 let is_whole = matches!(answered.extent, Extent::Whole);
@@ -192,7 +197,7 @@ impl CfwWorker {
                     HostKind::Reelyard { .. } => "GET /inventory",
                     _ => "GET /files",
                 };
-                self.note(call, &failure);
+                self.record_failure(call, &failure);
                 if matches!(failure, AskFailure::Garbled(_) | AskFailure::TooMuch(_)) {
                     self.holdings.doubt();
                 }
@@ -212,7 +217,7 @@ impl CfwWorker {
             worker.disk_asked = false;
             // A look that began meanwhile asks again: this answer may come behind its own.
             if worker.looks == looks && worker.take_disk(disk, asked) {
-                worker.tell();
+                worker.notify_subscribers();
             }
             worker.follow_breaker();
             worker.publish();
@@ -222,7 +227,7 @@ impl CfwWorker {
 
     /// Takes in an answer of `GET /df`; whether it was one.
     fn take_disk(&mut self, disk: Result<DiskFigures, AskFailure>, asked: Millis) -> bool {
-        self.judge(Call::Disk, &disk);
+        self.judge(HostCallKind::Disk, &disk);
         match disk {
             Ok(disk) => {
                 self.disk = Some((disk, asked));
@@ -231,7 +236,7 @@ impl CfwWorker {
                 true
             }
             Err(failure) => {
-                self.note("GET /df", &failure);
+                self.record_failure("GET /df", &failure);
                 self.disk_schedule.failed(self.clock.now());
                 false
             }

@@ -3,18 +3,18 @@
 use actix::prelude::*;
 use tracing::info;
 
-use super::{CfwWorker, ChangeSettings, SetMaintenance};
+use super::{CfwWorker, ChangeCfwWorkerSettings, SetHostMaintenance};
 
-impl Handler<SetMaintenance> for CfwWorker {
+impl Handler<SetHostMaintenance> for CfwWorker {
     type Result = ();
 
-    fn handle(&mut self, SetMaintenance { on }: SetMaintenance, ctx: &mut Context<Self>) {
+    fn handle(&mut self, SetHostMaintenance { on }: SetHostMaintenance, ctx: &mut Context<Self>) {
         if std::mem::replace(&mut self.in_maintenance, on) == on {
             return;
         }
         let host = self.host;
         info!(%host, on, "maintenance");
-        self.client.rest(on);
+        self.client.set_paused(on);
         // Whatever it answered before says nothing of what it is afterwards: with the first probe
         // that is answered it is looked at like a new one.
         self.answers = None;
@@ -27,11 +27,11 @@ impl Handler<SetMaintenance> for CfwWorker {
     }
 }
 
-impl Handler<ChangeSettings> for CfwWorker {
+impl Handler<ChangeCfwWorkerSettings> for CfwWorker {
     type Result = ();
 
-    fn handle(&mut self, changed: ChangeSettings, ctx: &mut Context<Self>) {
-        let ChangeSettings { settings, http } = changed;
+    fn handle(&mut self, changed: ChangeCfwWorkerSettings, ctx: &mut Context<Self>) {
+        let ChangeCfwWorkerSettings { settings, http } = changed;
         self.breaker.change_settings(settings.breaker);
         self.client.change_settings(http, settings.clone());
         let before = std::mem::replace(&mut self.settings, settings);

@@ -7,7 +7,7 @@ use actix::{Message, Recipient};
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
-use super::breaker::{CallStanding, CallTrouble};
+use super::circuit_breaker::{CallTrouble, CircuitState};
 use super::settings::CfwWorkerSettings;
 use crate::clock::Millis;
 use crate::event::Epoch;
@@ -76,7 +76,7 @@ impl AskFailure {
 /// Asks nothing of the host from now on, or asks again. Calls that are under way come to their end.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct SetMaintenance {
+pub struct SetHostMaintenance {
     /// Whether it is in maintenance.
     pub on: bool,
 }
@@ -84,7 +84,7 @@ pub struct SetMaintenance {
 /// Calls the host as these settings say from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings {
+pub struct ChangeCfwWorkerSettings {
     /// The settings.
     pub settings: CfwWorkerSettings,
     /// A client that was made for them.
@@ -94,7 +94,7 @@ pub struct ChangeSettings {
 /// Asks `HEAD /hb`. Sent by the HeartbeatSupervisor.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Duration, AskFailure>")]
-pub struct Probe {
+pub struct ProbeHeartbeat {
     /// How long to wait for the answer.
     pub timeout: Duration,
 }
@@ -196,7 +196,7 @@ pub struct HostObserved {
 /// Tells `to` of the host from now on, and at once what is known already.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
-pub struct Subscribe {
+pub struct SubscribeToHost {
     /// Who is told.
     pub to: Recipient<HostObserved>,
 }
@@ -205,11 +205,11 @@ pub struct Subscribe {
 /// one of our workers.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct HostConduct {
+pub struct HostCallStatus {
     /// The host.
     pub host: HostAddr,
     /// How calls to it stand.
-    pub calls: CallStanding,
+    pub calls: CircuitState,
     /// The highest epoch that a worker of ours has heard.
     pub epoch: Option<Epoch>,
     /// Who had to do lately with a worker of ours.
@@ -221,9 +221,9 @@ pub struct HostConduct {
 /// Tells `to` how the host is to be dealt with, now and whenever that changes.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
-pub struct SubscribeToConduct {
+pub struct SubscribeToCallStatus {
     /// Who is told.
-    pub to: Recipient<HostConduct>,
+    pub to: Recipient<HostCallStatus>,
 }
 
 /// Has a worker of ours obey this node from now on, in this epoch, whatever it heard before.
@@ -248,7 +248,7 @@ pub struct LookDue;
 
 /// What a CfwWorker shows of its host.
 #[derive(Clone, Debug, Serialize)]
-pub struct HostView {
+pub struct CfwWorkerView {
     /// The host.
     pub host: HostAddr,
     /// What it is for.
@@ -283,7 +283,7 @@ pub struct HostView {
     /// Calls under way or waiting for their turn, probes and looks not counted.
     pub open_requests: usize,
     /// How calls to it stand.
-    pub calls: CallStanding,
+    pub calls: CircuitState,
     /// What is wrong with them, while they are not trusted.
     pub trouble: Option<CallTrouble>,
     /// Why the worker and this node do not take each other's calls, if so.
@@ -300,10 +300,10 @@ pub struct HostView {
     pub deleted: u64,
 }
 
-impl HostView {
+impl CfwWorkerView {
     /// The view of a host that was never asked.
     pub fn unasked(host: HostAddr, role: HostRole) -> Self {
-        HostView {
+        CfwWorkerView {
             host,
             role,
             kind: HostKind::Unknown,
@@ -320,7 +320,7 @@ impl HostView {
             agent_failure: None,
             agent_answers: 0,
             open_requests: 0,
-            calls: CallStanding::Closed,
+            calls: CircuitState::Closed,
             trouble: None,
             token_trouble: None,
             last_failure: None,

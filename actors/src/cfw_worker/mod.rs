@@ -3,12 +3,12 @@
 //! It owns what is known of what the host holds and of its disk. Nothing of it is durable.
 //! What cannot be asked stays as it was last known and is shown with its age: it is never taken
 //! for empty. A host that does not answer its probes is asked nothing else; neither is one whose
-//! calls keep failing ([`breaker`]). Of a host in maintenance nothing at all is asked.
+//! calls keep failing ([`circuit_breaker`]). Of a host in maintenance nothing at all is asked.
 
 mod agent;
-mod breaker;
+mod call_status;
+mod circuit_breaker;
 mod client;
-mod conduct;
 mod deletion;
 pub mod holdings;
 pub mod listing;
@@ -30,7 +30,7 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 pub use agent::{Agent, AgentUrl, Agents, BadAgentUrl};
-pub use breaker::{BreakerSettings, Call, CallStanding, CallTrouble};
+pub use circuit_breaker::{CallTrouble, CircuitBreakerSettings, CircuitState, HostCallKind};
 pub use client::http_client;
 pub use messages::*;
 pub use routes::HostRoutes;
@@ -38,14 +38,14 @@ pub use settings::CfwWorkerSettings;
 
 use crate::clock::{Clock, Millis};
 use crate::host::{HostAddr, HostKind, HostRole};
-use crate::manager::ManagerBadge;
+use crate::manager::ManagerIdentity;
 use crate::names::NameTable;
-use breaker::Breaker;
-use client::{HostClient, Program, WorkerWord};
-use holdings::Holdings;
+use circuit_breaker::CircuitBreaker;
+use client::{HostClient, HostProgram, WorkerStatus};
+use holdings::HeldFiles;
 use look::RefreshReply;
-use new_names::NewNames;
-use schedule::Schedule;
+use new_names::NewNameLimiter;
+use schedule::PollSchedule;
 use traffic::TrafficWatch;
 
 /// The actor looks at its schedule at least this often, so that jumps of the clock and suspends
@@ -55,8 +55,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Disk figures are told no longer once they are this many intervals old.
 const DISK_KEPT_FOR_INTERVALS: u32 = 4;
 
-/// Where readers find a [`HostView`] without asking the actor.
-pub type HostViewHandle = Arc<ArcSwap<HostView>>;
+/// Where readers find a [`CfwWorkerView`] without asking the actor.
+pub type CfwWorkerViewHandle = Arc<ArcSwap<CfwWorkerView>>;
 
 /// The actor of one host.
 pub struct CfwWorker {
@@ -66,23 +66,23 @@ pub struct CfwWorker {
     names: NameTable,
     settings: CfwWorkerSettings,
     client: HostClient,
-    program: Program,
+    program: HostProgram,
     /// Whether nothing is asked of the host.
     in_maintenance: bool,
     /// Whether the host answered its last probe, and if not, why; none before the first.
     answers: Option<Result<(), AskFailure>>,
     latency: Option<Duration>,
-    breaker: Breaker,
+    breaker: CircuitBreaker,
     /// How calls stood when it was last told.
-    told_calls: CallStanding,
-    conduct_subscribers: Vec<Recipient<HostConduct>>,
+    notified_circuit: CircuitState,
+    call_status_subscribers: Vec<Recipient<HostCallStatus>>,
     /// What a worker of ours told beside what it holds, at the last look.
-    word: Option<WorkerWord>,
-    holdings: Holdings,
+    worker_status: Option<WorkerStatus>,
+    holdings: HeldFiles,
     /// The disk as last told, and when it was asked for.
     disk: Option<(DiskFigures, Millis)>,
-    look_schedule: Schedule,
-    disk_schedule: Schedule,
+    look_schedule: PollSchedule,
+    disk_schedule: PollSchedule,
     /// Who waits for the look that is under way. None when none is.
     looking_for: Option<Vec<RefreshReply>>,
     /// Who waits for another look after that: what they want to see may be newer than its
@@ -105,7 +105,7 @@ pub struct CfwWorker {
     /// How many lists told everything.
     whole_lists: u64,
     copies_deleted: u64,
-    view: HostViewHandle,
+    view: CfwWorkerViewHandle,
     timer: Option<SpawnHandle>,
 }
 
@@ -127,22 +127,22 @@ impl CfwWorker {
                 http,
                 host,
                 settings.clone(),
-                NewNames::full(settings.list_limits(), clock.now()),
+                NewNameLimiter::full(settings.list_limits(), clock.now()),
             ),
             clock,
             names,
-            program: Program { kind: HostKind::Unknown, version: None },
+            program: HostProgram { kind: HostKind::Unknown, version: None },
             in_maintenance: false,
             answers: None,
             latency: None,
-            breaker: Breaker::new(settings.breaker, conduct::seed(host)),
-            told_calls: CallStanding::Closed,
-            conduct_subscribers: Vec::new(),
-            word: None,
-            holdings: Holdings::default(),
+            breaker: CircuitBreaker::new(settings.breaker, call_status::seed(host)),
+            notified_circuit: CircuitState::Closed,
+            call_status_subscribers: Vec::new(),
+            worker_status: None,
+            holdings: HeldFiles::default(),
             disk: None,
-            look_schedule: Schedule::new(settings.inventory_interval),
-            disk_schedule: Schedule::new(settings.disk_interval),
+            look_schedule: PollSchedule::new(settings.inventory_interval),
+            disk_schedule: PollSchedule::new(settings.disk_interval),
             looking_for: None,
             looking_next_for: None,
             disk_asked: false,
@@ -156,7 +156,9 @@ impl CfwWorker {
             failed_looks: 0,
             whole_lists: 0,
             copies_deleted: 0,
-            view: HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(host, role))),
+            view: CfwWorkerViewHandle::new(ArcSwap::from_pointee(CfwWorkerView::unasked(
+                host, role,
+            ))),
             timer: None,
             settings,
         }
@@ -164,26 +166,26 @@ impl CfwWorker {
 
     /// Publishes to `view` from now on: whoever starts a CfwWorker anew after a panic hands it
     /// what the readers hold.
-    pub fn publishing_to(mut self, view: HostViewHandle) -> Self {
+    pub fn publishing_to(mut self, view: CfwWorkerViewHandle) -> Self {
         self.view = view;
         self
     }
 
     /// Tells our workers who calls, from now on.
-    pub fn speaking_as(mut self, badge: ManagerBadge) -> Self {
-        self.client.show_badge(badge);
+    pub fn with_manager_identity(mut self, badge: ManagerIdentity) -> Self {
+        self.client.set_manager_identity(badge);
         self
     }
 
     /// Begins in maintenance, or does not: whoever starts a CfwWorker anew knows which.
     pub fn in_maintenance(mut self, on: bool) -> Self {
         self.in_maintenance = on;
-        self.client.rest(on);
+        self.client.set_paused(on);
         self
     }
 
     /// Where its view is found, also after the actor was started.
-    pub fn view(&self) -> HostViewHandle {
+    pub fn view(&self) -> CfwWorkerViewHandle {
         self.view.clone()
     }
 
@@ -206,9 +208,12 @@ impl CfwWorker {
         if self.not_to_be_asked().is_none() {
             let is_idle = self.looking_for.is_none()
                 && !self.disk_asked
-                && (self.open_requests == 0 || !self.told_calls.on_probation());
-            let may_look =
-                if self.told_calls.on_probation() { is_idle } else { self.looking_for.is_none() };
+                && (self.open_requests == 0 || !self.notified_circuit.on_probation());
+            let may_look = if self.notified_circuit.on_probation() {
+                is_idle
+            } else {
+                self.looking_for.is_none()
+            };
             if may_look && self.look_schedule.is_due(now) {
                 self.look(ctx, Vec::new());
             } else if is_idle && self.disk_schedule.is_due(now) && self.is_asked_for_copies() {
@@ -241,7 +246,7 @@ impl CfwWorker {
     }
 
     /// Keeps what went wrong for the view, and logs it when it is not what went wrong last.
-    fn note(&mut self, asked: &'static str, failure: &AskFailure) {
+    fn record_failure(&mut self, asked: &'static str, failure: &AskFailure) {
         let failure = failure.to_string();
         let is_same = |last: &FailureView| last.asked == asked && last.failure == failure;
         if !self.last_failure.as_ref().is_some_and(is_same) {
@@ -267,7 +272,7 @@ impl CfwWorker {
         })
     }
 
-    fn tell(&mut self) {
+    fn notify_subscribers(&mut self) {
         let Some(observed) = self.observed() else { return };
         self.subscribers.retain(|subscriber| subscriber.connected());
         for subscriber in &self.subscribers {
@@ -284,7 +289,7 @@ impl CfwWorker {
             follows_changes: self.holdings.follows_changes(),
         });
         let traffic = self.known_traffic(self.clock.now());
-        self.view.store(Arc::new(HostView {
+        self.view.store(Arc::new(CfwWorkerView {
             host: self.host,
             role: self.role,
             kind: self.program.kind,
@@ -303,7 +308,7 @@ impl CfwWorker {
             agent_failure: self.traffic.agent_failure().map(ToString::to_string),
             agent_answers: self.traffic.agent_answers(),
             open_requests: self.open_requests,
-            calls: self.breaker.standing(self.clock.now()),
+            calls: self.breaker.state(self.clock.now()),
             trouble: self.breaker.trouble().cloned(),
             token_trouble: self.token_trouble,
             last_failure: self.last_failure.clone(),
@@ -323,10 +328,14 @@ impl Actor for CfwWorker {
     }
 }
 
-impl Handler<Probe> for CfwWorker {
+impl Handler<ProbeHeartbeat> for CfwWorker {
     type Result = ResponseActFuture<Self, Result<Duration, AskFailure>>;
 
-    fn handle(&mut self, Probe { timeout }: Probe, _: &mut Context<Self>) -> Self::Result {
+    fn handle(
+        &mut self,
+        ProbeHeartbeat { timeout }: ProbeHeartbeat,
+        _: &mut Context<Self>,
+    ) -> Self::Result {
         if self.in_maintenance {
             return Box::pin(fut::ready(Err(AskFailure::in_maintenance())));
         }
@@ -356,7 +365,7 @@ impl Handler<Probe> for CfwWorker {
                 // Of the host nothing was learnt.
                 Err(AskFailure::NoDescriptor) => {}
                 Err(failure) => {
-                    worker.note("HEAD /hb", failure);
+                    worker.record_failure("HEAD /hb", failure);
                     worker.answers = Some(Err(failure.clone()));
                 }
             }
@@ -375,10 +384,10 @@ impl Handler<LookDue> for CfwWorker {
     }
 }
 
-impl Handler<Subscribe> for CfwWorker {
+impl Handler<SubscribeToHost> for CfwWorker {
     type Result = ();
 
-    fn handle(&mut self, Subscribe { to }: Subscribe, _: &mut Context<Self>) {
+    fn handle(&mut self, SubscribeToHost { to }: SubscribeToHost, _: &mut Context<Self>) {
         if let Some(observed) = self.observed() {
             to.do_send(observed);
         }
@@ -393,7 +402,7 @@ impl Handler<CopyArrived> for CfwWorker {
 
     fn handle(&mut self, CopyArrived { file, .. }: CopyArrived, _: &mut Context<Self>) {
         if self.holdings.arrived(file) {
-            self.tell();
+            self.notify_subscribers();
             self.publish();
         }
     }

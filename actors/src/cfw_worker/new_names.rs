@@ -14,14 +14,14 @@ const REFILLED_IN: Duration = Duration::from_secs(60 * 60);
 
 /// What one host may still bring. Clones share it.
 #[derive(Clone, Debug)]
-pub struct NewNames {
-    left: Arc<Mutex<Left>>,
+pub struct NewNameLimiter {
+    left: Arc<Mutex<NewNameAllowance>>,
 }
 
 /// Both are counted in parts: an hour's worth of milliseconds makes one, so that nothing is lost to
 /// rounding however often it is raised.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct NewNameAllowance {
     names: u128,
     bytes: u128,
     raised: Millis,
@@ -32,12 +32,12 @@ fn parts(of: u64) -> u128 {
     u128::from(of) * REFILLED_IN.as_millis()
 }
 
-impl NewNames {
+impl NewNameLimiter {
     /// A full allowance: as much as one list may hold.
     pub fn full(limits: ListLimits, now: Millis) -> Self {
         let (names, bytes) = (parts(limits.files), parts(limits.name_bytes));
-        let left = Left { names, bytes, raised: now };
-        NewNames { left: Arc::new(Mutex::new(left)) }
+        let left = NewNameAllowance { names, bytes, raised: now };
+        NewNameLimiter { left: Arc::new(Mutex::new(left)) }
     }
 
     /// Raises the allowance for the time that has passed, up to `limits`.
@@ -62,7 +62,7 @@ impl NewNames {
         Ok(())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Left> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, NewNameAllowance> {
         // Numbers are whole whenever the lock is free.
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_was_brought_is_made_up_for_within_an_hour() {
         let limits = ListLimits { files: 100, name_bytes: 1000 };
-        let allowance = NewNames::full(limits, Millis(0));
+        let allowance = NewNameLimiter::full(limits, Millis(0));
         assert_eq!(allowance.take(100, 900), Ok(()));
         assert_eq!(allowance.take(1, 9), Err(BadList::TooManyNew));
         allowance.raise(limits, Millis(1_800_000));

@@ -13,16 +13,16 @@ const JITTER: f64 = 0.1;
 
 /// The schedule of one question to one host.
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub struct PollSchedule {
     interval: Duration,
     next: Millis,
     failures: u32,
 }
 
-impl Schedule {
+impl PollSchedule {
     /// Due at once, then about every `interval`.
     pub fn new(interval: Duration) -> Self {
-        Schedule { interval, next: Millis(i64::MIN), failures: 0 }
+        PollSchedule { interval, next: Millis(i64::MIN), failures: 0 }
     }
 
     /// When it is due.
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn failures_are_retried_sooner_than_the_interval_and_less_and_less_often() {
-        let mut schedule = Schedule::new(Duration::from_secs(30));
+        let mut schedule = PollSchedule::new(Duration::from_secs(30));
         assert!(schedule.is_due(Millis(0)));
         schedule.answered(Millis(0), Duration::from_secs(30), 0.5);
         assert_eq!(schedule.next(), Millis(30_000));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_does_not_stop_the_questions() {
-        let mut schedule = Schedule::new(Duration::from_secs(30));
+        let mut schedule = PollSchedule::new(Duration::from_secs(30));
         schedule.answered(Millis(1_000_000), Duration::from_secs(30), 0.5);
         assert!(!schedule.is_due(Millis(1_029_999)));
         assert!(schedule.is_due(Millis(1_030_000)));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::agent::Agents;
-use super::breaker::BreakerSettings;
+use super::circuit_breaker::CircuitBreakerSettings;
 use super::listing::ListLimits;
-use crate::back_off::CoolDown;
+use crate::backoff::ExponentialBackoff;
 use crate::token::SharedToken;
 
 /// How CfwWorkers call their hosts.
@@ -40,7 +40,7 @@ pub struct CfwWorkerSettings {
     /// Calls that may wait for their turn beyond those.
     pub waiting_calls: usize,
     /// When calls to a host that keep failing are given up for a while.
-    pub breaker: BreakerSettings,
+    pub breaker: CircuitBreakerSettings,
 }
 
 /// Figures of a link are told no longer once they are this many intervals old: they are unknown then.
@@ -74,9 +74,9 @@ impl Default for CfwWorkerSettings {
             max_files: 500_000,
             open_calls: 4,
             waiting_calls: 64,
-            breaker: BreakerSettings {
+            breaker: CircuitBreakerSettings {
                 open_after: 3,
-                cool_down: CoolDown {
+                cool_down: ExponentialBackoff {
                     base: Duration::from_secs(10),
                     cap: Duration::from_secs(300),
                 },

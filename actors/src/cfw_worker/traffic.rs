@@ -5,9 +5,9 @@ use actix::prelude::*;
 use tracing::{info, warn};
 
 use super::agent::{Agent, AgentMeter};
-use super::client::WorkerWord;
-use super::schedule::Schedule;
-use super::{AskFailure, Call, CfwWorker, CfwWorkerSettings};
+use super::client::WorkerStatus;
+use super::schedule::PollSchedule;
+use super::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::traffic::Traffic;
@@ -19,9 +19,9 @@ const LEFT_TO_LOOKS: f64 = 1.5;
 pub(super) struct TrafficWatch {
     /// As last told, and when it was asked for.
     known: Option<(Traffic, Millis)>,
-    schedule: Schedule,
+    schedule: PollSchedule,
     /// Who is being asked now.
-    asked: Option<Asked>,
+    asked: Option<TrafficSource>,
     /// Who tells, where it is not the host's worker.
     agent: Option<Agent>,
     meter: AgentMeter,
@@ -30,7 +30,7 @@ pub(super) struct TrafficWatch {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum TrafficSource {
     Worker,
     Agent,
 }
@@ -39,7 +39,7 @@ impl TrafficWatch {
     pub fn new(host: HostAddr, settings: &CfwWorkerSettings) -> Self {
         TrafficWatch {
             known: None,
-            schedule: Schedule::new(settings.traffic_interval),
+            schedule: PollSchedule::new(settings.traffic_interval),
             asked: None,
             agent: settings.agents.get(&host).cloned(),
             meter: AgentMeter::new(settings.traffic_interval),
@@ -50,7 +50,7 @@ impl TrafficWatch {
 
     /// Whether the host's own worker is being asked.
     pub fn worker_is_asked(&self) -> bool {
-        self.asked == Some(Asked::Worker)
+        self.asked == Some(TrafficSource::Worker)
     }
 
     /// How often the agent has answered.
@@ -76,12 +76,12 @@ impl CfwWorker {
         self.who_tells().map(|_| self.traffic.schedule.next())
     }
 
-    fn who_tells(&self) -> Option<Asked> {
+    fn who_tells(&self) -> Option<TrafficSource> {
         if self.traffic.agent.is_some() {
-            return Some(Asked::Agent);
+            return Some(TrafficSource::Agent);
         }
         // One that told nothing yet may be about to: a link is measured over some seconds.
-        self.word.as_ref().map(|_| Asked::Worker)
+        self.worker_status.as_ref().map(|_| TrafficSource::Worker)
     }
 
     /// Asks if it is time. The host may be asked.
@@ -90,38 +90,39 @@ impl CfwWorker {
             return;
         }
         match self.who_tells() {
-            Some(Asked::Agent) => self.ask_agent(ctx, now),
+            Some(TrafficSource::Agent) => self.ask_agent(ctx, now),
             // A look asks for it as well. On probation nothing else is asked than what must be.
-            Some(Asked::Worker) if self.looking_for.is_none() && self.is_on_probation() => {}
-            Some(Asked::Worker) if self.looking_for.is_none() => self.ask_worker(ctx, now),
+            Some(TrafficSource::Worker) if self.looking_for.is_none() && self.is_on_probation() => {
+            }
+            Some(TrafficSource::Worker) if self.looking_for.is_none() => self.ask_worker(ctx, now),
             _ => {}
         }
     }
 
     fn is_on_probation(&self) -> bool {
-        self.breaker.standing(self.clock.now()).on_probation()
+        self.breaker.state(self.clock.now()).on_probation()
     }
 
     fn ask_worker(&mut self, ctx: &mut Context<Self>, asked: Millis) {
-        self.traffic.asked = Some(Asked::Worker);
+        self.traffic.asked = Some(TrafficSource::Worker);
         let looks = self.looks;
         let client = self.client.clone();
         let asking = fut::wrap_future::<_, Self>(async move { client.program().await });
         ctx.spawn(asking.map(move |told, worker, ctx| {
             worker.traffic.asked = None;
-            worker.judge(Call::Info, &told);
+            worker.judge(HostCallKind::Info, &told);
             match told {
                 // A look that began meanwhile brings the like, and may be answered before.
                 _ if worker.looks != looks => {}
                 Ok((program, _)) if program != worker.program => worker.look_schedule.at_once(),
                 Ok((_, word)) => {
-                    worker.hear_word(word, asked);
+                    worker.record_worker_status(word, asked);
                     let interval = worker.settings.traffic_interval;
                     worker.traffic.schedule.answered(asked, interval, fastrand::f64());
-                    worker.tell();
+                    worker.notify_subscribers();
                 }
                 Err(failure) => {
-                    worker.note("GET /info", &failure);
+                    worker.record_failure("GET /info", &failure);
                     worker.traffic.schedule.failed(worker.clock.now());
                 }
             }
@@ -132,7 +133,7 @@ impl CfwWorker {
 
     /// Takes what a worker of ours told beside. Where there is an agent, that one tells of the
     /// link, and the worker which part of it are copies.
-    pub(super) fn hear_traffic(&mut self, word: Option<&WorkerWord>, asked: Millis) {
+    pub(super) fn record_worker_traffic(&mut self, word: Option<&WorkerStatus>, asked: Millis) {
         let Some(word) = word.filter(|_| self.traffic.agent.is_none()) else { return };
         self.traffic.known = word.traffic.clone().map(|traffic| (traffic, asked));
         // A look that comes about as often leaves nothing to ask for in between.
@@ -142,7 +143,7 @@ impl CfwWorker {
 
     fn ask_agent(&mut self, ctx: &mut Context<Self>, asked: Millis) {
         let Some(agent) = self.traffic.agent.clone() else { return };
-        self.traffic.asked = Some(Asked::Agent);
+        self.traffic.asked = Some(TrafficSource::Agent);
         let client = self.client.clone();
         // Spawned by itself, so that reading a long page does not run inside the actor.
         let url = agent.url.clone();
@@ -177,12 +178,13 @@ impl CfwWorker {
                 if self.traffic.agent_failure.take().is_some() {
                     info!(host = %self.host, "its agent answers again");
                 }
-                let copies = self.word.as_ref().and_then(|word| word.traffic.as_ref()?.copies);
+                let copies =
+                    self.worker_status.as_ref().and_then(|word| word.traffic.as_ref()?.copies);
                 let with_copies = |traffic| (Traffic { copies, ..traffic }, asked);
                 self.traffic.known = traffic.map(with_copies);
                 let interval = self.settings.traffic_interval;
                 self.traffic.schedule.answered(asked, interval, fastrand::f64());
-                self.tell();
+                self.notify_subscribers();
             }
             Err(failure) => {
                 if self.traffic.agent_failure.as_ref() != Some(&failure) {

@@ -24,7 +24,7 @@ use file_syncs::FileSyncs;
 
 use crate::cfw_worker::{Deleted, DiskFigures};
 use crate::clock::Millis;
-use crate::downloader::dial::Dial;
+use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
 use crate::names::FileName;
 use crate::wire::worker::TaskId;
@@ -37,7 +37,7 @@ pub const TEMP_DIR: &str = "temp.downloaded";
 pub struct BaseDir {
     dir: OwnedFd,
     temp: OwnedFd,
-    capacity: Dial<Capacity>,
+    capacity: LiveSetting<Capacity>,
     ledger: Ledger,
     /// What makes files durable before they are put into place.
     syncs: FileSyncs,
@@ -47,14 +47,14 @@ pub struct BaseDir {
 
 /// Keeps the temporary files of a task from being collected, for as long as it lives.
 #[derive(Debug)]
-pub struct AtWork {
+pub struct TempFileGuard {
     base: Arc<BaseDir>,
     task: TaskId,
 }
 
 /// One entry of a base directory: a file, or anything else that is not a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct BaseDirEntry {
     /// Its name.
     pub name: FileName,
     /// Its size in bytes.
@@ -80,7 +80,7 @@ impl BaseDir {
         Ok(BaseDir {
             dir,
             temp,
-            capacity: Dial::default(),
+            capacity: LiveSetting::default(),
             ledger: Ledger::default(),
             syncs,
             at_work: Mutex::default(),
@@ -88,7 +88,7 @@ impl BaseDir {
     }
 
     /// The same, taken to be as large as `capacity` says.
-    pub fn with_capacity(self, capacity: impl Into<Dial<Capacity>>) -> Self {
+    pub fn with_capacity(self, capacity: impl Into<LiveSetting<Capacity>>) -> Self {
         BaseDir { capacity: capacity.into(), ..self }
     }
 
@@ -100,20 +100,20 @@ impl BaseDir {
 
     /// What [`BaseDir::names`] lists, with size and time of each. A file that vanishes meanwhile
     /// is left out.
-    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub fn entries(&self) -> io::Result<Vec<BaseDirEntry>> {
         entries_of(&self.dir)
     }
 
     /// The temporary files, whoever made them.
-    pub fn temp_entries(&self) -> io::Result<Vec<Entry>> {
+    pub fn temp_entries(&self) -> io::Result<Vec<BaseDirEntry>> {
         entries_of(&self.temp)
     }
 
     /// What stands at `name`; none when there is nothing, or a directory.
-    pub fn entry(&self, name: &FileName) -> io::Result<Option<Entry>> {
+    pub fn entry(&self, name: &FileName) -> io::Result<Option<BaseDirEntry>> {
         match self.lstat(name) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(None),
-            Ok(stat) => Ok(Some(Entry {
+            Ok(stat) => Ok(Some(BaseDirEntry {
                 name: name.clone(),
                 size: u64::try_from(stat.st_size).unwrap_or(0),
                 modified: modified_at(&stat),
@@ -196,8 +196,8 @@ impl BaseDir {
     }
 
     /// Notes that `task` is at work. None if it is already.
-    pub fn begin_work(self: &Arc<Self>, task: TaskId) -> Option<AtWork> {
-        self.at_work().insert(task).then(|| AtWork { base: Arc::clone(self), task })
+    pub fn begin_work(self: &Arc<Self>, task: TaskId) -> Option<TempFileGuard> {
+        self.at_work().insert(task).then(|| TempFileGuard { base: Arc::clone(self), task })
     }
 
     /// Whether `task` is at work.
@@ -261,7 +261,7 @@ impl BaseDir {
     }
 }
 
-impl Drop for AtWork {
+impl Drop for TempFileGuard {
     fn drop(&mut self) {
         self.base.at_work().remove(&self.task);
     }
@@ -283,11 +283,11 @@ fn open_regular_at(dir: impl AsFd, name: &[u8], access: OFlags) -> io::Result<Fi
     }
 }
 
-fn entries_of(dir: &OwnedFd) -> io::Result<Vec<Entry>> {
+fn entries_of(dir: &OwnedFd) -> io::Result<Vec<BaseDirEntry>> {
     let mut entries = Vec::new();
     for name in names_of_files(dir)? {
         match statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => entries.push(Entry {
+            Ok(stat) => entries.push(BaseDirEntry {
                 name,
                 size: u64::try_from(stat.st_size).unwrap_or(0),
                 modified: modified_at(&stat),

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 /// Ends one copy. Clones end the same one.
 #[derive(Clone, Default)]
-pub struct Cancel(Arc<Inner>);
+pub struct CopyCancellation(Arc<CopyCancellationShared>);
 
 #[derive(Default)]
-struct Inner {
-    state: Mutex<State>,
+struct CopyCancellationShared {
+    state: Mutex<CopyCancellationState>,
     woken: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct CopyCancellationState {
     cancelled: bool,
     /// The connection under way, so that a blocked read ends too.
     stream: Option<Arc<TcpStream>>,
 }
 
-impl Cancel {
+impl CopyCancellation {
     /// Ends the copy now.
     pub fn cancel(&self) {
         let mut state = self.state();
@@ -68,7 +68,7 @@ impl Cancel {
         state.cancelled
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CopyCancellationState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,7 +85,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let stream = Arc::new(stream);
-        let cancel = Cancel::default();
+        let cancel = CopyCancellation::default();
         cancel.watch(&stream).unwrap();
         let sleeper = cancel.clone();
         let asleep = std::thread::spawn(move || sleeper.sleep(Duration::from_secs(600)));

@@ -31,14 +31,14 @@ const MOST_CLUSTERS: usize = 64;
 pub struct EpochGuard {
     store: Arc<StateStore>,
     /// Held while a leader's word is taken and acted on.
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<HeardEpochs>>,
     /// The same, readable at any time: the holder of `heard` may be waiting for the disk.
-    shown: Arc<ArcSwap<Heard>>,
+    shown: Arc<ArcSwap<HeardEpochs>>,
 }
 
 /// What was heard: the cluster that is obeyed comes first. Stored in this form. Pure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard(Vec<(Option<ClusterId>, Epoch)>);
+pub struct HeardEpochs(Vec<(Option<ClusterId>, Epoch)>);
 
 /// How far an epoch may be beyond the highest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,10 +129,10 @@ impl Deposed {
     }
 }
 
-impl Heard {
+impl HeardEpochs {
     /// What a worker knows that has only ever seen this epoch, of a cluster it does not know.
     pub fn only(epoch: Epoch) -> Self {
-        Heard(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
+        HeardEpochs(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
     }
 
     /// The cluster that is obeyed.
@@ -159,7 +159,11 @@ impl Heard {
 
     /// What is known after a leader of `cluster` has called in `epoch`; none when that is nothing new.
     /// A caller that names no cluster can be deposed, and raises nothing.
-    fn called(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<Option<Heard>, NotObeyed> {
+    fn called(
+        &self,
+        cluster: Option<ClusterId>,
+        epoch: Epoch,
+    ) -> Result<Option<HeardEpochs>, NotObeyed> {
         if let (Some(given), Some(obeyed)) = (cluster, self.cluster())
             && given != obeyed
         {
@@ -171,7 +175,11 @@ impl Heard {
     }
 
     /// The same where a leader asks something for boxes: it may be of a cluster that is not obeyed.
-    fn served(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<Option<Heard>, NotObeyed> {
+    fn served(
+        &self,
+        cluster: Option<ClusterId>,
+        epoch: Epoch,
+    ) -> Result<Option<HeardEpochs>, NotObeyed> {
         let given = match self.called(cluster, epoch) {
             Err(NotObeyed::Foreign { given, .. }) => given,
             of_obeyed => return of_obeyed,
@@ -187,7 +195,7 @@ impl Heard {
     }
 
     /// A cluster that is not obeyed leads in `epoch`, whatever was before.
-    fn beside(&self, cluster: ClusterId, epoch: Epoch) -> Result<Heard, NotObeyed> {
+    fn beside(&self, cluster: ClusterId, epoch: Epoch) -> Result<HeardEpochs, NotObeyed> {
         let others = self.0.iter().filter(|(known, _)| *known != Some(cluster));
         let mut all: Vec<_> = others.copied().collect();
         if all.len() == MOST_CLUSTERS {
@@ -195,7 +203,7 @@ impl Heard {
         }
         // Behind the one that is obeyed.
         all.push((Some(cluster), epoch));
-        Ok(Heard(all))
+        Ok(HeardEpochs(all))
     }
 
     /// The same for the node that the worker itself asks for orders: a node of another cluster there
@@ -204,7 +212,7 @@ impl Heard {
         &self,
         cluster: Option<ClusterId>,
         epoch: Epoch,
-    ) -> Result<Option<Heard>, NotObeyed> {
+    ) -> Result<Option<HeardEpochs>, NotObeyed> {
         let cluster = cluster.or(self.cluster());
         // Of a cluster that was never heard of there is no epoch to compare with.
         let is_unknown = self.0.iter().all(|(known, _)| known.is_some() && *known != cluster);
@@ -217,10 +225,10 @@ impl Heard {
     }
 
     /// `cluster` leads in `epoch`, whatever was before.
-    fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Heard {
+    fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> HeardEpochs {
         let others = self.0.iter().filter(|(known, _)| known.is_some() && *known != cluster);
         let all = std::iter::once((cluster, epoch)).chain(others.copied());
-        Heard(all.take(MOST_CLUSTERS).collect())
+        HeardEpochs(all.take(MOST_CLUSTERS).collect())
     }
 }
 
@@ -253,7 +261,7 @@ impl EpochGuard {
 
     /// A leader of `cluster` calls in `epoch`. A higher one than before is durable when this returns;
     /// blocks on the disk then.
-    pub fn hear(
+    pub fn accept_leader(
         &self,
         cluster: Option<ClusterId>,
         epoch: Epoch,
@@ -353,12 +361,12 @@ impl EpochGuard {
         Ok(before)
     }
 
-    fn held(&self) -> MutexGuard<'_, Heard> {
+    fn held(&self) -> MutexGuard<'_, HeardEpochs> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Durable first: a restart must not forget whom this worker has obeyed.
-    fn keep(&self, heard: &mut Heard, more: Heard) -> Result<(), StateStoreError> {
+    fn keep(&self, heard: &mut HeardEpochs, more: HeardEpochs) -> Result<(), StateStoreError> {
         self.store.keep_heard(&more)?;
         self.shown.store(Arc::new(more.clone()));
         *heard = more;

@@ -20,12 +20,12 @@ use rustix::process::Pid;
 
 pub use crate::processes::family::LEFTOVER_GRACE;
 
-use crate::downloader::cancel::Cancel;
-use crate::downloader::fault::{Fault, local, publishing};
-use crate::downloader::fetch::{Copied, Fetcher, Progress, meanwhile};
+use crate::downloader::cancel::CopyCancellation;
+use crate::downloader::fault::{CopyFault, local, publishing};
+use crate::downloader::fetch::{CommittedCopy, FetchProgressCallback, Fetcher, meanwhile};
 use crate::downloader::order::CopyOrder;
 use crate::host::{BitsPerSecond, OLD_COPY_SPEED};
-use crate::processes::family::{Family, MarkName, end_leftovers};
+use crate::processes::family::{MarkName, ProcessFamily, end_leftovers};
 use crate::processes::table::has_ended;
 use crate::processes::tail::Tail;
 use crate::wire::worker::{Blame, ContentHash};
@@ -69,14 +69,14 @@ impl Fetcher {
     pub(super) fn fetch_externally(
         &self,
         order: &CopyOrder,
-        cancel: &Cancel,
-        progress: &Progress<'_>,
-    ) -> Result<Copied, Fault> {
+        cancel: &CopyCancellation,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<CommittedCopy, CopyFault> {
         let Some(program) = &*self.external.now() else {
-            return Err(Fault::Blamed(Blame::Pair, not_configured(order)));
+            return Err(CopyFault::Blamed(Blame::Pair, not_configured(order)));
         };
         if cancel.is_cancelled() {
-            return Err(Fault::Cancelled);
+            return Err(CopyFault::Cancelled);
         }
         // Of a master whose size nobody told only this much is known: that the disk is not full.
         let room = self.reserve(order.size.unwrap_or(0))?;
@@ -104,14 +104,14 @@ impl Fetcher {
             // Either the master is another one by now, or a part of it did not arrive.
             let reason =
                 format!("the external downloader left {size} bytes, and {planned} were planned");
-            return Err(Fault::Blamed(Blame::File, reason));
+            return Err(CopyFault::Blamed(Blame::File, reason));
         }
         if cancel.is_cancelled() {
-            return Err(Fault::Cancelled);
+            return Err(CopyFault::Cancelled);
         }
         meanwhile(size, progress, || temp.publish(&order.name)).map_err(publishing)?;
         room.settle();
-        Ok(Copied { size, hash, verified: false })
+        Ok(CommittedCopy { size, hash, verified: false })
     }
 }
 
@@ -120,27 +120,27 @@ impl ExternalProgram {
     fn run(
         &self,
         order: &CopyOrder,
-        cancel: &Cancel,
-        progress: &Progress<'_>,
-    ) -> Result<(), Fault> {
+        cancel: &CopyCancellation,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<(), CopyFault> {
         let target = self.temp_dir.join(order.id.to_string());
         let rate = order.copy_speed.unwrap_or(OLD_COPY_SPEED);
         let cannot = |what: &str, error: &dyn std::fmt::Display| {
             let shown = self.program.display();
             let reason = format!("the external downloader {shown} {what}: {error}");
-            Fault::Blamed(Blame::Destination, reason)
+            CopyFault::Blamed(Blame::Destination, reason)
         };
         let mut child = self
             .command(order, &target, rate, std::env::vars_os().map(|(name, _)| name))?
             .spawn()
             .map_err(|error| cannot("cannot be started", &error))?;
         let leader = Pid::from_child(&child);
-        let family = Family::of(leader, MARK, &target);
+        let family = ProcessFamily::of(leader, MARK, &target);
         let mut said = Tail::default();
         let followed = match child.stderr.take() {
             Some(mut stderr) => {
                 let limit = Limit { program: self, rate, size: order.size };
-                let watched = Watched { leader, target: &target };
+                let watched = WatchedProgram { leader, target: &target };
                 let followed = follow(&watched, &limit, &mut stderr, &mut said, cancel, progress);
                 followed.map_err(|unfollowed| match unfollowed {
                     Unfollowed::Fault(fault) => fault,
@@ -157,7 +157,7 @@ impl ExternalProgram {
         }
         let status = child.wait().map_err(|error| cannot("cannot be waited for", &error))?;
         let verdict = followed.and_then(|()| self.judge(status, &said));
-        if let Err(Fault::Blamed(..)) = &verdict {
+        if let Err(CopyFault::Blamed(..)) = &verdict {
             let said = said.last(SAID_IN_LOG);
             tracing::warn!(task = %order.id, %status, said, "the external downloader failed");
         }
@@ -170,7 +170,7 @@ impl ExternalProgram {
         target: &Path,
         rate: BitsPerSecond,
         environment: impl Iterator<Item = OsString>,
-    ) -> Result<Command, Fault> {
+    ) -> Result<Command, CopyFault> {
         let mut command = Command::new(&self.program);
         command
             .arg(order.source.ip().to_string())
@@ -191,7 +191,7 @@ impl ExternalProgram {
     }
 
     /// Whether a program that ended by itself succeeded.
-    fn judge(&self, status: ExitStatus, said: &Tail) -> Result<(), Fault> {
+    fn judge(&self, status: ExitStatus, said: &Tail) -> Result<(), CopyFault> {
         let what = if !status.success() {
             format!("ended with {status}")
         } else if !said.matches(&self.success) {
@@ -240,14 +240,14 @@ impl Limit<'_> {
 }
 
 /// What is looked at while a program runs.
-struct Watched<'a> {
+struct WatchedProgram<'a> {
     leader: Pid,
     target: &'a Path,
 }
 
 /// Why a program was not followed to its own end.
 enum Unfollowed {
-    Fault(Fault),
+    Fault(CopyFault),
     Io(std::io::Error),
 }
 
@@ -259,12 +259,12 @@ impl From<std::io::Error> for Unfollowed {
 
 /// Follows a program until it ends by itself, is cancelled or has taken too long.
 fn follow(
-    watched: &Watched<'_>,
+    watched: &WatchedProgram<'_>,
     limit: &Limit<'_>,
     stderr: &mut ChildStderr,
     said: &mut Tail,
-    cancel: &Cancel,
-    progress: &Progress<'_>,
+    cancel: &CopyCancellation,
+    progress: &FetchProgressCallback<'_>,
 ) -> Result<(), Unfollowed> {
     let flags = rustix::fs::fcntl_getfl(&*stderr).map_err(std::io::Error::from)?;
     rustix::fs::fcntl_setfl(&*stderr, flags | rustix::fs::OFlags::NONBLOCK)
@@ -280,7 +280,7 @@ fn follow(
             return Ok(());
         }
         if cancel.sleep(TICK) {
-            return Err(Unfollowed::Fault(Fault::Cancelled));
+            return Err(Unfollowed::Fault(CopyFault::Cancelled));
         }
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
@@ -301,11 +301,11 @@ fn follow(
 }
 
 /// Where the master is on its source.
-fn source_path(order: &CopyOrder) -> Result<OsString, Fault> {
+fn source_path(order: &CopyOrder) -> Result<OsString, CopyFault> {
     let dir = order.dir.trim_end_matches('/');
     if !order.dir.starts_with('/') {
         let reason = format!("its directory on the source, \"{dir}\", is no absolute path");
-        return Err(Fault::Blamed(Blame::File, reason));
+        return Err(CopyFault::Blamed(Blame::File, reason));
     }
     let mut path = OsStr::new(dir).to_owned().into_vec();
     path.push(b'/');
@@ -315,9 +315,9 @@ fn source_path(order: &CopyOrder) -> Result<OsString, Fault> {
 
 fn hash(
     mut file: &File,
-    cancel: &Cancel,
-    progress: &Progress<'_>,
-) -> Result<(u64, ContentHash), Fault> {
+    cancel: &CopyCancellation,
+    progress: &FetchProgressCallback<'_>,
+) -> Result<(u64, ContentHash), CopyFault> {
     let mut told = Instant::now();
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; STEP];
@@ -337,7 +337,7 @@ fn hash(
             Err(error) => return Err(local(error)),
         }
         if cancel.is_cancelled() {
-            return Err(Fault::Cancelled);
+            return Err(CopyFault::Cancelled);
         }
     }
 }
@@ -351,8 +351,8 @@ fn not_configured(order: &CopyOrder) -> String {
 }
 
 /// What a program could not do between two hosts, for a reason that only it knows.
-fn pair(reason: String) -> Fault {
-    Fault::Blamed(Blame::Pair, reason)
+fn pair(reason: String) -> CopyFault {
+    CopyFault::Blamed(Blame::Pair, reason)
 }
 
 #[cfg(test)]

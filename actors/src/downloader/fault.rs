@@ -10,19 +10,19 @@ use crate::wire::worker::Blame;
 
 /// Why a copy was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum CopyFault {
     /// It was cancelled: nobody is to blame.
     Cancelled,
     /// Somebody is to blame.
     Blamed(Blame, String),
 }
 
-pub(super) fn changed() -> Fault {
-    Fault::Blamed(Blame::File, "the master was changed while it was copied".to_owned())
+pub(super) fn changed() -> CopyFault {
+    CopyFault::Blamed(Blame::File, "the master was changed while it was copied".to_owned())
 }
 
 /// A source that answered something else than what it was asked for.
-pub(super) fn refused(link: &mut SourceLink, head: &AnswerHead, what: &str) -> Fault {
+pub(super) fn refused(link: &mut SourceLink, head: &AnswerHead, what: &str) -> CopyFault {
     // The reason in words is a courtesy: without it the status must do.
     let text = link.read_text(head).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -34,16 +34,16 @@ pub(super) fn refused(link: &mut SourceLink, head: &AnswerHead, what: &str) -> F
         }
     };
     let blame = if head.status == 404 { Blame::File } else { Blame::Source };
-    Fault::Blamed(blame, reason)
+    CopyFault::Blamed(blame, reason)
 }
 
-pub(super) fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> Fault {
+pub(super) fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> CopyFault {
     if open_files::are_exhausted(error) {
         // The source has nothing to do with it.
         let reason = "this worker has no free file descriptor: raise LimitNOFILE".to_owned();
-        return Fault::Blamed(Blame::Destination, reason);
+        return CopyFault::Blamed(Blame::Destination, reason);
     }
-    Fault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
+    CopyFault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
 }
 
 pub(super) fn in_words(error: &std::io::Error) -> String {
@@ -54,16 +54,16 @@ pub(super) fn in_words(error: &std::io::Error) -> String {
     }
 }
 
-pub(super) fn local(error: std::io::Error) -> Fault {
-    Fault::Blamed(Blame::Destination, format!("the destination's disk: {error}"))
+pub(super) fn local(error: std::io::Error) -> CopyFault {
+    CopyFault::Blamed(Blame::Destination, format!("the destination's disk: {error}"))
 }
 
 /// A name that the destination has no room for (a directory stands there) is the file's own
 /// trouble; everything else is the disk's.
-pub(super) fn publishing(error: std::io::Error) -> Fault {
+pub(super) fn publishing(error: std::io::Error) -> CopyFault {
     match Errno::from_io_error(&error) {
         Some(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST | Errno::NAMETOOLONG | Errno::INVAL) => {
-            Fault::Blamed(Blame::File, format!("it cannot stand under its name: {error}"))
+            CopyFault::Blamed(Blame::File, format!("it cannot stand under its name: {error}"))
         }
         _ => local(error),
     }

@@ -4,11 +4,11 @@
 //! What breaks off is gone on with: at once a few times, later by whoever copies that name next,
 //! also after a restart. What is on the disk already is neither sent nor hashed again.
 
-mod ahead;
-mod draft;
-mod sign_of_life;
+mod liveness;
+mod pipelining;
 mod source;
 mod stream;
+mod unfinished_copy;
 mod verdict;
 
 use std::io;
@@ -16,24 +16,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use ahead::Ahead;
-use draft::Draft;
-use sign_of_life::LARGE;
-pub(super) use sign_of_life::meanwhile;
-use source::{DataPorts, Links};
+use liveness::LARGE;
+pub(super) use liveness::meanwhile;
+pub use pipelining::RequestPipeline;
+use source::{DataPorts, IdleSourceLinks};
+use unfinished_copy::UnfinishedCopy;
 
 use crate::clock::Clock;
-use crate::downloader::base_dir::{AtWork, BaseDir};
-use crate::downloader::cancel::Cancel;
+use crate::downloader::base_dir::{BaseDir, TempFileGuard};
+use crate::downloader::batching;
+use crate::downloader::cancel::CopyCancellation;
 use crate::downloader::data_port::master_path;
-use crate::downloader::dial::Dial;
 use crate::downloader::external::ExternalProgram;
-use crate::downloader::fault::{Fault, local, publishing, refused};
+use crate::downloader::fault::{CopyFault, local, publishing, refused};
+use crate::downloader::live_rate::LiveRate;
+use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::order::CopyOrder;
-use crate::downloader::partials::{Claim, Origin, Partials};
-use crate::downloader::rate_dial::RateDial;
+use crate::downloader::partials::{MasterOrigin, PartialClaim, Partials};
 use crate::downloader::room::{NoRoom, Reservation};
-use crate::downloader::run;
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 use crate::token::SharedToken;
 use crate::traffic::gauge::ByteCount;
@@ -55,9 +55,9 @@ pub struct Fetcher {
     /// What became of those that were interrupted.
     pub partials: Arc<Partials>,
     /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
-    pub storage_limit_percent: Dial<u32>,
+    pub storage_limit_percent: LiveSetting<u32>,
     /// Signs the tickets for the source.
-    pub token: Dial<Option<SharedToken>>,
+    pub token: LiveSetting<Option<SharedToken>>,
     /// How long a source may take.
     pub timeouts: SourceTimeouts,
     /// What is done about a copy that breaks off.
@@ -65,10 +65,10 @@ pub struct Fetcher {
     /// Tells the time that tickets expire by.
     pub clock: Clock,
     /// What fetches from sources that are old cfws; none refuses such copies.
-    pub external: Dial<Option<ExternalProgram>>,
+    pub external: LiveSetting<Option<ExternalProgram>>,
     /// Bytes of copies received so far.
     pub received: ByteCount,
-    links: Links,
+    links: IdleSourceLinks,
     data_ports: DataPorts,
 }
 
@@ -93,7 +93,7 @@ impl Default for ResumePolicy {
 
 /// A copy, durable and in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CommittedCopy {
     /// Its size in bytes.
     pub size: u64,
     /// Its hash.
@@ -103,24 +103,24 @@ pub struct Copied {
 }
 
 /// What a copy came to before it is in its place.
-pub enum Brought {
+pub enum FetchedCopy {
     /// It is there already.
-    InPlace(Copied),
+    InPlace(CommittedCopy),
     /// All bytes of a small file are here and are the master's: only the disk is to be waited for,
     /// best together with others.
-    Arrived(Box<Arrived>),
+    Arrived(Box<ReceivedCopy>),
 }
 
 /// A copy whose bytes are all here, to be made durable and put into its place.
-pub struct Arrived {
-    draft: Draft,
-    copied: Copied,
-    cancel: Cancel,
+pub struct ReceivedCopy {
+    draft: UnfinishedCopy,
+    copied: CommittedCopy,
+    cancel: CopyCancellation,
     /// Keeps its file from being collected.
-    _at_work: Option<AtWork>,
+    _at_work: Option<TempFileGuard>,
 }
 
-impl Arrived {
+impl ReceivedCopy {
     /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.copied.size
@@ -128,7 +128,7 @@ impl Arrived {
 }
 
 /// Is told how many bytes are here.
-pub type Progress<'a> = dyn Fn(u64) + Sync + 'a;
+pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
 
 /// One copy under way.
 struct Copying<'a> {
@@ -136,29 +136,29 @@ struct Copying<'a> {
     addr: SocketAddr,
     /// Of the master, at its source.
     path: String,
-    claim: Option<&'a Arc<Claim>>,
-    cancel: &'a Cancel,
-    rate: &'a RateDial,
+    claim: Option<&'a Arc<PartialClaim>>,
+    cancel: &'a CopyCancellation,
+    rate: &'a LiveRate,
     /// What was asked for before its turn.
-    ahead: &'a Ahead,
-    progress: &'a Progress<'a>,
+    ahead: &'a RequestPipeline,
+    progress: &'a FetchProgressCallback<'a>,
 }
 
 /// Why an attempt came to nothing.
-enum Ended {
+enum FetchAttemptFailure {
     /// The source is gone or fell silent; what it was doing, and after how many bytes.
     Off { doing: String, error: io::Error, arrived: u64 },
     /// The source has no place for another connection now.
     Busy,
     /// All bytes are here and are not those of the master.
-    Wrong(Fault),
+    Wrong(CopyFault),
     /// It is no use to go on.
-    Fault(Fault),
+    Fault(CopyFault),
 }
 
-impl From<Fault> for Ended {
-    fn from(fault: Fault) -> Self {
-        Ended::Fault(fault)
+impl From<CopyFault> for FetchAttemptFailure {
+    fn from(fault: CopyFault) -> Self {
+        FetchAttemptFailure::Fault(fault)
     }
 }
 
@@ -168,14 +168,14 @@ impl Fetcher {
         Fetcher {
             base,
             partials,
-            storage_limit_percent: Dial::at(90),
-            token: Dial::default(),
+            storage_limit_percent: LiveSetting::at(90),
+            token: LiveSetting::default(),
             timeouts: SourceTimeouts::default(),
             resume: ResumePolicy::default(),
             clock,
-            external: Dial::default(),
+            external: LiveSetting::default(),
             received: ByteCount::default(),
-            links: Links::default(),
+            links: IdleSourceLinks::default(),
             data_ports: DataPorts::default(),
         }
     }
@@ -190,49 +190,49 @@ impl Fetcher {
     pub fn fetch(
         &self,
         order: &CopyOrder,
-        cancel: &Cancel,
-        rate: &RateDial,
-        progress: &Progress<'_>,
-    ) -> Result<Copied, Fault> {
-        match self.bring(order, cancel, rate, &Ahead::default(), progress)? {
-            Brought::InPlace(copied) => Ok(copied),
-            Brought::Arrived(arrived) => {
+        cancel: &CopyCancellation,
+        rate: &LiveRate,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<CommittedCopy, CopyFault> {
+        match self.fetch_unpublished(order, cancel, rate, &RequestPipeline::default(), progress)? {
+            FetchedCopy::InPlace(copied) => Ok(copied),
+            FetchedCopy::Arrived(arrived) => {
                 let published = self.publish(vec![*arrived]).pop();
-                published.unwrap_or(Err(Fault::Cancelled))
+                published.unwrap_or(Err(CopyFault::Cancelled))
             }
         }
     }
 
     /// The same, but a small file is left to be [published](Fetcher::publish), and may have been
     /// asked for [ahead](Fetcher::ask_ahead).
-    pub fn bring(
+    pub fn fetch_unpublished(
         &self,
         order: &CopyOrder,
-        cancel: &Cancel,
-        rate: &RateDial,
-        ahead: &Ahead,
-        progress: &Progress<'_>,
-    ) -> Result<Brought, Fault> {
+        cancel: &CopyCancellation,
+        rate: &LiveRate,
+        ahead: &RequestPipeline,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<FetchedCopy, CopyFault> {
         let at_work = self.base.begin_work(order.id);
         let (copied, draft) = match self.try_fetch(order, cancel, rate, ahead, progress) {
             Ok((copied, draft)) => (copied, draft),
             Err(fault) => return Err(unless_cancelled(fault, cancel)),
         };
-        let Some(draft) = draft else { return Ok(Brought::InPlace(copied)) };
+        let Some(draft) = draft else { return Ok(FetchedCopy::InPlace(copied)) };
         let cancel = cancel.clone();
-        let arrived = Arrived { draft, copied, cancel, _at_work: at_work };
+        let arrived = ReceivedCopy { draft, copied, cancel, _at_work: at_work };
         if copied.size < LARGE {
-            return Ok(Brought::Arrived(Box::new(arrived)));
+            return Ok(FetchedCopy::Arrived(Box::new(arrived)));
         }
         let published = meanwhile(copied.size, progress, || self.publish(vec![arrived]).pop());
-        published.unwrap_or(Err(Fault::Cancelled)).map(Brought::InPlace)
+        published.unwrap_or(Err(CopyFault::Cancelled)).map(FetchedCopy::InPlace)
     }
 
     /// Makes copies durable and puts them into their places. Answers in their order.
-    pub fn publish(&self, arrived: Vec<Arrived>) -> Vec<Result<Copied, Fault>> {
+    pub fn publish(&self, arrived: Vec<ReceivedCopy>) -> Vec<Result<CommittedCopy, CopyFault>> {
         let mut drafts = Vec::with_capacity(arrived.len());
         let mut ends = Vec::with_capacity(arrived.len());
-        for Arrived { draft, copied, cancel, _at_work } in arrived {
+        for ReceivedCopy { draft, copied, cancel, _at_work } in arrived {
             let is_wanted = !cancel.is_cancelled();
             if is_wanted {
                 drafts.push(draft);
@@ -241,13 +241,13 @@ impl Fetcher {
             }
             ends.push((is_wanted, copied, cancel, _at_work));
         }
-        let mut placed = Draft::publish(&self.base, drafts).into_iter();
+        let mut placed = UnfinishedCopy::publish(&self.base, drafts).into_iter();
         let mut end = |(is_wanted, copied, cancel, _)| {
             let placed = if is_wanted { placed.next() } else { None };
             match placed {
                 Some(Ok(())) => Ok(copied),
                 Some(Err(error)) => Err(unless_cancelled(publishing(error), &cancel)),
-                None => Err(Fault::Cancelled),
+                None => Err(CopyFault::Cancelled),
             }
         };
         ends.into_iter().map(&mut end).collect()
@@ -257,11 +257,11 @@ impl Fetcher {
     fn try_fetch(
         &self,
         order: &CopyOrder,
-        cancel: &Cancel,
-        rate: &RateDial,
-        ahead: &Ahead,
-        progress: &Progress<'_>,
-    ) -> Result<(Copied, Option<Draft>), Fault> {
+        cancel: &CopyCancellation,
+        rate: &LiveRate,
+        ahead: &RequestPipeline,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<(CommittedCopy, Option<UnfinishedCopy>), CopyFault> {
         // A manager that drops a task and makes another for the same file says both at once: the former copy
         // keeps what it has in a moment, and this one goes on with it.
         let claim = self.partials.claim_within(&order.name, CLAIM_PATIENCE).map(Arc::new);
@@ -281,7 +281,7 @@ impl Fetcher {
         let claim = claim.as_ref();
         let copying = Copying { order, addr, path, claim, cancel, rate, ahead, progress };
         let mut draft = match copying.claim {
-            Some(claim) => Draft::take_up(self, claim)?,
+            Some(claim) => UnfinishedCopy::resume_kept(self, claim)?,
             None => None,
         };
         match self.until_it_ends(&copying, &mut draft) {
@@ -290,7 +290,7 @@ impl Fetcher {
                 if is_worth_keeping(&fault) {
                     draft.into_iter().for_each(|draft| draft.keep(&self.clock));
                 } else {
-                    draft.into_iter().for_each(Draft::discard);
+                    draft.into_iter().for_each(UnfinishedCopy::discard);
                 }
                 Err(fault)
             }
@@ -301,38 +301,38 @@ impl Fetcher {
     fn until_it_ends(
         &self,
         copying: &Copying<'_>,
-        draft: &mut Option<Draft>,
-    ) -> Result<Copied, Fault> {
+        draft: &mut Option<UnfinishedCopy>,
+    ) -> Result<CommittedCopy, CopyFault> {
         let (mut tries, mut reached, mut begun_anew, mut turned_away) = (0, 0, false, 0);
         loop {
             let (doing, error, arrived) = match self.attempt(copying, draft) {
                 Ok(copied) => return Ok(copied),
-                Err(Ended::Fault(fault)) => return Err(fault),
-                Err(Ended::Busy) => {
+                Err(FetchAttemptFailure::Fault(fault)) => return Err(fault),
+                Err(FetchAttemptFailure::Busy) => {
                     turned_away += 1;
                     if turned_away > BUSY_TRIES {
                         let reason =
                             format!("the data port {} was busy all the time", copying.addr);
-                        return Err(Fault::Blamed(Blame::Source, reason));
+                        return Err(CopyFault::Blamed(Blame::Source, reason));
                     }
-                    (copying.progress)(draft.as_ref().map_or(0, Draft::position));
+                    (copying.progress)(draft.as_ref().map_or(0, UnfinishedCopy::position));
                     if copying.cancel.sleep(BUSY_PAUSE) {
-                        return Err(Fault::Cancelled);
+                        return Err(CopyFault::Cancelled);
                     }
                     continue;
                 }
-                Err(Ended::Wrong(fault)) => {
+                Err(FetchAttemptFailure::Wrong(fault)) => {
                     let was_resumed = draft.as_ref().is_some_and(|draft| draft.was_resumed);
                     if !was_resumed || begun_anew {
                         return Err(fault);
                     }
                     let (task, file) = (copying.order.id, &copying.order.name);
                     tracing::warn!(%task, file = file.to_string(), ?fault, "a resumed copy is wrong and begun anew");
-                    draft.take().into_iter().for_each(Draft::discard);
+                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
                     begun_anew = true;
                     continue;
                 }
-                Err(Ended::Off { doing, error, arrived }) => (doing, error, arrived),
+                Err(FetchAttemptFailure::Off { doing, error, arrived }) => (doing, error, arrived),
             };
             let off = verdict::off(&doing, &error);
             let Some(draft) = draft else { return Err(off) };
@@ -351,20 +351,27 @@ impl Fetcher {
             tracing::info!(%task, file = file.to_string(), ?off, tries, "a copy broke off and is gone on with");
             (copying.progress)(draft.position());
             if copying.cancel.sleep(pause) {
-                return Err(Fault::Cancelled);
+                return Err(CopyFault::Cancelled);
             }
         }
     }
 
     /// Fetches what is missing, and compares the whole with the source's hash.
-    fn attempt(&self, copying: &Copying<'_>, draft: &mut Option<Draft>) -> Result<Copied, Ended> {
-        let is_all_here = |draft: &&mut Draft| draft.size() > 0 && draft.position() == draft.size();
+    fn attempt(
+        &self,
+        copying: &Copying<'_>,
+        draft: &mut Option<UnfinishedCopy>,
+    ) -> Result<CommittedCopy, FetchAttemptFailure> {
+        let is_all_here =
+            |draft: &&mut UnfinishedCopy| draft.size() > 0 && draft.position() == draft.size();
         if let Some(draft) = draft.as_mut().filter(|draft| is_all_here(draft)) {
             let link = self.connect(copying)?;
             return self.compare(copying, link, draft);
         }
         let (mut link, head) = self.ask_for_the_rest(copying, draft)?;
-        let Some(draft) = draft else { return Err(Ended::Fault(Fault::Cancelled)) };
+        let Some(draft) = draft else {
+            return Err(FetchAttemptFailure::Fault(CopyFault::Cancelled));
+        };
         stream::receive(self, copying, &mut link, draft)?;
         let copied = draft.copied();
         if head.hash == Some(copied.hash) {
@@ -382,17 +389,17 @@ impl Fetcher {
     fn ask_for_the_rest(
         &self,
         copying: &Copying<'_>,
-        draft: &mut Option<Draft>,
-    ) -> Result<(SourceLink, AnswerHead), Ended> {
-        let origin = |head: &AnswerHead| Origin {
+        draft: &mut Option<UnfinishedCopy>,
+    ) -> Result<(SourceLink, AnswerHead), FetchAttemptFailure> {
+        let origin = |head: &AnswerHead| MasterOrigin {
             source: copying.order.source,
             dir: copying.order.dir.clone(),
             etag: head.etag.clone(),
         };
         loop {
-            let position = draft.as_ref().map_or(0, Draft::position);
+            let position = draft.as_ref().map_or(0, UnfinishedCopy::position);
             let same = draft.as_ref().filter(|draft| draft.is_of(copying.order));
-            let same = same.and_then(Draft::etag).map(str::to_owned);
+            let same = same.and_then(UnfinishedCopy::etag).map(str::to_owned);
             let range = format!("bytes={position}-");
             let mut headers = Vec::new();
             if position > 0 {
@@ -403,11 +410,12 @@ impl Fetcher {
             let (mut link, head) = self.get(copying, &headers)?;
             match (head.status, draft.as_mut()) {
                 (200, _) => {
-                    draft.take().into_iter().for_each(Draft::discard);
-                    let begun = Draft::begin(self, copying, head.length, origin(&head))?;
+                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
+                    let begun = UnfinishedCopy::begin(self, copying, head.length, origin(&head))?;
                     *draft = Some(begun);
-                    let thought_small = copying.order.size.is_some_and(|size| size <= run::SMALL);
-                    if thought_small && head.length > run::SMALL {
+                    let thought_small =
+                        copying.order.size.is_some_and(|size| size <= batching::SMALL);
+                    if thought_small && head.length > batching::SMALL {
                         copying.ahead.hold_up();
                         (copying.progress)(0);
                     }
@@ -419,15 +427,15 @@ impl Fetcher {
                 }
                 // The master is shorter or longer than the one that was begun with.
                 (206 | 416, Some(_)) if position > 0 => {
-                    draft.take().into_iter().for_each(Draft::discard);
+                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
                 }
-                (503, _) => return Err(Ended::Busy),
+                (503, _) => return Err(FetchAttemptFailure::Busy),
                 _ => return Err(refused(&mut link, &head, "the master").into()),
             }
         }
     }
 
-    fn check_disk(&self) -> Result<(), Fault> {
+    fn check_disk(&self) -> Result<(), CopyFault> {
         let limit = *self.storage_limit_percent.now();
         loop {
             let used = self.base.disk().map_err(local)?.used_percent;
@@ -436,19 +444,19 @@ impl Fetcher {
             }
             if !self.partials.give_up_oldest() {
                 let reason = format!("its disk is {used} % full, over the limit of {limit} %");
-                return Err(Fault::Blamed(Blame::Destination, reason));
+                return Err(CopyFault::Blamed(Blame::Destination, reason));
             }
         }
     }
 
     /// Room for a copy, if need be that of copies which nobody goes on with.
-    pub(super) fn reserve(&self, bytes: u64) -> Result<Reservation, Fault> {
+    pub(super) fn reserve(&self, bytes: u64) -> Result<Reservation, CopyFault> {
         loop {
             match self.base.reserve(bytes) {
                 Ok(reservation) => return Ok(reservation),
                 Err(NoRoom::Full { .. }) if self.partials.give_up_oldest() => {}
                 Err(error) => {
-                    return Err(Fault::Blamed(Blame::Destination, error.to_string()));
+                    return Err(CopyFault::Blamed(Blame::Destination, error.to_string()));
                 }
             }
         }
@@ -456,11 +464,11 @@ impl Fetcher {
 }
 
 /// What a cancelled copy fails of is the cancelling.
-fn unless_cancelled(fault: Fault, cancel: &Cancel) -> Fault {
-    if cancel.is_cancelled() { Fault::Cancelled } else { fault }
+fn unless_cancelled(fault: CopyFault, cancel: &CopyCancellation) -> CopyFault {
+    if cancel.is_cancelled() { CopyFault::Cancelled } else { fault }
 }
 
 /// Whether the bytes that are here can be those of a later copy.
-fn is_worth_keeping(fault: &Fault) -> bool {
-    matches!(fault, Fault::Cancelled | Fault::Blamed(Blame::Source, _))
+fn is_worth_keeping(fault: &CopyFault) -> bool {
+    matches!(fault, CopyFault::Cancelled | CopyFault::Blamed(Blame::Source, _))
 }

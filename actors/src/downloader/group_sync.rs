@@ -4,13 +4,13 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// One sync under way. It ends when this is dropped, also by a panic.
-struct Turn<'a> {
+struct GroupSyncGuard<'a> {
     group: &'a GroupSync,
     number: u64,
     succeeded: bool,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for GroupSyncGuard<'_> {
     fn drop(&mut self) {
         let mut turns = self.group.turns();
         turns.under_way = false;
@@ -26,14 +26,14 @@ impl Drop for Turn<'_> {
 /// Syncs of one thing, numbered by their beginnings.
 #[derive(Debug, Default)]
 pub struct GroupSync {
-    turns: Mutex<Turns>,
+    turns: Mutex<GroupSyncState>,
     /// Where the end of a sync is waited for, by its number: of two that follow each other, only
     /// those are woken whose turn it is.
     ended: [Condvar; 2],
 }
 
 #[derive(Debug, Default)]
-struct Turns {
+struct GroupSyncState {
     begun: u64,
     /// The last that succeeded.
     done: u64,
@@ -55,7 +55,7 @@ impl GroupSync {
             }
             turns.under_way = true;
             turns.begun += 1;
-            let mut turn = Turn { group: self, number: turns.begun, succeeded: false };
+            let mut turn = GroupSyncGuard { group: self, number: turns.begun, succeeded: false };
             drop(turns);
             let synced = sync();
             turn.succeeded = synced.is_ok();
@@ -72,7 +72,7 @@ impl GroupSync {
         if turn.is_multiple_of(2) { even } else { odd }
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
+    fn turns(&self) -> MutexGuard<'_, GroupSyncState> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,32 +7,32 @@
 //! the next incarnation begins with the reports in the store; the node's next answer names the
 //! copies to begin again.
 
+mod active_copy;
 pub mod base_dir;
+pub mod batching;
 pub mod cancel;
-mod copy_at_work;
+mod copy_batch;
 mod copy_threads;
 pub mod data_port;
-pub mod dial;
 pub mod epoch_guard;
 pub mod external;
 pub mod fault;
 pub mod fetch;
-pub mod file_identity;
+pub mod file_fingerprint;
 pub mod group_sync;
-pub mod hash_desk;
+pub mod hash_cache;
 pub mod inventory;
-pub mod managers;
+pub mod live_rate;
+pub mod live_setting;
 mod messages;
 pub mod node_link;
 pub mod order;
 mod outbox;
-pub mod pacer;
 pub mod partials;
 mod publisher;
-pub mod rate_dial;
+pub mod rate_limiter;
 pub mod room;
-pub mod run;
-mod run_at_work;
+pub mod seen_managers;
 pub mod source_link;
 pub mod state_store;
 pub mod thread_memory;
@@ -58,17 +58,17 @@ pub use messages::{
 use messages::CopiesAtOnceChanged;
 
 use crate::clock::Clock;
-use crate::downloader::cancel::Cancel;
-use crate::downloader::copy_at_work::{CopyAtWork, UnderWay};
+use crate::downloader::active_copy::{ActiveCopy, ActiveCopyGuard};
+use crate::downloader::cancel::CopyCancellation;
+use crate::downloader::copy_batch::CopyBatch;
 use crate::downloader::copy_threads::CopyThreads;
-use crate::downloader::dial::Dial;
 use crate::downloader::fetch::Fetcher;
+use crate::downloader::live_rate::LiveRate;
+use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::publisher::Publisher;
-use crate::downloader::rate_dial::RateDial;
-use crate::downloader::run_at_work::RunAtWork;
 use crate::downloader::state_store::StateStore;
-use crate::downloader::transfers::{Act, Transfers};
+use crate::downloader::transfers::{TransferAction, Transfers};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 use crate::wire::worker::{Report, TaskId};
 
@@ -89,17 +89,17 @@ const STORE_REST: Duration = Duration::from_secs(1);
 
 /// A running downloader, supervised. Cheap to clone.
 #[derive(Clone)]
-pub struct Downloads {
+pub struct DownloaderHandle {
     actor: Supervised<Downloader>,
-    lasting: Arc<Lasting>,
+    shared: Arc<DownloaderShared>,
 }
 
 /// What outlives an incarnation of the actor.
-struct Lasting {
+struct DownloaderShared {
     fetcher: Fetcher,
     store: Arc<StateStore>,
     clock: Clock,
-    copies_at_once: Dial<usize>,
+    copies_at_once: LiveSetting<usize>,
     threads: CopyThreads,
     publisher: Publisher,
     /// How many copies are being made, of whichever incarnation.
@@ -109,7 +109,7 @@ struct Lasting {
     view: ArcSwap<DownloaderView>,
 }
 
-impl Downloads {
+impl DownloaderHandle {
     /// Starts a downloader that makes up to `copies_at_once` copies, on the present arbiter. It
     /// begins with the reports in `store`, which an earlier run could not deliver.
     pub fn start(
@@ -119,7 +119,7 @@ impl Downloads {
         clock: Clock,
         copies_at_once: usize,
     ) -> Self {
-        let lasting = Arc::new(Lasting {
+        let lasting = Arc::new(DownloaderShared {
             fetcher,
             store,
             clock,
@@ -132,7 +132,7 @@ impl Downloads {
         });
         let of_actor = Arc::clone(&lasting);
         let actor = Supervised::start(supervision, move || Downloader::new(Arc::clone(&of_actor)));
-        Downloads { actor, lasting }
+        DownloaderHandle { actor, shared: lasting }
     }
 
     /// The present incarnation. Not to be kept: it is another one after a panic.
@@ -142,18 +142,18 @@ impl Downloads {
 
     /// What the link to the node needs to know, renewed on each change.
     pub fn work(&self) -> watch::Receiver<LinkWork> {
-        self.lasting.work.subscribe()
+        self.shared.work.subscribe()
     }
 
     /// Makes up to so many copies at once from now on. Those under way go on.
     pub fn change_copies_at_once(&self, copies: usize) {
-        self.lasting.copies_at_once.turn(copies);
+        self.shared.copies_at_once.set(copies);
         self.addr().do_send(CopiesAtOnceChanged);
     }
 
     /// The observable state, renewed on each change.
     pub fn view(&self) -> Arc<DownloaderView> {
-        self.lasting.view.load_full()
+        self.shared.view.load_full()
     }
 
     /// How the actor is.
@@ -167,11 +167,11 @@ impl Downloads {
         // given up with it.
         let _ = tokio::time::timeout(STOPPING, self.addr().send(StopTransfers)).await;
         self.actor.stop().await;
-        self.lasting.no_copy_under_way().await;
+        self.shared.no_copy_under_way().await;
     }
 }
 
-impl Lasting {
+impl DownloaderShared {
     async fn no_copy_under_way(&self) {
         // The sender lives as long as this.
         let _ = self.at_work.subscribe().wait_for(|copies| *copies == 0).await;
@@ -197,11 +197,11 @@ impl Lasting {
 /// The actor.
 pub struct Downloader {
     transfers: Transfers,
-    lasting: Arc<Lasting>,
+    shared: Arc<DownloaderShared>,
     /// What ends each copy under way.
-    cancels: HashMap<TaskId, Cancel>,
+    cancels: HashMap<TaskId, CopyCancellation>,
     /// What tells each of them its rate.
-    dials: HashMap<TaskId, RateDial>,
+    live_rates: HashMap<TaskId, LiveRate>,
     /// Who waits for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
     /// Whether it publishes within a moment.
@@ -209,30 +209,30 @@ pub struct Downloader {
 }
 
 impl Downloader {
-    fn new(lasting: Arc<Lasting>) -> Self {
+    fn new(lasting: Arc<DownloaderShared>) -> Self {
         let transfers = Transfers::new(*lasting.copies_at_once.now(), Vec::new());
         Downloader {
             transfers,
-            lasting,
+            shared: lasting,
             cancels: HashMap::new(),
-            dials: HashMap::new(),
+            live_rates: HashMap::new(),
             stopping: Vec::new(),
             is_to_publish: false,
         }
     }
 
     fn take_up(&mut self, kept: Vec<Report>) {
-        let counters = self.lasting.view.load().counters;
-        let at_once = *self.lasting.copies_at_once.now();
+        let counters = self.shared.view.load().counters;
+        let at_once = *self.shared.copies_at_once.now();
         self.transfers = Transfers::new(at_once, kept).counting_on(counters);
         self.publish();
     }
 
-    fn carry_out(&mut self, acts: Vec<Act>, ctx: &mut Context<Self>) {
+    fn carry_out(&mut self, acts: Vec<TransferAction>, ctx: &mut Context<Self>) {
         for act in acts {
             match act {
-                Act::Begin(run) => self.begin(run, &ctx.address()),
-                Act::GiveUp(task) => {
+                TransferAction::Begin(run) => self.begin(run, &ctx.address()),
+                TransferAction::GiveUp(task) => {
                     tracing::info!(%task, "copy given up: it is no longer wanted here");
                     if let Some(cancel) = self.cancels.get(&task) {
                         cancel.cancel();
@@ -253,8 +253,8 @@ impl Downloader {
     /// Tells the copies under way at which rate they are to go on.
     fn pace(&self, orders: &[CopyOrder]) {
         for order in orders {
-            let Some(dial) = self.dials.get(&order.id) else { continue };
-            if dial.turn(order.copy_speed) {
+            let Some(dial) = self.live_rates.get(&order.id) else { continue };
+            if dial.set(order.copy_speed) {
                 let rate = order.copy_speed.map(|rate| rate.to_string());
                 let rate = rate.as_deref().unwrap_or("as fast as it goes");
                 tracing::info!(task = %order.id, rate, "copy goes on at another rate");
@@ -268,8 +268,8 @@ impl Downloader {
         tracing::info!(task = %first.id, file = first.name.to_string(), source = %first.source, copies, "copying begun");
         let tasks: Vec<TaskId> = run.iter().map(|order| order.id).collect();
         let copies = run.into_iter().map(|order| self.copy_of(order, addr)).collect();
-        let run = RunAtWork::of(copies);
-        if let Err(error) = self.lasting.threads.begin(Box::new(|| run.make())) {
+        let run = CopyBatch::of(copies);
+        if let Err(error) = self.shared.threads.begin(Box::new(|| run.make())) {
             // Without a report: the tasks are still ordered and are begun again by the next answer.
             tracing::error!(?tasks, %error, "no thread can be started for copies");
             addr.do_send(TransfersEnded {
@@ -278,26 +278,26 @@ impl Downloader {
         }
     }
 
-    fn copy_of(&mut self, order: CopyOrder, addr: &Addr<Self>) -> CopyAtWork {
-        let cancel = Cancel::default();
+    fn copy_of(&mut self, order: CopyOrder, addr: &Addr<Self>) -> ActiveCopy {
+        let cancel = CopyCancellation::default();
         self.cancels.insert(order.id, cancel.clone());
-        let rate = RateDial::at(order.copy_speed);
-        self.dials.insert(order.id, rate.clone());
-        let under_way = UnderWay::begin(&self.lasting);
-        CopyAtWork { order, cancel, rate, under_way, downloader: addr.clone() }
+        let rate = LiveRate::at(order.copy_speed);
+        self.live_rates.insert(order.id, rate.clone());
+        let under_way = ActiveCopyGuard::begin(&self.shared);
+        ActiveCopy { order, cancel, rate, under_way, downloader: addr.clone() }
     }
 
     fn publish(&mut self) {
         self.is_to_publish = false;
         let reports = self.transfers.reports();
-        self.lasting.view.store(Arc::new(DownloaderView {
+        self.shared.view.store(Arc::new(DownloaderView {
             under_way: self.transfers.under_way().cloned().collect(),
             waiting: self.transfers.waiting(),
             unacknowledged: reports.iter().filter(|report| report.is_end()).count(),
             counters: self.transfers.counters(),
         }));
         let work = LinkWork { known: self.transfers.known(), reports: reports.to_vec() };
-        self.lasting.work.send_if_modified(|current| {
+        self.shared.work.send_if_modified(|current| {
             let changed = *current != work;
             *current = work;
             changed
@@ -309,17 +309,17 @@ impl Actor for Downloader {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let lasting = Arc::clone(&self.lasting);
+        let lasting = Arc::clone(&self.shared);
         let kept = async move { lasting.reports_of_earlier().await };
         // Nothing else is handled before: an order that came first could be for a task whose end
         // is among the reports.
         ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
         ctx.run_interval(SHOW_LIFE_EVERY, |downloader, ctx| {
-            downloader.transfers.show_life(downloader.lasting.clock.now());
+            downloader.transfers.show_life(downloader.shared.clock.now());
             downloader.publish_soon(ctx);
         });
         ctx.run_interval(COLLECT_EVERY, |downloader, _| {
-            let lasting = Arc::clone(&downloader.lasting);
+            let lasting = Arc::clone(&downloader.shared);
             tokio::task::spawn_blocking(move || lasting.fetcher.partials.collect_or_tell());
         });
     }
@@ -328,7 +328,7 @@ impl Actor for Downloader {
 impl Drop for Downloader {
     /// What a panic leaves behind is begun anew by the next incarnation.
     fn drop(&mut self) {
-        self.cancels.values().for_each(Cancel::cancel);
+        self.cancels.values().for_each(CopyCancellation::cancel);
     }
 }
 
@@ -337,7 +337,7 @@ impl Handler<TakeOrders> for Downloader {
 
     fn handle(&mut self, message: TakeOrders, ctx: &mut Context<Self>) {
         self.pace(&message.orders);
-        let acts = self.transfers.order(message.orders, self.lasting.clock.now());
+        let acts = self.transfers.order(message.orders, self.shared.clock.now());
         self.carry_out(acts, ctx);
         // Whoever sent this goes by what is published as soon as it is answered.
         self.publish();
@@ -348,10 +348,10 @@ impl Handler<ReportsDelivered> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: ReportsDelivered, ctx: &mut Context<Self>) {
-        let now = self.lasting.clock.now();
+        let now = self.shared.clock.now();
         let (settled, acts) = self.transfers.taken(&message.sent, &message.cancelled, now);
         if !settled.is_empty() {
-            let store = Arc::clone(&self.lasting.store);
+            let store = Arc::clone(&self.shared.store);
             tokio::task::spawn_blocking(move || {
                 for task in settled {
                     if let Err(error) = store.forget_report(task) {
@@ -369,7 +369,7 @@ impl Handler<TransferMoved> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TransferMoved, ctx: &mut Context<Self>) {
-        self.transfers.moved(message.task, message.bytes, self.lasting.clock.now());
+        self.transfers.moved(message.task, message.bytes, self.shared.clock.now());
         self.publish_soon(ctx);
     }
 }
@@ -378,7 +378,7 @@ impl Handler<TransfersArrived> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TransfersArrived, ctx: &mut Context<Self>) {
-        let acts = self.transfers.arrived(&message.copies, self.lasting.clock.now());
+        let acts = self.transfers.arrived(&message.copies, self.shared.clock.now());
         self.carry_out(acts, ctx);
     }
 }
@@ -387,8 +387,8 @@ impl Handler<CopiesAtOnceChanged> for Downloader {
     type Result = ();
 
     fn handle(&mut self, _: CopiesAtOnceChanged, ctx: &mut Context<Self>) {
-        let at_once = *self.lasting.copies_at_once.now();
-        let acts = self.transfers.change_at_once(at_once, self.lasting.clock.now());
+        let at_once = *self.shared.copies_at_once.now();
+        let acts = self.transfers.change_at_once(at_once, self.shared.clock.now());
         self.carry_out(acts, ctx);
     }
 }
@@ -397,10 +397,10 @@ impl Handler<TransfersEnded> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TransfersEnded, ctx: &mut Context<Self>) {
-        let now = self.lasting.clock.now();
+        let now = self.shared.clock.now();
         for (task, report) in message.ends {
             self.cancels.remove(&task);
-            self.dials.remove(&task);
+            self.live_rates.remove(&task);
             let acts = self.transfers.ended(task, report, now);
             self.carry_out(acts, ctx);
         }

@@ -3,7 +3,7 @@
 use crate::wire::worker::{Report, Said, TaskId};
 
 /// Reports that no node has taken yet. Bounded by the number of tasks: of each there is at most
-/// one `Working`, one `Progress` (the latest) and one end.
+/// one `Working`, one `FetchProgressCallback` (the latest) and one end.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     reports: Vec<Report>,

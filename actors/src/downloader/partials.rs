@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, Millis};
 use crate::downloader::base_dir::BaseDir;
-use crate::downloader::dial::Dial;
+use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::downloader::tree_hash::Trunk;
 use crate::host::HostAddr;
@@ -30,7 +30,7 @@ pub struct Partial {
     /// The size of the whole file.
     pub size: u64,
     /// Where its bytes came from.
-    pub origin: Origin,
+    pub origin: MasterOrigin,
     /// The bytes up to here are durable, and this is their part of the hash.
     pub trunk: Trunk,
     /// When it came this far.
@@ -39,7 +39,7 @@ pub struct Partial {
 
 /// A master as a source tells it apart from others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct MasterOrigin {
     /// The source.
     pub source: HostAddr,
     /// The master's directory there.
@@ -71,14 +71,14 @@ pub struct Partials {
     base: Arc<BaseDir>,
     store: Arc<StateStore>,
     clock: Clock,
-    keep_for: Dial<KeepFor>,
+    keep_for: LiveSetting<KeepFor>,
     claimed: Mutex<BTreeSet<FileName>>,
     /// Notified when a claim ends.
     freed: Condvar,
 }
 
 /// The right to go on with the copy of one name, or to begin it: nobody else has it meanwhile.
-pub struct Claim {
+pub struct PartialClaim {
     partials: Arc<Partials>,
     name: FileName,
 }
@@ -109,7 +109,7 @@ impl Partials {
         base: Arc<BaseDir>,
         store: Arc<StateStore>,
         clock: Clock,
-        keep_for: impl Into<Dial<KeepFor>>,
+        keep_for: impl Into<LiveSetting<KeepFor>>,
     ) -> Arc<Self> {
         let keep_for = keep_for.into();
         let (claimed, freed) = (Mutex::default(), Condvar::new());
@@ -117,19 +117,23 @@ impl Partials {
     }
 
     /// Claims the copies of `name`. None while somebody else has them.
-    pub fn claim(self: &Arc<Self>, name: &FileName) -> Option<Claim> {
+    pub fn claim(self: &Arc<Self>, name: &FileName) -> Option<PartialClaim> {
         let is_free = self.claimed().insert(name.clone());
-        is_free.then(|| Claim { partials: Arc::clone(self), name: name.clone() })
+        is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
     }
 
     /// The same, but waits until somebody else's claim ends. None when `patience` is over before. Blocks.
-    pub fn claim_within(self: &Arc<Self>, name: &FileName, patience: Duration) -> Option<Claim> {
+    pub fn claim_within(
+        self: &Arc<Self>,
+        name: &FileName,
+        patience: Duration,
+    ) -> Option<PartialClaim> {
         let waited = self
             .freed
             .wait_timeout_while(self.claimed(), patience, |claimed| claimed.contains(name));
         let (mut claimed, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let is_free = claimed.insert(name.clone());
-        is_free.then(|| Claim { partials: Arc::clone(self), name: name.clone() })
+        is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
     }
 
     /// Removes what nobody resumed in time, and temporary files of which nothing is known: ours
@@ -211,7 +215,7 @@ impl Partials {
     }
 }
 
-impl Claim {
+impl PartialClaim {
     /// What was kept of the copy, if it can be gone on with.
     pub fn kept(&self) -> Option<Partial> {
         let kept = self.partials.store.partial(&self.name).unwrap_or_else(|error| {
@@ -253,7 +257,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for PartialClaim {
     fn drop(&mut self) {
         self.partials.claimed().remove(&self.name);
         self.partials.freed.notify_all();
@@ -270,7 +274,7 @@ mod tests {
     use super::*;
     use crate::downloader::base_dir::TEMP_DIR;
 
-    struct Bench {
+    struct PartialsFixture {
         place: tempfile::TempDir,
         clock: Clock,
         base: Arc<BaseDir>,
@@ -279,7 +283,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    impl Bench {
+    impl PartialsFixture {
         fn new() -> Self {
             let place = tempfile::tempdir().unwrap();
             std::fs::create_dir(place.path().join("copies")).unwrap();
@@ -288,7 +292,7 @@ mod tests {
             let clock = Clock::manual(Clock::system().now());
             let keep_for = KeepFor { partial: 24 * HOUR, unknown: HOUR };
             let partials = Partials::new(Arc::clone(&base), store, clock.clone(), keep_for);
-            Bench { place, clock, base, partials }
+            PartialsFixture { place, clock, base, partials }
         }
 
         fn write(&self, temp: &str) {
@@ -298,7 +302,7 @@ mod tests {
 
         fn interrupted(&self, name: &str, began: i64) -> Partial {
             self.write(&began.to_string());
-            let origin = Origin {
+            let origin = MasterOrigin {
                 source: "127.0.0.1:8888".parse().unwrap(),
                 dir: "/data".into(),
                 etag: Some("\"x\"".into()),
@@ -319,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_claim_is_waited_for() {
-        let bench = Bench::new();
+        let bench = PartialsFixture::new();
         let partial = bench.interrupted("a.mpg", 1);
         let claim = bench.partials.claim(&partial.name).unwrap();
         assert!(bench.partials.claim_within(&partial.name, Duration::ZERO).is_none());
@@ -334,7 +338,7 @@ mod tests {
 
     #[test]
     fn what_was_kept_is_found_by_one_at_a_time() {
-        let bench = Bench::new();
+        let bench = PartialsFixture::new();
         let partial = bench.interrupted("a.mpg", 1);
         let claim = bench.partials.claim(&partial.name).unwrap();
         assert_eq!(claim.kept().as_ref(), Some(&partial));
@@ -348,7 +352,7 @@ mod tests {
 
     #[test]
     fn only_what_is_of_no_use_goes_and_nothing_outside() {
-        let bench = Bench::new();
+        let bench = PartialsFixture::new();
         std::fs::write(bench.place.path().join("copies/old.mpg"), b"copy").unwrap();
         bench.interrupted("a.mpg", 1);
         bench.write("2");
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_oldest_is_given_up_first() {
-        let bench = Bench::new();
+        let bench = PartialsFixture::new();
         bench.interrupted("new.mpg", 1);
         bench.clock.advance(HOUR);
         bench.interrupted("newer.mpg", 2);

@@ -7,32 +7,32 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::copy_at_work::CopyAtWork;
+use super::active_copy::ActiveCopy;
 use super::messages::TransfersEnded;
-use crate::downloader::fault::Fault;
-use crate::downloader::fetch::{Brought, Copied};
+use crate::downloader::fault::CopyFault;
+use crate::downloader::fetch::{CommittedCopy, FetchedCopy};
 use crate::wire::worker::{Blame, Report, Said, TaskId};
 
 /// Longer reasons are cut, in characters: a report must fit the store and be read by people.
 const LONGEST_REASON: usize = 1000;
 
 /// What a copy came to.
-pub(super) type Outcome = Result<Brought, Fault>;
+pub(super) type FetchResult = Result<FetchedCopy, CopyFault>;
 
 /// The copies that have come to their end and are not told yet.
 #[derive(Default)]
-pub(super) struct Publisher(Mutex<Queue>);
+pub(super) struct Publisher(Mutex<PublishQueue>);
 
 #[derive(Default)]
-struct Queue {
-    waiting: Vec<(CopyAtWork, Outcome)>,
+struct PublishQueue {
+    waiting: Vec<(ActiveCopy, FetchResult)>,
     /// Whether some thread publishes.
     is_at_work: bool,
 }
 
 impl Publisher {
     /// Ends copies, now or soon.
-    pub(super) fn end(&self, brought: Vec<(CopyAtWork, Outcome)>) {
+    pub(super) fn end(&self, brought: Vec<(ActiveCopy, FetchResult)>) {
         let mut queue = self.queue();
         queue.waiting.extend(brought);
         if std::mem::replace(&mut queue.is_at_work, true) {
@@ -50,24 +50,24 @@ impl Publisher {
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, PublishQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends copies of one incarnation: those of an earlier one have all ended before it begins.
 /// Whatever panics, each end is told: its place is free for another copy.
-fn end_together(copies: Vec<(CopyAtWork, Outcome)>) {
+fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
     let Some((first, _)) = copies.first() else { return };
-    let (lasting, downloader) = (first.lasting(), first.downloader.clone());
+    let (lasting, downloader) = (first.shared(), first.downloader.clone());
     let (mut arrived, mut ended) = (Vec::new(), Vec::new());
     for (copy, outcome) in copies {
         let known = match outcome {
-            Ok(Brought::Arrived(small)) => {
+            Ok(FetchedCopy::Arrived(small)) => {
                 arrived.push(*small);
                 None
             }
-            Ok(Brought::InPlace(copied)) => Some(Ok(copied)),
+            Ok(FetchedCopy::InPlace(copied)) => Some(Ok(copied)),
             Err(fault) => Some(Err(fault)),
         };
         ended.push((copy, known));
@@ -79,7 +79,7 @@ fn end_together(copies: Vec<(CopyAtWork, Outcome)>) {
     let mut ends: Vec<(TaskId, Option<Report>)> = Vec::with_capacity(ended.len());
     for (copy, known) in &mut ended {
         let end = known.take().or_else(|| published.next()).unwrap_or_else(|| Err(panicked()));
-        let report = said_of(end).map(|said| copy.report(said, at));
+        let report = outcome_of(end).map(|said| copy.report(said, at));
         ends.push((copy.task(), report));
     }
     let reports: Vec<&Report> = ends.iter().filter_map(|(_, report)| report.as_ref()).collect();
@@ -92,18 +92,20 @@ fn end_together(copies: Vec<(CopyAtWork, Outcome)>) {
 }
 
 /// What becomes of a copy that panicked.
-pub(super) fn panicked() -> Fault {
-    Fault::Blamed(Blame::Destination, "the copy panicked; see its log".to_owned())
+pub(super) fn panicked() -> CopyFault {
+    CopyFault::Blamed(Blame::Destination, "the copy panicked; see its log".to_owned())
 }
 
 /// What is to be said of a copy; nothing of one that was given up.
-fn said_of(end: Result<Copied, Fault>) -> Option<Said> {
+fn outcome_of(end: Result<CommittedCopy, CopyFault>) -> Option<Said> {
     match end {
-        Ok(Copied { size, hash, verified: true }) => Some(Said::Done { size, hash }),
-        Ok(Copied { size, hash, verified: false }) => Some(Said::DoneUnverified { size, hash }),
-        Err(Fault::Blamed(blame, reason)) => {
+        Ok(CommittedCopy { size, hash, verified: true }) => Some(Said::Done { size, hash }),
+        Ok(CommittedCopy { size, hash, verified: false }) => {
+            Some(Said::DoneUnverified { size, hash })
+        }
+        Err(CopyFault::Blamed(blame, reason)) => {
             Some(Said::Failed { blame, reason: reason.chars().take(LONGEST_REASON).collect() })
         }
-        Err(Fault::Cancelled) => None,
+        Err(CopyFault::Cancelled) => None,
     }
 }

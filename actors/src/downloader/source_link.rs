@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::downloader::cancel::Cancel;
+use crate::downloader::cancel::CopyCancellation;
 use crate::signed_call::{CHALLENGE_HEADER, Challenge};
 use crate::wire::worker::{CONTENT_HASH_HEADER, ContentHash};
 
@@ -65,7 +65,7 @@ impl SourceLink {
     pub fn connect(
         addr: SocketAddr,
         timeouts: SourceTimeouts,
-        cancel: &Cancel,
+        cancel: &CopyCancellation,
     ) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&addr, timeouts.connect)?;
         stream.set_read_timeout(Some(timeouts.silence))?;
@@ -82,7 +82,7 @@ impl SourceLink {
     }
 
     /// Lets another copy's `cancel` end the connection too.
-    pub fn watch(&self, cancel: &Cancel) -> io::Result<()> {
+    pub fn watch(&self, cancel: &CopyCancellation) -> io::Result<()> {
         cancel.watch(&self.stream)
     }
 

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rows::{Opened, decode, encode, unencodable, unreadable};
+use rows::{OpenStateStore, decode, encode, unencodable, unreadable};
 
 use crate::box_host::BoxClaim;
-use crate::downloader::epoch_guard::Heard;
-use crate::downloader::file_identity::FileIdentity;
+use crate::downloader::epoch_guard::HeardEpochs;
+use crate::downloader::file_fingerprint::FileFingerprint;
 use crate::downloader::partials::Partial;
 use crate::downloader::tree_hash::Trunk;
 #[cfg(test)]
@@ -30,7 +30,7 @@ use crate::wire::worker::{ContentHash, Report, TaskId};
 /// The first byte of each key. The numbers are on disk: one is never given a second meaning.
 #[derive(Clone, Copy)]
 #[repr(u8)]
-enum Kind {
+enum StateKeyKind {
     Report = 1,
     Epoch = 2,
     Hash = 3,
@@ -52,14 +52,14 @@ const MOST_HASHES_BEGUN: usize = 1024;
 /// The store of one worker. All calls block on the disk.
 pub struct StateStore {
     dir: PathBuf,
-    state: RwLock<State>,
+    state: RwLock<StateStoreStatus>,
     /// How many hashes there are, about.
     hashes: AtomicUsize,
     most_hashes: usize,
 }
 
-enum State {
-    Open(Opened),
+enum StateStoreStatus {
+    Open(OpenStateStore),
     /// Since when, and why.
     Closed(Instant, String),
 }
@@ -93,19 +93,19 @@ impl StateStore {
     /// Opens the store in `dir`, which is made if it is not there.
     pub fn open(dir: &Path) -> Result<Self, StateStoreError> {
         private_dir::create(dir)?;
-        let opened = Opened::open(dir)?;
+        let opened = OpenStateStore::open(dir)?;
         private_dir::narrow(dir, &OURS);
         // The entries of sled's files in their directory must be durable too.
         File::open(dir)?.sync_all()?;
-        let hashes = opened.db.scan_prefix([Kind::Hash as u8]).count();
-        let begun = opened.db.scan_prefix([Kind::HashBegun as u8]).keys();
+        let hashes = opened.db.scan_prefix([StateKeyKind::Hash as u8]).count();
+        let begun = opened.db.scan_prefix([StateKeyKind::HashBegun as u8]).keys();
         // Of files that are gone, most of them.
         for key in begun.skip(MOST_HASHES_BEGUN) {
             opened.remove(&key?)?;
         }
         let store = StateStore {
             dir: dir.to_owned(),
-            state: RwLock::new(State::Open(opened)),
+            state: RwLock::new(StateStoreStatus::Open(opened)),
             hashes: AtomicUsize::new(hashes),
             most_hashes: MOST_HASHES,
         };
@@ -139,24 +139,26 @@ impl StateStore {
     pub fn reports(&self) -> Result<Vec<Report>, StateStoreError> {
         let read = |json: Vec<u8>| serde_json::from_slice(&json).map_err(unreadable);
         self.with(|opened| {
-            let rows = opened.db.scan_prefix([Kind::Report as u8]);
+            let rows = opened.db.scan_prefix([StateKeyKind::Report as u8]);
             rows.values().map(|value| read(decode(&value?)?)).collect()
         })
     }
 
     /// Whom this worker obeys, and the highest epochs seen. A store of before epochs were of a cluster
     /// holds an epoch alone.
-    pub fn heard(&self) -> Result<Heard, StateStoreError> {
-        self.with(|opened| match opened.get(&[Kind::Heard as u8])? {
+    pub fn heard(&self) -> Result<HeardEpochs, StateStoreError> {
+        self.with(|opened| match opened.get(&[StateKeyKind::Heard as u8])? {
             Some(heard) => Ok(heard),
-            None => Ok(Heard::only(opened.get(&[Kind::Epoch as u8])?.unwrap_or_default())),
+            None => {
+                Ok(HeardEpochs::only(opened.get(&[StateKeyKind::Epoch as u8])?.unwrap_or_default()))
+            }
         })
     }
 
     /// Remembers that, durably.
-    pub fn keep_heard(&self, heard: &Heard) -> Result<(), StateStoreError> {
+    pub fn keep_heard(&self, heard: &HeardEpochs) -> Result<(), StateStoreError> {
         self.with(|opened| {
-            opened.put(&[Kind::Heard as u8], heard)?;
+            opened.put(&[StateKeyKind::Heard as u8], heard)?;
             opened.sync()
         })
     }
@@ -165,7 +167,7 @@ impl StateStore {
     #[cfg(test)]
     pub fn raise_epoch_as_before(&self, epoch: Epoch) -> Result<(), StateStoreError> {
         self.with(|opened| {
-            opened.put(&[Kind::Epoch as u8], &epoch)?;
+            opened.put(&[StateKeyKind::Epoch as u8], &epoch)?;
             opened.sync()
         })
     }
@@ -173,7 +175,7 @@ impl StateStore {
     /// The boxes that pools have here.
     pub fn box_claims(&self) -> Result<Vec<BoxClaim>, StateStoreError> {
         self.with(|opened| {
-            let rows = opened.db.scan_prefix([Kind::BoxClaim as u8]).values();
+            let rows = opened.db.scan_prefix([StateKeyKind::BoxClaim as u8]).values();
             rows.map(|row| decode(&row?)).collect()
         })
     }
@@ -223,7 +225,7 @@ impl StateStore {
     /// begins anew is all that is lost.
     pub fn partials(&self) -> Result<Vec<Partial>, StateStoreError> {
         self.with(|opened| {
-            let rows = opened.db.scan_prefix([Kind::Partial as u8]).values();
+            let rows = opened.db.scan_prefix([StateKeyKind::Partial as u8]).values();
             let mut partials = Vec::new();
             for row in rows {
                 match decode(&row?) {
@@ -236,9 +238,9 @@ impl StateStore {
     }
 
     /// The hash of the file that is `identity`, if it was read before.
-    pub fn hash(&self, identity: &FileIdentity) -> Result<Option<ContentHash>, StateStoreError> {
-        let found: Option<(FileIdentity, ContentHash)> =
-            self.with(|opened| opened.get(&hash_key(Kind::Hash, identity)))?;
+    pub fn hash(&self, identity: &FileFingerprint) -> Result<Option<ContentHash>, StateStoreError> {
+        let found: Option<(FileFingerprint, ContentHash)> =
+            self.with(|opened| opened.get(&hash_key(StateKeyKind::Hash, identity)))?;
         Ok(found.filter(|(of, _)| of == identity).map(|(_, hash)| hash))
     }
 
@@ -246,12 +248,12 @@ impl StateStore {
     /// crash forgets is read again.
     pub fn remember_hash(
         &self,
-        identity: &FileIdentity,
+        identity: &FileFingerprint,
         hash: ContentHash,
     ) -> Result<(), StateStoreError> {
         self.with(|opened| {
-            opened.remove(&hash_key(Kind::HashBegun, identity))?;
-            let is_new = opened.put(&hash_key(Kind::Hash, identity), &(*identity, hash))?;
+            opened.remove(&hash_key(StateKeyKind::HashBegun, identity))?;
+            let is_new = opened.put(&hash_key(StateKeyKind::Hash, identity), &(*identity, hash))?;
             let hashes = self.hashes.fetch_add(usize::from(is_new), Ordering::Relaxed);
             if hashes >= self.most_hashes { self.forget_some_hashes(opened) } else { Ok(()) }
         })
@@ -260,10 +262,10 @@ impl StateStore {
     /// Forgets one in sixteen of the hashes, from a place in their order that is left to chance:
     /// files that are gone are among them as often as others, and what is still asked for is read
     /// once more.
-    fn forget_some_hashes(&self, opened: &Opened) -> Result<(), StateStoreError> {
+    fn forget_some_hashes(&self, opened: &OpenStateStore) -> Result<(), StateStoreError> {
         let count = (self.most_hashes / 16).max(1);
-        let (first, behind) = ([Kind::Hash as u8], [Kind::Hash as u8 + 1]);
-        let mut middle = [Kind::Hash as u8; 17];
+        let (first, behind) = ([StateKeyKind::Hash as u8], [StateKeyKind::Hash as u8 + 1]);
+        let mut middle = [StateKeyKind::Hash as u8; 17];
         fastrand::fill(&mut middle[1..]);
         let around = opened.db.range(&middle[..]..&behind[..]);
         let around = around.chain(opened.db.range(&first[..]..&middle[..]));
@@ -275,37 +277,37 @@ impl StateStore {
     }
 
     /// How far the file that is `identity` was hashed when that was given up.
-    pub fn hash_begun(&self, identity: &FileIdentity) -> Result<Option<Trunk>, StateStoreError> {
-        let found: Option<(FileIdentity, Trunk)> =
-            self.with(|opened| opened.get(&hash_key(Kind::HashBegun, identity)))?;
+    pub fn hash_begun(&self, identity: &FileFingerprint) -> Result<Option<Trunk>, StateStoreError> {
+        let found: Option<(FileFingerprint, Trunk)> =
+            self.with(|opened| opened.get(&hash_key(StateKeyKind::HashBegun, identity)))?;
         Ok(found.filter(|(of, trunk)| of == identity && trunk.is_sound()).map(|(_, trunk)| trunk))
     }
 
     /// Remembers how far a file was hashed. Durable when this returns.
     pub fn remember_hash_begun(
         &self,
-        identity: &FileIdentity,
+        identity: &FileFingerprint,
         trunk: &Trunk,
     ) -> Result<(), StateStoreError> {
         self.with(|opened| {
-            opened.put(&hash_key(Kind::HashBegun, identity), &(*identity, trunk))?;
+            opened.put(&hash_key(StateKeyKind::HashBegun, identity), &(*identity, trunk))?;
             opened.sync()
         })
     }
 
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<(), StateStoreError> {
-        self.with(Opened::sync)
+        self.with(OpenStateStore::sync)
     }
 
     /// Does `work` on the open store; where that fails of the store, once more on one that was
     /// opened anew. All that callers do may be done twice.
     fn with<T>(
         &self,
-        work: impl Fn(&Opened) -> Result<T, StateStoreError>,
+        work: impl Fn(&OpenStateStore) -> Result<T, StateStoreError>,
     ) -> Result<T, StateStoreError> {
         match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(opened) => match work(opened) {
+            StateStoreStatus::Open(opened) => match work(opened) {
                 Err(StateStoreError::Sled(error)) => {
                     tracing::warn!(%error, "the state store failed and is opened anew");
                 }
@@ -314,22 +316,22 @@ impl StateStore {
                 }
                 done => return done,
             },
-            State::Closed(since, why) if since.elapsed() < REST => {
+            StateStoreStatus::Closed(since, why) if since.elapsed() < REST => {
                 return Err(StateStoreError::Resting(why.clone()));
             }
-            State::Closed(..) => {}
+            StateStoreStatus::Closed(..) => {}
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         // The old one must be gone: sled locks its directory.
-        *state = State::Closed(Instant::now(), "it is being opened".to_owned());
-        match Opened::open(&self.dir) {
+        *state = StateStoreStatus::Closed(Instant::now(), "it is being opened".to_owned());
+        match OpenStateStore::open(&self.dir) {
             Ok(opened) => {
                 let done = work(&opened);
-                *state = State::Open(opened);
+                *state = StateStoreStatus::Open(opened);
                 done
             }
             Err(error) => {
-                *state = State::Closed(Instant::now(), error.to_string());
+                *state = StateStoreStatus::Closed(Instant::now(), error.to_string());
                 Err(error)
             }
         }
@@ -337,7 +339,7 @@ impl StateStore {
 }
 
 fn report_key(task: TaskId) -> [u8; 9] {
-    let mut key = [Kind::Report as u8; 9];
+    let mut key = [StateKeyKind::Report as u8; 9];
     key[1..].copy_from_slice(&task.0.cast_unsigned().to_be_bytes());
     key
 }
@@ -345,7 +347,7 @@ fn report_key(task: TaskId) -> [u8; 9] {
 /// A name may be longer than a key should be: two names with one key would be two copies of which
 /// one is not kept.
 fn partial_key(name: &FileName) -> [u8; 17] {
-    let mut key = [Kind::Partial as u8; 17];
+    let mut key = [StateKeyKind::Partial as u8; 17];
     key[1..].copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);
     key
 }
@@ -353,12 +355,12 @@ fn partial_key(name: &FileName) -> [u8; 17] {
 fn claim_key(claim: &BoxClaim) -> [u8; 17] {
     let cluster = claim.cluster.map(|cluster| cluster.0).unwrap_or_default();
     let name = [&cluster.to_be_bytes()[..], claim.pool.as_str().as_bytes()].concat();
-    let mut key = [Kind::BoxClaim as u8; 17];
+    let mut key = [StateKeyKind::BoxClaim as u8; 17];
     key[1..].copy_from_slice(&blake3::hash(&name).as_bytes()[..16]);
     key
 }
 
-fn hash_key(kind: Kind, identity: &FileIdentity) -> [u8; 17] {
+fn hash_key(kind: StateKeyKind, identity: &FileFingerprint) -> [u8; 17] {
     let mut key = [kind as u8; 17];
     key[1..9].copy_from_slice(&identity.device.to_be_bytes());
     key[9..].copy_from_slice(&identity.inode.to_be_bytes());
@@ -386,14 +388,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, b"x").unwrap();
-        let identity = FileIdentity::from(&std::fs::metadata(&file).unwrap());
+        let identity = FileFingerprint::from(&std::fs::metadata(&file).unwrap());
         let done = Report { said: Said::Done { size: 1, hash: ContentHash([3; 32]) }, ..failed(2) };
         {
             let store = StateStore::open(&dir.path().join("state")).unwrap();
             store.keep_reports(&[&failed(1), &done]).unwrap();
             store.keep_reports(&[&failed(3)]).unwrap();
             store.forget_report(TaskId(3)).unwrap();
-            store.keep_heard(&Heard::only(Epoch(9))).unwrap();
+            store.keep_heard(&HeardEpochs::only(Epoch(9))).unwrap();
             store.remember_hash(&identity, ContentHash([5; 32])).unwrap();
             store.sync().unwrap();
         }
@@ -401,7 +403,7 @@ mod tests {
         assert_eq!(store.reports().unwrap(), vec![failed(1), done]);
         assert_eq!(store.heard().unwrap().highest(), Epoch(9));
         assert_eq!(store.hash(&identity).unwrap(), Some(ContentHash([5; 32])));
-        let touched = FileIdentity { changed: (identity.changed.0 + 1, 0), ..identity };
+        let touched = FileFingerprint { changed: (identity.changed.0 + 1, 0), ..identity };
         assert_eq!(store.hash(&touched).unwrap(), None);
     }
 
@@ -417,8 +419,13 @@ mod tests {
     fn the_number_of_remembered_hashes_is_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let store = StateStore { most_hashes: 64, ..StateStore::open(dir.path()).unwrap() };
-        let identity =
-            |inode| FileIdentity { device: 1, inode, size: 1, modified: (1, 1), changed: (1, 1) };
+        let identity = |inode| FileFingerprint {
+            device: 1,
+            inode,
+            size: 1,
+            modified: (1, 1),
+            changed: (1, 1),
+        };
         for inode in 0..500 {
             store.remember_hash(&identity(inode), ContentHash([1; 32])).unwrap();
         }
@@ -434,10 +441,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = StateStore::open(dir.path()).unwrap();
         let identity =
-            FileIdentity { device: 1, inode: 2, size: 9, modified: (1, 1), changed: (1, 1) };
+            FileFingerprint { device: 1, inode: 2, size: 9, modified: (1, 1), changed: (1, 1) };
         store.remember_hash_begun(&identity, &Trunk::default()).unwrap();
         assert_eq!(store.hash_begun(&identity).unwrap(), Some(Trunk::default()));
-        let changed = FileIdentity { size: 8, ..identity };
+        let changed = FileFingerprint { size: 8, ..identity };
         assert_eq!(store.hash_begun(&changed).unwrap(), None);
         store.remember_hash(&identity, ContentHash([1; 32])).unwrap();
         assert_eq!(store.hash_begun(&identity).unwrap(), None);

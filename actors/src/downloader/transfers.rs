@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Millis;
+use crate::downloader::batching::{self, BatchSlot, BatchSlots};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::outbox::Outbox;
-use crate::downloader::run::{self, Place, Places};
 use crate::host::HostAddr;
 use crate::names::FileName;
 use crate::wire::worker::{Report, Said, TaskId};
@@ -22,7 +22,7 @@ const ENDED_REMEMBERED: usize = 4096;
 
 /// What the actor is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum TransferAction {
     /// Begin these copies, one after the other: a [run](crate::downloader::run), mostly of one.
     Begin(Vec<CopyOrder>),
     /// End the copy of this task, under way since it was begun.
@@ -72,9 +72,9 @@ pub struct TransferCounters {
 pub struct Transfers {
     at_once: usize,
     waiting: VecDeque<CopyOrder>,
-    under_way: BTreeMap<TaskId, UnderWay>,
+    under_way: BTreeMap<TaskId, ActiveTransfer>,
     /// Where those under way are made.
-    places: Places,
+    slots: BatchSlots,
     /// How many of them only wait for the disk.
     arrived: usize,
     outbox: Outbox,
@@ -86,10 +86,10 @@ pub struct Transfers {
 
 /// One copy under way.
 #[derive(Clone, Debug)]
-struct UnderWay {
+struct ActiveTransfer {
     view: TransferView,
     /// Its run's, which it needs until its bytes are here.
-    place: Place,
+    slot: BatchSlot,
 }
 
 /// The last tasks that ended and whose end was taken.
@@ -126,7 +126,7 @@ impl Transfers {
             at_once: at_once.max(1),
             waiting: VecDeque::new(),
             under_way: BTreeMap::new(),
-            places: Places::default(),
+            slots: BatchSlots::default(),
             arrived: 0,
             outbox,
             settled: Settled::default(),
@@ -142,11 +142,12 @@ impl Transfers {
 
     /// Takes the whole list of what is to be done, best first. What is under way and not in it is
     /// given up. A task that is listed twice is one task.
-    pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<Act> {
+    pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<TransferAction> {
         let wanted: HashSet<TaskId> = orders.iter().map(|order| order.id).collect();
         let gone: Vec<TaskId> =
             self.under_way.keys().filter(|task| !wanted.contains(task)).copied().collect();
-        let mut acts: Vec<Act> = gone.into_iter().filter_map(|task| self.give_up(task)).collect();
+        let mut acts: Vec<TransferAction> =
+            gone.into_iter().filter_map(|task| self.give_up(task)).collect();
         let mut listed: HashSet<TaskId> = self.outbox.ended().collect();
         let fresh = |order: &CopyOrder| {
             listed.insert(order.id)
@@ -160,7 +161,9 @@ impl Transfers {
 
     /// `bytes` of a copy are on the disk.
     pub fn moved(&mut self, task: TaskId, bytes: u64, now: Millis) {
-        let Some(UnderWay { view: transfer, .. }) = self.under_way.get_mut(&task) else { return };
+        let Some(ActiveTransfer { view: transfer, .. }) = self.under_way.get_mut(&task) else {
+            return;
+        };
         transfer.bytes = bytes;
         if !transfer.given_up {
             let name = transfer.name.clone();
@@ -170,12 +173,12 @@ impl Transfers {
 
     /// All bytes of these copies are here, so many: they do not need their place while the disk is
     /// waited for.
-    pub fn arrived(&mut self, copies: &[(TaskId, u64)], now: Millis) -> Vec<Act> {
+    pub fn arrived(&mut self, copies: &[(TaskId, u64)], now: Millis) -> Vec<TransferAction> {
         for (task, bytes) in copies {
             let Some(transfer) = self.under_way.get_mut(task) else { continue };
             transfer.view.bytes = *bytes;
             if !std::mem::replace(&mut transfer.view.arrived, true) {
-                self.places.leave(transfer.place);
+                self.slots.leave(transfer.slot);
                 self.arrived += 1;
             }
         }
@@ -193,14 +196,19 @@ impl Transfers {
     }
 
     /// A copy has ended; without a report it was given up.
-    pub fn ended(&mut self, task: TaskId, report: Option<Report>, now: Millis) -> Vec<Act> {
-        let Some(UnderWay { view, place }) = self.under_way.remove(&task) else {
+    pub fn ended(
+        &mut self,
+        task: TaskId,
+        report: Option<Report>,
+        now: Millis,
+    ) -> Vec<TransferAction> {
+        let Some(ActiveTransfer { view, slot: place }) = self.under_way.remove(&task) else {
             return Vec::new();
         };
         if view.arrived {
             self.arrived -= 1;
         } else {
-            self.places.leave(place);
+            self.slots.leave(place);
         }
         match report {
             Some(report) => {
@@ -228,24 +236,25 @@ impl Transfers {
         sent: &[Report],
         cancelled: &[TaskId],
         now: Millis,
-    ) -> (Vec<TaskId>, Vec<Act>) {
+    ) -> (Vec<TaskId>, Vec<TransferAction>) {
         let settled = self.outbox.taken(sent);
         settled.iter().for_each(|&task| self.settled.remember(task));
         self.waiting.retain(|order| !cancelled.contains(&order.id));
-        let mut acts: Vec<Act> = cancelled.iter().filter_map(|&task| self.give_up(task)).collect();
+        let mut acts: Vec<TransferAction> =
+            cancelled.iter().filter_map(|&task| self.give_up(task)).collect();
         acts.extend(self.begin(now));
         (settled, acts)
     }
 
     /// Makes up to so many copies at once from now on. What is under way goes on, also what is too
     /// many then.
-    pub fn change_at_once(&mut self, at_once: usize, now: Millis) -> Vec<Act> {
+    pub fn change_at_once(&mut self, at_once: usize, now: Millis) -> Vec<TransferAction> {
         self.at_once = at_once.max(1);
         self.begin(now)
     }
 
     /// Begins nothing more and gives everything up.
-    pub fn stop(&mut self) -> Vec<Act> {
+    pub fn stop(&mut self) -> Vec<TransferAction> {
         self.stopping = true;
         self.waiting.clear();
         let tasks: Vec<TaskId> = self.under_way.keys().copied().collect();
@@ -281,25 +290,25 @@ impl Transfers {
         self.counters
     }
 
-    fn give_up(&mut self, task: TaskId) -> Option<Act> {
+    fn give_up(&mut self, task: TaskId) -> Option<TransferAction> {
         let transfer = self.under_way.get_mut(&task)?;
         if std::mem::replace(&mut transfer.view.given_up, true) {
             return None;
         }
-        Some(Act::GiveUp(task))
+        Some(TransferAction::GiveUp(task))
     }
 
     /// Begins as many as there is room for. One that was given up keeps its room until it ended:
     /// it still holds its temporary file and its connection.
-    fn begin(&mut self, now: Millis) -> Vec<Act> {
+    fn begin(&mut self, now: Millis) -> Vec<TransferAction> {
         let mut acts = Vec::new();
         while !self.stopping && !self.waiting.is_empty() && self.arrived <= MOST_ARRIVED {
-            let free = self.at_once.saturating_sub(self.places.taken());
+            let free = self.at_once.saturating_sub(self.slots.taken());
             if free == 0 {
                 break;
             }
-            let run = run::take(&mut self.waiting, free);
-            let place = self.places.take(run.len());
+            let run = batching::take(&mut self.waiting, free);
+            let place = self.slots.take(run.len());
             for order in &run {
                 let view = TransferView {
                     task: order.id,
@@ -313,10 +322,10 @@ impl Transfers {
                 };
                 let (task, name) = (order.id, order.name.clone());
                 self.outbox.push(Report { task, name, at: now, said: Said::Working });
-                self.under_way.insert(order.id, UnderWay { view, place });
+                self.under_way.insert(order.id, ActiveTransfer { view, slot: place });
                 self.counters.begun += 1;
             }
-            acts.push(Act::Begin(run));
+            acts.push(TransferAction::Begin(run));
         }
         acts
     }
@@ -345,8 +354,8 @@ mod tests {
         CopyOrder { size: Some(10), ..order(id) }
     }
 
-    fn begin(order: CopyOrder) -> Act {
-        Act::Begin(vec![order])
+    fn begin(order: CopyOrder) -> TransferAction {
+        TransferAction::Begin(vec![order])
     }
 
     fn done(id: i64) -> Report {
@@ -386,13 +395,13 @@ mod tests {
     fn what_is_not_ordered_any_more_is_given_up_once_and_frees_its_place_when_it_ended() {
         let mut transfers = Transfers::new(1, vec![]);
         transfers.order(vec![order(1)], NOW);
-        assert_eq!(transfers.order(vec![order(2)], NOW), [Act::GiveUp(TaskId(1))]);
+        assert_eq!(transfers.order(vec![order(2)], NOW), [TransferAction::GiveUp(TaskId(1))]);
         assert_eq!(transfers.order(vec![order(2)], NOW), []);
         transfers.moved(TaskId(1), 5, NOW);
         assert_eq!(transfers.ended(TaskId(1), None, NOW), [begin(order(2))]);
         assert!(transfers.reports().iter().all(|report| report.task == TaskId(2)));
         let (_, acts) = transfers.taken(&[], &ids(&[2]), NOW);
-        assert_eq!(acts, [Act::GiveUp(TaskId(2))]);
+        assert_eq!(acts, [TransferAction::GiveUp(TaskId(2))]);
     }
 
     #[test]
@@ -419,7 +428,8 @@ mod tests {
     fn small_copies_are_made_in_runs_and_a_run_keeps_its_place_until_all_of_it_is_here() {
         let mut transfers = Transfers::new(2, vec![]);
         let acts = transfers.order((1..=7).map(small).collect(), NOW);
-        let run = |ids: std::ops::RangeInclusive<i64>| Act::Begin(ids.map(small).collect());
+        let run =
+            |ids: std::ops::RangeInclusive<i64>| TransferAction::Begin(ids.map(small).collect());
         assert_eq!(acts, [run(1..=4), run(5..=7)]);
         let more: Vec<CopyOrder> = (1..=8).map(small).collect();
         assert_eq!(transfers.order(more, NOW), []);
@@ -450,7 +460,7 @@ mod tests {
     fn after_a_stop_nothing_begins() {
         let mut transfers = Transfers::new(1, vec![]);
         transfers.order(vec![order(1), order(2)], NOW);
-        assert_eq!(transfers.stop(), [Act::GiveUp(TaskId(1))]);
+        assert_eq!(transfers.stop(), [TransferAction::GiveUp(TaskId(1))]);
         assert_eq!(transfers.ended(TaskId(1), None, NOW), []);
         assert_eq!(transfers.order(vec![order(3)], NOW), []);
     }

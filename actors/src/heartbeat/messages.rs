@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HeartbeatSettings;
 use super::health::Beat;
-use crate::cfw_worker::Probe;
+use crate::cfw_worker::ProbeHeartbeat;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 
@@ -46,11 +46,11 @@ pub struct HealthChanged {
 /// given probe: what was known of its health is forgotten.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
-pub struct AddHost {
+pub struct WatchHost {
     /// The host.
     pub host: HostAddr,
     /// Who asks it: its CfwWorker.
-    pub probe: Recipient<Probe>,
+    pub probe: Recipient<ProbeHeartbeat>,
     /// Whether it is in maintenance: then it is not asked until that ends.
     pub in_maintenance: bool,
 }
@@ -59,7 +59,7 @@ pub struct AddHost {
 /// unknown, whatever it was; a probe that is still under way counts for nothing.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct SetMaintenance {
+pub struct SetHeartbeatMaintenance {
     /// The host.
     pub host: HostAddr,
     /// Whether it is in maintenance.
@@ -69,12 +69,12 @@ pub struct SetMaintenance {
 /// Probes as these settings say from now on, and judges by them.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings(pub HeartbeatSettings);
+pub struct ChangeHeartbeatSettings(pub HeartbeatSettings);
 
 /// Watches a host no longer. A probe of it that is still under way counts for nothing.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct RemoveHost {
+pub struct UnwatchHost {
     /// The host.
     pub host: HostAddr,
 }
@@ -83,7 +83,7 @@ pub struct RemoveHost {
 /// already, as a change from unknown.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
-pub struct Subscribe {
+pub struct SubscribeToHealth {
     /// Who is told.
     pub to: Recipient<HealthChanged>,
 }
@@ -92,7 +92,7 @@ pub struct Subscribe {
 /// probed twice. Answers how many probes began; the others wait for one to end.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "usize")]
-pub struct CheckNow {
+pub struct ProbeNow {
     /// The host; none for every one.
     pub host: Option<HostAddr>,
 }

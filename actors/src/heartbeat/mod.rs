@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 pub use messages::*;
 
-use crate::cfw_worker::Probe;
+use crate::cfw_worker::ProbeHeartbeat;
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
@@ -63,7 +63,7 @@ pub type HeartbeatViewHandle = Arc<ArcSwap<HeartbeatView>>;
 pub struct HeartbeatSupervisor {
     settings: HeartbeatSettings,
     clock: Clock,
-    hosts: BTreeMap<HostAddr, Watched>,
+    hosts: BTreeMap<HostAddr, WatchedHost>,
     subscribers: Vec<Recipient<HealthChanged>>,
     view: HeartbeatViewHandle,
     /// Counts up with each host added, so that a late probe of a removed one is known as such.
@@ -81,16 +81,16 @@ pub struct HeartbeatSupervisor {
     changes: Option<ChangeFeed>,
 }
 
-impl Watched {
+impl WatchedHost {
     fn show(&mut self, host: HostAddr) {
         self.shown = Arc::new(shown(host, &self.health, self.in_maintenance));
     }
 }
 
 /// A host and its schedule.
-struct Watched {
+struct WatchedHost {
     watch: u64,
-    probe: Recipient<Probe>,
+    probe: Recipient<ProbeHeartbeat>,
     health: HostHealth,
     next_probe: Millis,
     is_being_probed: bool,
@@ -120,7 +120,7 @@ impl HeartbeatSupervisor {
     }
 
     /// Tells of changes on `feed` from now on.
-    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
@@ -162,11 +162,11 @@ impl HeartbeatSupervisor {
             } else {
                 warn!(%host, ?from, ?to, why = watched.health.last_miss(), "host does not answer");
             }
-            self.tell(&HealthChanged { host, from, to, at });
+            self.notify_subscribers(&HealthChanged { host, from, to, at });
         }
     }
 
-    fn tell(&mut self, changed: &HealthChanged) {
+    fn notify_subscribers(&mut self, changed: &HealthChanged) {
         self.subscribers.retain(|subscriber| subscriber.connected());
         for subscriber in &self.subscribers {
             subscriber.do_send(changed.clone());
@@ -235,13 +235,13 @@ impl Actor for HeartbeatSupervisor {
     }
 }
 
-impl Handler<AddHost> for HeartbeatSupervisor {
+impl Handler<WatchHost> for HeartbeatSupervisor {
     type Result = ();
 
-    fn handle(&mut self, added: AddHost, ctx: &mut Context<Self>) {
-        let AddHost { host, probe, in_maintenance } = added;
+    fn handle(&mut self, added: WatchHost, ctx: &mut Context<Self>) {
+        let WatchHost { host, probe, in_maintenance } = added;
         let health = HostHealth::default();
-        let watched = Watched {
+        let watched = WatchedHost {
             watch: self.new_watch(),
             probe,
             next_probe: self.clock.now(),
@@ -256,20 +256,20 @@ impl Handler<AddHost> for HeartbeatSupervisor {
     }
 }
 
-impl Handler<RemoveHost> for HeartbeatSupervisor {
+impl Handler<UnwatchHost> for HeartbeatSupervisor {
     type Result = ();
 
-    fn handle(&mut self, RemoveHost { host }: RemoveHost, ctx: &mut Context<Self>) {
+    fn handle(&mut self, UnwatchHost { host }: UnwatchHost, ctx: &mut Context<Self>) {
         self.hosts.remove(&host);
         self.publish_soon(ctx);
     }
 }
 
-impl Handler<SetMaintenance> for HeartbeatSupervisor {
+impl Handler<SetHeartbeatMaintenance> for HeartbeatSupervisor {
     type Result = ();
 
-    fn handle(&mut self, set: SetMaintenance, ctx: &mut Context<Self>) {
-        let SetMaintenance { host, on } = set;
+    fn handle(&mut self, set: SetHeartbeatMaintenance, ctx: &mut Context<Self>) {
+        let SetHeartbeatMaintenance { host, on } = set;
         let (watch, at) = (self.new_watch(), self.clock.now());
         let Some(watched) = self.hosts.get_mut(&host).filter(|host| host.in_maintenance != on)
         else {
@@ -283,16 +283,20 @@ impl Handler<SetMaintenance> for HeartbeatSupervisor {
         watched.show(host);
         self.publish_soon(ctx);
         if from != Health::Unknown {
-            self.tell(&HealthChanged { host, from, to: Health::Unknown, at });
+            self.notify_subscribers(&HealthChanged { host, from, to: Health::Unknown, at });
         }
         self.probe_soon(ctx);
     }
 }
 
-impl Handler<ChangeSettings> for HeartbeatSupervisor {
+impl Handler<ChangeHeartbeatSettings> for HeartbeatSupervisor {
     type Result = ();
 
-    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(
+        &mut self,
+        ChangeHeartbeatSettings(settings): ChangeHeartbeatSettings,
+        ctx: &mut Context<Self>,
+    ) {
         self.settings = settings;
         // A longer interval than the new one is not waited out.
         let soonest = settings.rhythm.next(self.clock.now(), fastrand::f64());
@@ -303,10 +307,10 @@ impl Handler<ChangeSettings> for HeartbeatSupervisor {
     }
 }
 
-impl Handler<Subscribe> for HeartbeatSupervisor {
+impl Handler<SubscribeToHealth> for HeartbeatSupervisor {
     type Result = ();
 
-    fn handle(&mut self, Subscribe { to }: Subscribe, _: &mut Context<Self>) {
+    fn handle(&mut self, SubscribeToHealth { to }: SubscribeToHealth, _: &mut Context<Self>) {
         for (&host, watched) in &self.hosts {
             if let Some(at) = watched.health.changed() {
                 let health = watched.health.health();
@@ -319,10 +323,10 @@ impl Handler<Subscribe> for HeartbeatSupervisor {
     }
 }
 
-impl Handler<CheckNow> for HeartbeatSupervisor {
+impl Handler<ProbeNow> for HeartbeatSupervisor {
     type Result = usize;
 
-    fn handle(&mut self, CheckNow { host }: CheckNow, ctx: &mut Context<Self>) -> usize {
+    fn handle(&mut self, ProbeNow { host }: ProbeNow, ctx: &mut Context<Self>) -> usize {
         for (candidate, watched) in &mut self.hosts {
             if !watched.is_being_probed && host.is_none_or(|host| host == *candidate) {
                 watched.next_probe = AT_ONCE;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use actix::prelude::*;
 use tokio::time::timeout;
 
-use super::{GATHERING, HeartbeatSupervisor, Watched};
-use crate::cfw_worker::{AskFailure, Probe};
+use super::{GATHERING, HeartbeatSupervisor, WatchedHost};
+use crate::cfw_worker::{AskFailure, ProbeHeartbeat};
 use crate::clock::Millis;
 use crate::host::HostAddr;
 
@@ -27,14 +27,14 @@ impl HeartbeatSupervisor {
     /// missed nothing. Answers how many probes began.
     pub(super) fn probe_what_is_due(&mut self, ctx: &mut Context<Self>) -> usize {
         let (now, rhythm) = (self.clock.now(), self.settings.rhythm);
-        let is_due = |watched: &Watched| {
+        let is_due = |watched: &WatchedHost| {
             !watched.is_being_probed
                 && !watched.in_maintenance
                 && rhythm.is_due(watched.next_probe, now)
         };
         // What was planned before the clock was set back is due for longest.
         let planned =
-            |watched: &Watched| Some(watched.next_probe).filter(|planned| *planned <= now);
+            |watched: &WatchedHost| Some(watched.next_probe).filter(|planned| *planned <= now);
         let due = self.hosts.iter().filter(|(_, watched)| is_due(watched));
         let mut due: Vec<(Option<Millis>, HostAddr)> =
             due.map(|(host, watched)| (planned(watched), *host)).collect();
@@ -57,7 +57,7 @@ impl HeartbeatSupervisor {
         watched.is_being_probed = true;
         watched.next_probe = self.settings.rhythm.next(now, fastrand::f64());
         let watch = watched.watch;
-        let answer = timeout(wait + GRACE, watched.probe.send(Probe { timeout: wait }));
+        let answer = timeout(wait + GRACE, watched.probe.send(ProbeHeartbeat { timeout: wait }));
         let outcome = async move {
             match answer.await {
                 // A lack of our own: no beat, and no miss.

@@ -12,7 +12,7 @@ const SHARD: usize = 128;
 
 /// The list. Cloning it shares its shards.
 #[derive(Clone, Debug)]
-pub struct Chronicle<T> {
+pub struct BoundedLog<T> {
     /// Full ones but for the last.
     shards: VecDeque<Arc<Vec<T>>>,
     /// The number of the first line of the first shard.
@@ -21,22 +21,22 @@ pub struct Chronicle<T> {
     first: u64,
 }
 
-impl<T> Default for Chronicle<T> {
+impl<T> Default for BoundedLog<T> {
     fn default() -> Self {
-        Chronicle { shards: VecDeque::new(), base: 0, first: 0 }
+        BoundedLog { shards: VecDeque::new(), base: 0, first: 0 }
     }
 }
 
-impl<T: PartialEq> PartialEq for Chronicle<T> {
+impl<T: PartialEq> PartialEq for BoundedLog<T> {
     fn eq(&self, other: &Self) -> bool {
         self.newest_first().eq(other.newest_first())
     }
 }
 
-impl<T> Chronicle<T> {
+impl<T> BoundedLog<T> {
     /// A list whose first line will have this number.
     pub fn starting_at(first: u64) -> Self {
-        Chronicle { base: first, first, ..Chronicle::default() }
+        BoundedLog { base: first, first, ..BoundedLog::default() }
     }
 
     /// How many lines there are.
@@ -98,7 +98,7 @@ impl<T> Chronicle<T> {
     }
 }
 
-impl<T: Clone> Chronicle<T> {
+impl<T: Clone> BoundedLog<T> {
     /// Adds a line.
     pub fn push(&mut self, line: T) {
         match self.shards.back_mut().filter(|shard| shard.len() < SHARD) {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn lines_keep_their_numbers_when_older_ones_go() {
-        let mut list = Chronicle::default();
+        let mut list = BoundedLog::default();
         assert!(list.is_empty() && list.newest_first().next().is_none());
         for line in 0..1000_u64 {
             assert_eq!(list.next(), line);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_reader_keeps_what_it_has() {
-        let mut list = Chronicle::starting_at(10);
+        let mut list = BoundedLog::starting_at(10);
         list.push('a');
         let read = list.clone();
         list.push('b');

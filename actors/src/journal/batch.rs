@@ -22,12 +22,12 @@ const VERSION: u8 = 1;
 
 /// How full an entry is.
 #[derive(Debug, Default)]
-pub struct Fill {
+pub struct EntryFill {
     events: usize,
     bytes: usize,
 }
 
-impl Fill {
+impl EntryFill {
     /// Takes a commit in, if it fits beside what is there.
     pub fn take(&mut self, events: usize, bytes: usize) -> bool {
         // A commit without events still costs an answer.
@@ -174,16 +174,16 @@ mod tests {
 
     #[test]
     fn an_entry_takes_commits_until_events_or_bytes_are_full() {
-        let mut fill = Fill::default();
+        let mut fill = EntryFill::default();
         assert!(fill.take(ENTRY_EVENTS - 1, 10));
         assert!(!fill.take(2, 10));
         assert!(fill.take(0, 10));
         assert!(!fill.take(0, 10));
 
-        let mut fill = Fill::default();
+        let mut fill = EntryFill::default();
         assert!(fill.take(1, ENTRY_BYTES));
         assert!(!fill.take(1, 1));
-        assert!(!Fill::default().take(1, ENTRY_BYTES + 1));
+        assert!(!EntryFill::default().take(1, ENTRY_BYTES + 1));
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(runs.iter().sum::<usize>(), 40);
         for run in runs {
             let encoded = encode_commit(&commit(u128::MAX, run, body)).unwrap();
-            assert!(Fill::default().take(run, encoded.len()));
+            assert!(EntryFill::default().take(run, encoded.len()));
         }
         assert_eq!(split([10, ENTRY_BYTES, 10]), vec![1, 1, 1]);
     }

@@ -8,11 +8,11 @@ use crate::event::RequestId;
 /// it is never shown, and it ends when its commit is applied or refused, or when leadership ends.
 #[derive(Debug)]
 pub struct InFlight<E> {
-    commits: HashMap<RequestId, UnderWay<E>>,
+    commits: HashMap<RequestId, PendingCommit<E>>,
 }
 
 #[derive(Debug)]
-struct UnderWay<E> {
+struct PendingCommit<E> {
     events: Vec<E>,
     /// How often they were handed in, by whoever repeats a request before it is answered. One of these
     /// changes the piece, whichever is applied first.
@@ -59,7 +59,7 @@ impl<E> InFlight<E> {
 
     /// A commit sets out.
     pub fn begin(&mut self, request: RequestId, events: Vec<E>) {
-        let commit = self.commits.entry(request).or_insert(UnderWay { events, times: 0 });
+        let commit = self.commits.entry(request).or_insert(PendingCommit { events, times: 0 });
         commit.times += 1;
     }
 

@@ -45,7 +45,7 @@ impl Leadership {
 
 /// What the proposer goes by: leadership, and which run of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Session {
+pub(crate) struct ProposerSession {
     pub(crate) leadership: Leadership,
     /// Grows whenever deciding begins anew, also within one epoch: commits handed in before are
     /// not proposed after.

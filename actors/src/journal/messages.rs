@@ -12,10 +12,10 @@ use crate::event::{Commit, Epoch, RequestId};
 use crate::journal::piece::{FrozenPiece, UnreadableEvent};
 
 /// What the journal tells the owner of a piece. Orders arrive by `do_send` in the order in which
-/// they hold; an owner passes each to its [`Seat`](crate::journal::Seat).
+/// they hold; an owner passes each to its [`ReplicaHandle`](crate::journal::ReplicaHandle).
 #[derive(Message)]
 #[rtype(result = "()")]
-pub enum Order {
+pub enum JournalCommand {
     /// Apply these commits, all of this owner's piece.
     Apply(Apply),
     /// Freeze the piece as it is after everything applied so far.
@@ -39,13 +39,13 @@ pub struct Install {
     /// The log index at which it was frozen; 0 for an empty piece.
     pub index: u64,
     /// Which part.
-    pub stage: Stage,
+    pub stage: InstallStage,
     /// Says that it was taken, or why not.
     pub reply: oneshot::Sender<Result<(), UnreadableEvent>>,
 }
 
 /// The parts in which a piece comes.
-pub enum Stage {
+pub enum InstallStage {
     /// An empty piece. What came of an earlier one is forgotten.
     Begin,
     /// Some of what [`FrozenPiece::write`] wrote, in its order.

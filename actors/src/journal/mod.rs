@@ -1,7 +1,8 @@
 #![doc = include_str!("README.md")]
 
 pub mod batch;
-mod commit_hold;
+mod commit_backoff;
+mod idempotency_ledger;
 mod in_flight;
 mod leadership;
 mod messages;
@@ -11,8 +12,7 @@ mod ownership;
 mod piece;
 mod proposer;
 mod raft;
-mod requests;
-mod seat;
+mod replica;
 mod settings;
 mod status;
 mod store;
@@ -30,31 +30,33 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
-pub use commit_hold::{CommitHold, Uncommitted};
+pub use commit_backoff::{CommitBackoff, CommitPause};
+pub use idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERED_FOR};
 pub use in_flight::InFlight;
 pub use leadership::Leadership;
-pub use messages::{Apply, CommitAnswer, CommitError, Install, Order, Stage};
-pub use ownership::{AppliedEntry, AppliedEvent, Asked, Outcomes, Ownership, decode_answers};
+pub use messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
+pub use ownership::{
+    AppliedEntry, AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers,
+};
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use raft::EPOCH_LEAP;
-pub use requests::{FrozenLedger, REMEMBERED_FOR, RequestLedger};
-pub use seat::{Occasion, Seat, Settlement};
-pub use settings::{JournalSettings, OpenError};
+pub use replica::{CommitSettlement, ReplicaHandle, StateChange};
+pub use settings::{JournalOptions, OpenError};
 pub use status::JournalStatus;
 pub use store::StoreObserver;
 pub use store::backup::{BackupError, BackupSummary, back_up, restore};
 pub use store::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
 pub use store::upkeep::{UpkeepError, accept_loss, check};
-pub use transport::{NoPeers, Transport, Unreachable};
+pub use transport::{NoPeers, NodeUnreachable, Transport};
 
 use crate::event::{Commit, PieceId};
-use owners::Owners;
+use owners::PieceOwners;
+use proposer::CommitProposer;
 pub(crate) use proposer::OnFullDisk;
-use proposer::Proposer;
-use raft::Node;
-use status::Counters;
-use store::{Store, StoreError, StoreSettings};
-use stuck::Stuck;
+use raft::RaftNode;
+use status::JournalCounters;
+use store::{JournalStore, StoreError, StoreSettings};
+use stuck::StuckOwners;
 use thread::JournalThread;
 
 /// How long a stopping journal waits for its store to be closed.
@@ -62,27 +64,27 @@ const CLOSING: Duration = Duration::from_secs(10);
 
 /// A handle on the journal of this node. Cheap to clone.
 #[derive(Clone)]
-pub struct Journal(Arc<Inner>);
+pub struct Journal(Arc<JournalInner>);
 
-struct Inner {
+struct JournalInner {
     id: u64,
     /// The runtime the journal was opened in: owners may call from any thread.
     runtime: Handle,
     /// Where the proposer and the raft node run.
     _thread: JournalThread,
-    owners: Arc<Owners>,
-    node: Arc<Node>,
-    proposer: Proposer,
-    counters: Arc<Counters>,
+    owners: Arc<PieceOwners>,
+    node: Arc<RaftNode>,
+    proposer: CommitProposer,
+    counters: Arc<JournalCounters>,
     commit_timeout: Duration,
-    stuck: Stuck,
+    stuck: StuckOwners,
     /// What is taken by the first `stop`.
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenJournal>>,
 }
 
 /// What only an open journal has.
-struct Open {
-    store: Arc<Store>,
+struct OpenJournal {
+    store: Arc<JournalStore>,
     closed: watch::Receiver<bool>,
     proposing: JoinHandle<()>,
 }
@@ -92,7 +94,7 @@ impl Journal {
     /// called in; everything else has a thread of its own. Every piece in `pieces` needs an
     /// owner, to be registered next: until all are there, nothing is applied and nobody leads.
     pub async fn open(
-        settings: JournalSettings,
+        settings: JournalOptions,
         transport: Arc<dyn Transport>,
         pieces: &[PieceId],
     ) -> Result<Journal, OpenError> {
@@ -104,22 +106,23 @@ impl Journal {
             observer: settings.observer.clone(),
         };
         let failed = |error| OpenError::of_store(&settings.dir, error);
-        let opening = tokio::task::spawn_blocking(move || Store::open(store)).await;
+        let opening = tokio::task::spawn_blocking(move || JournalStore::open(store)).await;
         let (store, closed) =
             opening.map_err(|error| failed(StoreError::Io(error.to_string())))??;
         let snapshot = store.trees().await.map_err(failed)?.snapshot();
-        let owners = Owners::new(pieces, store.clone(), snapshot.clone(), raft::read_stored)
+        let owners = PieceOwners::new(pieces, store.clone(), snapshot.clone(), raft::read_stored)
             .map_err(|error| OpenError::Settings(error.to_string()))?;
         let owners = Arc::new(owners);
         let thread = JournalThread::start().map_err(|error| failed(StoreError::from(error)))?;
         let on_thread = thread.runtime().enter();
         let (of_node, of_store) = (owners.clone(), store.clone());
-        let node = Node::start(&settings, transport, of_node, of_store, snapshot.as_ref())?;
-        let counters = Arc::new(Counters::default());
+        let node = RaftNode::start(&settings, transport, of_node, of_store, snapshot.as_ref())?;
+        let counters = Arc::new(JournalCounters::default());
         let (timeout, room) = (settings.commit_timeout, store.room());
-        let (proposer, proposing) = Proposer::start(node.clone(), timeout, room, counters.clone());
+        let (proposer, proposing) =
+            CommitProposer::start(node.clone(), timeout, room, counters.clone());
         drop(on_thread);
-        Ok(Journal(Arc::new(Inner {
+        Ok(Journal(Arc::new(JournalInner {
             id,
             runtime: Handle::current(),
             _thread: thread,
@@ -128,8 +131,8 @@ impl Journal {
             proposer,
             counters,
             commit_timeout: settings.commit_timeout,
-            stuck: Stuck::default(),
-            open: Mutex::new(Some(Open { store, closed, proposing })),
+            stuck: StuckOwners::default(),
+            open: Mutex::new(Some(OpenJournal { store, closed, proposing })),
         })))
     }
 
@@ -137,17 +140,17 @@ impl Journal {
     /// stands (`Install`, then `Apply` up to the present), with the application of new entries
     /// paused; when this node leads, `LeaderStarted` follows. Registering again (a restarted
     /// actor) replaces the former owner.
-    pub fn register(&self, piece: PieceId, owner: Recipient<Order>) {
+    pub fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>) {
         let (owners, node) = (self.0.owners.clone(), self.0.node.clone());
         let ticket = owners.announce(piece);
-        self.0.runtime.spawn(async move { node.seat(&owners, piece, owner, ticket).await });
+        self.0.runtime.spawn(async move { node.join_owner(&owners, piece, owner, ticket).await });
     }
 
     /// Waits until the newest owner of `piece` knows everything that this node had on record when
     /// it started; false if the journal stopped instead. Until then a piece may be one of the past:
     /// what a node does by itself, without being leader, is not to be decided by it.
     pub async fn caught_up(&self, piece: PieceId) -> bool {
-        self.0.node.came_up().await && self.0.owners.newest_seated(piece).await
+        self.0.node.came_up().await && self.0.owners.newest_owner_ready(piece).await
     }
 
     /// Commits: answered once the events are durable on a majority and applied here. It is handed in at
@@ -248,7 +251,8 @@ impl Journal {
     /// Stops: takes no more commits, brings those under way to their end, ends the raft node and
     /// closes the store, so that it can be opened again. Idempotent.
     pub async fn stop(&self) {
-        let Some(Open { store, mut closed, mut proposing }) = self.open_parts().take() else {
+        let Some(OpenJournal { store, mut closed, mut proposing }) = self.open_parts().take()
+        else {
             return;
         };
         store.hurry();
@@ -265,7 +269,7 @@ impl Journal {
         }
     }
 
-    fn open_parts(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
+    fn open_parts(&self) -> std::sync::MutexGuard<'_, Option<OpenJournal>> {
         // Nothing in here can panic half-way through a change.
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

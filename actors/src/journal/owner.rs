@@ -7,10 +7,10 @@ use actix::Recipient;
 use tokio::sync::oneshot;
 
 use crate::event::{Commit, Epoch, PieceId};
-use crate::journal::messages::{Apply, CommitAnswer, Install, Order, Stage};
+use crate::journal::messages::{Apply, CommitAnswer, Install, InstallStage, JournalCommand};
 use crate::journal::piece::FrozenPiece;
-use crate::journal::store::{SnapshotManifest, Store, StoreError, Trees};
-use crate::journal::stream::Part;
+use crate::journal::store::{JournalStore, SnapshotManifest, StoreError, Trees};
+use crate::journal::stream::StreamPart;
 
 /// How many log entries are read at once to rebuild a piece.
 const REPLAY_CHUNK: u64 = 256;
@@ -33,19 +33,19 @@ pub(crate) enum OwnersError {
 }
 
 /// One committed entry.
-pub(crate) struct Entry {
+pub(crate) struct CommittedEntry {
     pub(crate) index: u64,
     pub(crate) term: Epoch,
     pub(crate) commits: Vec<Arc<Commit>>,
 }
 
-impl Entry {
+impl CommittedEntry {
     /// The part of each piece that it touches.
-    pub(crate) fn by_piece(&self) -> BTreeMap<PieceId, Entry> {
-        let Entry { index, term, .. } = *self;
-        let mut parts: BTreeMap<PieceId, Entry> = BTreeMap::new();
+    pub(crate) fn by_piece(&self) -> BTreeMap<PieceId, CommittedEntry> {
+        let CommittedEntry { index, term, .. } = *self;
+        let mut parts: BTreeMap<PieceId, CommittedEntry> = BTreeMap::new();
         for commit in &self.commits {
-            let empty = || Entry { index, term, commits: Vec::new() };
+            let empty = || CommittedEntry { index, term, commits: Vec::new() };
             parts.entry(commit.piece).or_insert_with(empty).commits.push(commit.clone());
         }
         parts
@@ -53,20 +53,21 @@ impl Entry {
 }
 
 /// Reads an entry of the log as the raft layer stored it; none for its own entries.
-pub(crate) type ReadEntry = fn(index: u64, stored: &[u8]) -> Result<Option<Entry>, OwnersError>;
+pub(crate) type ReadEntry =
+    fn(index: u64, stored: &[u8]) -> Result<Option<CommittedEntry>, OwnersError>;
 
 /// An owner. Whatever it is asked, no answer means that it died.
 #[derive(Clone)]
-pub(crate) struct Owner {
+pub(crate) struct PieceOwner {
     pub(crate) piece: PieceId,
-    pub(crate) recipient: Recipient<Order>,
+    pub(crate) recipient: Recipient<JournalCommand>,
 }
 
-impl Owner {
+impl PieceOwner {
     /// Installs its piece and replays the log behind the snapshot; false if it died.
     pub(crate) async fn rebuild(
         &self,
-        store: &Arc<Store>,
+        store: &Arc<JournalStore>,
         snapshot: Option<&SnapshotManifest>,
         applied: u64,
         read_entry: ReadEntry,
@@ -96,11 +97,11 @@ impl Owner {
     /// The rows come in turns: nobody holds all of them beside the piece that they become.
     pub(crate) async fn install(
         &self,
-        store: &Arc<Store>,
+        store: &Arc<JournalStore>,
         snapshot: Option<&SnapshotManifest>,
     ) -> Result<bool, OwnersError> {
         let index = snapshot.map_or(0, |snapshot| snapshot.index);
-        if !self.install_some(index, Stage::Begin).await? {
+        if !self.install_some(index, InstallStage::Begin).await? {
             return Ok(false);
         }
         if let Some(snapshot) = snapshot {
@@ -111,15 +112,15 @@ impl Owner {
                 }
             }
         }
-        self.install_some(index, Stage::End).await
+        self.install_some(index, InstallStage::End).await
     }
 
     /// Hands it the rows of one part of a snapshot: while it takes some the next ones are read.
     async fn install_rows(
         &self,
-        store: &Arc<Store>,
+        store: &Arc<JournalStore>,
         snapshot: &SnapshotManifest,
-        part: &Part,
+        part: &StreamPart,
     ) -> Result<bool, OwnersError> {
         let rows_from = |at| async move {
             if at >= part.end {
@@ -130,7 +131,7 @@ impl Owner {
         };
         let mut read = rows_from(part.start).await?;
         while let Some((rows, next)) = read {
-            let install = self.install_some(snapshot.index, Stage::Rows(rows));
+            let install = self.install_some(snapshot.index, InstallStage::Rows(rows));
             let (installed, ahead) = tokio::join!(install, rows_from(next));
             if !installed? {
                 return Ok(false);
@@ -140,9 +141,9 @@ impl Owner {
         Ok(true)
     }
 
-    async fn install_some(&self, index: u64, stage: Stage) -> Result<bool, OwnersError> {
+    async fn install_some(&self, index: u64, stage: InstallStage) -> Result<bool, OwnersError> {
         let (reply, answer) = oneshot::channel();
-        self.recipient.do_send(Order::Install(Install { index, stage, reply }));
+        self.recipient.do_send(JournalCommand::Install(Install { index, stage, reply }));
         match answer.await {
             Ok(Ok(())) => Ok(true),
             Ok(Err(error)) => Err(OwnersError::Part { piece: self.piece, why: error.to_string() }),
@@ -151,9 +152,9 @@ impl Owner {
     }
 
     /// Has it apply its part of an entry.
-    pub(crate) async fn apply(&self, part: &Entry) -> Option<Vec<CommitAnswer>> {
+    pub(crate) async fn apply(&self, part: &CommittedEntry) -> Option<Vec<CommitAnswer>> {
         let (reply, answer) = oneshot::channel();
-        self.recipient.do_send(Order::Apply(Apply {
+        self.recipient.do_send(JournalCommand::Apply(Apply {
             index: part.index,
             term: part.term,
             commits: part.commits.clone(),
@@ -165,14 +166,14 @@ impl Owner {
     /// Has it freeze its piece.
     pub(crate) async fn freeze(&self) -> Option<Box<dyn FrozenPiece>> {
         let (reply, answer) = oneshot::channel();
-        self.recipient.do_send(Order::Freeze { reply });
+        self.recipient.do_send(JournalCommand::Freeze { reply });
         answer.await.ok()
     }
 }
 
 /// Reads from the store off the runtime's threads.
 async fn blocking<T: Send + 'static>(
-    store: &Arc<Store>,
+    store: &Arc<JournalStore>,
     read: impl FnOnce(&Trees) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, OwnersError> {
     let trees = store.trees().await?;

@@ -14,20 +14,20 @@ use actix::Recipient;
 use tokio::sync::Notify;
 
 use crate::event::{Epoch, PieceId};
-use crate::journal::messages::{CommitAnswer, Order};
-use crate::journal::owner::{Entry, Owner, OwnersError, ReadEntry};
+use crate::journal::messages::{CommitAnswer, JournalCommand};
+use crate::journal::owner::{CommittedEntry, OwnersError, PieceOwner, ReadEntry};
 use crate::journal::piece::FrozenPiece;
-use crate::journal::store::{SnapshotManifest, Store, StoreError};
+use crate::journal::store::{JournalStore, SnapshotManifest, StoreError};
 
 /// How long a missing owner is waited for before the log says so (and again each time).
 const MISSED_AFTER: Duration = Duration::from_secs(10);
 
 /// All owners of this node.
-pub(crate) struct Owners {
+pub(crate) struct PieceOwners {
     pieces: BTreeSet<PieceId>,
     roster: Mutex<Roster>,
     /// Held while anything is applied, frozen, installed or rebuilt.
-    gate: tokio::sync::Mutex<Position>,
+    apply_lock: tokio::sync::Mutex<AppliedPosition>,
     /// Somebody joined.
     joined: Notify,
     tickets: AtomicU64,
@@ -37,7 +37,7 @@ pub(crate) struct Owners {
 /// Who is there, and whether this node leads.
 #[derive(Default)]
 struct Roster {
-    seats: BTreeMap<PieceId, Seated>,
+    seats: BTreeMap<PieceId, RegisteredOwner>,
     /// The newest registration of each piece: an older one that is still being rebuilt is dropped.
     newest: BTreeMap<PieceId, u64>,
     leading: Option<Epoch>,
@@ -46,60 +46,64 @@ struct Roster {
 }
 
 #[derive(Clone)]
-struct Seated {
-    owner: Owner,
+struct RegisteredOwner {
+    owner: PieceOwner,
     /// Tells incarnations of the same owner apart.
     ticket: u64,
     /// The epoch it was told to lead in.
     leading: Option<Epoch>,
 }
 
-impl Seated {
+impl RegisteredOwner {
     fn lead(&mut self, epoch: Option<Epoch>) {
         if self.leading == epoch {
             return;
         }
         if self.leading.take().is_some() {
-            self.owner.recipient.do_send(Order::LeaderStopped);
+            self.owner.recipient.do_send(JournalCommand::LeaderStopped);
         }
         if let Some(epoch) = epoch {
-            self.owner.recipient.do_send(Order::LeaderStarted { epoch });
+            self.owner.recipient.do_send(JournalCommand::LeaderStarted { epoch });
         }
         self.leading = epoch;
     }
 }
 
 /// How far this node has applied.
-struct Position {
+struct AppliedPosition {
     /// None once the journal has stopped.
-    store: Option<Arc<Store>>,
+    store: Option<Arc<JournalStore>>,
     snapshot: Option<SnapshotManifest>,
     applied: u64,
 }
 
-impl Owners {
+impl PieceOwners {
     /// The owners of `pieces`, none of which is there yet. A snapshot of other pieces is refused:
     /// the next one would be without them.
     pub(crate) fn new(
         pieces: &[PieceId],
-        store: Arc<Store>,
+        store: Arc<JournalStore>,
         snapshot: Option<SnapshotManifest>,
         read_entry: ReadEntry,
     ) -> Result<Self, OwnersError> {
         let pieces: BTreeSet<PieceId> = pieces.iter().copied().collect();
         snapshot.as_ref().map_or(Ok(()), |snapshot| check_parts(&pieces, snapshot))?;
         let applied = snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
-        Ok(Owners {
+        Ok(PieceOwners {
             pieces,
             roster: Mutex::default(),
-            gate: tokio::sync::Mutex::new(Position { store: Some(store), snapshot, applied }),
+            apply_lock: tokio::sync::Mutex::new(AppliedPosition {
+                store: Some(store),
+                snapshot,
+                applied,
+            }),
             joined: Notify::new(),
             tickets: AtomicU64::new(0),
             read_entry,
         })
     }
 
-    /// Notes a registration, to be followed by [`Owners::join`] with the returned ticket.
+    /// Notes a registration, to be followed by [`PieceOwners::join`] with the returned ticket.
     pub(crate) fn announce(&self, piece: PieceId) -> u64 {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         self.roster().newest.insert(piece, ticket);
@@ -111,18 +115,18 @@ impl Owners {
     pub(crate) async fn join(
         &self,
         piece: PieceId,
-        recipient: Recipient<Order>,
+        recipient: Recipient<JournalCommand>,
         ticket: u64,
     ) -> Result<(), OwnersError> {
         if !self.pieces.contains(&piece) {
             return Err(OwnersError::Uninvited { piece });
         }
-        let position = self.gate.lock().await;
+        let position = self.apply_lock.lock().await;
         if self.roster().newest.get(&piece) != Some(&ticket) {
             return Ok(());
         }
         self.roster().seats.remove(&piece);
-        let owner = Owner { piece, recipient };
+        let owner = PieceOwner { piece, recipient };
         let Some(store) = &position.store else {
             return Ok(());
         };
@@ -131,7 +135,7 @@ impl Owners {
             tracing::warn!(?piece, "an owner died while its piece was rebuilt");
             return Ok(());
         }
-        self.roster().seats.insert(piece, Seated { owner, ticket, leading: None });
+        self.roster().seats.insert(piece, RegisteredOwner { owner, ticket, leading: None });
         drop(position);
         self.joined.notify_waiters();
         tracing::debug!(?piece, "an owner has its piece");
@@ -139,7 +143,10 @@ impl Owners {
     }
 
     /// Applies one entry: answers one answer per commit, in order.
-    pub(crate) async fn apply(&self, entry: Entry) -> Result<Vec<CommitAnswer>, OwnersError> {
+    pub(crate) async fn apply(
+        &self,
+        entry: CommittedEntry,
+    ) -> Result<Vec<CommitAnswer>, OwnersError> {
         let parts = entry.by_piece();
         if let Some(&piece) = parts.keys().find(|piece| !self.pieces.contains(piece)) {
             return Err(OwnersError::NoOwner { index: entry.index, piece });
@@ -148,7 +155,7 @@ impl Owners {
         // seen this entry.
         let mut answered: BTreeMap<PieceId, (u64, Vec<CommitAnswer>)> = BTreeMap::new();
         loop {
-            let mut position = self.gate.lock().await;
+            let mut position = self.apply_lock.lock().await;
             let missing = self.ask(&parts, &mut answered).await;
             match missing {
                 None => {
@@ -175,11 +182,11 @@ impl Owners {
     /// Asks every owner of the entry that has not answered yet; names one that is missing.
     async fn ask(
         &self,
-        parts: &BTreeMap<PieceId, Entry>,
+        parts: &BTreeMap<PieceId, CommittedEntry>,
         answered: &mut BTreeMap<PieceId, (u64, Vec<CommitAnswer>)>,
     ) -> Option<PieceId> {
         for (&piece, part) in parts {
-            let Some(Seated { owner, ticket, .. }) = self.seated(piece) else {
+            let Some(RegisteredOwner { owner, ticket, .. }) = self.seated(piece) else {
                 return Some(piece);
             };
             if answered.get(&piece).is_some_and(|&(asked, _)| asked == ticket) {
@@ -197,13 +204,13 @@ impl Owners {
 
     /// An entry of the raft layer's own: nothing to apply.
     pub(crate) async fn pass(&self, index: u64) {
-        self.gate.lock().await.applied = index;
+        self.apply_lock.lock().await.applied = index;
     }
 
     /// Freezes every piece at the present index.
     pub(crate) async fn freeze(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, OwnersError> {
         loop {
-            let position = self.gate.lock().await;
+            let position = self.apply_lock.lock().await;
             match self.freeze_all().await {
                 Ok(frozen) => return Ok(frozen),
                 Err(missing) => {
@@ -218,7 +225,7 @@ impl Owners {
     async fn freeze_all(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, PieceId> {
         let mut frozen = Vec::with_capacity(self.pieces.len());
         for &piece in &self.pieces {
-            let Seated { owner, ticket, .. } = self.seated(piece).ok_or(piece)?;
+            let RegisteredOwner { owner, ticket, .. } = self.seated(piece).ok_or(piece)?;
             let Some(part) = owner.freeze().await else {
                 self.dismiss(piece, ticket);
                 return Err(piece);
@@ -230,7 +237,7 @@ impl Owners {
 
     /// From now on `snapshot` is what pieces are rebuilt from: it was taken here.
     pub(crate) async fn rebuild_from(&self, snapshot: SnapshotManifest) {
-        let mut position = self.gate.lock().await;
+        let mut position = self.apply_lock.lock().await;
         if position.snapshot.as_ref().is_none_or(|present| present.index <= snapshot.index) {
             position.snapshot = Some(snapshot);
         }
@@ -239,10 +246,10 @@ impl Owners {
     /// Replaces every piece by what a snapshot from elsewhere holds.
     pub(crate) async fn install(&self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
         check_parts(&self.pieces, &snapshot)?;
-        let mut position = self.gate.lock().await;
+        let mut position = self.apply_lock.lock().await;
         let seats = self.roster().seats.clone();
         if let Some(store) = position.store.clone() {
-            for (piece, Seated { owner, ticket, .. }) in seats {
+            for (piece, RegisteredOwner { owner, ticket, .. }) in seats {
                 if !owner.install(&store, Some(&snapshot)).await? {
                     self.dismiss(piece, ticket);
                 }
@@ -286,7 +293,7 @@ impl Owners {
 
     /// One past the last entry of the log; none once the journal has stopped.
     pub(crate) async fn log_end(&self) -> Option<u64> {
-        let store = self.gate.lock().await.store.clone()?;
+        let store = self.apply_lock.lock().await.store.clone()?;
         Some(store.trees().await.ok()?.log.end())
     }
 
@@ -294,11 +301,11 @@ impl Owners {
     pub(crate) async fn close(&self) {
         self.roster().closing = true;
         self.joined.notify_waiters();
-        self.gate.lock().await.store = None;
+        self.apply_lock.lock().await.store = None;
     }
 
     /// Waits until the newest owner of a piece is seated; false if the journal closed instead.
-    pub(crate) async fn newest_seated(&self, piece: PieceId) -> bool {
+    pub(crate) async fn newest_owner_ready(&self, piece: PieceId) -> bool {
         loop {
             let joined = self.joined.notified();
             tokio::pin!(joined);
@@ -318,7 +325,7 @@ impl Owners {
     }
 
     /// Waits until every piece has its owner.
-    pub(crate) async fn all_seated(&self) -> Result<(), OwnersError> {
+    pub(crate) async fn all_owners_ready(&self) -> Result<(), OwnersError> {
         for &piece in &self.pieces {
             self.wait_for(piece).await?;
         }
@@ -342,7 +349,7 @@ impl Owners {
         }
     }
 
-    fn seated(&self, piece: PieceId) -> Option<Seated> {
+    fn seated(&self, piece: PieceId) -> Option<RegisteredOwner> {
         self.roster().seats.get(&piece).cloned()
     }
 

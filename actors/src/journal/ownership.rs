@@ -1,22 +1,22 @@
 //! What an owner of a piece keeps: the piece, what is in flight, which requests were answered
-//! before, and whether it may decide. Pure: the [`Seat`](crate::journal::Seat) ties it to the
+//! before, and whether it may decide. Pure: the [`ReplicaHandle`](crate::journal::ReplicaHandle) ties it to the
 //! journal.
 
 use std::sync::Arc;
 
 use crate::clock::Millis;
 use crate::event::{Commit, EncodedEvent, Epoch, RequestId};
+use crate::journal::idempotency_ledger::{FrozenLedger, IdempotencyLedger};
 use crate::journal::in_flight::InFlight;
-use crate::journal::messages::{CommitAnswer, CommitError, Stage};
+use crate::journal::messages::{CommitAnswer, CommitError, InstallStage};
 use crate::journal::piece::{FrozenPiece, Piece, UnreadableEvent};
-use crate::journal::requests::{FrozenLedger, RequestLedger};
 use crate::names::NamePin;
 
 /// A piece and what its owner knows of it.
 pub struct Ownership<P: Piece> {
     piece: P,
     /// Outcomes of remembered requests, so that a repeated one is answered and not done twice.
-    ledger: RequestLedger,
+    ledger: IdempotencyLedger,
     in_flight: InFlight<P::Event>,
     /// The epoch this node leads in; none on a follower, which only applies.
     epoch: Option<Epoch>,
@@ -29,7 +29,7 @@ pub struct Ownership<P: Piece> {
 /// A piece that comes in parts.
 struct Incoming<P> {
     piece: P,
-    ledger: RequestLedger,
+    ledger: IdempotencyLedger,
     /// No view shows its names yet.
     _pin: Option<NamePin>,
 }
@@ -61,7 +61,7 @@ pub struct AppliedEntry<P: Piece> {
 
 /// Who asks for a commit, and under which name.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RequestContext {
     /// A user, a host, or an actor's own name.
     pub by: String,
     /// The request's id.
@@ -70,15 +70,15 @@ pub struct Asked {
     pub remember: bool,
 }
 
-impl Asked {
+impl RequestContext {
     /// An actor's own doing: nobody will repeat it.
     pub fn by_itself(actor: &str) -> Self {
-        Asked { by: actor.to_owned(), request: RequestId::random(), remember: false }
+        RequestContext { by: actor.to_owned(), request: RequestId::random(), remember: false }
     }
 
     /// A request from outside, which may be repeated under the same id.
     pub fn by_request(by: impl Into<String>, request: RequestId) -> Self {
-        Asked { by: by.into(), request, remember: true }
+        RequestContext { by: by.into(), request, remember: true }
     }
 
     /// The name under which the `part`th part of a split event list is committed. The first part
@@ -89,7 +89,7 @@ impl Asked {
             0 => self.request,
             part => RequestId::from_text(&format!("{} part {part}", self.request)),
         };
-        Asked { request, ..self.clone() }
+        RequestContext { request, ..self.clone() }
     }
 }
 
@@ -98,7 +98,7 @@ impl<P: Piece> Ownership<P> {
     pub fn new(piece: P) -> Self {
         Ownership {
             piece,
-            ledger: RequestLedger::default(),
+            ledger: IdempotencyLedger::default(),
             in_flight: InFlight::default(),
             epoch: None,
             applied: 0,
@@ -137,7 +137,12 @@ impl<P: Piece> Ownership<P> {
     }
 
     /// Sets out a commit: its events are in flight from now on. None when this node does not lead.
-    pub fn set_out(&mut self, at: Millis, asked: Asked, events: Vec<P::Event>) -> Option<Commit> {
+    pub fn begin_commit(
+        &mut self,
+        at: Millis,
+        asked: RequestContext,
+        events: Vec<P::Event>,
+    ) -> Option<Commit> {
         let commit = Commit {
             request: asked.request,
             remember: asked.remember,
@@ -234,25 +239,25 @@ impl<P: Piece> Ownership<P> {
     /// # Errors
     /// A row that this program cannot read. Then everything stays as it was.
     pub fn install(&mut self, index: u64, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
-        self.install_part(index, Stage::Begin)?;
+        self.install_part(index, InstallStage::Begin)?;
         self.thaw(rows)?;
-        self.install_part(index, Stage::End)
+        self.install_part(index, InstallStage::End)
     }
 
     /// The same for what comes in parts: with the last one, it takes the place of what is here.
     ///
     /// # Errors
     /// A row that this program cannot read. Then everything stays as it was.
-    pub fn install_part(&mut self, index: u64, stage: Stage) -> Result<(), UnreadableEvent> {
+    pub fn install_part(&mut self, index: u64, stage: InstallStage) -> Result<(), UnreadableEvent> {
         match stage {
-            Stage::Begin => {
-                let (piece, ledger) = (self.piece.emptied(), RequestLedger::default());
+            InstallStage::Begin => {
+                let (piece, ledger) = (self.piece.emptied(), IdempotencyLedger::default());
                 let _pin = self.piece.pin_names();
                 self.incoming = Some(Incoming { piece, ledger, _pin });
                 Ok(())
             }
-            Stage::Rows(rows) => self.thaw(&rows),
-            Stage::End => {
+            InstallStage::Rows(rows) => self.thaw(&rows),
+            InstallStage::End => {
                 // Without a beginning there is nothing to end.
                 if let Some(Incoming { piece, ledger, .. }) = self.incoming.take() {
                     self.piece = piece;

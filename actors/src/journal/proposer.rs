@@ -15,12 +15,12 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::event::{Commit, Epoch, RequestId};
-use crate::journal::batch::{self, ENTRY_BYTES, ENTRY_EVENTS, Fill};
-use crate::journal::leadership::{Leadership, Session};
+use crate::journal::batch::{self, ENTRY_BYTES, ENTRY_EVENTS, EntryFill};
+use crate::journal::leadership::{Leadership, ProposerSession};
 use crate::journal::messages::{CommitAnswer, CommitError};
-use crate::journal::raft::Node;
-use crate::journal::status::Counters;
-use crate::journal::store::RoomState;
+use crate::journal::raft::RaftNode;
+use crate::journal::status::JournalCounters;
+use crate::journal::store::DiskSpace;
 
 /// How many commits may wait.
 const QUEUE_COMMITS: usize = 4096;
@@ -33,7 +33,7 @@ const RETRY_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::
 /// when a write fails, and that writes too.
 const LEAST_WITH_RESERVE: u64 = 8 << 20;
 
-type Answer = Result<CommitAnswer, CommitError>;
+type CommitReply = Result<CommitAnswer, CommitError>;
 
 /// What becomes of a commit while the disk is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,48 +45,48 @@ pub(crate) enum OnFullDisk {
 }
 
 /// One commit on its way into an entry.
-struct Proposal {
+struct CommitProposal {
     request: RequestId,
     epoch: Epoch,
     /// The session it was handed in.
     session: u64,
     events: usize,
     encoded: Vec<u8>,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<CommitReply>,
 }
 
-impl Proposal {
+impl CommitProposal {
     /// Whether it was decided in this session. Decided before deciding began anew, it is not to be
     /// proposed: whoever decides now did not see it.
-    fn belongs_to(&self, session: Session) -> bool {
+    fn belongs_to(&self, session: ProposerSession) -> bool {
         check_epoch(session.leadership, self.epoch).is_ok() && self.session == session.number
     }
 }
 
 /// Where commits are handed in.
-pub(crate) struct Proposer {
-    queue: mpsc::Sender<Proposal>,
-    session: watch::Receiver<Session>,
-    room: watch::Receiver<RoomState>,
+pub(crate) struct CommitProposer {
+    queue: mpsc::Sender<CommitProposal>,
+    session: watch::Receiver<ProposerSession>,
+    room: watch::Receiver<DiskSpace>,
     commit_timeout: Duration,
-    counters: Arc<Counters>,
+    counters: Arc<JournalCounters>,
     /// How long the last entry took, in microseconds.
     last_entry: Arc<AtomicU64>,
     stopping: watch::Sender<bool>,
 }
 
-impl Proposer {
+impl CommitProposer {
     /// Starts the proposer of `node` on the runtime it is called in.
     pub(crate) fn start(
-        node: Arc<Node>,
+        node: Arc<RaftNode>,
         commit_timeout: Duration,
-        room: watch::Receiver<RoomState>,
-        counters: Arc<Counters>,
-    ) -> (Proposer, JoinHandle<()>) {
+        room: watch::Receiver<DiskSpace>,
+        counters: Arc<JournalCounters>,
+    ) -> (CommitProposer, JoinHandle<()>) {
         let (queue, proposals) = mpsc::channel(QUEUE_COMMITS);
         let stopping = watch::Sender::new(false);
         let last_entry = Arc::new(AtomicU64::new(0));
-        let join = Joiner {
+        let join = EntryBatcher {
             proposals,
             carried: None,
             session: node.session(),
@@ -97,7 +97,7 @@ impl Proposer {
         };
         let session = node.session();
         let proposer =
-            Proposer { queue, session, room, commit_timeout, counters, last_entry, stopping };
+            CommitProposer { queue, session, room, commit_timeout, counters, last_entry, stopping };
         (proposer, tokio::spawn(join.run()))
     }
 
@@ -112,7 +112,7 @@ impl Proposer {
         &self,
         commit: Commit,
         on_full_disk: OnFullDisk,
-    ) -> impl Future<Output = Answer> + use<> {
+    ) -> impl Future<Output = CommitReply> + use<> {
         let (request, started) = (commit.request, Instant::now());
         let (handed_in, patience) = (self.hand_in(commit, on_full_disk), self.commit_timeout);
         let counters = self.counters.clone();
@@ -146,7 +146,7 @@ impl Proposer {
         &self,
         commit: Commit,
         on_full_disk: OnFullDisk,
-    ) -> Result<oneshot::Receiver<Answer>, CommitError> {
+    ) -> Result<oneshot::Receiver<CommitReply>, CommitError> {
         let counters = &self.counters;
         // Before anything else: without room nobody leads for long.
         if let Some(why) = self.no_room(on_full_disk) {
@@ -178,7 +178,7 @@ impl Proposer {
         counters.queued.fetch_add(1, Ordering::Relaxed);
         counters.queued_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         let session = session.number;
-        let proposal = Proposal { request, epoch, session, events, encoded, reply };
+        let proposal = CommitProposal { request, epoch, session, events, encoded, reply };
         self.queue.try_send(proposal).map_err(|refused| {
             counters.queued.fetch_sub(1, Ordering::Relaxed);
             counters.queued_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
@@ -205,18 +205,18 @@ fn check_epoch(leadership: Leadership, epoch: Epoch) -> Result<(), CommitError> 
 }
 
 /// The task that makes entries, one at a time.
-struct Joiner {
-    proposals: mpsc::Receiver<Proposal>,
+struct EntryBatcher {
+    proposals: mpsc::Receiver<CommitProposal>,
     /// The first one that did not fit the last entry.
-    carried: Option<Proposal>,
-    node: Arc<Node>,
-    session: watch::Receiver<Session>,
+    carried: Option<CommitProposal>,
+    node: Arc<RaftNode>,
+    session: watch::Receiver<ProposerSession>,
     stopping: watch::Receiver<bool>,
-    counters: Arc<Counters>,
+    counters: Arc<JournalCounters>,
     last_entry: Arc<AtomicU64>,
 }
 
-impl Joiner {
+impl EntryBatcher {
     async fn run(mut self) {
         while let Some(first) = self.next().await {
             let session = *self.session.borrow_and_update();
@@ -230,7 +230,7 @@ impl Joiner {
         }
     }
 
-    async fn next(&mut self) -> Option<Proposal> {
+    async fn next(&mut self) -> Option<CommitProposal> {
         if let Some(carried) = self.carried.take() {
             return Some(carried);
         }
@@ -242,8 +242,8 @@ impl Joiner {
     }
 
     /// The commits of the next entry: those that wait and may still be proposed, until it is full.
-    fn fill(&mut self, first: Proposal, session: Session) -> Vec<Proposal> {
-        let mut fill = Fill::default();
+    fn fill(&mut self, first: CommitProposal, session: ProposerSession) -> Vec<CommitProposal> {
+        let mut fill = EntryFill::default();
         let mut entry = Vec::new();
         let mut next = Some(first);
         while let Some(proposal) = next.take().or_else(|| self.proposals.try_recv().ok()) {
@@ -262,14 +262,14 @@ impl Joiner {
     }
 
     /// Answers that this one is not proposed, nor ever will be: `session` is not the one it was decided in.
-    fn refuse(&self, proposal: Proposal, session: Session) {
+    fn refuse(&self, proposal: CommitProposal, session: ProposerSession) {
         self.counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
         let epoch = check_epoch(session.leadership, proposal.epoch);
         // The caller may have stopped waiting.
         let _ = proposal.reply.send(Err(epoch.err().unwrap_or(CommitError::Deposed)));
     }
 
-    fn taken(&self, proposal: &Proposal) {
+    fn taken(&self, proposal: &CommitProposal) {
         self.counters.queued.fetch_sub(1, Ordering::Relaxed);
         self.counters.queued_bytes.fetch_sub(proposal.encoded.len() as u64, Ordering::Relaxed);
     }
@@ -277,7 +277,7 @@ impl Joiner {
     /// Writes the entry, filled in `session`, and answers each of its commits. Without a quorum that
     /// takes until this node stops leading or deciding begins anew: then what becomes of it is not
     /// waited for.
-    async fn propose(&mut self, entry: Vec<Proposal>, session: Session) {
+    async fn propose(&mut self, entry: Vec<CommitProposal>, session: ProposerSession) {
         let bytes = batch::join(entry.iter().map(|proposal| proposal.encoded.as_slice()));
         let node = self.node.clone();
         let mut writing = pin!(node.write(bytes));
@@ -302,7 +302,7 @@ impl Joiner {
         };
         let Some(answers) = written else {
             self.counters.unknown.fetch_add(entry.len() as u64, Ordering::Relaxed);
-            for Proposal { request, reply, .. } in entry {
+            for CommitProposal { request, reply, .. } in entry {
                 let _ = reply.send(Err(CommitError::Unknown { request }));
             }
             return;

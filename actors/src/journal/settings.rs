@@ -9,7 +9,7 @@ use super::store::{StoreError, StoreObserver};
 
 /// How a node's journal is kept.
 #[derive(Clone, Debug)]
-pub struct JournalSettings {
+pub struct JournalOptions {
     /// The directory of the store; created when missing. One process at a time.
     pub dir: PathBuf,
     /// This node's id. Never reused for another store: a reused id can split a cluster.
@@ -42,10 +42,10 @@ pub struct JournalSettings {
     pub observer: Option<Arc<dyn StoreObserver>>,
 }
 
-impl JournalSettings {
+impl JournalOptions {
     /// The settings of a node that runs alone, in `dir`.
     pub fn alone(dir: impl Into<PathBuf>, node: u64) -> Self {
-        JournalSettings {
+        JournalOptions {
             dir: dir.into(),
             node,
             founders: BTreeMap::from([(node, String::new())]),

@@ -68,7 +68,7 @@ pub struct JournalStatus {
 
 /// Counts since the start, kept by the proposer.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct JournalCounters {
     pub(crate) queued: AtomicU64,
     pub(crate) queued_bytes: AtomicU64,
     pub(crate) commits: AtomicU64,
@@ -82,7 +82,7 @@ pub(crate) struct Counters {
     pub(crate) unknown: AtomicU64,
 }
 
-impl Counters {
+impl JournalCounters {
     pub(crate) fn committed_after(&self, took: Duration) {
         self.commit_time.lock().unwrap_or_else(PoisonError::into_inner).note(took);
     }

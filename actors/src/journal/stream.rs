@@ -17,7 +17,7 @@ const LENGTH_BYTES: usize = 4;
 
 /// Where the rows of one piece stand in the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct StreamPart {
     /// The piece's number.
     pub(crate) piece: u8,
     /// Where its first row begins.
@@ -43,7 +43,7 @@ pub(crate) struct StreamWriter {
     /// Bytes that were taken out.
     taken: u64,
     checksum: u32,
-    parts: Vec<Part>,
+    parts: Vec<StreamPart>,
 }
 
 impl StreamWriter {
@@ -54,7 +54,7 @@ impl StreamWriter {
     /// Begins the rows of `piece`.
     pub(crate) fn begin(&mut self, piece: PieceId) {
         let here = self.taken + self.ready.len() as u64;
-        self.parts.push(Part { piece: piece.into(), start: here, end: here });
+        self.parts.push(StreamPart { piece: piece.into(), start: here, end: here });
     }
 
     /// Adds a row to the piece that was begun last.
@@ -83,7 +83,7 @@ impl StreamWriter {
     }
 
     /// The last bytes, and where each piece stands.
-    pub(crate) fn finish(mut self) -> (Vec<u8>, Vec<Part>) {
+    pub(crate) fn finish(mut self) -> (Vec<u8>, Vec<StreamPart>) {
         self.ready.push(END);
         let mut last = self.take();
         last.extend_from_slice(&self.checksum.to_le_bytes());
@@ -93,16 +93,16 @@ impl StreamWriter {
 
 /// Checks a stream as it comes in, and finds its parts.
 pub(crate) struct StreamChecker {
-    state: State,
+    state: StreamCheckState,
     /// Bytes of the state's number that have come in.
     number: Vec<u8>,
     at: u64,
     checksum: u32,
-    parts: Vec<Part>,
+    parts: Vec<StreamPart>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum StreamCheckState {
     Version,
     Piece,
     Length { piece: u8, start: u64 },
@@ -114,7 +114,7 @@ enum State {
 impl StreamChecker {
     pub(crate) fn new() -> Self {
         StreamChecker {
-            state: State::Version,
+            state: StreamCheckState::Version,
             number: Vec::new(),
             at: 0,
             checksum: 0,
@@ -126,11 +126,13 @@ impl StreamChecker {
     pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Result<(), BadStream> {
         while let Some((&first, _)) = bytes.split_first() {
             let used = match self.state {
-                State::Row { left } => usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len()),
+                StreamCheckState::Row { left } => {
+                    usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len())
+                }
                 _ => 1,
             };
             let (now, rest) = bytes.split_at(used);
-            if self.state != State::Checksum {
+            if self.state != StreamCheckState::Checksum {
                 self.checksum = crc32c::crc32c_append(self.checksum, now);
             }
             self.at += used as u64;
@@ -142,14 +144,14 @@ impl StreamChecker {
 
     fn step(&mut self, byte: u8, used: u64) -> Result<(), BadStream> {
         self.state = match self.state {
-            State::Version if byte == VERSION => State::Piece,
-            State::Version => return Err(BadStream::Version(byte)),
-            State::Piece if byte == END => State::Checksum,
-            State::Piece => {
+            StreamCheckState::Version if byte == VERSION => StreamCheckState::Piece,
+            StreamCheckState::Version => return Err(BadStream::Version(byte)),
+            StreamCheckState::Piece if byte == END => StreamCheckState::Checksum,
+            StreamCheckState::Piece => {
                 PieceId::try_from(byte).map_err(|_| BadStream::Piece(byte))?;
-                State::Length { piece: byte, start: self.at - 1 }
+                StreamCheckState::Length { piece: byte, start: self.at - 1 }
             }
-            State::Length { piece, start } => {
+            StreamCheckState::Length { piece, start } => {
                 self.number.push(byte);
                 let Ok(length) = <[u8; LENGTH_BYTES]>::try_from(self.number.as_slice()) else {
                     return Ok(());
@@ -159,13 +161,15 @@ impl StreamChecker {
                 let end = self.at + left;
                 match self.parts.last_mut() {
                     Some(part) if part.piece == piece => part.end = end,
-                    _ => self.parts.push(Part { piece, start, end }),
+                    _ => self.parts.push(StreamPart { piece, start, end }),
                 }
-                if left == 0 { State::Piece } else { State::Row { left } }
+                if left == 0 { StreamCheckState::Piece } else { StreamCheckState::Row { left } }
             }
-            State::Row { left } if left > used => State::Row { left: left - used },
-            State::Row { .. } => State::Piece,
-            State::Checksum => {
+            StreamCheckState::Row { left } if left > used => {
+                StreamCheckState::Row { left: left - used }
+            }
+            StreamCheckState::Row { .. } => StreamCheckState::Piece,
+            StreamCheckState::Checksum => {
                 self.number.push(byte);
                 let Ok(checksum) = <[u8; CHECKSUM_BYTES]>::try_from(self.number.as_slice()) else {
                     return Ok(());
@@ -173,16 +177,16 @@ impl StreamChecker {
                 if u32::from_le_bytes(checksum) != self.checksum {
                     return Err(BadStream::Damaged);
                 }
-                State::Whole
+                StreamCheckState::Whole
             }
-            State::Whole => return Err(BadStream::Damaged),
+            StreamCheckState::Whole => return Err(BadStream::Damaged),
         };
         Ok(())
     }
 
     /// The parts of a stream that has come in whole.
-    pub(crate) fn finish(self) -> Result<Vec<Part>, BadStream> {
-        if self.state == State::Whole { Ok(self.parts) } else { Err(BadStream::Damaged) }
+    pub(crate) fn finish(self) -> Result<Vec<StreamPart>, BadStream> {
+        if self.state == StreamCheckState::Whole { Ok(self.parts) } else { Err(BadStream::Damaged) }
     }
 }
 
@@ -210,7 +214,7 @@ fn row_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    fn written() -> (Vec<u8>, Vec<Part>) {
+    fn written() -> (Vec<u8>, Vec<StreamPart>) {
         let mut writer = StreamWriter::new();
         writer.begin(PieceId::Tasks);
         writer.row(b"one");
@@ -224,7 +228,7 @@ mod tests {
         (stream, parts)
     }
 
-    fn check(stream: &[u8], piece: usize) -> Result<Vec<Part>, BadStream> {
+    fn check(stream: &[u8], piece: usize) -> Result<Vec<StreamPart>, BadStream> {
         let mut checker = StreamChecker::new();
         stream.chunks(piece).try_for_each(|bytes| checker.take(bytes))?;
         checker.finish()

@@ -11,19 +11,19 @@ const SHOWN_FOR: Duration = Duration::from_secs(30);
 
 /// The last failure of each owner.
 #[derive(Debug, Default)]
-pub(super) struct Stuck(Mutex<BTreeMap<u8, Failure>>);
+pub(super) struct StuckOwners(Mutex<BTreeMap<u8, OwnerFailure>>);
 
 #[derive(Debug)]
-struct Failure {
+struct OwnerFailure {
     piece: PieceId,
     why: String,
     at: Instant,
 }
 
-impl Stuck {
+impl StuckOwners {
     /// Takes note of a failure. Answers whether it is news.
     pub fn note(&self, piece: PieceId, why: String, at: Instant) -> bool {
-        let failure = Failure { piece, why, at };
+        let failure = OwnerFailure { piece, why, at };
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = failures.insert(piece.into(), failure);
         before.is_none_or(|before| is_over(&before, at))
@@ -33,7 +33,7 @@ impl Stuck {
     pub fn list(&self, now: Instant) -> Vec<String> {
         let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = failures.values().filter(|failure| !is_over(failure, now));
-        let words = shown.map(|Failure { piece, why, .. }| {
+        let words = shown.map(|OwnerFailure { piece, why, .. }| {
             format!(
                 "the owner of {piece:?} cannot commit its own events and is paused: {why}. This is a \
                  defect of the program: report it with the log, and restart with the configuration \
@@ -44,7 +44,7 @@ impl Stuck {
     }
 }
 
-fn is_over(failure: &Failure, now: Instant) -> bool {
+fn is_over(failure: &OwnerFailure, now: Instant) -> bool {
     now.saturating_duration_since(failure.at) >= SHOWN_FOR
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_shown_until_it_was_not_repeated_for_a_while() {
-        let (stuck, at) = (Stuck::default(), Instant::now());
+        let (stuck, at) = (StuckOwners::default(), Instant::now());
         assert!(stuck.list(at).is_empty());
         assert!(stuck.note(PieceId::Tasks, "too large".to_owned(), at));
         assert!(!stuck.note(PieceId::Tasks, "too large".to_owned(), at + SHOWN_FOR / 2));

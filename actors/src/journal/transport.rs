@@ -5,7 +5,7 @@ use futures::future::{BoxFuture, FutureExt, ready};
 /// A call that was not answered: the other node may or may not have acted on it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("node {node} cannot be reached: {why}")]
-pub struct Unreachable {
+pub struct NodeUnreachable {
     /// Who was called.
     pub node: u64,
     /// What went wrong.
@@ -20,7 +20,7 @@ pub trait Transport: Send + Sync + 'static {
         &self,
         target: u64,
         request: Vec<u8>,
-    ) -> BoxFuture<'static, Result<Vec<u8>, Unreachable>>;
+    ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>>;
 }
 
 /// The transport of a node that runs alone.
@@ -28,8 +28,12 @@ pub trait Transport: Send + Sync + 'static {
 pub struct NoPeers;
 
 impl Transport for NoPeers {
-    fn call(&self, target: u64, _: Vec<u8>) -> BoxFuture<'static, Result<Vec<u8>, Unreachable>> {
+    fn call(
+        &self,
+        target: u64,
+        _: Vec<u8>,
+    ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
         let why = "this node was started without a cluster".to_owned();
-        ready(Err(Unreachable { node: target, why })).boxed()
+        ready(Err(NodeUnreachable { node: target, why })).boxed()
     }
 }

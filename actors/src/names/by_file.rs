@@ -10,13 +10,13 @@ const FILES: u32 = 4096;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByFile<T> {
     /// None where every value is `absent`.
-    pages: Vec<Option<Page<T>>>,
+    pages: Vec<Option<FilePage<T>>>,
     /// The value of files that have none.
     absent: T,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Page<T> {
+struct FilePage<T> {
     values: Box<[T]>,
     /// How many of them are not `absent`.
     used: u32,
@@ -46,7 +46,7 @@ impl<T: Copy + PartialEq> ByFile<T> {
             self.pages.resize_with(number + 1, || None);
         }
         let (slot, absent) = (&mut self.pages[number], self.absent);
-        let page = slot.get_or_insert_with(|| Page {
+        let page = slot.get_or_insert_with(|| FilePage {
             values: vec![absent; FILES as usize].into_boxed_slice(),
             used: 0,
         });
@@ -62,7 +62,7 @@ impl<T: Copy + PartialEq> ByFile<T> {
     pub fn files(&self) -> impl Iterator<Item = FileId> + '_ {
         let pages =
             (0..).zip(&self.pages).filter_map(|(number, page)| Some((number, page.as_ref()?)));
-        pages.flat_map(move |(number, page): (u32, &Page<T>)| {
+        pages.flat_map(move |(number, page): (u32, &FilePage<T>)| {
             let values = (0..).zip(&page.values).filter(|(_, value)| **value != self.absent);
             values.map(move |(index, _): (u32, &T)| FileId(number * FILES + index))
         })

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-pub use table::{HashedName, Interning, NameHash, NameHasher, NamePin, NameTable, Reading, Swept};
+pub use table::{
+    HashedName, NameHash, NameHasher, NameInterner, NameLookup, NamePin, NameTable, Swept,
+};
 
 /// The longest name a file system takes, in bytes.
 pub const LONGEST_NAME: usize = 255;

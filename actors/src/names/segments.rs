@@ -8,22 +8,22 @@ const IDS: u32 = 4096;
 
 /// The names by id. An id whose name was forgotten has no bytes; no name is empty.
 #[derive(Debug, Default)]
-pub(super) struct Segments {
+pub(super) struct NameSegments {
     /// None where all names are forgotten.
-    segments: Vec<Option<Segment>>,
+    segments: Vec<Option<NameSegment>>,
     /// One more than the last id.
     end: u32,
 }
 
 #[derive(Debug, Default)]
-struct Segment {
+struct NameSegment {
     /// Its names, one behind the other.
     arena: Vec<u8>,
     /// Where each ends in `arena`; it starts where the one before ends.
     ends: Vec<u32>,
 }
 
-impl Segment {
+impl NameSegment {
     fn bytes(&self, index: usize) -> &[u8] {
         let Some(&end) = self.ends.get(index) else { return &[] };
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
@@ -40,7 +40,7 @@ impl Segment {
     }
 }
 
-impl Segments {
+impl NameSegments {
     /// One more than the last id.
     pub fn end(&self) -> u32 {
         self.end
@@ -54,14 +54,14 @@ impl Segments {
         }
     }
 
-    /// Gives `name` the next id. There is one: the caller has looked at [`Segments::end`].
+    /// Gives `name` the next id. There is one: the caller has looked at [`NameSegments::end`].
     pub fn push(&mut self, name: &[u8]) -> u32 {
         let id = self.end;
         if id.is_multiple_of(IDS) {
             self.segments.push(None);
         }
         if let Some(last) = self.segments.last_mut() {
-            let segment = last.get_or_insert_with(|| Segment {
+            let segment = last.get_or_insert_with(|| NameSegment {
                 arena: Vec::new(),
                 ends: Vec::with_capacity(IDS as usize),
             });
@@ -79,7 +79,8 @@ impl Segments {
             let gone: RoaringBitmap = gone.map(|id| id % IDS).collect();
             let Some(slot) = self.segments.get_mut(first as usize) else { continue };
             let Some(segment) = slot else { continue };
-            let mut left = Segment { arena: Vec::new(), ends: Vec::with_capacity(IDS as usize) };
+            let mut left =
+                NameSegment { arena: Vec::new(), ends: Vec::with_capacity(IDS as usize) };
             for index in 0..segment.ends.len() {
                 let is_gone = gone.contains(index as u32);
                 left.push(if is_gone { &[] } else { segment.bytes(index) });
@@ -99,6 +100,6 @@ impl Segments {
         let segments = self.segments.iter().flatten();
         let bytes: usize =
             segments.map(|segment| segment.arena.capacity() + segment.ends.capacity() * 4).sum();
-        bytes + self.segments.capacity() * size_of::<Option<Segment>>()
+        bytes + self.segments.capacity() * size_of::<Option<NameSegment>>()
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{
 use hashbrown::{DefaultHashBuilder, HashTable};
 use roaring::RoaringBitmap;
 
-use super::segments::Segments;
+use super::segments::NameSegments;
 use super::{BadFileName, FileId, FileName};
 
 /// From this id on only the journal's own names get one: more were never met than a process can
@@ -114,7 +114,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[derive(Default)]
 struct Interned {
-    names: Segments,
+    names: NameSegments,
     /// Ids by the hash of their name.
     ids: HashTable<u32>,
     /// The ids that have a name.
@@ -152,13 +152,13 @@ impl NameTable {
         &self,
         names: impl IntoIterator<Item = &'a [u8]>,
     ) -> Vec<Result<FileId, BadFileName>> {
-        let mut interning = self.interning();
+        let mut interning = self.interner();
         names.into_iter().map(|name| interning.intern(name)).collect()
     }
 
     /// The id of `name` if it is known.
     pub fn find(&self, name: &[u8]) -> Option<FileId> {
-        self.reading().find(name)
+        self.lookup().find(name)
     }
 
     /// The name behind `id`; one that says so if it was forgotten.
@@ -192,8 +192,8 @@ impl NameTable {
 
     /// The table held for interning many names under one lock. Nobody else gets at the table
     /// meanwhile, so hold it for a batch, not for a file.
-    pub fn interning(&self) -> Interning<'_> {
-        Interning { interned: self.write(), hasher: &self.hasher }
+    pub fn interner(&self) -> NameInterner<'_> {
+        NameInterner { interned: self.write(), hasher: &self.hasher }
     }
 
     /// Makes room for `names` names in all, so that the table need not grow step by step.
@@ -204,8 +204,8 @@ impl NameTable {
     }
 
     /// The table held for many look-ups under one lock.
-    pub fn reading(&self) -> Reading<'_> {
-        Reading { interned: self.read(), hasher: &self.hasher }
+    pub fn lookup(&self) -> NameLookup<'_> {
+        NameLookup { interned: self.read(), hasher: &self.hasher }
     }
 
     /// To be held by whoever gathers ids over more than a moment.
@@ -258,12 +258,12 @@ impl NameTable {
 }
 
 /// A [`NameTable`] locked for interning a batch.
-pub struct Interning<'t> {
+pub struct NameInterner<'t> {
     interned: RwLockWriteGuard<'t, Interned>,
     hasher: &'t NameHasher,
 }
 
-impl Interning<'_> {
+impl NameInterner<'_> {
     /// The id of `name`, given now if it had none.
     ///
     /// # Errors
@@ -277,12 +277,12 @@ impl Interning<'_> {
 }
 
 /// A [`NameTable`] locked for looking up a batch.
-pub struct Reading<'t> {
+pub struct NameLookup<'t> {
     interned: RwLockReadGuard<'t, Interned>,
     hasher: &'t NameHasher,
 }
 
-impl Reading<'_> {
+impl NameLookup<'_> {
     /// The id of `name` if it is known.
     pub fn find(&self, name: &[u8]) -> Option<FileId> {
         self.interned.find(HashedName { name, hash: self.hasher.hash(name) })
@@ -410,7 +410,7 @@ mod tests {
             assert_eq!(table.find(name.as_bytes()), id.ok());
         }
         assert_eq!(table.find(b"never met"), None);
-        let (hasher, reading) = (table.hasher(), table.reading());
+        let (hasher, reading) = (table.hasher(), table.lookup());
         let asked = names.iter().map(|name| name.as_bytes()).chain([&b"never met"[..], b"same"]);
         let hashed = asked.clone().map(|name| HashedName { name, hash: hasher.hash(name) });
         let expected: Vec<_> = asked.map(|name| reading.find(name)).collect();
@@ -444,7 +444,7 @@ mod tests {
         assert_eq!((table.find(gone.as_bytes()), table.ids_given()), (None, 20));
         // An id that is still held somewhere means no other file, and its name says so.
         assert_eq!(table.name(FileId(11)).as_bytes(), FORGOTTEN);
-        assert_eq!(table.reading().bytes(FileId(11)), b"");
+        assert_eq!(table.lookup().bytes(FileId(11)), b"");
         assert_eq!(table.intern(&gone), FileId(20));
         assert_eq!(table.name(FileId(5)).as_utf8(), Some(&*format!("{:036}.mpg", 5)));
         assert_eq!((table.len(), table.bytes() > 0), (13, true));

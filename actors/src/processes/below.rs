@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, wait};
 
-use super::table::{parent, processes, tell};
+use super::table::{parent, processes, send_signal};
 
 /// How long the end is waited for after SIGKILL. Only what hangs in the kernel, or may not be
 /// signalled, takes longer.
@@ -70,10 +70,10 @@ async fn signal_until_ended(
             // A program may take a second SIGTERM for a wish to end at once.
             if signalled.insert(pid) || signal == Signal::KILL {
                 // It fails for one that has just ended, and for another user's.
-                tell(pid, signal, |pid| is_below(own, pid));
+                send_signal(pid, signal, |pid| is_below(own, pid));
                 if signal == Signal::TERM {
                     // One that is stopped would not notice.
-                    tell(pid, Signal::CONT, |pid| is_below(own, pid));
+                    send_signal(pid, Signal::CONT, |pid| is_below(own, pid));
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
 
-use super::table::{Standing, Variable, has_ended, processes, tell};
+use super::table::{ProcessStatus, Variable, has_ended, processes, send_signal};
 
 /// How long what an earlier run left behind may take to end after SIGTERM.
 pub const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ const LOADING: Duration = Duration::from_secs(2);
 pub type MarkName = &'static str;
 
 /// The processes of one run, or of all runs of which the paths are in one directory.
-pub struct Family<'a> {
+pub struct ProcessFamily<'a> {
     leader: Option<Pid>,
     name: MarkName,
     mark: Marked<'a>,
@@ -54,26 +54,26 @@ impl Marked<'_> {
 
 /// Who lives of a family.
 #[derive(Default)]
-struct Living {
+struct LiveMembers {
     members: Vec<Pid>,
     /// Whether there are some of whom nobody can tell yet.
     is_unsure: bool,
 }
 
-impl<'a> Family<'a> {
+impl<'a> ProcessFamily<'a> {
     /// What `leader` started, a child that is not waited for yet and, unless it is at a terminal, leads
     /// its own group.
     pub fn of(leader: Pid, name: MarkName, path: &'a Path) -> Self {
-        Family { leader: Some(leader), name, mark: Marked::With(path) }
+        ProcessFamily { leader: Some(leader), name, mark: Marked::With(path) }
     }
 
     /// Ends all of them: SIGTERM, and SIGKILL for whoever lives after `grace`. Answers whether
     /// nobody lives.
     pub fn end(&self, grace: Duration) -> bool {
-        self.tell(Signal::TERM, grace) || self.tell(Signal::KILL, PATIENCE)
+        self.signal(Signal::TERM, grace) || self.signal(Signal::KILL, PATIENCE)
     }
 
-    fn tell(&self, signal: Signal, patience: Duration) -> bool {
+    fn signal(&self, signal: Signal, patience: Duration) -> bool {
         let began = Instant::now();
         let mut told = HashSet::new();
         if let Some(leader) = self.leader {
@@ -85,7 +85,7 @@ impl<'a> Family<'a> {
             }
         }
         loop {
-            let Living { members, is_unsure } = self.living();
+            let LiveMembers { members, is_unsure } = self.living();
             let is_sure = !is_unsure || began.elapsed() >= LOADING;
             if members.is_empty() && is_sure && self.leader.is_none_or(has_ended) {
                 return true;
@@ -94,7 +94,7 @@ impl<'a> Family<'a> {
                 if told.insert(pid) {
                     // It fails for one that has just ended, and for one that is not ours to end:
                     // that one is still there when the time is over.
-                    tell(pid, signal, |pid| self.has(pid) == Some(true));
+                    send_signal(pid, signal, |pid| self.has(pid) == Some(true));
                 }
             }
             if began.elapsed() >= patience {
@@ -104,8 +104,8 @@ impl<'a> Family<'a> {
         }
     }
 
-    fn living(&self) -> Living {
-        let (own, mut living) = (getpid(), Living::default());
+    fn living(&self) -> LiveMembers {
+        let (own, mut living) = (getpid(), LiveMembers::default());
         for pid in processes().filter(|pid| *pid != own) {
             match self.has(pid) {
                 Some(true) => living.members.push(pid),
@@ -118,7 +118,7 @@ impl<'a> Family<'a> {
 
     /// Whether a process lives and is one of them, if that can be told.
     fn has(&self, pid: Pid) -> Option<bool> {
-        let Some(process) = Standing::of(pid) else { return Some(false) };
+        let Some(process) = ProcessStatus::of(pid) else { return Some(false) };
         if self.leader.is_some() && process.group == self.leader {
             return Some(true);
         }
@@ -144,7 +144,7 @@ pub struct Leftovers {
 /// Ends what an earlier run of the worker left behind of the programs that are marked with paths in
 /// `dir`. Only for whoever holds the lock of that directory.
 pub fn end_leftovers(name: MarkName, dir: &Path, grace: Duration) -> Leftovers {
-    let left = Family { leader: None, name, mark: Marked::In(dir) };
+    let left = ProcessFamily { leader: None, name, mark: Marked::In(dir) };
     let living = left.living().members;
     let named = |pid: &Pid| match Variable::of(*pid, name) {
         Variable::Is(mark) => Path::new(OsStr::from_bytes(&mark)).file_name().map(OsStr::to_owned),
@@ -175,7 +175,9 @@ mod tests {
         let mut leader = sleeper(&own);
         let mut marked_elsewhere = sleeper(&own);
         let mut stranger = sleeper(&other);
-        assert!(Family::of(Pid::from_child(&leader), MARK, &own).end(Duration::from_secs(60)));
+        assert!(
+            ProcessFamily::of(Pid::from_child(&leader), MARK, &own).end(Duration::from_secs(60))
+        );
         assert!(!leader.wait().unwrap().success());
         assert!(!marked_elsewhere.wait().unwrap().success());
         assert!(stranger.try_wait().unwrap().is_none());
@@ -196,7 +198,7 @@ mod tests {
             let own = dir.path().join(number.to_string());
             // Its environment is not there yet when it is looked for.
             let mut marked = sleeper(&own);
-            let left = Family { leader: None, name: MARK, mark: Marked::With(&own) };
+            let left = ProcessFamily { leader: None, name: MARK, mark: Marked::With(&own) };
             assert!(left.end(Duration::from_secs(60)));
             let ended = marked.try_wait().unwrap();
             if ended.is_none() {
@@ -218,7 +220,7 @@ mod tests {
         while !ready.exists() {
             std::thread::yield_now();
         }
-        let family = Family::of(Pid::from_child(&deaf), MARK, &own);
+        let family = ProcessFamily::of(Pid::from_child(&deaf), MARK, &own);
         assert!(family.end(Duration::from_millis(50)));
         assert!(!deaf.wait().unwrap().success());
     }

@@ -25,7 +25,7 @@ pub fn parent(pid: Pid) -> Option<Pid> {
 
 /// What is told of a process that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ProcessStatus {
     /// Its program's name, as the kernel cuts it.
     pub name: String,
     /// Its group.
@@ -36,10 +36,10 @@ pub struct Standing {
     environment_at: u64,
 }
 
-impl Standing {
+impl ProcessStatus {
     /// Of a process; none once it has ended, also if nobody has waited for it yet.
     pub fn of(pid: Pid) -> Option<Self> {
-        Standing::read(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+        ProcessStatus::read(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// Whether its program is just being loaded.
@@ -58,7 +58,7 @@ impl Standing {
         if matches!(*fields.first()?, "Z" | "X") {
             return None;
         }
-        Some(Standing {
+        Some(ProcessStatus {
             name: String::from_utf8_lossy(name).into_owned(),
             group: fields.get(2)?.parse().ok().and_then(Pid::from_raw),
             is_of_kernel: number(9)? & OF_THE_KERNEL != 0,
@@ -85,9 +85,9 @@ impl Variable {
         let Ok(mut environment) = std::fs::read(&path) else { return Variable::Absent };
         if environment.is_empty() {
             // Either there is nothing in it, or it is just being loaded: and may be there by now.
-            let Some(before) = Standing::of(pid) else { return Variable::Absent };
+            let Some(before) = ProcessStatus::of(pid) else { return Variable::Absent };
             environment = std::fs::read(&path).unwrap_or_default();
-            let is_settled = Standing::of(pid).is_none_or(|after| {
+            let is_settled = ProcessStatus::of(pid).is_none_or(|after| {
                 !after.loads() && before.environment_at == after.environment_at
             });
             if environment.is_empty() {
@@ -104,7 +104,7 @@ impl Variable {
 
 /// Sends a signal to a process of which `is_meant` holds. Its number may have become another
 /// process': that one is not meant any more, and gets nothing. Answers whether it was sent.
-pub fn tell(pid: Pid, signal: Signal, is_meant: impl FnOnce(Pid) -> bool) -> bool {
+pub fn send_signal(pid: Pid, signal: Signal, is_meant: impl FnOnce(Pid) -> bool) -> bool {
     match pidfd_open(pid, PidfdFlags::empty()) {
         // From here on the descriptor is that one's, whoever gets its number.
         Ok(process) => is_meant(pid) && pidfd_send_signal(&process, signal).is_ok(),
@@ -134,13 +134,13 @@ mod tests {
 
     #[test]
     fn a_process_is_read_whatever_it_calls_itself() {
-        let process = Standing::read(&stat("S", 4_194_304, 140_000)).unwrap();
+        let process = ProcessStatus::read(&stat("S", 4_194_304, 140_000)).unwrap();
         assert_eq!((process.name.as_str(), process.group), ("a) (b c", Pid::from_raw(16)));
         assert!(!process.loads());
-        assert!(Standing::read(&stat("R", 4_194_304, 0)).unwrap().loads());
-        assert!(!Standing::read(&stat("I", 2_129_984, 0)).unwrap().loads());
-        assert_eq!(Standing::read(&stat("Z", 4_194_304, 0)), None);
-        assert_eq!(Standing::read(b"17 (cut"), None);
+        assert!(ProcessStatus::read(&stat("R", 4_194_304, 0)).unwrap().loads());
+        assert!(!ProcessStatus::read(&stat("I", 2_129_984, 0)).unwrap().loads());
+        assert_eq!(ProcessStatus::read(&stat("Z", 4_194_304, 0)), None);
+        assert_eq!(ProcessStatus::read(b"17 (cut"), None);
     }
 
     #[test]
@@ -164,10 +164,10 @@ mod tests {
     fn a_signal_goes_to_who_is_meant_only() {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let pid = Pid::from_child(&child);
-        assert!(!tell(pid, Signal::KILL, |_| false));
+        assert!(!send_signal(pid, Signal::KILL, |_| false));
         assert!(!has_ended(pid));
-        assert!(tell(pid, Signal::KILL, |_| true));
+        assert!(send_signal(pid, Signal::KILL, |_| true));
         child.wait().unwrap();
-        assert!(has_ended(pid) && Standing::of(pid).is_none());
+        assert!(has_ended(pid) && ProcessStatus::of(pid).is_none());
     }
 }

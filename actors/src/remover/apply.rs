@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
-use super::snapshot::{FrozenBook, thaw_row};
-use super::state::{Copy, OpenRemoval, Pin, RemovalBook, RemovalRecord};
+use super::snapshot::{FrozenRemovalBook, thaw_row};
+use super::state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 use crate::clock::Millis;
 use crate::event::PieceId;
 use crate::host::HostAddr;
@@ -13,7 +13,7 @@ use crate::names::{FileName, NamePin};
 
 use RemovalOutcome::{AlreadySo, Applied};
 
-type Applying = Result<RemovalOutcome, RemovalRefusal>;
+type RemoverApplyResult = Result<RemovalOutcome, RemovalRefusal>;
 
 impl Piece for RemovalBook {
     const ID: PieceId = PieceId::Removals;
@@ -23,7 +23,7 @@ impl Piece for RemovalBook {
     type Outcome = RemovalOutcome;
     type Refusal = RemovalRefusal;
 
-    fn apply(&mut self, at: Millis, event: &RemovalEvent) -> Applying {
+    fn apply(&mut self, at: Millis, event: &RemovalEvent) -> RemoverApplyResult {
         match event {
             RemovalEvent::Intended(intent) => self.intend(at, intent),
             RemovalEvent::Ended { host, name, ending } => self.end(at, *host, name, ending),
@@ -36,7 +36,7 @@ impl Piece for RemovalBook {
     }
 
     fn freeze(&self) -> Box<dyn FrozenPiece> {
-        Box::new(FrozenBook::of(self))
+        Box::new(FrozenRemovalBook::of(self))
     }
 
     fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
@@ -53,7 +53,7 @@ impl Piece for RemovalBook {
 }
 
 impl RemovalBook {
-    fn intend(&mut self, at: Millis, intent: &Intent) -> Applying {
+    fn intend(&mut self, at: Millis, intent: &Intent) -> RemoverApplyResult {
         let Intent { host, name, keeper, .. } = intent;
         let (host, name, file) = (*host, name.clone(), self.file(name));
         let copy = (host, file);
@@ -78,7 +78,13 @@ impl RemovalBook {
         Ok(Applied)
     }
 
-    fn end(&mut self, at: Millis, host: HostAddr, name: &FileName, ending: &Ending) -> Applying {
+    fn end(
+        &mut self,
+        at: Millis,
+        host: HostAddr,
+        name: &FileName,
+        ending: &Ending,
+    ) -> RemoverApplyResult {
         let copy = (host, self.file(name));
         let Some(OpenRemoval { intent, at: decided }) = self.take_open(copy) else {
             return Err(RemovalRefusal::NotIntended { name: name.clone(), host });
@@ -94,7 +100,7 @@ impl RemovalBook {
         Ok(Applied)
     }
 
-    fn pin(&mut self, at: Millis, name: &FileName, asked_by: &str) -> Applying {
+    fn pin(&mut self, at: Millis, name: &FileName, asked_by: &str) -> RemoverApplyResult {
         let file = self.file(name);
         if self.is_pinned(file) {
             return Ok(AlreadySo);
@@ -104,7 +110,7 @@ impl RemovalBook {
         Ok(Applied)
     }
 
-    fn unpin(&mut self, name: &FileName) -> Applying {
+    fn unpin(&mut self, name: &FileName) -> RemoverApplyResult {
         let file = self.file(name);
         if !self.is_pinned(file) {
             return Ok(AlreadySo);
@@ -113,7 +119,7 @@ impl RemovalBook {
         Ok(Applied)
     }
 
-    fn forget(&mut self, history_before: u64, doubts_until: Millis) -> Applying {
+    fn forget(&mut self, history_before: u64, doubts_until: Millis) -> RemoverApplyResult {
         self.history.forget_before(history_before);
         if self.doubts.values().any(|until| *until <= doubts_until) {
             Arc::make_mut(&mut self.doubts).retain(|_, until| *until > doubts_until);
@@ -122,14 +128,14 @@ impl RemovalBook {
     }
 
     /// A copy is to go, and its keeper is not to.
-    pub(super) fn put_open(&mut self, copy: Copy, removal: OpenRemoval) {
+    pub(super) fn put_open(&mut self, copy: CopyKey, removal: OpenRemoval) {
         if let Some(keeper) = removal.intent.keeper {
             *self.keeping.entry((keeper, copy.1)).or_default() += 1;
         }
         Arc::make_mut(&mut self.open).insert(copy, removal);
     }
 
-    fn take_open(&mut self, copy: Copy) -> Option<OpenRemoval> {
+    fn take_open(&mut self, copy: CopyKey) -> Option<OpenRemoval> {
         if !self.goes(copy) {
             return None;
         }
@@ -152,11 +158,11 @@ mod tests {
     use super::*;
     use crate::remover::samples::{duplicate, ended, host, name, over_limit};
 
-    fn apply(book: &mut RemovalBook, event: RemovalEvent) -> Applying {
+    fn apply(book: &mut RemovalBook, event: RemovalEvent) -> RemoverApplyResult {
         book.apply(Millis(5), &event)
     }
 
-    fn intend(book: &mut RemovalBook, intent: Intent) -> Applying {
+    fn intend(book: &mut RemovalBook, intent: Intent) -> RemoverApplyResult {
         apply(book, RemovalEvent::Intended(intent))
     }
 

@@ -3,28 +3,28 @@
 use std::collections::HashSet;
 
 use super::settings::RemoverSettings;
-use super::state::Copy;
+use super::state::CopyKey;
 use crate::clock::Millis;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::task_manager::{CopyRecord, TaskState};
 
 /// Copies that arrived lately.
 #[derive(Clone, Debug, Default)]
-pub struct Arrivals {
+pub struct RecentArrivals {
     /// Those that no disk is relieved of yet.
-    pub fresh: HashSet<Copy>,
+    pub fresh: HashSet<CopyKey>,
     /// Those that came because their files were hot. Once a file is placed, nothing rises any more
     /// that would tell: until its grade is made anew it is the worst of its disk, and if it went
     /// for the next hot one, the two would drive each other out in turns.
-    pub came_hot: HashSet<Copy>,
+    pub came_hot: HashSet<CopyKey>,
 }
 
-impl Arrivals {
+impl RecentArrivals {
     /// The copies that arrived as lately as the settings say, from the TaskManager's history.
-    pub fn of(history: &Chronicle<CopyRecord>, settings: &RemoverSettings, now: Millis) -> Self {
+    pub fn of(history: &BoundedLog<CopyRecord>, settings: &RemoverSettings, now: Millis) -> Self {
         let fresh_since = now.before(settings.spare_copied_within);
         let hot_since = now.before(settings.spare_hot_within);
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = RecentArrivals::default();
         let lately = history.newest_first().map(|(_, copy)| copy);
         let oldest = fresh_since.min(hot_since);
         let lately = lately.take_while(|copy| copy.at > oldest);

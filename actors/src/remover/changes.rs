@@ -6,12 +6,12 @@ use crate::wire::api::{Change, PinChange, RemovalChange};
 
 impl Remover {
     /// Tells of what the last entry changed.
-    pub(super) fn tell_of_changes(&self, events: &[AppliedEvent<RemovalBook>]) {
+    pub(super) fn publish_changes(&self, events: &[AppliedEvent<RemovalBook>]) {
         let Some(feed) = &self.changes else { return };
         let applied = events.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));
         let changes = applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?)));
-        let leads = self.seat.epoch().is_some();
-        feed.publish_applied(RemovalBook::ID, self.seat.applied(), leads, changes);
+        let leads = self.replica.epoch().is_some();
+        feed.publish_applied(RemovalBook::ID, self.replica.applied(), leads, changes);
     }
 }
 

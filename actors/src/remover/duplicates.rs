@@ -8,14 +8,14 @@ use std::cmp::Reverse;
 
 use roaring::RoaringBitmap;
 
-use super::holders::{Holder, Standing};
+use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
+use super::holders::{CopyHolder, CopyHolderStatus};
 use super::reason::{KeptBy, Reason, Spared};
-use super::round::{Proposal, Removal};
-use super::survey::{Survey, UnderWay};
+use super::round::{Removal, RemovalProposal};
 use crate::host::HostAddr;
 use crate::names::FileId;
 
-impl Survey<'_> {
+impl RemoverDecisionContext<'_> {
     /// Files of which more copies are listed than there should be, and files on hosts that are being
     /// drained: those that may be touched.
     fn in_question(&self) -> RoaringBitmap {
@@ -27,7 +27,8 @@ impl Survey<'_> {
         } else {
             repeated.clone()
         };
-        let leaving = self.holders.askable().filter(|(_, host)| host.standing == Standing::Leaves);
+        let leaving =
+            self.holders.askable().filter(|(_, host)| host.status == CopyHolderStatus::Leaves);
         leaving.filter_map(|(_, host)| host.files()).for_each(|files| question |= files);
         if let Some(masters) = &self.inputs.masters {
             question &= &masters.files;
@@ -37,7 +38,7 @@ impl Survey<'_> {
 
     /// Proposes to remove what is too many, of so many files as a round looks at. It begins behind
     /// the file at which the last one stopped, so that none has to wait for ever.
-    pub fn propose_duplicates(&self, after: Option<FileId>, proposal: &mut Proposal) {
+    pub fn propose_duplicates(&self, after: Option<FileId>, proposal: &mut RemovalProposal) {
         let question = self.in_question();
         let most = self.settings.most_duplicates as u64;
         let from = after.map_or(0, |file| file.0.saturating_add(1));
@@ -53,8 +54,8 @@ impl Survey<'_> {
         }
     }
 
-    fn propose_for(&self, file: FileId, proposal: &mut Proposal) {
-        let stock = self.stock(file, &proposal.under_way);
+    fn propose_for(&self, file: FileId, proposal: &mut RemovalProposal) {
+        let stock = self.copies_of(file, &proposal.under_way);
         if stock.serving.is_empty() || stock.serving.len() + stock.leaving.len() < 2 {
             return;
         }
@@ -75,15 +76,15 @@ impl Survey<'_> {
     }
 
     /// The copies of `file` that are listed and are not to go.
-    pub fn stock(&self, file: FileId, under_way: &UnderWay) -> Stock {
-        let mut stock = Stock::default();
+    pub fn copies_of(&self, file: FileId, under_way: &RemovalsUnderWay) -> FileCopies {
+        let mut stock = FileCopies::default();
         for (addr, host) in self.holders.askable().filter(|(_, host)| host.lists(file)) {
             if under_way.going.contains(&(addr, file)) {
                 continue;
             }
             if self.book.is_doubted((addr, file), self.now) {
                 stock.doubted.push(addr);
-            } else if host.standing == Standing::Leaves {
+            } else if host.status == CopyHolderStatus::Leaves {
                 stock.leaving.push(addr);
             } else {
                 stock.serving.push(addr);
@@ -100,14 +101,14 @@ impl Survey<'_> {
             KeptBy::Cfm => (false, Reverse(0), addr.to_string()),
             KeptBy::Room => {
                 let on_probation = host.is_some_and(|host| host.calls.on_probation());
-                let room = |host: &Holder| host.room(self.settings.storage_limit_percent);
+                let room = |host: &CopyHolder| host.room(self.settings.storage_limit_percent);
                 (on_probation, Reverse(host.map_or(0, room)), addr.to_string())
             }
         }
     }
 
     /// Which of the copies in `stock` are too many.
-    pub fn too_many(&self, file: FileId, stock: &Stock) -> Vec<Removal> {
+    pub fn too_many(&self, file: FileId, stock: &FileCopies) -> Vec<Removal> {
         let wanted = self.wanted(file).max(1);
         let copies = stock.serving.len();
         let size = self.size(file);
@@ -132,13 +133,13 @@ impl Survey<'_> {
     }
 
     fn serving_hosts(&self) -> usize {
-        self.holders.iter().filter(|(_, host)| host.standing == Standing::Serves).count()
+        self.holders.iter().filter(|(_, host)| host.status == CopyHolderStatus::Serves).count()
     }
 }
 
 /// The copies of one file on hosts that can be asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stock {
+pub struct FileCopies {
     /// On hosts that count, those first that stay first.
     pub serving: Vec<HostAddr>,
     /// On hosts that are being drained.

@@ -1,19 +1,19 @@
 //! What is said of the copies of one file. Pure.
 
-use super::duplicates::Stock;
-use super::holders::Standing;
+use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
+use super::duplicates::FileCopies;
+use super::holders::CopyHolderStatus;
 use super::messages::{CopySays, Fate};
 use super::reason::Spared;
 use super::round::Removal;
-use super::survey::{Survey, UnderWay};
 use crate::host::HostAddr;
 use crate::names::FileId;
 
-impl Survey<'_> {
+impl RemoverDecisionContext<'_> {
     /// What is to become of each copy of `file` that some destination listed.
     pub fn explain(&self, file: FileId) -> Vec<CopySays> {
         let under_way = self.under_way();
-        let stock = self.stock(file, &under_way);
+        let stock = self.copies_of(file, &under_way);
         let too_many = self.too_many(file, &stock);
         let holders = self.holders.iter().filter(|(_, host)| host.lists(file));
         let says =
@@ -25,9 +25,9 @@ impl Survey<'_> {
         &self,
         host: HostAddr,
         file: FileId,
-        stock: &Stock,
+        stock: &FileCopies,
         too_many: &[Removal],
-        under_way: &UnderWay,
+        under_way: &RemovalsUnderWay,
     ) -> Fate {
         if let Some(open) = self.book.open().get(&(host, file)) {
             let (reason, keeper) = (open.intent.reason.clone(), open.intent.keeper);
@@ -48,7 +48,7 @@ impl Survey<'_> {
         if let Some(removal) = too_many.iter().find(|removal| removal.host == host) {
             return Fate::Goes { reason: removal.reason.clone(), keeper: removal.keeper };
         }
-        let leaves = holder.is_some_and(|holder| holder.standing == Standing::Leaves);
+        let leaves = holder.is_some_and(|holder| holder.status == CopyHolderStatus::Leaves);
         Fate::Stays { why: if leaves { Spared::OnlyCopy } else { Spared::Wanted } }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::repeats::Repeats;
-use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
+use super::repeated_files::RepeatedFiles;
+use crate::cfw_worker::{CircuitState, DiskFigures, HostCallStatus, HostObserved, Inventory};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
 use crate::host::{HostAddr, HostKind, HostMode};
@@ -15,7 +15,7 @@ use crate::task_manager::HostRecord;
 
 /// What a host's copies are good for, as the TaskManager has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum CopyHolderStatus {
     /// Nothing: it is not one of the yard, as far as was told. What it tells is kept all the same,
     /// since it may tell before the TaskManager does.
     #[default]
@@ -28,30 +28,30 @@ pub enum Standing {
     Apart,
 }
 
-impl Standing {
+impl CopyHolderStatus {
     /// What the copies of a host on record are good for. One that was presumed lost counts again
     /// once it has answered.
     pub fn of(record: &HostRecord) -> Self {
         match record.mode {
-            HostMode::Maintenance => Standing::Apart,
-            HostMode::Draining => Standing::Leaves,
-            HostMode::Active if record.lost => Standing::Apart,
-            HostMode::Active => Standing::Serves,
+            HostMode::Maintenance => CopyHolderStatus::Apart,
+            HostMode::Draining => CopyHolderStatus::Leaves,
+            HostMode::Active if record.lost => CopyHolderStatus::Apart,
+            HostMode::Active => CopyHolderStatus::Serves,
         }
     }
 }
 
 /// One destination.
 #[derive(Clone, Debug, Default)]
-pub struct Holder {
+pub struct CopyHolder {
     /// What its copies are good for.
-    pub standing: Standing,
+    pub status: CopyHolderStatus,
     /// Whether it answers.
     pub health: Health,
     /// What program answers.
     pub kind: HostKind,
     /// Whether calls to it go well.
-    pub calls: CallStanding,
+    pub calls: CircuitState,
     /// Its disk and when it was asked.
     pub disk: Option<(DiskFigures, Millis)>,
     /// What it holds, as it last told.
@@ -60,13 +60,13 @@ pub struct Holder {
     pub lightened: Option<Millis>,
 }
 
-impl Holder {
+impl CopyHolder {
     /// Whether it can be asked now, and what it holds is known.
     pub fn is_askable(&self) -> bool {
         self.health == Health::Up
             && !self.calls.is_open()
             && self.kind != HostKind::Unknown
-            && matches!(self.standing, Standing::Serves | Standing::Leaves)
+            && matches!(self.status, CopyHolderStatus::Serves | CopyHolderStatus::Leaves)
             && self.inventory.is_some()
     }
 
@@ -109,24 +109,24 @@ impl Holder {
 
 /// Every destination of the yard.
 #[derive(Clone, Debug, Default)]
-pub struct Holders {
-    hosts: BTreeMap<HostAddr, Holder>,
+pub struct CopyHolders {
+    hosts: BTreeMap<HostAddr, CopyHolder>,
     /// What those list that can be asked.
-    repeats: Repeats,
+    repeats: RepeatedFiles,
 }
 
-impl Holders {
+impl CopyHolders {
     /// The destinations are these from now on. Of those that stay, everything stays known.
-    pub fn set_yard(&mut self, yard: impl IntoIterator<Item = (HostAddr, Standing)>) {
+    pub fn set_hosts(&mut self, yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>) {
         let mut before = std::mem::take(&mut self.hosts);
         let known = |(addr, standing)| {
             let host = before.remove(&addr).unwrap_or_default();
-            (addr, Holder { standing, ..host })
+            (addr, CopyHolder { status: standing, ..host })
         };
         self.hosts = yard.into_iter().map(known).collect();
-        before.retain(|_, host| host.standing == Standing::Outside);
+        before.retain(|_, host| host.status == CopyHolderStatus::Outside);
         self.hosts.append(&mut before);
-        let Holders { hosts, repeats } = self;
+        let CopyHolders { hosts, repeats } = self;
         let gone: Vec<HostAddr> =
             repeats.hosts().filter(|addr| !hosts.contains_key(addr)).collect();
         gone.into_iter().for_each(|addr| repeats.set(addr, None));
@@ -135,7 +135,7 @@ impl Holders {
 
     /// Something changed of one host.
     fn recount(&mut self, addr: HostAddr) {
-        let inventory = self.hosts.get(&addr).and_then(Holder::askable_inventory);
+        let inventory = self.hosts.get(&addr).and_then(CopyHolder::askable_inventory);
         self.repeats.set(addr, inventory);
     }
 
@@ -150,17 +150,17 @@ impl Holders {
     }
 
     /// One of them.
-    pub fn get(&self, addr: HostAddr) -> Option<&Holder> {
-        self.hosts.get(&addr).filter(|host| host.standing != Standing::Outside)
+    pub fn get(&self, addr: HostAddr) -> Option<&CopyHolder> {
+        self.hosts.get(&addr).filter(|host| host.status != CopyHolderStatus::Outside)
     }
 
     /// All of them, by address.
-    pub fn iter(&self) -> impl Iterator<Item = (HostAddr, &Holder)> {
+    pub fn iter(&self) -> impl Iterator<Item = (HostAddr, &CopyHolder)> {
         self.hosts.iter().map(|(addr, host)| (*addr, host))
     }
 
     /// Those that can be asked.
-    pub fn askable(&self) -> impl Iterator<Item = (HostAddr, &Holder)> {
+    pub fn askable(&self) -> impl Iterator<Item = (HostAddr, &CopyHolder)> {
         self.iter().filter(|(_, host)| host.is_askable())
     }
 
@@ -188,7 +188,7 @@ impl Holders {
     }
 
     /// Takes how calls to a host go.
-    pub fn set_calls(&mut self, conduct: &HostConduct) {
+    pub fn set_calls(&mut self, conduct: &HostCallStatus) {
         self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
         self.recount(conduct.host);
     }
@@ -226,55 +226,59 @@ mod tests {
 
     #[test]
     fn a_host_can_be_asked_once_it_is_up_and_was_listed() {
-        let mut holders = Holders::default();
+        let mut holders = CopyHolders::default();
         holders.health_changed(&health(Health::Up));
-        holders.set_yard([(host(1), Standing::Serves)]);
-        let askable = |holders: &Holders| holders.askable().count();
+        holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
+        let askable = |holders: &CopyHolders| holders.askable().count();
         assert_eq!(askable(&holders), 0);
         holders.observe(&seen(&[3], 2));
         assert_eq!(askable(&holders), 1);
-        holders.set_yard([(host(1), Standing::Apart)]);
+        holders.set_hosts([(host(1), CopyHolderStatus::Apart)]);
         assert_eq!(askable(&holders), 0, "nothing is asked of it");
-        holders.set_yard([(host(1), Standing::Leaves), (host(2), Standing::Serves)]);
+        holders
+            .set_hosts([(host(1), CopyHolderStatus::Leaves), (host(2), CopyHolderStatus::Serves)]);
         assert_eq!(askable(&holders), 1, "what is known of a host stays");
         holders.health_changed(&health(Health::Down));
         holders.health_changed(&health(Health::Up));
         assert_eq!(askable(&holders), 0, "it is listed again first");
-        holders.set_yard([(host(2), Standing::Serves)]);
+        holders.set_hosts([(host(2), CopyHolderStatus::Serves)]);
         assert!(holders.get(host(1)).is_none());
     }
 
     #[test]
     fn only_hosts_that_can_be_asked_repeat_files() {
-        let mut holders = Holders::default();
-        let yard = [(host(1), Standing::Serves), (host(2), Standing::Serves)];
-        holders.set_yard(yard);
+        let mut holders = CopyHolders::default();
+        let yard = [(host(1), CopyHolderStatus::Serves), (host(2), CopyHolderStatus::Serves)];
+        holders.set_hosts(yard);
         for at in [host(1), host(2)] {
             holders.health_changed(&HealthChanged { host: at, ..health(Health::Up) });
             holders.observe(&HostObserved { host: at, ..seen(&[3, 4], 2) });
         }
-        let repeated = |holders: &Holders| holders.repeated().iter().collect::<Vec<_>>();
+        let repeated = |holders: &CopyHolders| holders.repeated().iter().collect::<Vec<_>>();
         assert_eq!(repeated(&holders), [3, 4]);
         holders.observe(&seen(&[4, 5], 3));
         assert_eq!(repeated(&holders), [4]);
-        holders.set_yard([(host(1), Standing::Serves), (host(2), Standing::Apart)]);
+        holders
+            .set_hosts([(host(1), CopyHolderStatus::Serves), (host(2), CopyHolderStatus::Apart)]);
         assert!(repeated(&holders).is_empty());
-        holders.set_yard(yard);
+        holders.set_hosts(yard);
         assert_eq!(repeated(&holders), [4]);
-        let (calls, at) = (CallStanding::Open, Millis(9));
-        let conduct = HostConduct { host: host(1), calls, epoch: None, managers: Vec::new(), at };
+        let (calls, at) = (CircuitState::Open, Millis(9));
+        let conduct =
+            HostCallStatus { host: host(1), calls, epoch: None, managers: Vec::new(), at };
         holders.set_calls(&conduct);
         assert!(repeated(&holders).is_empty());
-        holders.set_yard([(host(1), Standing::Serves)]);
+        holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
         assert!(holders.repeats.hosts().next().is_none());
     }
 
     #[test]
     fn a_disk_counts_once_it_was_read_after_the_last_removal() {
-        let mut holders = Holders::default();
-        holders.set_yard([(host(1), Standing::Serves)]);
+        let mut holders = CopyHolders::default();
+        holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
         holders.observe(&seen(&[3], 2));
-        let is_present = |holders: &Holders| holders.get(host(1)).unwrap().present_disk().is_some();
+        let is_present =
+            |holders: &CopyHolders| holders.get(host(1)).unwrap().present_disk().is_some();
         assert!(is_present(&holders));
         holders.lightened(host(1), Millis(5));
         holders.observe(&seen(&[], 5));

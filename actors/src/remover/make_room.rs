@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::decision_context::RemoverDecisionContext;
 use super::event::Intent;
-use super::holders::{Holder, Standing};
+use super::holders::{CopyHolder, CopyHolderStatus};
 use super::reason::{Reason, Spared};
 use super::room::{RoomMade, RoomSought, RoomVerdict};
-use super::round::{Proposal, Removal};
-use super::survey::Survey;
+use super::round::{Removal, RemovalProposal};
 use crate::host::HostAddr;
 use crate::names::{FileId, FileName};
 use crate::task_manager::plan::WantsRoom;
@@ -39,7 +39,7 @@ struct Offer {
     victims: Vec<(FileId, u64)>,
 }
 
-impl Survey<'_> {
+impl RemoverDecisionContext<'_> {
     /// Where room is being made, what is decided and not yet applied included.
     fn rooms_made(&self) -> BTreeMap<HostAddr, RoomMade> {
         let mut made = self.book.rooms_made(self.settings, self.now);
@@ -54,7 +54,7 @@ impl Survey<'_> {
     }
 
     /// Proposes what goes to make room, for one file a host.
-    pub fn propose_room(&self, proposal: &mut Proposal) {
+    pub fn propose_room(&self, proposal: &mut RemovalProposal) {
         if self.settings.make_room_percent == 0 {
             return;
         }
@@ -81,8 +81,10 @@ impl Survey<'_> {
     fn rooms_awaited(&self) -> BTreeMap<HostAddr, RoomMade> {
         let mut made = self.rooms_made();
         made.retain(|addr, room| {
-            let takes = |host: &Holder| {
-                host.is_askable() && host.standing == Standing::Serves && !host.lists(room.file)
+            let takes = |host: &CopyHolder| {
+                host.is_askable()
+                    && host.status == CopyHolderStatus::Serves
+                    && !host.lists(room.file)
             };
             self.room_wanted.is_for(room.file) && self.holders.get(*addr).is_some_and(takes)
         });
@@ -96,10 +98,10 @@ impl Survey<'_> {
         addr: HostAddr,
         room: &RoomMade,
         wish: &WantsRoom,
-        proposal: &mut Proposal,
+        proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
         let earlier = RoomVerdict::MadeEarlier { host: addr };
-        let is_settled = |host: &&Holder| {
+        let is_settled = |host: &&CopyHolder| {
             let read = host.present_disk().and(host.disk.as_ref()).map(|(_, at)| *at);
             read.is_some_and(|at| at.after(FIGURES_SETTLE) <= self.now)
         };
@@ -120,14 +122,14 @@ impl Survey<'_> {
         &self,
         wish: &WantsRoom,
         taken: &mut BTreeSet<HostAddr>,
-        proposal: &mut Proposal,
+        proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
-        let can_take = |addr: HostAddr, host: &Holder| {
+        let can_take = |addr: HostAddr, host: &CopyHolder| {
             !taken.contains(&addr)
                 && !host.lists(wish.file)
                 && (wish.old_hosts_carry || host.is_ours())
         };
-        let mut hosts: Vec<(u64, HostAddr, &Holder)> = self
+        let mut hosts: Vec<(u64, HostAddr, &CopyHolder)> = self
             .holders
             .askable()
             .filter(|(addr, host)| can_take(*addr, host))
@@ -161,7 +163,12 @@ impl Survey<'_> {
     }
 
     /// Proposes what was offered.
-    fn take_up(&self, offer: Offer, wish: &WantsRoom, proposal: &mut Proposal) -> RoomVerdict {
+    fn take_up(
+        &self,
+        offer: Offer,
+        wish: &WantsRoom,
+        proposal: &mut RemovalProposal,
+    ) -> RoomVerdict {
         let Offer { host, lacking, goes, victims } = offer;
         for (file, size) in victims {
             let reason = Reason::MakesRoom {
@@ -177,8 +184,8 @@ impl Survey<'_> {
     }
 
     /// Whether room is made on a host at all now.
-    fn may_make_room(&self, addr: HostAddr, host: &Holder, proposal: &Proposal) -> bool {
-        host.standing == Standing::Serves
+    fn may_make_room(&self, addr: HostAddr, host: &CopyHolder, proposal: &RemovalProposal) -> bool {
+        host.status == CopyHolderStatus::Serves
             && self.keeps_all(host).is_none()
             && host.present_disk().is_some()
             && !proposal.relieving.contains(&addr)
@@ -191,8 +198,8 @@ impl Survey<'_> {
         wish: &WantsRoom,
         lacking: u64,
         freed: u64,
-        (addr, host): (HostAddr, &Holder),
-        proposal: &mut Proposal,
+        (addr, host): (HostAddr, &CopyHolder),
+        proposal: &mut RemovalProposal,
     ) -> Result<Offer, NoOffer> {
         let disk = host.present_disk().ok_or(NoOffer::TooMuch)?;
         let share = disk.mark(self.settings.make_room_percent).saturating_sub(freed);
@@ -270,29 +277,29 @@ mod tests {
     use crate::journal::{AppliedEvent, InFlight, Piece};
     use crate::remover::samples::{host, name};
     use crate::remover::{
-        Arrivals, Confirmation, Desk, Ending, RemovalBook, RemovalEvent, RemovalOutcome,
-        RemoverSettings, RoomWanted, Standpoint,
+        Confirmation, Ending, RecentArrivals, RemovalBook, RemovalEvent, RemovalOutcome,
+        RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
     };
 
     const NOW: Millis = Millis(10_000_000);
 
     /// Hosts of 1000 bytes with a limit of 90 %; files by rank, each with its size and its host.
-    struct Yard {
-        desk: Desk,
+    struct MakeRoomFixture {
+        desk: RemoverPolicy,
         book: RemovalBook,
         files: Vec<FileId>,
         now: Millis,
         wanted: RoomWanted,
     }
 
-    fn yard(files: &[(&str, u64, u8)], hosts: u8) -> Yard {
+    fn yard(files: &[(&str, u64, u8)], hosts: u8) -> MakeRoomFixture {
         let settings = RemoverSettings {
             make_room_hits: 6,
             make_room_percent: 30,
             old_host_quiet: std::time::Duration::ZERO,
             ..RemoverSettings::default()
         };
-        let (mut desk, book) = (Desk::new(settings), RemovalBook::default());
+        let (mut desk, book) = (RemoverPolicy::new(settings), RemovalBook::default());
         let ids: Vec<FileId> = files.iter().map(|(text, ..)| book.file(&name(text))).collect();
         let ranked = ids.iter().zip(files).map(|(file, (_, size, _))| RankedFile {
             file: *file,
@@ -302,7 +309,10 @@ mod tests {
         desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
         let all = ids.iter().map(|file| file.0).collect();
         desk.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
-        desk.set_yard((1..=hosts).map(|last| (host(last), Standing::Serves)), Default::default());
+        desk.set_hosts(
+            (1..=hosts).map(|last| (host(last), CopyHolderStatus::Serves)),
+            Default::default(),
+        );
         for last in 1..=hosts {
             let (host, at) = (host(last), NOW);
             let (from, to) = (Health::Unknown, Health::Up);
@@ -322,10 +332,10 @@ mod tests {
                 at,
             });
         }
-        Yard { desk, book, files: ids, now: NOW, wanted: RoomWanted::default() }
+        MakeRoomFixture { desk, book, files: ids, now: NOW, wanted: RoomWanted::default() }
     }
 
-    impl Yard {
+    impl MakeRoomFixture {
         /// The planner has no room for these: index, hits; nothing is on its way.
         fn want(&mut self, wishes: &[(usize, u64, u32)], rooms: &[(u8, u64)]) {
             let files = wishes.iter().map(|&(index, size, hits)| {
@@ -337,13 +347,13 @@ mod tests {
             self.desk.set_room_wanted(self.wanted.clone());
         }
 
-        fn propose(&mut self) -> Proposal {
+        fn propose(&mut self) -> RemovalProposal {
             let in_flight = InFlight::default();
             let (book, now) = (&self.book, self.now);
-            self.desk.propose(Standpoint { book, in_flight: &in_flight, now })
+            self.desk.propose(RemoverPieceContext { book, in_flight: &in_flight, now })
         }
 
-        fn goes(proposal: &Proposal) -> Vec<(HostAddr, FileId)> {
+        fn goes(proposal: &RemovalProposal) -> Vec<(HostAddr, FileId)> {
             proposal.removals.iter().map(|removal| (removal.host, removal.file)).collect()
         }
     }
@@ -354,7 +364,7 @@ mod tests {
         let mut yard = yard(&files, 2);
         yard.want(&[(0, 300, 9)], &[(1, 100), (2, 20)]);
         let proposal = yard.propose();
-        assert_eq!(Yard::goes(&proposal), [(host(1), yard.files[3])]);
+        assert_eq!(MakeRoomFixture::goes(&proposal), [(host(1), yard.files[3])]);
         let made = RoomVerdict::Made { host: host(1), lacking: 200, goes: 200 };
         assert_eq!(proposal.rooms[0].verdict, made);
         assert!(matches!(
@@ -382,16 +392,16 @@ mod tests {
     fn what_came_because_it_was_hot_is_not_driven_out_by_the_next() {
         let mut yard = yard(&[("new", 300, 0), ("a", 400, 1), ("b", 290, 1), ("c", 200, 1)], 1);
         let came_hot = [(host(1), yard.files[3])].into();
-        let arrivals = Arrivals { came_hot, ..Arrivals::default() };
-        yard.desk.set_yard([(host(1), Standing::Serves)], arrivals);
+        let arrivals = RecentArrivals { came_hot, ..RecentArrivals::default() };
+        yard.desk.set_hosts([(host(1), CopyHolderStatus::Serves)], arrivals);
         yard.want(&[(0, 200, 9)], &[(1, 10)]);
         let proposal = yard.propose();
-        assert_eq!(Yard::goes(&proposal), [(host(1), yard.files[2])]);
+        assert_eq!(MakeRoomFixture::goes(&proposal), [(host(1), yard.files[2])]);
         assert_eq!(proposal.spared.get(&Spared::CameHot), Some(&1));
     }
 
     /// The victims of the one wish are gone, and the host was read again `after` that.
-    fn after_one_room(after: Duration) -> Yard {
+    fn after_one_room(after: Duration) -> MakeRoomFixture {
         let files = [("x", 200, 0), ("y", 200, 0), ("a", 500, 1), ("b", 200, 1), ("c", 200, 1)];
         let mut yard = yard(&files, 1);
         yard.want(&[(0, 200, 9)], &[(1, 0)]);
@@ -399,7 +409,7 @@ mod tests {
         let masters = yard.files.iter().copied().collect();
         let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
         let in_flight = InFlight::default();
-        let standpoint = Standpoint { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let standpoint = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
         let (events, _) = yard.desk.confirm(removals, &seen, standpoint);
         let ended = RemovalEvent::Ended { host: host(1), name: name("c"), ending: Ending::Removed };
         for event in events.into_iter().chain([ended]) {
@@ -407,7 +417,7 @@ mod tests {
             let applied =
                 AppliedEvent { request: RequestId(0), at: NOW, event, result: result.clone() };
             assert_eq!(result, Ok(RemovalOutcome::Applied));
-            yard.desk.follow(&applied, &yard.book, true);
+            yard.desk.on_applied(&applied, &yard.book, true);
         }
         yard.now = NOW.after(after);
         let at = Millis(NOW.0 + 1);
@@ -435,7 +445,7 @@ mod tests {
         assert_eq!(proposal.rooms[1].verdict, RoomVerdict::TooMuch { lacking: None });
         // The first is on its way: the planner has no wish for it, and counts it.
         yard.want(&[(1, 200, 8)], &[(1, 0)]);
-        assert_eq!(Yard::goes(&yard.propose()), [(host(1), yard.files[3])]);
+        assert_eq!(MakeRoomFixture::goes(&yard.propose()), [(host(1), yard.files[3])]);
     }
 
     #[test]
@@ -460,7 +470,11 @@ mod tests {
         let files = [("new", 300, 0), ("a", 400, 1), ("b", 300, 1), ("c", 300, 2)];
         let mut yard = yard(&files, 2);
         yard.want(&[(0, 300, 9)], &[(2, 0)]);
-        assert_eq!(Yard::goes(&yard.propose()), [(host(2), yard.files[3])], "it tells no room");
+        assert_eq!(
+            MakeRoomFixture::goes(&yard.propose()),
+            [(host(2), yard.files[3])],
+            "it tells no room"
+        );
         yard.want(&[(2, 300, 9)], &[(1, 0)]);
         assert!(yard.propose().removals.is_empty(), "it holds one already");
         yard.want(&[(0, 300, 9)], &[(1, 0), (2, 0)]);
@@ -475,7 +489,11 @@ mod tests {
         let files = [("new", 300, 0), ("a", 500, 1), ("b", 290, 1), ("c", 50, 1), ("d", 50, 1)];
         let mut yard = yard(&files, 1);
         yard.want(&[(0, 300, 9)], &[(1, 20)]);
-        assert_eq!(Yard::goes(&yard.propose()), [(host(1), yard.files[2])], "b alone will do");
+        assert_eq!(
+            MakeRoomFixture::goes(&yard.propose()),
+            [(host(1), yard.files[2])],
+            "b alone will do"
+        );
     }
 
     #[test]
@@ -484,7 +502,7 @@ mod tests {
         let mut yard = yard(&files, 1);
         yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 0)]);
         let proposal = yard.propose();
-        assert_eq!(Yard::goes(&proposal), [(host(1), yard.files[4])]);
+        assert_eq!(MakeRoomFixture::goes(&proposal), [(host(1), yard.files[4])]);
         assert_eq!(proposal.rooms[1].verdict, RoomVerdict::TooMuch { lacking: None });
 
         let seen = Confirmation {
@@ -493,7 +511,7 @@ mod tests {
             ..Confirmation::default()
         };
         let in_flight = InFlight::default();
-        let standpoint = Standpoint { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let standpoint = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
         let (events, _) = yard.desk.confirm(proposal.removals, &seen, standpoint);
         for event in events {
             assert_eq!(yard.book.apply(NOW, &event), Ok(RemovalOutcome::Applied));
@@ -523,7 +541,7 @@ mod tests {
         assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
         assert_eq!((proposal.masters(), proposal.removals.len()), (vec![yard.files[2]], 0));
         yard.desk.learn_sizes([(yard.files[2], 290)]);
-        assert_eq!(Yard::goes(&yard.propose()), [(host(1), yard.files[2])]);
+        assert_eq!(MakeRoomFixture::goes(&yard.propose()), [(host(1), yard.files[2])]);
     }
 
     #[test]
@@ -534,11 +552,12 @@ mod tests {
         yard.want(&wish, &[(1, 0)]);
         let removals = yard.propose().removals;
         assert_eq!(removals.len(), 2);
-        let spared = |yard: &Yard, masters: &[FileId]| {
+        let spared = |yard: &MakeRoomFixture, masters: &[FileId]| {
             let masters = masters.iter().copied().collect();
             let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
             let in_flight = InFlight::default();
-            let standpoint = Standpoint { book: &yard.book, in_flight: &in_flight, now: NOW };
+            let standpoint =
+                RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
             let (events, spared) = yard.desk.confirm(removals.clone(), &seen, standpoint);
             (events.len(), spared.into_iter().map(|(_, why)| why).collect::<Vec<_>>())
         };

@@ -27,7 +27,7 @@ pub struct PinFile {
 /// Removes by these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings(pub RemoverSettings);
+pub struct ChangeRemoverSettings(pub RemoverSettings);
 
 /// Looks at all copies now instead of when the next look is due. The Remover sends itself the like
 /// by its timer; operators and tests send it. Answered once the look itself is over; what it

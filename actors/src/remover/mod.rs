@@ -3,7 +3,7 @@
 mod apply;
 mod arrivals;
 mod changes;
-mod desk;
+mod decision_context;
 mod duplicates;
 mod event;
 mod explain;
@@ -13,8 +13,9 @@ mod messages;
 mod observations;
 mod orders;
 mod over_limit;
+mod policy;
 mod reason;
-mod repeats;
+mod repeated_files;
 mod requests;
 mod room;
 mod round;
@@ -23,7 +24,6 @@ mod samples;
 mod settings;
 mod snapshot;
 mod state;
-mod survey;
 mod turn;
 mod views;
 
@@ -31,19 +31,19 @@ use std::collections::HashMap;
 
 use actix::{Actor, AsyncContext, Context};
 
-pub use arrivals::Arrivals;
-pub use desk::{Desk, Standpoint};
-pub use duplicates::Stock;
+pub use arrivals::RecentArrivals;
+pub use decision_context::{Inputs, RemovalsUnderWay, RemoverDecisionContext};
+pub use duplicates::FileCopies;
 pub use event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
-pub use holders::{Holder, Holders, Standing};
+pub use holders::{CopyHolder, CopyHolderStatus, CopyHolders};
 pub use messages::*;
 pub use over_limit::Relief;
+pub use policy::{RemoverPieceContext, RemoverPolicy};
 pub use reason::{KeptBy, Reason, Spared};
 pub use room::{RoomMade, RoomSought, RoomVerdict, RoomWanted};
-pub use round::{Confirmation, Proposal, Removal, RemoverWaits};
+pub use round::{Confirmation, Removal, RemovalProposal, RemoverWaits};
 pub use settings::{RemovalMode, RemoverSettings};
-pub use state::{Copy, OpenRemoval, Pin, RemovalBook, RemovalRecord};
-pub use survey::{Inputs, Survey, UnderWay};
+pub use state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 pub use turn::WHILE_THERE_IS_MORE;
 pub use views::*;
 
@@ -52,15 +52,15 @@ use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
-use crate::journal::{CommitHold, Journal, Piece, Seat};
+use crate::journal::{CommitBackoff, Journal, Piece, ReplicaHandle};
 use crate::names::NameTable;
 use crate::supervision::Route;
-use crate::task_manager::TaskBoard;
-use crate::turns::NextTurn;
+use crate::task_manager::TaskViewHandle;
+use crate::turns::TurnTimer;
 
 /// Whom the Remover asks.
 #[derive(Clone)]
-pub struct Collaborators {
+pub struct RemoverCollaborators {
     /// The Catalog, for looks at masters.
     pub look_up: Route<LookUpMasters>,
     /// Each destination's CfwWorker, to have it list what the host holds.
@@ -68,24 +68,24 @@ pub struct Collaborators {
     /// Each destination's CfwWorker, to have it remove a copy.
     pub delete: HostRoutes<DeleteCopy>,
     /// What the TaskManager shows: the hosts of the yard, and what arrived lately.
-    pub tasks: TaskBoard,
+    pub tasks: TaskViewHandle,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
 ///
 /// It wants to be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
-/// every CfwWorker's `HostObserved` and `HostConduct`, and the HeartbeatSupervisor's
+/// every CfwWorker's `HostObserved` and `HostCallStatus`, and the HeartbeatSupervisor's
 /// `HealthChanged`.
 pub struct Remover {
-    seat: Seat<RemovalBook>,
+    replica: ReplicaHandle<RemovalBook>,
     journal: Journal,
-    desk: Desk,
+    policy: RemoverPolicy,
     clock: Clock,
-    collaborators: Collaborators,
-    board: RemoverBoard,
-    hold: CommitHold,
+    collaborators: RemoverCollaborators,
+    view_handle: RemoverViewHandle,
+    hold: CommitBackoff,
     /// When the next turn begins, and its timer.
-    next_turn: NextTurn,
+    next_turn: TurnTimer,
     /// When all copies are looked at next; none before this node led.
     next_round: Option<Millis>,
     /// Whether a round waits for hosts to confirm what stays.
@@ -103,18 +103,18 @@ impl Remover {
         names: NameTable,
         clock: Clock,
         journal: Journal,
-        collaborators: Collaborators,
-        board: RemoverBoard,
+        collaborators: RemoverCollaborators,
+        board: RemoverViewHandle,
     ) -> Self {
         Remover {
-            seat: Seat::new(RemovalBook::new(names), journal.clone()),
+            replica: ReplicaHandle::new(RemovalBook::new(names), journal.clone()),
             journal,
-            desk: Desk::new(settings),
+            policy: RemoverPolicy::new(settings),
             clock,
             collaborators,
-            board,
-            hold: CommitHold::default(),
-            next_turn: NextTurn::default(),
+            view_handle: board,
+            hold: CommitBackoff::default(),
+            next_turn: TurnTimer::default(),
             next_round: None,
             confirming: false,
             refreshing: HashMap::new(),
@@ -124,31 +124,31 @@ impl Remover {
     }
 
     /// Tells of changes on `feed` from now on.
-    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
 
     /// The pure part, with where things stand for it.
-    fn at(&mut self, now: Millis) -> (&mut Desk, Standpoint<'_>) {
-        let Remover { desk, seat, .. } = self;
-        (desk, Standpoint { book: seat.piece(), in_flight: seat.in_flight(), now })
+    fn at(&mut self, now: Millis) -> (&mut RemoverPolicy, RemoverPieceContext<'_>) {
+        let Remover { policy: desk, replica: seat, .. } = self;
+        (desk, RemoverPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })
     }
 
     /// Renews the view on the board.
-    fn show(&self) {
-        let book = self.seat.piece();
-        self.board.show(RemoverView {
+    fn publish_view(&self) {
+        let book = self.replica.piece();
+        self.view_handle.publish(RemoverView {
             at: self.clock.now(),
-            epoch: self.seat.epoch(),
-            mode: self.desk.settings().mode,
+            epoch: self.replica.epoch(),
+            mode: self.policy.settings().mode,
             open: book.open().clone(),
-            rooms_made: book.rooms_made(self.desk.settings(), self.clock.now()),
+            rooms_made: book.rooms_made(self.policy.settings(), self.clock.now()),
             pins: book.pins().clone(),
             doubts: book.doubts().clone(),
             history: book.history().clone(),
             last: self.last.clone(),
-            counters: self.desk.counters,
+            counters: self.policy.counters,
         });
     }
 }
@@ -158,6 +158,6 @@ impl Actor for Remover {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.journal.register(RemovalBook::ID, ctx.address().recipient());
-        self.show();
+        self.publish_view();
     }
 }

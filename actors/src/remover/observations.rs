@@ -5,14 +5,14 @@ use actix::{Context, Handler};
 
 use super::Remover;
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
-use crate::cfw_worker::{HostConduct, HostObserved};
+use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 
 impl Handler<RankingChanged> for Remover {
     type Result = ();
 
     fn handle(&mut self, changed: RankingChanged, _: &mut Context<Self>) {
-        self.desk.set_ranking(changed.0);
+        self.policy.set_ranking(changed.0);
     }
 }
 
@@ -20,7 +20,7 @@ impl Handler<RisingChanged> for Remover {
     type Result = ();
 
     fn handle(&mut self, changed: RisingChanged, _: &mut Context<Self>) {
-        self.desk.set_rising(&changed.0);
+        self.policy.set_rising(&changed.0);
     }
 }
 
@@ -28,7 +28,7 @@ impl Handler<MastersChanged> for Remover {
     type Result = ();
 
     fn handle(&mut self, changed: MastersChanged, _: &mut Context<Self>) {
-        self.desk.set_masters(changed.0);
+        self.policy.set_masters(changed.0);
     }
 }
 
@@ -36,15 +36,15 @@ impl Handler<HealthChanged> for Remover {
     type Result = ();
 
     fn handle(&mut self, changed: HealthChanged, _: &mut Context<Self>) {
-        self.desk.health_changed(&changed);
+        self.policy.health_changed(&changed);
     }
 }
 
-impl Handler<HostConduct> for Remover {
+impl Handler<HostCallStatus> for Remover {
     type Result = ();
 
-    fn handle(&mut self, conduct: HostConduct, _: &mut Context<Self>) {
-        self.desk.set_calls(&conduct);
+    fn handle(&mut self, conduct: HostCallStatus, _: &mut Context<Self>) {
+        self.policy.set_calls(&conduct);
     }
 }
 
@@ -52,8 +52,8 @@ impl Handler<HostObserved> for Remover {
     type Result = ();
 
     fn handle(&mut self, seen: HostObserved, ctx: &mut Context<Self>) {
-        self.desk.observe(&seen);
-        if !self.seat.piece().open().is_empty() {
+        self.policy.observe(&seen);
+        if !self.replica.piece().open().is_empty() {
             self.soon(ctx);
         }
     }

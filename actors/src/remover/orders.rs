@@ -5,38 +5,38 @@ use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use super::{Intent, RemovalBook, RemovalEvent, RemovalOutcome, Remover};
 use crate::cfw_worker::{AskFailure, DeleteCopy};
 use crate::event::Epoch;
-use crate::journal::{AppliedEvent, Occasion, Order};
+use crate::journal::{AppliedEvent, JournalCommand, StateChange};
 
-impl Handler<Order> for Remover {
+impl Handler<JournalCommand> for Remover {
     type Result = ();
 
-    fn handle(&mut self, order: Order, ctx: &mut Context<Self>) {
+    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
         let mut news = Vec::new();
-        match self.seat.obey(order) {
-            Occasion::Applied(events) => {
+        match self.replica.handle_command(order) {
+            StateChange::Applied(events) => {
                 for event in &events {
                     self.applied(event, ctx);
                 }
                 self.soon(ctx);
                 news = events;
             }
-            Occasion::Installed | Occasion::Nothing => {}
-            Occasion::LeaderStarted(_) => {
+            StateChange::Installed | StateChange::Nothing => {}
+            StateChange::LeaderStarted(_) => {
                 let now = self.clock.now();
-                self.desk.lead(now);
+                self.policy.become_leader(now);
                 self.hold = Default::default();
                 self.refreshing.clear();
-                self.next_round = Some(now.after(self.desk.settings().interval));
+                self.next_round = Some(now.after(self.policy.settings().interval));
                 self.soon(ctx);
             }
-            Occasion::LeaderStopped => {
+            StateChange::LeaderStopped => {
                 self.next_round = None;
                 self.last = None;
             }
         }
-        self.show();
+        self.publish_view();
         // Whoever is told can see it.
-        self.tell_of_changes(&news);
+        self.publish_changes(&news);
     }
 }
 
@@ -44,8 +44,8 @@ impl Remover {
     /// Follows an applied event. What a node applies before it leads is old: nobody is asked for
     /// it, and nothing told.
     fn applied(&mut self, applied: &AppliedEvent<RemovalBook>, ctx: &mut Context<Self>) {
-        let leads = self.seat.epoch();
-        self.desk.follow(applied, self.seat.piece(), leads.is_some());
+        let leads = self.replica.epoch();
+        self.policy.on_applied(applied, self.replica.piece(), leads.is_some());
         let Some(epoch) = leads else { return };
         match (&applied.result, &applied.event) {
             (Ok(RemovalOutcome::Applied), RemovalEvent::Intended(intent)) => {
@@ -67,9 +67,9 @@ impl Remover {
         let why = reason.code();
         let keeper_told = keeper.map(|keeper| keeper.to_string());
         tracing::info!(%host, file = name.to_string(), why, keeper = keeper_told, asked_by, "removing a copy");
-        let copy = (host, self.seat.piece().file(name));
+        let copy = (host, self.replica.piece().file(name));
         let Some(worker) = self.collaborators.delete.to(host) else { return };
-        self.desk.asking(copy);
+        self.policy.asking(copy);
         let name = name.clone();
         let asking = worker.send(DeleteCopy { name: name.clone(), epoch });
         ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
@@ -79,7 +79,7 @@ impl Remover {
                 tracing::warn!(%host, file = name.to_string(), %failure, "a removal was not answered");
             }
             let now = remover.clock.now();
-            let event = remover.desk.answered(copy, &name, &answer, now);
+            let event = remover.policy.answered(copy, &name, &answer, now);
             remover.commit(event.into_iter().collect(), ctx);
             remover.soon(ctx);
         }));

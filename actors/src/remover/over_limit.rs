@@ -7,10 +7,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::holders::{Holder, Standing};
+use super::decision_context::RemoverDecisionContext;
+use super::holders::{CopyHolder, CopyHolderStatus};
 use super::reason::{Reason, Spared};
-use super::round::{Proposal, Removal};
-use super::survey::Survey;
+use super::round::{Removal, RemovalProposal};
 use crate::cfw_worker::DiskFigures;
 use crate::host::HostAddr;
 use crate::names::FileId;
@@ -38,18 +38,19 @@ impl DiskFigures {
     }
 }
 
-impl Survey<'_> {
+impl RemoverDecisionContext<'_> {
     /// Proposes what goes from every disk over its limit. While copies are going, or the disk was
     /// not read since the last one went, nobody knows how much is still to go.
-    pub fn propose_relief(&self, proposal: &mut Proposal) {
+    pub fn propose_relief(&self, proposal: &mut RemovalProposal) {
         let at_work = self.book.hosts_at_work();
-        let serving = self.holders.askable().filter(|(_, host)| host.standing == Standing::Serves);
+        let serving =
+            self.holders.askable().filter(|(_, host)| host.status == CopyHolderStatus::Serves);
         for (addr, host) in serving.filter(|(addr, _)| !at_work.contains(addr)) {
             self.relieve(addr, host, proposal);
         }
     }
 
-    fn relieve(&self, addr: HostAddr, host: &Holder, proposal: &mut Proposal) {
+    fn relieve(&self, addr: HostAddr, host: &CopyHolder, proposal: &mut RemovalProposal) {
         let Some(disk) = host.present_disk() else { return };
         let (limit, low_water) = self.marks(disk);
         let used = disk.used.saturating_sub(proposal.bytes_from(addr));
@@ -77,9 +78,9 @@ impl Survey<'_> {
     fn choose_victims(
         &self,
         addr: HostAddr,
-        host: &Holder,
+        host: &CopyHolder,
         relief: &mut Relief,
-        proposal: &mut Proposal,
+        proposal: &mut RemovalProposal,
     ) {
         let need = relief.used - relief.low_water;
         for file in self.worst_first(host) {
@@ -104,7 +105,7 @@ impl Survey<'_> {
     }
 
     /// The files on a host that may be touched, worst first: those without a grade, then by grade.
-    pub(super) fn worst_first(&self, host: &Holder) -> Vec<FileId> {
+    pub(super) fn worst_first(&self, host: &CopyHolder) -> Vec<FileId> {
         let (Some(listed), Some(masters)) = (host.files(), &self.inputs.masters) else {
             return Vec::new();
         };
@@ -116,7 +117,12 @@ impl Survey<'_> {
     }
 
     /// Why this copy does not go to make room; none if it may.
-    pub fn spares(&self, addr: HostAddr, file: FileId, proposal: &Proposal) -> Option<Spared> {
+    pub fn spares(
+        &self,
+        addr: HostAddr,
+        file: FileId,
+        proposal: &RemovalProposal,
+    ) -> Option<Spared> {
         let copy = (addr, file);
         let under_way = &proposal.under_way;
         if let Some(why) = self.untouchable(file) {

@@ -4,10 +4,10 @@ use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 
 use super::{
-    ChangeSettings, CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome, RemoveNow,
-    Remover,
+    ChangeRemoverSettings, CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome,
+    RemoveNow, Remover,
 };
-use crate::journal::{Asked, CommitError, Outcomes};
+use crate::journal::{CommitError, Outcomes, RequestContext};
 
 use super::RemovalBook;
 
@@ -16,10 +16,10 @@ impl Handler<PinFile> for Remover {
 
     fn handle(&mut self, pin: PinFile, _: &mut Context<Self>) -> Self::Result {
         let PinFile { name, pinned, asked_by, request } = pin;
-        if let Some(outcomes) = self.seat.recall(request) {
+        if let Some(outcomes) = self.replica.recall(request) {
             return Box::pin(ready(Ok(was_news(&outcomes))));
         }
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return Box::pin(ready(Err(error)));
         }
         // Programs pin files by the thousand; the history has each.
@@ -29,13 +29,13 @@ impl Handler<PinFile> for Remover {
             asked_by,
             "a file is pinned or unpinned on request"
         );
-        let asked = Asked::by_request(asked_by.clone(), request);
+        let asked = RequestContext::by_request(asked_by.clone(), request);
         let event = if pinned {
             RemovalEvent::Pinned { name, asked_by }
         } else {
             RemovalEvent::Unpinned { name }
         };
-        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
         let answering = wrap_future::<_, Self>(committing).map(
             |settlement, remover, ctx: &mut Context<Self>| {
                 remover.settled(settlement, ctx).map(|outcomes| was_news(&outcomes))
@@ -45,17 +45,21 @@ impl Handler<PinFile> for Remover {
     }
 }
 
-impl Handler<ChangeSettings> for Remover {
+impl Handler<ChangeRemoverSettings> for Remover {
     type Result = ();
 
-    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(
+        &mut self,
+        ChangeRemoverSettings(settings): ChangeRemoverSettings,
+        ctx: &mut Context<Self>,
+    ) {
         let now = self.clock.now();
         // A round that comes by the old interval may be far off.
         self.next_round = self.next_round.map(|_| now);
         let (desk, standpoint) = self.at(now);
         desk.change_settings(settings, standpoint.book.names());
         self.soon(ctx);
-        self.show();
+        self.publish_view();
     }
 }
 
@@ -67,7 +71,7 @@ impl Handler<RemoveNow> for Remover {
     type Result = MessageResult<RemoveNow>;
 
     fn handle(&mut self, _: RemoveNow, ctx: &mut Context<Self>) -> Self::Result {
-        let leading = self.seat.leading().map(|_| {
+        let leading = self.replica.leading().map(|_| {
             self.next_round = Some(self.clock.now());
             self.turn(ctx);
         });
@@ -81,7 +85,7 @@ impl Handler<ExplainCopies> for Remover {
     fn handle(&mut self, asked: ExplainCopies, _: &mut Context<Self>) -> Self::Result {
         let (desk, standpoint) = self.at(self.clock.now());
         let file = standpoint.book.names().find(asked.name.as_bytes());
-        let says = |file| desk.survey(standpoint).explain(file);
+        let says = |file| desk.decision_context(standpoint).explain(file);
         MessageResult(file.map_or_else(Vec::<CopySays>::new, says))
     }
 }

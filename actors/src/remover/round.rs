@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::event::{Intent, RemovalEvent};
 use super::over_limit::Relief;
 use super::reason::{Reason, Spared};
 use super::room::RoomSought;
 use super::settings::RemoverSettings;
-use super::survey::{Survey, UnderWay};
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::names::FileId;
@@ -48,7 +48,7 @@ pub enum RemoverWaits {
 
 /// What one round would remove, before anything of it is confirmed.
 #[derive(Clone, Debug, Default)]
-pub struct Proposal {
+pub struct RemovalProposal {
     /// What is to go.
     pub removals: Vec<Removal>,
     /// How many copies stay that were looked at, by reason.
@@ -66,11 +66,11 @@ pub struct Proposal {
     /// Why nothing is decided at all.
     pub waits: Option<RemoverWaits>,
     /// What goes and what stands for it, this proposal included.
-    pub under_way: UnderWay,
+    pub under_way: RemovalsUnderWay,
     per_host: BTreeMap<HostAddr, (usize, u64)>,
 }
 
-impl Proposal {
+impl RemovalProposal {
     /// One more is to go.
     pub fn add(&mut self, removal: Removal) {
         self.under_way.add(removal.host, removal.file, removal.keeper);
@@ -126,12 +126,15 @@ pub struct Confirmation {
     pub absent: HashSet<FileId>,
 }
 
-impl Survey<'_> {
+impl RemoverDecisionContext<'_> {
     /// What is to go now. `relieving` are the hosts that were being brought down, `after` is where
     /// the last look for too many copies stopped.
-    pub fn propose(&self, relieving: BTreeSet<HostAddr>, after: Option<FileId>) -> Proposal {
-        let mut proposal =
-            Proposal { under_way: self.under_way(), relieving, ..Proposal::default() };
+    pub fn propose(&self, relieving: BTreeSet<HostAddr>, after: Option<FileId>) -> RemovalProposal {
+        let mut proposal = RemovalProposal {
+            under_way: self.under_way(),
+            relieving,
+            ..RemovalProposal::default()
+        };
         if self.inputs.masters.is_none() {
             proposal.waits = Some(RemoverWaits::Masters);
         } else if self.inputs.ranking.is_none() {
@@ -195,7 +198,7 @@ impl Survey<'_> {
         &self,
         removal: &Removal,
         seen: &Confirmation,
-        under_way: &UnderWay,
+        under_way: &RemovalsUnderWay,
     ) -> Option<Spared> {
         let Removal { host, file, .. } = *removal;
         let copy = (host, file);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Ending, Intent};
-use super::state::{Copy, OpenRemoval, Pin, RemovalBook, RemovalRecord};
+use super::state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 use crate::clock::Millis;
 use crate::event::PieceId;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 use crate::names::{FileId, FileName, NamePin, NameTable};
@@ -19,7 +19,7 @@ const ROW_VERSION: u8 = 1;
 
 /// One row. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
-enum Row {
+enum RemoverSnapshotRow {
     Open {
         intent: Intent,
         at: Millis,
@@ -46,19 +46,19 @@ enum Row {
 }
 
 /// The piece at one index: shared shards.
-pub(super) struct FrozenBook {
+pub(super) struct FrozenRemovalBook {
     names: NameTable,
     /// The living book may let go of a file before its name is written.
     _pin: NamePin,
-    open: Arc<BTreeMap<Copy, OpenRemoval>>,
-    doubts: Arc<BTreeMap<Copy, Millis>>,
+    open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
+    doubts: Arc<BTreeMap<CopyKey, Millis>>,
     pins: Arc<BTreeMap<FileId, Pin>>,
-    history: Chronicle<RemovalRecord>,
+    history: BoundedLog<RemovalRecord>,
 }
 
-impl FrozenBook {
+impl FrozenRemovalBook {
     pub(super) fn of(book: &RemovalBook) -> Self {
-        FrozenBook {
+        FrozenRemovalBook {
             names: book.names.clone(),
             _pin: book.names.pin(),
             open: Arc::clone(&book.open),
@@ -69,23 +69,31 @@ impl FrozenBook {
     }
 }
 
-impl FrozenPiece for FrozenBook {
+impl FrozenPiece for FrozenRemovalBook {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: Row| row(&encode(&content));
+        let mut put = |content: RemoverSnapshotRow| row(&encode(&content));
         for OpenRemoval { intent, at } in self.open.values() {
-            put(Row::Open { intent: intent.clone(), at: *at });
+            put(RemoverSnapshotRow::Open { intent: intent.clone(), at: *at });
         }
         for ((host, file), until) in self.doubts.iter() {
-            put(Row::Doubt { host: *host, name: self.names.name(*file), until: *until });
+            put(RemoverSnapshotRow::Doubt {
+                host: *host,
+                name: self.names.name(*file),
+                until: *until,
+            });
         }
         for (file, Pin { asked_by, at }) in self.pins.iter() {
-            put(Row::Pin { name: self.names.name(*file), asked_by: asked_by.clone(), at: *at });
+            put(RemoverSnapshotRow::Pin {
+                name: self.names.name(*file),
+                asked_by: asked_by.clone(),
+                at: *at,
+            });
         }
-        put(Row::HistoryFrom(self.history.first()));
+        put(RemoverSnapshotRow::HistoryFrom(self.history.first()));
         for (_, record) in self.history.oldest_first() {
             let RemovalRecord { decided, at, ref ending, .. } = *record;
             let intent = record.intent(&self.names);
-            put(Row::Ended { intent, decided, at, ending: ending.clone() });
+            put(RemoverSnapshotRow::Ended { intent, decided, at, ending: ending.clone() });
         }
     }
 }
@@ -105,7 +113,7 @@ impl RemovalRecord {
 }
 
 #[allow(clippy::expect_used)]
-fn encode(row: &Row) -> Vec<u8> {
+fn encode(row: &RemoverSnapshotRow) -> Vec<u8> {
     // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
     postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
 }
@@ -113,27 +121,27 @@ fn encode(row: &Row) -> Vec<u8> {
 /// Takes back one row that a frozen book wrote.
 pub(super) fn thaw_row(book: &mut RemovalBook, row: &[u8]) -> Result<(), UnreadableEvent> {
     let piece = PieceId::Removals;
-    let row: Row = match row.split_first() {
+    let row: RemoverSnapshotRow = match row.split_first() {
         Some((&ROW_VERSION, body)) => postcard::from_bytes(body)
             .map_err(|error| UnreadableEvent::Body { piece, error: error.to_string() })?,
         Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
         None => return Err(UnreadableEvent::Body { piece, error: "an empty row".to_owned() }),
     };
     match row {
-        Row::Open { intent, at } => {
+        RemoverSnapshotRow::Open { intent, at } => {
             let copy = (intent.host, book.file(&intent.name));
             book.put_open(copy, OpenRemoval { intent, at });
         }
-        Row::Doubt { host, name, until } => {
+        RemoverSnapshotRow::Doubt { host, name, until } => {
             let copy = (host, book.file(&name));
             Arc::make_mut(&mut book.doubts).insert(copy, until);
         }
-        Row::Pin { name, asked_by, at } => {
+        RemoverSnapshotRow::Pin { name, asked_by, at } => {
             let file = book.file(&name);
             Arc::make_mut(&mut book.pins).insert(file, Pin { asked_by, at });
         }
-        Row::HistoryFrom(first) => book.history = Chronicle::starting_at(first),
-        Row::Ended { intent, decided, at, ending } => {
+        RemoverSnapshotRow::HistoryFrom(first) => book.history = BoundedLog::starting_at(first),
+        RemoverSnapshotRow::Ended { intent, decided, at, ending } => {
             let file = book.file(&intent.name);
             let Intent { host, size, reason, keeper, asked_by, .. } = intent;
             let record =

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::event::{Ending, Intent};
 use super::reason::Reason;
 use crate::clock::Millis;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::host::HostAddr;
 use crate::names::{FileId, FileName, NameTable};
 
 /// A copy: a file on a host.
-pub type Copy = (HostAddr, FileId);
+pub type CopyKey = (HostAddr, FileId);
 
 /// The durable state of the Remover.
 ///
@@ -26,15 +26,15 @@ pub type Copy = (HostAddr, FileId);
 pub struct RemovalBook {
     pub(super) names: NameTable,
     /// Copies that are to go. Each counts as gone already.
-    pub(super) open: Arc<BTreeMap<Copy, OpenRemoval>>,
+    pub(super) open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     /// How many of `open` rely on this copy.
-    pub(super) keeping: BTreeMap<Copy, u32>,
+    pub(super) keeping: BTreeMap<CopyKey, u32>,
     /// Copies of which nobody knows whether they are about to vanish, and until when.
-    pub(super) doubts: Arc<BTreeMap<Copy, Millis>>,
+    pub(super) doubts: Arc<BTreeMap<CopyKey, Millis>>,
     /// Files of which no copy is removed, with who said so and when.
     pub(super) pins: Arc<BTreeMap<FileId, Pin>>,
     /// What became of every intent, newest last.
-    pub(super) history: Chronicle<RemovalRecord>,
+    pub(super) history: BoundedLog<RemovalRecord>,
 }
 
 /// A copy that is to go.
@@ -90,32 +90,32 @@ impl RemovalBook {
     }
 
     /// The copies that are to go.
-    pub fn open(&self) -> &Arc<BTreeMap<Copy, OpenRemoval>> {
+    pub fn open(&self) -> &Arc<BTreeMap<CopyKey, OpenRemoval>> {
         &self.open
     }
 
     /// Whether this copy is to go.
-    pub fn goes(&self, copy: Copy) -> bool {
+    pub fn goes(&self, copy: CopyKey) -> bool {
         self.open.contains_key(&copy)
     }
 
     /// Whether copies are being removed on the strength of this one.
-    pub fn is_keeper(&self, copy: Copy) -> bool {
+    pub fn is_keeper(&self, copy: CopyKey) -> bool {
         self.keeping.contains_key(&copy)
     }
 
     /// The copies on the strength of which others are being removed.
-    pub fn keepers(&self) -> impl Iterator<Item = Copy> {
+    pub fn keepers(&self) -> impl Iterator<Item = CopyKey> {
         self.keeping.keys().copied()
     }
 
     /// Whether nobody knows at `now` whether this copy is about to vanish.
-    pub fn is_doubted(&self, copy: Copy, now: Millis) -> bool {
+    pub fn is_doubted(&self, copy: CopyKey, now: Millis) -> bool {
         self.doubts.get(&copy).is_some_and(|until| now < *until)
     }
 
     /// Every doubt, also those that are over.
-    pub fn doubts(&self) -> &Arc<BTreeMap<Copy, Millis>> {
+    pub fn doubts(&self) -> &Arc<BTreeMap<CopyKey, Millis>> {
         &self.doubts
     }
 
@@ -130,7 +130,7 @@ impl RemovalBook {
     }
 
     /// What became of the removals, newest last.
-    pub fn history(&self) -> &Chronicle<RemovalRecord> {
+    pub fn history(&self) -> &BoundedLog<RemovalRecord> {
         &self.history
     }
 

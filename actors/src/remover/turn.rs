@@ -10,16 +10,16 @@ use futures::future::join_all;
 use super::round::MYSELF;
 use super::views::{Decided, FileSeeksRoom};
 use super::{
-    Arrivals, Confirmation, Proposal, RemovalBook, RemovalEvent, RemovalMode, RemovalRound,
-    Remover, RoomWanted, Standing,
+    Confirmation, CopyHolderStatus, RecentArrivals, RemovalBook, RemovalEvent, RemovalMode,
+    RemovalProposal, RemovalRound, Remover, RoomWanted,
 };
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
 use crate::clock::Millis;
 use crate::host::HostAddr;
-use crate::journal::{Asked, CommitError, Outcomes, Seat, Settlement};
+use crate::journal::{CommitError, CommitSettlement, Outcomes, ReplicaHandle, RequestContext};
 use crate::names::{FileId, NameTable};
-use crate::turns::{InTurns, NextTurn};
+use crate::turns::{ScheduledTurns, TurnTimer};
 
 /// How long changes are gathered before a turn.
 const GATHERING: Duration = Duration::from_millis(5);
@@ -39,8 +39,8 @@ pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
 /// How long a host that could not be asked is left alone.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-impl InTurns for Remover {
-    fn next_turn(&mut self) -> &mut NextTurn {
+impl ScheduledTurns for Remover {
+    fn next_turn(&mut self) -> &mut TurnTimer {
         &mut self.next_turn
     }
 
@@ -58,14 +58,14 @@ impl Remover {
     /// Takes a turn now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        if self.seat.epoch().is_none() {
+        if self.replica.epoch().is_none() {
             return;
         }
         if let Some(left) = self.hold.left(now) {
             self.wake_after(left, ctx);
             return;
         }
-        self.take_yard();
+        self.refresh_hosts();
         let (desk, standpoint) = self.at(now);
         let mut events = desk.cleared(standpoint);
         events.extend(desk.forgets(standpoint));
@@ -78,22 +78,22 @@ impl Remover {
             self.round(now, ctx);
         }
         self.wake_after(LONGEST_SLEEP, ctx);
-        self.show();
+        self.publish_view();
     }
 
     /// Takes over from the TaskManager's view which destinations there are, what arrived lately, and
     /// what there is no room for.
-    pub(super) fn take_yard(&mut self) {
+    pub(super) fn refresh_hosts(&mut self) {
         let view = self.collaborators.tasks.view();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
-        let yard: Vec<(HostAddr, Standing)> =
-            destinations.map(|host| (host.host, Standing::of(&host.record))).collect();
-        let arrivals = Arrivals::of(&view.history, self.desk.settings(), self.clock.now());
-        self.desk.set_yard(yard, arrivals);
+        let yard: Vec<(HostAddr, CopyHolderStatus)> =
+            destinations.map(|host| (host.host, CopyHolderStatus::of(&host.record))).collect();
+        let arrivals = RecentArrivals::of(&view.history, self.policy.settings(), self.clock.now());
+        self.policy.set_hosts(yard, arrivals);
         let takers = view.hosts.iter().filter(|host| host.no_destination.is_none());
         let rooms = takers.filter_map(|host| Some((host.host, host.room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
-        if self.desk.set_room_wanted(wanted) {
+        if self.policy.set_room_wanted(wanted) {
             // A file that got hot waits for room: that is looked at now.
             let last = self.last.as_ref().map_or(Millis(0), |round| round.at);
             let soon = last.after(WHILE_THERE_IS_MORE);
@@ -103,8 +103,8 @@ impl Remover {
 
     /// Looks at all copies, and has what is to go confirmed.
     pub(super) fn round(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        self.next_round = Some(now.after(self.desk.settings().interval));
-        if self.desk.settings().mode == RemovalMode::Off {
+        self.next_round = Some(now.after(self.policy.settings().interval));
+        if self.policy.settings().mode == RemovalMode::Off {
             self.last = None;
             return;
         }
@@ -113,7 +113,7 @@ impl Remover {
         let proposal = desk.propose(standpoint);
         let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         if proposal.masters().is_empty() {
-            self.last = Some(noted(now, took_us, &proposal, self.seat.piece().names()));
+            self.last = Some(noted(now, took_us, &proposal, self.replica.piece().names()));
         } else {
             self.have_confirmed(now, took_us, proposal, ctx);
         }
@@ -123,7 +123,7 @@ impl Remover {
         &mut self,
         now: Millis,
         took_us: u64,
-        proposal: Proposal,
+        proposal: RemovalProposal,
         ctx: &mut Context<Self>,
     ) {
         self.confirming = true;
@@ -159,14 +159,14 @@ impl Remover {
             let unseen = proposal.to_size.iter().filter(|file| !seen.masters.contains(*file));
             sizes.extend(unseen.map(|file| (*file, 0)));
             let sized = !proposal.to_size.is_empty();
-            remover.desk.learn_sizes(sizes);
+            remover.policy.learn_sizes(sizes);
             remover.decide(now, took_us, proposal, &seen, ctx);
             if sized {
                 // What waited for these sizes is proposed now.
                 remover.next_round = Some(remover.clock.now());
                 remover.soon(ctx);
             }
-            remover.show();
+            remover.publish_view();
         }));
     }
 
@@ -175,21 +175,21 @@ impl Remover {
         &mut self,
         at: Millis,
         took_us: u64,
-        mut proposal: Proposal,
+        mut proposal: RemovalProposal,
         seen: &Confirmation,
         ctx: &mut Context<Self>,
     ) {
-        if self.seat.epoch().is_none() {
+        if self.replica.epoch().is_none() {
             return;
         }
-        self.take_yard();
+        self.refresh_hosts();
         let removals = std::mem::take(&mut proposal.removals);
         let (desk, standpoint) = self.at(self.clock.now());
         let (events, spared) = desk.confirm(removals, seen, standpoint);
         for (_, why) in &spared {
             proposal.spare(*why, 1);
         }
-        let names = self.seat.piece().names();
+        let names = self.replica.piece().names();
         let mut round = noted(at, took_us, &proposal, names);
         let going = events.iter().filter_map(Decided::of);
         let staying = spared.into_iter().map(|(removal, why)| Decided {
@@ -202,11 +202,11 @@ impl Remover {
         });
         round.decided = going.chain(staying).collect();
         self.last = Some(round);
-        if self.desk.settings().mode == RemovalMode::On && !events.is_empty() {
+        if self.policy.settings().mode == RemovalMode::On && !events.is_empty() {
             self.commit(events, ctx);
             // There may be more than one round takes: the next one does not wait its full time.
             let soon =
-                self.clock.now().after(self.desk.settings().interval.min(WHILE_THERE_IS_MORE));
+                self.clock.now().after(self.policy.settings().interval.min(WHILE_THERE_IS_MORE));
             self.next_round = self.next_round.map(|planned| planned.min(soon));
         }
     }
@@ -214,8 +214,8 @@ impl Remover {
     /// Commits events of the Remover's own, cut to entries.
     pub(super) fn commit(&mut self, events: Vec<RemovalEvent>, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        for events in Seat::<RemovalBook>::parts(events) {
-            let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
+        for events in ReplicaHandle::<RemovalBook>::parts(events) {
+            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
             let settling = committing.into_actor(self).map(|settlement, remover, ctx| {
                 // What was refused or lost is decided anew from how things stand then.
                 let _ = remover.settled(settlement, ctx);
@@ -227,10 +227,10 @@ impl Remover {
     /// Takes a commit that came back.
     pub(super) fn settled(
         &mut self,
-        settlement: Settlement<RemovalBook>,
+        settlement: CommitSettlement<RemovalBook>,
         ctx: &mut Context<Self>,
     ) -> Result<Outcomes<RemovalBook>, CommitError> {
-        let settled = self.seat.settle(settlement);
+        let settled = self.replica.settle(settlement);
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
@@ -238,7 +238,7 @@ impl Remover {
                 }
             }
             Err(error) => {
-                self.desk.counters.uncommitted += 1;
+                self.policy.counters.uncommitted += 1;
                 let held = self.hold.uncommitted(error, self.clock.now());
                 if held.is_news {
                     tracing::warn!(%error, "a commit of removals came back without an outcome");
@@ -277,7 +277,7 @@ impl Remover {
 }
 
 /// A round as it is shown, what it decided still left out.
-fn noted(at: Millis, took_us: u64, proposal: &Proposal, names: &NameTable) -> RemovalRound {
+fn noted(at: Millis, took_us: u64, proposal: &RemovalProposal, names: &NameTable) -> RemovalRound {
     let rooms = proposal.rooms.iter().map(|sought| FileSeeksRoom {
         file: names.name(sought.wish.file),
         size: sought.wish.size,

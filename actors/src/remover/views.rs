@@ -12,27 +12,27 @@ use super::reason::{Reason, Spared};
 use super::room::{RoomMade, RoomVerdict};
 use super::round::RemoverWaits;
 use super::settings::RemovalMode;
-use super::state::{Copy, OpenRemoval, Pin, RemovalRecord};
+use super::state::{CopyKey, OpenRemoval, Pin, RemovalRecord};
 use crate::clock::Millis;
 use crate::event::Epoch;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::host::HostAddr;
 use crate::names::{FileId, FileName};
 
 /// Where the Remover shows itself. Clones share the board, and it outlives a restart of the actor.
 #[derive(Clone, Default)]
-pub struct RemoverBoard {
+pub struct RemoverViewHandle {
     view: Arc<ArcSwap<RemoverView>>,
 }
 
-impl RemoverBoard {
+impl RemoverViewHandle {
     /// The view as it is now.
     pub fn view(&self) -> Arc<RemoverView> {
         self.view.load_full()
     }
 
     /// Shows a new view.
-    pub(super) fn show(&self, view: RemoverView) {
+    pub(super) fn publish(&self, view: RemoverView) {
         self.view.store(Arc::new(view));
     }
 }
@@ -47,15 +47,15 @@ pub struct RemoverView {
     /// Whether copies are removed.
     pub mode: RemovalMode,
     /// The copies that are to go.
-    pub open: Arc<BTreeMap<Copy, OpenRemoval>>,
+    pub open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     /// Where room is being made or was made lately, and for which file.
     pub rooms_made: BTreeMap<HostAddr, RoomMade>,
     /// What is pinned.
     pub pins: Arc<BTreeMap<FileId, Pin>>,
     /// Copies of which nobody knows whether they are about to vanish, and until when.
-    pub doubts: Arc<BTreeMap<Copy, Millis>>,
+    pub doubts: Arc<BTreeMap<CopyKey, Millis>>,
     /// What became of the removals.
-    pub history: Chronicle<RemovalRecord>,
+    pub history: BoundedLog<RemovalRecord>,
     /// The last round; none before the first of this leader.
     pub last: Option<RemovalRound>,
     /// Counts of what this node did while it led, since the process started.

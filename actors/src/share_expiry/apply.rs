@@ -3,16 +3,18 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::event::{Changes, NewShare, ShareEvent, ShareOutcome, ShareRefusal};
-use super::facts::{Ending, Tombstone};
+use super::download_cache::CountedDownload;
+use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
 use super::id::ShareId;
-use super::messages::What;
-use super::recent::Recent;
-use super::shards::Found;
-use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
-use super::snapshot::{FrozenTable, thaw_row};
-use super::state::{Grave, Happened, ShareTable};
-use super::text::Text;
+use super::messages::ShareNotificationKind;
+use super::shards::ShareLookup;
+use super::share::{
+    ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
+};
+use super::snapshot::{FrozenShareTable, thaw_row};
+use super::state::{NotificationRecord, ShareTable, TombstoneKey};
+use super::text::SharedText;
+use super::value_types::{ShareEnding, Tombstone};
 use crate::clock::Millis;
 use crate::event::{PieceId, RequestId};
 use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
@@ -22,7 +24,7 @@ use ShareOutcome::{AlreadySo, Applied};
 /// How many clients of one share may resume a download without counting again: the last ones.
 const MOST_TAKERS: usize = 10_000;
 
-type Applying = Result<ShareOutcome, ShareRefusal>;
+type ShareApplyResult = Result<ShareOutcome, ShareRefusal>;
 
 impl Piece for ShareTable {
     const ID: PieceId = PieceId::Shares;
@@ -33,10 +35,10 @@ impl Piece for ShareTable {
     type Refusal = ShareRefusal;
 
     fn may_use_reserve(event: &ShareEvent) -> bool {
-        matches!(event, ShareEvent::Ended { why: Ending::Revoked, .. })
+        matches!(event, ShareEvent::Ended { why: ShareEnding::Revoked, .. })
     }
 
-    fn apply(&mut self, at: Millis, event: &ShareEvent) -> Applying {
+    fn apply(&mut self, at: Millis, event: &ShareEvent) -> ShareApplyResult {
         let outcome = self.apply_event(at, event)?;
         self.time = match event {
             ShareEvent::TimeSet { to, .. } => Some(*to),
@@ -46,7 +48,7 @@ impl Piece for ShareTable {
     }
 
     fn freeze(&self) -> Box<dyn FrozenPiece> {
-        Box::new(FrozenTable::of(self))
+        Box::new(FrozenShareTable::of(self))
     }
 
     fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
@@ -59,7 +61,7 @@ impl Piece for ShareTable {
 }
 
 impl ShareTable {
-    fn apply_event(&mut self, at: Millis, event: &ShareEvent) -> Applying {
+    fn apply_event(&mut self, at: Millis, event: &ShareEvent) -> ShareApplyResult {
         match event {
             ShareEvent::TimeNoted | ShareEvent::TimeSet { .. } => Ok(Applied),
             ShareEvent::Created(new) => self.create(at, new),
@@ -70,24 +72,24 @@ impl ShareTable {
                 Ok(self.end_all(ids, |table, id| table.end_if_due(at, id)))
             }
             ShareEvent::Ended { ids, why, cut, by } => {
-                let by = Text::new(by.as_str());
+                let by = SharedText::new(by.as_str());
                 Ok(self.end_all(ids, |table, id| table.end(at, id, *why, *cut, &by)))
             }
             ShareEvent::EndedWithin { root, path, why, most, by } => {
-                let by = Text::new(by.as_str());
+                let by = SharedText::new(by.as_str());
                 let most = usize::try_from(*most).unwrap_or(usize::MAX);
                 let ids: Vec<ShareId> =
                     self.within(root, path, None).take(most).map(|share| share.id()).collect();
                 Ok(self.end_all(&ids, |table, id| table.end(at, id, *why, false, &by)))
             }
             ShareEvent::Taken { id, client, resume_until, forget_before, request } => {
-                let taker = Taker { client: *client, at, in_part: false };
+                let taker = DownloadClient { client: *client, at, in_part: false };
                 self.once(at, *request, |table| {
                     table.take(*id, taker, *resume_until, *forget_before)
                 })
             }
             ShareEvent::TakenInPart { id, client, resume_until, forget_before, request } => {
-                let taker = Taker { client: *client, at, in_part: true };
+                let taker = DownloadClient { client: *client, at, in_part: true };
                 self.once(at, *request, |table| {
                     table.take(*id, taker, *resume_until, *forget_before)
                 })
@@ -112,8 +114,8 @@ impl ShareTable {
         }
     }
 
-    fn create(&mut self, at: Millis, new: &NewShare) -> Applying {
-        if self.find(new.id) != Found::Unknown {
+    fn create(&mut self, at: Millis, new: &NewShare) -> ShareApplyResult {
+        if self.find(new.id) != ShareLookup::Unknown {
             return Err(ShareRefusal::IdInUse);
         }
         // A move may have begun since it was decided.
@@ -132,17 +134,23 @@ impl ShareTable {
         }
         let NewShare { id, root, path, kind, deadline, noticed, owner, note, password, .. } =
             new.clone();
-        let downloads = new.max_downloads.map(Downloads::of);
-        let rare = Rare { note, password, downloads };
+        let downloads = new.max_downloads.map(DownloadLimit::of);
+        let rare = ColdShareFields { note, password, downloads };
         let (created, generation) = (at, 0);
         let birth =
-            Birth { id, root, path, kind, owner, created, deadline, rare, generation, noticed };
+            ShareInit { id, root, path, kind, owner, created, deadline, rare, generation, noticed };
         self.put(Share::born(birth), None);
         self.totals.created += 1;
         Ok(ShareOutcome::Created { id })
     }
 
-    fn change(&mut self, at: Millis, id: ShareId, generation: u32, changes: &Changes) -> Applying {
+    fn change(
+        &mut self,
+        at: Millis,
+        id: ShareId,
+        generation: u32,
+        changes: &ShareChanges,
+    ) -> ShareApplyResult {
         let former = self.live_at(id, at)?;
         if former.exhausted().is_some() {
             return Err(ShareRefusal::Exhausted);
@@ -175,7 +183,7 @@ impl ShareTable {
     /// A share ends if its time has come. Answers whether it did.
     fn end_if_due(&mut self, at: Millis, id: ShareId) -> bool {
         let number = self.next_happening();
-        let buried = self.shards.bury(id, |share| {
+        let buried = self.shards.replace_with_tombstone(id, |share| {
             (!share.is_live(at)).then(|| {
                 // That the last download was taken was told then.
                 let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
@@ -194,9 +202,9 @@ impl ShareTable {
         &mut self,
         at: Millis,
         id: ShareId,
-        why: Ending,
+        why: ShareEnding,
         cut: bool,
-        by: &Text,
+        by: &SharedText,
     ) -> bool {
         if self.end_if_due(at, id) {
             if cut {
@@ -205,7 +213,9 @@ impl ShareTable {
             return false;
         }
         let number = self.next_happening();
-        let buried = self.shards.bury(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
+        let buried = self
+            .shards
+            .replace_with_tombstone(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
         let ended = buried.is_some();
         if let Some((share, tombstone)) = buried {
             self.mourn(at, share, tombstone, Some(by));
@@ -216,29 +226,41 @@ impl ShareTable {
     }
 
     /// What a share leaves behind.
-    fn mourn(&mut self, at: Millis, share: Arc<Share>, tombstone: Tombstone, by: Option<&Text>) {
+    fn mourn(
+        &mut self,
+        at: Millis,
+        share: Arc<Share>,
+        tombstone: Tombstone,
+        by: Option<&SharedText>,
+    ) {
         let why = tombstone.why;
         self.take_out(&share, None);
         self.live -= 1;
         self.totals.count(why);
-        self.graves.push(Grave { ended: at, id: share.id() });
-        if why != Ending::Exhausted {
-            self.tell(at, share, What::Ended(why), by);
+        self.tombstone_index.push(TombstoneKey { ended: at, id: share.id() });
+        if why != ShareEnding::Exhausted {
+            self.record_notification(at, share, ShareNotificationKind::Ended(why), by);
         }
     }
 
-    fn tell(&mut self, at: Millis, share: Arc<Share>, what: What, by: Option<&Text>) {
-        self.chronicle.push(Happened { at, share, by: by.cloned(), what });
+    fn record_notification(
+        &mut self,
+        at: Millis,
+        share: Arc<Share>,
+        what: ShareNotificationKind,
+        by: Option<&SharedText>,
+    ) {
+        self.chronicle.push(NotificationRecord { at, share, by: by.cloned(), what });
     }
 
     fn take(
         &mut self,
         id: ShareId,
-        taker: Taker,
+        taker: DownloadClient,
         resume_until: Millis,
         forget_before: Millis,
-    ) -> Applying {
-        let Taker { client, at, .. } = taker;
+    ) -> ShareApplyResult {
+        let DownloadClient { client, at, .. } = taker;
         let former = self.live_at(id, at)?;
         let Some(downloads) = former.downloads() else {
             return Ok(AlreadySo);
@@ -255,27 +277,32 @@ impl ShareTable {
         downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
         let exhausted = downloads.exhausted.map(|_| number);
         let mut share = former.to_change();
-        share.change_rare(|rare| rare.downloads = Some(downloads));
+        share.change_cold_fields(|rare| rare.downloads = Some(downloads));
         let share = self.put(share, Some(&former));
         if exhausted.is_some() {
-            self.tell(at, share, What::Ended(Ending::Exhausted), None);
+            self.record_notification(
+                at,
+                share,
+                ShareNotificationKind::Ended(ShareEnding::Exhausted),
+                None,
+            );
         }
         Ok(ShareOutcome::Taken { left, exhausted })
     }
 
     /// A download that began with a part goes on with the whole, once.
-    fn begin_whole(&mut self, at: Millis, id: ShareId, client: ClientKey) -> Applying {
+    fn begin_whole(&mut self, at: Millis, id: ShareId, client: ClientKey) -> ShareApplyResult {
         let former = self.live_at(id, at)?;
         let Some(downloads) = former.downloads() else {
             return Ok(AlreadySo);
         };
         let mut downloads = downloads.clone();
-        let is_its = |taker: &&mut Taker| taker.client == client && taker.in_part;
+        let is_its = |taker: &&mut DownloadClient| taker.client == client && taker.in_part;
         let taker = downloads.takers.iter_mut().find(is_its).ok_or(ShareRefusal::Exhausted)?;
         taker.in_part = false;
         let left = downloads.left();
         let mut share = former.to_change();
-        share.change_rare(|rare| rare.downloads = Some(downloads));
+        share.change_cold_fields(|rare| rare.downloads = Some(downloads));
         self.put(share, Some(&former));
         Ok(ShareOutcome::Taken { left, exhausted: None })
     }
@@ -285,14 +312,14 @@ impl ShareTable {
         &mut self,
         at: Millis,
         request: RequestId,
-        then: impl FnOnce(&mut Self) -> Applying,
-    ) -> Applying {
+        then: impl FnOnce(&mut Self) -> ShareApplyResult,
+    ) -> ShareApplyResult {
         if let Some(left) = self.taken_before(request) {
             return Ok(ShareOutcome::Taken { left, exhausted: None });
         }
         let taken = then(self)?;
         if let ShareOutcome::Taken { left, .. } = taken {
-            self.recent.note(Recent { at, request, left });
+            self.recent.note(CountedDownload { at, request, left });
         }
         Ok(taken)
     }
@@ -308,7 +335,7 @@ impl ShareTable {
             let mut share = former.to_change();
             share.noticed = true;
             let share = self.put(share, Some(&former));
-            self.tell(at, share, What::Notice, None);
+            self.record_notification(at, share, ShareNotificationKind::Notice, None);
         }
         ShareOutcome::Noticed { first, next: self.next_happening() }
     }
@@ -322,12 +349,14 @@ impl ShareTable {
     }
 
     fn forget(&mut self, tombstones: u64, happenings: u64, hooks: &[String]) -> ShareOutcome {
-        let going = tombstones.saturating_sub(self.first_grave());
-        let stay = self.graves.first().saturating_add(going);
-        for (_, grave) in self.graves.oldest_first().take_while(|(number, _)| *number < stay) {
+        let going = tombstones.saturating_sub(self.first_tombstone_number());
+        let stay = self.tombstone_index.first().saturating_add(going);
+        for (_, grave) in
+            self.tombstone_index.oldest_first().take_while(|(number, _)| *number < stay)
+        {
             self.shards.forget(grave.id);
         }
-        self.graves.forget_before(stay);
+        self.tombstone_index.forget_before(stay);
         self.chronicle.forget_before(happenings);
         self.cursors.retain(|hook, _| !hooks.contains(hook));
         Applied
@@ -349,15 +378,15 @@ impl ShareTable {
     }
 }
 
-impl Downloads {
+impl DownloadLimit {
     /// None taken yet.
     pub(super) fn of(most: NonZeroU32) -> Self {
-        Downloads { most, taken: 0, takers: Vec::new(), exhausted: None }
+        DownloadLimit { most, taken: 0, takers: Vec::new(), exhausted: None }
     }
 }
 
 impl Tombstone {
-    fn of(share: &Share, ended: Millis, why: Ending, number: u64, cut: bool) -> Self {
+    fn of(share: &Share, ended: Millis, why: ShareEnding, number: u64, cut: bool) -> Self {
         Tombstone { ended, why, deadline: share.deadline(), number, cut }
     }
 }
@@ -365,7 +394,7 @@ impl Tombstone {
 impl Share {
     /// Whether it may have this limit of downloads: more than were taken already.
     pub(super) fn allows(&self, limit: Option<Option<NonZeroU32>>) -> Result<(), ShareRefusal> {
-        let taken = self.downloads().map_or(0, Downloads::taken);
+        let taken = self.downloads().map_or(0, DownloadLimit::taken);
         match limit.flatten().map(NonZeroU32::get) {
             Some(most) if most <= taken => Err(ShareRefusal::FewerThanTaken { taken, most }),
             _ => Ok(()),
@@ -373,7 +402,7 @@ impl Share {
     }
 
     /// The share with other terms.
-    pub(super) fn changed(&self, changes: &Changes) -> Share {
+    pub(super) fn changed(&self, changes: &ShareChanges) -> Share {
         let mut share = self.to_change();
         share.generation += 1;
         if let Some(new) = changes.deadline.filter(|new| new.deadline != self.deadline) {
@@ -383,11 +412,13 @@ impl Share {
         if let Some(new) = &changes.owner {
             share.owner = new.owner.clone();
         }
-        share.change_rare(|rare| {
+        share.change_cold_fields(|rare| {
             if let Some(most) = changes.max_downloads {
                 let taken = rare.downloads.take();
-                rare.downloads = most
-                    .map(|most| Downloads { most, ..taken.unwrap_or_else(|| Downloads::of(most)) });
+                rare.downloads = most.map(|most| DownloadLimit {
+                    most,
+                    ..taken.unwrap_or_else(|| DownloadLimit::of(most))
+                });
             }
             if let Some(password) = &changes.password {
                 rare.password = password.clone();

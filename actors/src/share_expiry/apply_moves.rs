@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use super::event::{ShareOutcome, ShareRefusal};
-use super::facts::Ending;
-use super::moves::{MOST_MOVES, MoveEnd, MoveRefused, MoveStage, Moving, NewMove, SharePlace};
+use super::moves::{
+    MOST_MOVES, MoveEnd, MoveRefused, MoveStage, NewMove, PendingMove, ShareLocation,
+};
 use super::path::{RootName, SharePath};
 use super::share::Share;
 use super::state::ShareTable;
-use super::text::Text;
+use super::text::SharedText;
+use super::value_types::ShareEnding;
 use crate::clock::Millis;
 use crate::journal::ENTRY_EVENTS;
 
-type Applying = Result<ShareOutcome, ShareRefusal>;
+type MoveApplyResult = Result<ShareOutcome, ShareRefusal>;
 
 impl ShareTable {
     /// The moves under way, in the order in which they began.
-    pub fn moves(&self) -> Arc<Vec<Arc<Moving>>> {
+    pub fn moves(&self) -> Arc<Vec<Arc<PendingMove>>> {
         self.moves.all()
     }
 
@@ -26,15 +28,16 @@ impl ShareTable {
         if moves.is_empty() {
             return false;
         }
-        let place = SharePlace { root: root.clone(), path: path.clone() };
+        let place = ShareLocation { root: root.clone(), path: path.clone() };
         moves.iter().any(|moving| moving.new.touches(&place))
     }
 
-    pub(super) fn begin_move(&mut self, new: &NewMove) -> Applying {
+    pub(super) fn begin_move(&mut self, new: &NewMove) -> MoveApplyResult {
         let under_way = self.moves();
         new.check()?;
-        let touched =
-            |moving: &Arc<Moving>| moving.new.touches(&new.from) || moving.new.touches(&new.to);
+        let touched = |moving: &Arc<PendingMove>| {
+            moving.new.touches(&new.from) || moving.new.touches(&new.to)
+        };
         if under_way.iter().any(touched) {
             return Err(MoveRefused::BeingMoved.into());
         }
@@ -43,7 +46,14 @@ impl ShareTable {
         }
         let (number, stage) = (self.next_move, MoveStage::Begun);
         self.next_move += 1;
-        self.moves.put(Moving { number, new: new.clone(), stage, parts: 0, followed: 0, ended: 0 });
+        self.moves.put(PendingMove {
+            number,
+            new: new.clone(),
+            stage,
+            parts: 0,
+            followed: 0,
+            ended: 0,
+        });
         Ok(ShareOutcome::MoveBegun { number })
     }
 
@@ -54,7 +64,7 @@ impl ShareTable {
         number: u64,
         end: MoveEnd,
         most: u64,
-    ) -> Applying {
+    ) -> MoveApplyResult {
         let Some(moving) = self.moves.get(number) else { return Ok(ShareOutcome::AlreadySo) };
         if moving.stage != MoveStage::Begun {
             return Ok(ShareOutcome::AlreadySo);
@@ -68,7 +78,7 @@ impl ShareTable {
                 return Ok(self.gone_on(&moving, self.next_happening(), true, refused));
             }
         };
-        Ok(self.go_on(at, Moving { stage, ..Moving::clone(&moving) }, most))
+        Ok(self.go_on(at, PendingMove { stage, ..PendingMove::clone(&moving) }, most))
     }
 
     /// The next of its shares follow, or end.
@@ -78,16 +88,16 @@ impl ShareTable {
         number: u64,
         part: u32,
         most: u64,
-    ) -> Applying {
+    ) -> MoveApplyResult {
         match self.moves.get(number) {
             Some(moving) if moving.parts == part && moving.stage != MoveStage::Begun => {
-                Ok(self.go_on(at, Moving::clone(&moving), most))
+                Ok(self.go_on(at, PendingMove::clone(&moving), most))
             }
             _ => Ok(ShareOutcome::AlreadySo),
         }
     }
 
-    fn go_on(&mut self, at: Millis, mut moving: Moving, most: u64) -> ShareOutcome {
+    fn go_on(&mut self, at: Millis, mut moving: PendingMove, most: u64) -> ShareOutcome {
         let first = self.next_happening();
         let mut room = usize::try_from(most).unwrap_or(usize::MAX).max(1);
         moving.parts += 1;
@@ -122,37 +132,37 @@ impl ShareTable {
 
     fn gone_on(
         &self,
-        moving: &Moving,
+        moving: &PendingMove,
         first: u64,
         done: bool,
         refused: Option<MoveRefused>,
     ) -> ShareOutcome {
-        let Moving { number, stage, followed, ended, .. } = *moving;
+        let PendingMove { number, stage, followed, ended, .. } = *moving;
         let lost = stage == MoveStage::Lost;
         let next = self.next_happening();
         ShareOutcome::MoveWent { number, done, lost, refused, followed, ended, first, next }
     }
 
     /// Ends shares of what a move has done away with, so many at most. Answers how many it met.
-    fn end_of_move(&mut self, at: Millis, moving: &mut Moving, most: usize) -> usize {
+    fn end_of_move(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let place = if moving.stage == MoveStage::Lost { &moving.new.from } else { &moving.new.to };
         let met = self.first_within(place, most);
-        let by = Text::new(moving.new.by.as_str());
+        let by = SharedText::new(moving.new.by.as_str());
         for share in &met {
-            let ended = self.end(at, share.id(), Ending::Removed, false, &by);
+            let ended = self.end(at, share.id(), ShareEnding::Removed, false, &by);
             moving.ended += u64::from(ended);
         }
         met.len()
     }
 
     /// Has shares of the old path follow, so many at most. Answers how many it met.
-    fn carry(&mut self, at: Millis, moving: &mut Moving, most: usize) -> usize {
+    fn carry(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let met = self.first_within(&moving.new.from, most);
         for former in &met {
-            let Some(SharePlace { root, path }) = moving.new.carried(former.path()) else {
+            let Some(ShareLocation { root, path }) = moving.new.carried(former.path()) else {
                 // No path can be so long: nobody could open it any more.
-                let by = Text::new(moving.new.by.as_str());
-                let ended = self.end(at, former.id(), Ending::Removed, false, &by);
+                let by = SharedText::new(moving.new.by.as_str());
+                let ended = self.end(at, former.id(), ShareEnding::Removed, false, &by);
                 moving.ended += u64::from(ended);
                 continue;
             };
@@ -164,7 +174,7 @@ impl ShareTable {
         met.len()
     }
 
-    fn first_within(&self, place: &SharePlace, most: usize) -> Vec<Arc<Share>> {
+    fn first_within(&self, place: &ShareLocation, most: usize) -> Vec<Arc<Share>> {
         self.within(&place.root, &place.path, None).take(most).cloned().collect()
     }
 }

@@ -1,13 +1,13 @@
 //! What moves do to the piece: whatever is cut into parts, and whoever reads in between.
 
 use super::event::*;
-use super::facts::Ending;
 use super::id::ShareId;
-use super::moves::{MoveEnd, MoveRefused, Moving, NewMove, SharePlace, Whereabouts};
+use super::moves::{MoveEnd, MoveRefused, NewMove, PendingMove, ResolvedLocation, ShareLocation};
 use super::path::RootName;
 use super::samples::{new_move, new_share, path, root};
-use super::shards::Found;
+use super::shards::ShareLookup;
 use super::state::ShareTable;
+use super::value_types::ShareEnding;
 use crate::clock::Millis;
 use crate::journal::Piece;
 
@@ -37,14 +37,14 @@ fn settle(table: &mut ShareTable, number: u64, end: MoveEnd, most: u64) -> Share
 /// Where a live share is said to be; none of one that has ended.
 fn said(table: &ShareTable, id: u128) -> Option<String> {
     match table.find(ShareId(id)) {
-        Found::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
+        ShareLookup::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
         _ => None,
     }
 }
 
-fn ended(table: &ShareTable, id: u128) -> Option<Ending> {
+fn ended(table: &ShareTable, id: u128) -> Option<ShareEnding> {
     match table.find(ShareId(id)) {
-        Found::Ended(tombstone) => Some(tombstone.why),
+        ShareLookup::Ended(tombstone) => Some(tombstone.why),
         _ => None,
     }
 }
@@ -59,22 +59,24 @@ fn shares_follow_and_those_of_what_was_there_end_whatever_the_size_of_the_parts(
         let mut parts = 1;
         while let ShareOutcome::MoveWent { done: false, .. } = outcome {
             let [moving] = &table.moves()[..] else { panic!("it is under way") };
-            let Moving { number, parts: part, .. } = **moving;
+            let PendingMove { number, parts: part, .. } = **moving;
             // Whoever reads finds each share where it is, or gone; nobody finds another file.
             for id in 1..=3 {
-                let Found::Live(share) = table.find(ShareId(id)) else { panic!("it is there") };
-                let place = SharePlace { root: root(), path: share.path().clone() };
-                let at = match table.moves.whereabouts(share.root(), share.path()) {
-                    Whereabouts::AsSaid => place,
-                    Whereabouts::At(place) => place,
+                let ShareLookup::Live(share) = table.find(ShareId(id)) else {
+                    panic!("it is there")
+                };
+                let place = ShareLocation { root: root(), path: share.path().clone() };
+                let at = match table.moves.resolve_location(share.root(), share.path()) {
+                    ResolvedLocation::AsSaid => place,
+                    ResolvedLocation::At(place) => place,
                     other => panic!("{other:?}"),
                 };
                 assert!(at.path.is_within(&path("e")), "{at}");
             }
             for id in [4, 5] {
-                if let Found::Live(share) = table.find(ShareId(id)) {
-                    let told = table.moves.whereabouts(share.root(), share.path());
-                    assert_eq!(told, Whereabouts::Gone);
+                if let ShareLookup::Live(share) = table.find(ShareId(id)) {
+                    let told = table.moves.resolve_location(share.root(), share.path());
+                    assert_eq!(told, ResolvedLocation::Gone);
                 }
             }
             outcome = apply(&mut table, ShareEvent::MoveFollowed { number, part, most }).unwrap();
@@ -89,7 +91,7 @@ fn shares_follow_and_those_of_what_was_there_end_whatever_the_size_of_the_parts(
         assert!(parts <= 5 / most + 1, "{parts} parts of {most}");
         let at = [1, 2, 3, 6].map(|id| said(&table, id).unwrap());
         assert_eq!(at, ["films/e/1", "films/e/deep/2", "films/e", "films/dd"]);
-        assert_eq!([4, 5].map(|id| ended(&table, id)), [Some(Ending::Removed); 2]);
+        assert_eq!([4, 5].map(|id| ended(&table, id)), [Some(ShareEnding::Removed); 2]);
         assert!(table.moves().is_empty());
         assert_eq!(table.within(&root(), &path(""), None).count(), 4);
     }
@@ -110,7 +112,7 @@ fn what_was_not_moved_changes_nothing_and_what_is_lost_ends() {
     let number = begin(&mut table, new_move("d", "e")).unwrap();
     assert_eq!(number, 1);
     settle(&mut table, number, MoveEnd::Lost, 9);
-    assert_eq!((ended(&table, 1), said(&table, 2).is_some()), (Some(Ending::Removed), true));
+    assert_eq!((ended(&table, 1), said(&table, 2).is_some()), (Some(ShareEnding::Removed), true));
     assert!(table.moves().is_empty());
 }
 
@@ -136,7 +138,7 @@ fn a_share_whose_path_would_be_too_long_to_be_opened_ends() {
     settle(&mut table, number, MoveEnd::Moved, 9);
     assert_eq!(
         (ended(&table, 1), said(&table, 2)),
-        (Some(Ending::Removed), Some(format!("films/{deep}")))
+        (Some(ShareEnding::Removed), Some(format!("films/{deep}")))
     );
 }
 

@@ -3,13 +3,13 @@
 use std::num::NonZeroU32;
 
 use super::event::*;
-use super::facts::{Deadline, Ending, Owner, Tombstone};
 use super::id::ShareId;
-use super::messages::What;
+use super::messages::ShareNotificationKind;
 use super::samples::new_share;
-use super::shards::Found;
+use super::shards::ShareLookup;
 use super::share::ClientKey;
 use super::state::ShareTable;
+use super::value_types::{Deadline, ShareEnding, ShareOwner, Tombstone};
 use super::views::Totals;
 use crate::clock::Millis;
 use crate::event::RequestId;
@@ -42,7 +42,7 @@ fn reclaim(table: &mut ShareTable, at: i64, ids: &[u128]) -> u64 {
 
 fn revoked(ids: &[u128], cut: bool) -> ShareEvent {
     let ids = ids.iter().copied().map(ShareId).collect();
-    ShareEvent::Ended { ids, why: Ending::Revoked, cut, by: "me".to_owned() }
+    ShareEvent::Ended { ids, why: ShareEnding::Revoked, cut, by: "me".to_owned() }
 }
 
 fn taken(client: u64, at: i64) -> ShareEvent {
@@ -55,23 +55,26 @@ fn taken(client: u64, at: i64) -> ShareEvent {
     }
 }
 
-fn changed(generation: u32, changes: Changes) -> ShareEvent {
+fn changed(generation: u32, changes: ShareChanges) -> ShareEvent {
     ShareEvent::Changed { id: ShareId(1), generation, changes: Box::new(changes) }
 }
 
-fn deadline(at: i64) -> Changes {
+fn deadline(at: i64) -> ShareChanges {
     let deadline = Deadline::at(Millis(at));
-    Changes { deadline: Some(NewDeadline { deadline, noticed: false }), ..Changes::default() }
+    ShareChanges {
+        deadline: Some(NewDeadline { deadline, noticed: false }),
+        ..ShareChanges::default()
+    }
 }
 
 fn tombstone(table: &ShareTable, id: u128) -> Tombstone {
     match table.find(ShareId(id)) {
-        Found::Ended(tombstone) => tombstone,
+        ShareLookup::Ended(tombstone) => tombstone,
         other => panic!("{other:?}"),
     }
 }
 
-fn told(table: &ShareTable) -> Vec<(u128, What)> {
+fn told(table: &ShareTable) -> Vec<(u128, ShareNotificationKind)> {
     table.happenings(0, 1000).happenings.iter().map(|told| (told.id.0, told.what)).collect()
 }
 
@@ -85,7 +88,7 @@ fn what_is_not_due_is_not_reclaimed_and_what_is_due_is_once() {
     assert_eq!(told(&table).len(), 2);
     let expected = Tombstone {
         ended: Millis(100),
-        why: Ending::Expired,
+        why: ShareEnding::Expired,
         deadline: Deadline::at(Millis(100)),
         number: 1,
         cut: false,
@@ -106,8 +109,8 @@ fn an_id_is_not_given_again_while_anything_is_known_of_it() {
 fn both_sides_of_the_room_for_shares_and_for_those_of_one_owner() {
     let mut table = ShareTable::default();
     let mut create = |id: u128, owner: Option<&str>| {
-        let owner = owner.map(|owner| Owner::new(owner).unwrap());
-        let room = Room { shares: 4, of_owner: 2 };
+        let owner = owner.map(|owner| ShareOwner::new(owner).unwrap());
+        let room = ShareLimits { shares: 4, of_owner: 2 };
         let new = NewShare { owner, room, ..new_share(id, "a", 100) };
         table.apply(Millis(0), &ShareEvent::Created(Box::new(new))).map(drop)
     };
@@ -116,7 +119,7 @@ fn both_sides_of_the_room_for_shares_and_for_those_of_one_owner() {
     assert!(create(4, Some("you")).is_ok() && create(5, None).is_ok());
     assert_eq!(create(6, None), Err(ShareRefusal::Full { most: 4 }));
     table.apply(Millis(0), &revoked(&[1], false)).unwrap();
-    assert_eq!(table.of_owner(&Owner::new("me").unwrap()), 1);
+    assert_eq!(table.of_owner(&ShareOwner::new("me").unwrap()), 1);
 }
 
 #[test]
@@ -129,17 +132,17 @@ fn a_change_holds_only_at_the_generation_it_was_decided_on() {
     let due = Deadline::at(Millis(300));
     let outcome = table.apply(Millis(199), &changed(1, deadline(300)));
     assert_eq!(outcome, Ok(ShareOutcome::Changed { generation: 2, due }));
-    assert_eq!(table.due_from(super::Due::from(Millis(0))).count(), 1);
+    assert_eq!(table.due_from(super::ShareDueKey::from(Millis(0))).count(), 1);
 }
 
 #[test]
 fn an_ended_share_never_comes_back() {
     let mut table = created([1, 2]);
     // Due, though nobody has reclaimed it.
-    let expired = Err(ShareRefusal::Ended { why: Ending::Expired });
+    let expired = Err(ShareRefusal::Ended { why: ShareEnding::Expired });
     assert_eq!(table.apply(Millis(100), &changed(0, deadline(200))), expired);
     table.apply(Millis(50), &revoked(&[1], false)).unwrap();
-    let why = Ending::Revoked;
+    let why = ShareEnding::Revoked;
     let refused = table.apply(Millis(60), &changed(0, deadline(200)));
     assert_eq!(refused, Err(ShareRefusal::Ended { why }));
     // The clock may have been set back: what ended stays ended.
@@ -178,7 +181,7 @@ fn exactly_as_many_downloads_are_counted_as_are_allowed() {
     assert_eq!(table.apply(Millis(2), &taken(2, 2)), left(0, Some(0)));
     assert_eq!(table.apply(Millis(3), &taken(3, 3)), Err(ShareRefusal::Exhausted));
     assert_eq!(table.apply(Millis(3), &changed(0, deadline(9))), Err(ShareRefusal::Exhausted));
-    assert_eq!(told(&table), [(1, What::Ended(Ending::Exhausted))]);
+    assert_eq!(told(&table), [(1, ShareNotificationKind::Ended(ShareEnding::Exhausted))]);
     // It may be resumed until the 22nd millisecond, and ends then; that was told already.
     assert_eq!(reclaim(&mut table, 21, &[1]), 0);
     assert_eq!(reclaim(&mut table, 22, &[1]), 1);
@@ -201,7 +204,7 @@ fn the_last_ten_thousand_who_took_a_download_may_resume_it() {
     for client in 0..10_002 {
         table.apply(Millis(1), &taken(client, 1)).unwrap();
     }
-    let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
+    let ShareLookup::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
     let by = |client| share.downloads().unwrap().taken_by(ClientKey(client));
     assert_eq!((by(1), by(2), by(10_001)), (None, Some(Millis(1)), Some(Millis(1))));
 }
@@ -210,7 +213,10 @@ fn the_last_ten_thousand_who_took_a_download_may_resume_it() {
 fn a_limit_may_be_raised_and_lowered_to_more_than_was_taken() {
     let mut table = limited(3);
     table.apply(Millis(1), &taken(1, 1)).unwrap();
-    let limit = |most| Changes { max_downloads: Some(NonZeroU32::new(most)), ..Changes::default() };
+    let limit = |most| ShareChanges {
+        max_downloads: Some(NonZeroU32::new(most)),
+        ..ShareChanges::default()
+    };
     let fewer = table.apply(Millis(1), &changed(0, limit(1)));
     assert_eq!(fewer, Err(ShareRefusal::FewerThanTaken { taken: 1, most: 1 }));
     table.apply(Millis(1), &changed(0, limit(2))).unwrap();
@@ -227,11 +233,11 @@ fn those_who_took_a_download_long_ago_are_forgotten() {
     for (client, at) in [(1, 0), (2, 10), (1, 15), (3, 30)] {
         table.apply(Millis(at), &taken(client, at)).unwrap();
     }
-    let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
+    let ShareLookup::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
     let by = |client| share.downloads().unwrap().taken_by(ClientKey(client));
     assert_eq!((by(1), by(2), by(3)), (Some(Millis(15)), Some(Millis(10)), Some(Millis(30))));
     table.apply(Millis(31), &taken(4, 31)).unwrap();
-    let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
+    let ShareLookup::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
     assert_eq!(share.downloads().unwrap().taken_by(ClientKey(2)), None);
 }
 
@@ -266,11 +272,11 @@ fn tombstones_go_with_the_oldest_first_and_take_their_ids_along() {
         hooks: Vec::new(),
     };
     table.apply(Millis(1), &forgot(2)).unwrap();
-    assert_eq!(table.find(ShareId(1)), Found::Unknown);
-    assert_eq!(table.find(ShareId(2)), Found::Unknown);
-    assert_eq!((table.first_grave(), tombstone(&table, 3).number), (2, 2));
+    assert_eq!(table.find(ShareId(1)), ShareLookup::Unknown);
+    assert_eq!(table.find(ShareId(2)), ShareLookup::Unknown);
+    assert_eq!((table.first_tombstone_number(), tombstone(&table, 3).number), (2, 2));
     table.apply(Millis(1), &forgot(99)).unwrap();
-    assert_eq!((table.first_grave(), table.graves().len()), (3, 0));
+    assert_eq!((table.first_tombstone_number(), table.tombstone_index().len()), (3, 0));
 }
 
 #[test]
@@ -310,7 +316,7 @@ fn a_repeated_request_takes_one_download() {
     let counted = Ok(ShareOutcome::Taken { left: 2, exhausted: None });
     assert_eq!(table.apply(Millis(5), &first), counted);
     assert_eq!(table.apply(Millis(6), &first), counted);
-    let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
+    let ShareLookup::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
     assert_eq!(share.downloads().unwrap().taken(), 1);
     let another = Ok(ShareOutcome::Taken { left: 1, exhausted: None });
     assert_eq!(table.apply(Millis(7), &taken(1, 7)), another);

@@ -1,18 +1,18 @@
 //! What an applied event changes, as the feed of changes tells it.
 
-use super::{Moving, NewMove, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
+use super::{NewMove, PendingMove, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 use crate::clock::Millis;
 use crate::journal::{AppliedEvent, Piece};
 use crate::wire::api::{Change, ShareChange, ShareTold};
 
 impl ShareExpiry {
     /// Tells of what the last entry changed.
-    pub(super) fn tell_of_changes(&self, events: &[AppliedEvent<ShareTable>]) {
+    pub(super) fn publish_changes(&self, events: &[AppliedEvent<ShareTable>]) {
         let Some(feed) = &self.changes else { return };
-        let table = self.seat.piece();
+        let table = self.replica.piece();
         let changes = events.iter().flat_map(|applied| changes_of(table, applied));
-        let leads = self.seat.epoch().is_some();
-        feed.publish_applied(ShareTable::ID, self.seat.applied(), leads, changes);
+        let leads = self.replica.epoch().is_some();
+        feed.publish_applied(ShareTable::ID, self.replica.applied(), leads, changes);
     }
 }
 
@@ -54,7 +54,7 @@ fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Mi
 
 fn moved(table: &ShareTable, number: u64) -> Option<ShareChange> {
     let moving = table.moves_ended.iter().find(|moving| moving.number == number)?;
-    let Moving { new: NewMove { from, to, .. }, followed, .. } = &**moving;
+    let PendingMove { new: NewMove { from, to, .. }, followed, .. } = &**moving;
     Some(ShareChange::Moved {
         root: from.root.clone(),
         from: from.path.clone(),
@@ -65,6 +65,6 @@ fn moved(table: &ShareTable, number: u64) -> Option<ShareChange> {
 }
 
 fn happenings(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {
-    let told = table.told(first, next);
-    told.map(|(number, happened)| ShareChange::from(happened.told(number))).collect()
+    let told = table.notifications_between(first, next);
+    told.map(|(number, happened)| ShareChange::from(happened.to_notification(number))).collect()
 }

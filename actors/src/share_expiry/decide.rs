@@ -4,16 +4,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::{Changes, NewDeadline, NewOwner, NewShare, Room, ShareEvent, ShareRefusal};
+use super::event::{
+    NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits, ShareRefusal,
+};
 use super::evict::Eviction;
-use super::facts::{Ending, Owner};
 use super::id::ShareId;
 use super::messages::{CreateShare, NewTerms, TakeDownload};
-use super::order::Due;
-use super::settings::{AtLimit, ShareSettings};
+use super::order::ShareDueKey;
+use super::settings::{AtLimit, ShareExpirySettings};
 use super::share::{ClientKey, Share};
 use super::state::ShareTable;
-use super::terms::Term;
+use super::terms::ShareLifetime;
+use super::value_types::{ShareEnding, ShareOwner};
 use crate::clock::Millis;
 use crate::journal::InFlight;
 
@@ -28,7 +30,7 @@ const DUE_LOOKED_AT: usize = 10_000;
 
 /// Where things stand for a decision.
 #[derive(Clone, Copy)]
-pub struct Standpoint<'a> {
+pub struct ShareDecisionContext<'a> {
     /// The piece.
     pub table: &'a ShareTable,
     /// What is under way.
@@ -43,16 +45,16 @@ pub struct Standpoint<'a> {
 
 /// What decides: the settings, and an order of the shares that settings may ask for.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct SharePolicy {
     /// The settings.
-    pub settings: ShareSettings,
+    pub settings: ShareExpirySettings,
     /// Which shares make room.
     pub eviction: Eviction,
 }
 
 /// What comes of asking for a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taking {
+pub enum DownloadDecision {
     /// It has to be put on record: counted, or as the whole of one that began with a part.
     Counts(ShareEvent),
     /// It was counted already: this request is repeated.
@@ -68,10 +70,10 @@ pub enum Taking {
     Unlimited,
 }
 
-impl Desk {
+impl SharePolicy {
     /// A desk that goes by `settings`.
-    pub fn new(settings: ShareSettings) -> Self {
-        Desk { settings, eviction: Eviction::default() }
+    pub fn new(settings: ShareExpirySettings) -> Self {
+        SharePolicy { settings, eviction: Eviction::default() }
     }
 
     /// A share of this id is to be created.
@@ -79,7 +81,7 @@ impl Desk {
         &mut self,
         asked: &CreateShare,
         id: ShareId,
-        at: Standpoint<'_>,
+        at: ShareDecisionContext<'_>,
     ) -> Result<Vec<ShareEvent>, ShareRefusal> {
         if !self.settings.roots.contains(&asked.root) {
             return Err(ShareRefusal::NoRoot { root: asked.root.clone() });
@@ -94,7 +96,7 @@ impl Desk {
             None => Vec::new(),
         };
         let mut events = self.make_room(due, at)?;
-        let Room { shares, of_owner } = self.room();
+        let ShareLimits { shares, of_owner } = self.room();
         events.push(ShareEvent::Created(Box::new(NewShare {
             id,
             root: asked.root.clone(),
@@ -106,19 +108,23 @@ impl Desk {
             note: asked.note.clone(),
             password: asked.password.clone(),
             max_downloads: asked.max_downloads,
-            room: Room { shares, of_owner },
+            room: ShareLimits { shares, of_owner },
         })));
         Ok(events)
     }
 
-    fn room(&self) -> Room {
-        Room { shares: self.settings.max_shares, of_owner: self.settings.max_per_owner }
+    fn room(&self) -> ShareLimits {
+        ShareLimits { shares: self.settings.max_shares, of_owner: self.settings.max_per_owner }
     }
 
     /// While a step of the wall clock is not confirmed, either clock may be the right one: the terms
     /// must mean the same deadline by both.
-    fn deadline(&self, term: Term, at: Standpoint<'_>) -> Result<NewDeadline, ShareRefusal> {
-        let Standpoint { now, latest, confirmed_in, .. } = at;
+    fn deadline(
+        &self,
+        term: ShareLifetime,
+        at: ShareDecisionContext<'_>,
+    ) -> Result<NewDeadline, ShareRefusal> {
+        let ShareDecisionContext { now, latest, confirmed_in, .. } = at;
         let deadline = self.settings.terms.deadline(term, now);
         if deadline != self.settings.terms.deadline(term, latest) {
             return Err(ShareRefusal::ClockUnconfirmed { ahead: latest.since(now), confirmed_in });
@@ -135,8 +141,8 @@ impl Desk {
     /// Whether `owner` may have one more: once these shares of theirs are reclaimed, whose time has come.
     fn room_of_owner(
         &self,
-        owner: &Owner,
-        at: Standpoint<'_>,
+        owner: &ShareOwner,
+        at: ShareDecisionContext<'_>,
     ) -> Result<Vec<ShareId>, ShareRefusal> {
         let most = self.settings.max_per_owner;
         let there = at.table.of_owner(owner) + at.coming_to(owner);
@@ -157,7 +163,7 @@ impl Desk {
     fn make_room(
         &mut self,
         mut due: Vec<ShareId>,
-        at: Standpoint<'_>,
+        at: ShareDecisionContext<'_>,
     ) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let most = self.settings.max_shares;
         let mut events = Vec::new();
@@ -186,18 +192,24 @@ impl Desk {
         }
         if !victims.is_empty() {
             let by = format!("share.at_limit = {}", self.settings.at_limit);
-            events.push(ShareEvent::Ended { ids: victims, why: Ending::Evicted, cut: false, by });
+            events.push(ShareEvent::Ended {
+                ids: victims,
+                why: ShareEnding::Evicted,
+                cut: false,
+                by,
+            });
         }
         Ok(events)
     }
 
     /// More shares are there than may be: the limit was lowered. Those that the policy names go, so
     /// many at a time.
-    pub(super) fn evicts(&mut self, at: Standpoint<'_>) -> Option<ShareEvent> {
+    pub(super) fn evicts(&mut self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
         let (most, policy) = (self.settings.max_shares, self.settings.at_limit);
         let is_over = most > 0 && at.table.len() > most && policy != AtLimit::Refuse;
-        let evicts =
-            |event: &ShareEvent| matches!(event, ShareEvent::Ended { why: Ending::Evicted, .. });
+        let evicts = |event: &ShareEvent| {
+            matches!(event, ShareEvent::Ended { why: ShareEnding::Evicted, .. })
+        };
         if !is_over || at.in_flight.events().any(evicts) {
             return None;
         }
@@ -213,7 +225,7 @@ impl Desk {
             return None;
         }
         let by = format!("share.max_shares = {most}");
-        Some(ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by })
+        Some(ShareEvent::Ended { ids, why: ShareEnding::Evicted, cut: false, by })
     }
 
     /// A share is to have other terms. No events when nothing is to be otherwise.
@@ -221,7 +233,7 @@ impl Desk {
         &self,
         id: ShareId,
         change: &NewTerms,
-        at: Standpoint<'_>,
+        at: ShareDecisionContext<'_>,
     ) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let share = at.as_it_will_be(id)?;
         if share.exhausted().is_some() {
@@ -242,7 +254,7 @@ impl Desk {
         };
         let most = self.settings.max_per_owner;
         let owner = change.owner.clone().map(|owner| NewOwner { owner, most });
-        let changes = Changes {
+        let changes = ShareChanges {
             deadline,
             max_downloads: change.max_downloads,
             password: change.password.clone(),
@@ -250,7 +262,7 @@ impl Desk {
             note: change.note.clone(),
         };
         let generation = share.generation();
-        if changes == Changes::default() {
+        if changes == ShareChanges::default() {
             return Ok(Vec::new());
         }
         let changed = ShareEvent::Changed { id, generation, changes: Box::new(changes) };
@@ -259,28 +271,32 @@ impl Desk {
     }
 
     /// Bytes of a share are asked for.
-    pub fn take(&self, asked: &TakeDownload, at: Standpoint<'_>) -> Result<Taking, ShareRefusal> {
+    pub fn take_download(
+        &self,
+        asked: &TakeDownload,
+        at: ShareDecisionContext<'_>,
+    ) -> Result<DownloadDecision, ShareRefusal> {
         let TakeDownload { id, client, ranged, request } = *asked;
         if let Some(left) = at.table.taken_before(request) {
-            return Ok(Taking::Counted { left });
+            return Ok(DownloadDecision::Counted { left });
         }
         if at.in_flight.contains(request) {
-            return Ok(Taking::ResumesAfter);
+            return Ok(DownloadDecision::ResumesAfter);
         }
         let share = at.table.live_at(id, at.latest)?;
-        let Some(downloads) = share.downloads() else { return Ok(Taking::Unlimited) };
+        let Some(downloads) = share.downloads() else { return Ok(DownloadDecision::Unlimited) };
         let within = self.settings.resume_within;
         let may_resume = |taken: Millis| at.now < taken.after(within);
         if ranged && downloads.taken_by(client).is_some_and(may_resume) {
-            return Ok(Taking::Resumes);
+            return Ok(DownloadDecision::Resumes);
         }
         let is_beginning = at.is_beginning_whole(id, client);
         if !ranged && !is_beginning && downloads.in_part_by(client).is_some_and(may_resume) {
-            return Ok(Taking::Counts(ShareEvent::WholeBegun { id, client, request }));
+            return Ok(DownloadDecision::Counts(ShareEvent::WholeBegun { id, client, request }));
         }
         let taking: Vec<ClientKey> = at.taking(id).collect();
         if ranged && taking.contains(&client) {
-            return Ok(Taking::ResumesAfter);
+            return Ok(DownloadDecision::ResumesAfter);
         }
         // Those under way may take the last ones.
         if taking.len() as u64 >= u64::from(downloads.left()) {
@@ -294,11 +310,11 @@ impl Desk {
             true => ShareEvent::TakenInPart { id, client, resume_until, forget_before, request },
             false => ShareEvent::Taken { id, client, resume_until, forget_before, request },
         };
-        Ok(Taking::Counts(taken))
+        Ok(DownloadDecision::Counts(taken))
     }
 }
 
-impl Standpoint<'_> {
+impl ShareDecisionContext<'_> {
     /// How many shares are about to be there, and which are about to go.
     fn coming_and_going(self) -> (u64, HashSet<ShareId>) {
         let (mut coming, mut going) = (0_u64, HashSet::new());
@@ -316,7 +332,7 @@ impl Standpoint<'_> {
     }
 
     /// How many shares are about to be this owner's: new ones, and those that change hands.
-    fn coming_to(self, owner: &Owner) -> u64 {
+    fn coming_to(self, owner: &ShareOwner) -> u64 {
         let is_coming = |event: &&ShareEvent| match event {
             ShareEvent::Created(new) => new.owner.as_ref() == Some(owner),
             ShareEvent::Changed { id, changes, .. } => {
@@ -332,8 +348,8 @@ impl Standpoint<'_> {
     /// Shares whose time has come and that are not `going` already, the most overdue first. They make
     /// room before any other, also while reclaim is paused: nothing is left of them but the room.
     fn due(self, going: &HashSet<ShareId>) -> impl Iterator<Item = ShareId> {
-        let due = self.table.due_from(Due::from(Millis(i64::MIN)));
-        let due = due.take_while(move |due| due.instant() <= self.now).map(Due::id);
+        let due = self.table.due_from(ShareDueKey::from(Millis(i64::MIN)));
+        let due = due.take_while(move |due| due.instant() <= self.now).map(ShareDueKey::id);
         due.filter(|id| !going.contains(id))
     }
 

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::decide::{Desk, Standpoint, Taking};
+use super::decide::{DownloadDecision, ShareDecisionContext, SharePolicy};
 use super::event::{ShareEvent, ShareRefusal};
-use super::facts::{Deadline, ShareKind};
 use super::id::ShareId;
 use super::messages::{CreateShare, NewTerms, TakeDownload};
 use super::samples::{path, root};
-use super::settings::ShareSettings;
+use super::settings::ShareExpirySettings;
 use super::share::ClientKey;
 use super::state::ShareTable;
-use super::terms::{BadTerms, Term, TermsPolicy};
+use super::terms::{BadTerms, ShareLifetime, TermsPolicy};
+use super::value_types::{Deadline, ShareKind};
 use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::journal::{InFlight, Piece};
@@ -26,14 +26,18 @@ const MOST: Duration = Duration::from_secs(30_000);
 const UNCONFIRMED: ShareRefusal =
     ShareRefusal::ClockUnconfirmed { ahead: AHEAD, confirmed_in: HOLD };
 
-fn desk() -> Desk {
+fn desk() -> SharePolicy {
     let terms = TermsPolicy { max_ttl: Some(MOST), allow_never: true, ..TermsPolicy::default() };
     let default_ttl = Some(Duration::from_secs(20_000));
     let terms = TermsPolicy { default_ttl, ..terms };
-    Desk::new(ShareSettings { roots: [root()].into(), terms, ..ShareSettings::default() })
+    SharePolicy::new(ShareExpirySettings {
+        roots: [root()].into(),
+        terms,
+        ..ShareExpirySettings::default()
+    })
 }
 
-fn film(term: Term) -> CreateShare {
+fn film(term: ShareLifetime) -> CreateShare {
     CreateShare {
         root: root(),
         path: path("a"),
@@ -53,13 +57,13 @@ fn at<'a>(
     table: &'a ShareTable,
     in_flight: &'a InFlight<ShareEvent>,
     latest: Millis,
-) -> Standpoint<'a> {
+) -> ShareDecisionContext<'a> {
     let confirmed_in = if latest == NOW { Duration::ZERO } else { HOLD };
-    Standpoint { table, in_flight, now: NOW, latest, confirmed_in }
+    ShareDecisionContext { table, in_flight, now: NOW, latest, confirmed_in }
 }
 
 /// The deadline of a share that is created while the wall clock shows `latest`.
-fn created(term: Term, latest: Millis) -> Result<Deadline, ShareRefusal> {
+fn created(term: ShareLifetime, latest: Millis) -> Result<Deadline, ShareRefusal> {
     let (table, in_flight) = (ShareTable::default(), InFlight::default());
     let events = desk().create(&film(term), ShareId(1), at(&table, &in_flight, latest))?;
     let Some(ShareEvent::Created(new)) = events.last() else { panic!("{events:?}") };
@@ -67,9 +71,11 @@ fn created(term: Term, latest: Millis) -> Result<Deadline, ShareRefusal> {
 }
 
 /// The deadline of a share of `MOST` that is changed then.
-fn changed(term: Term, latest: Millis) -> Result<Deadline, ShareRefusal> {
+fn changed(term: ShareLifetime, latest: Millis) -> Result<Deadline, ShareRefusal> {
     let (mut table, in_flight) = (ShareTable::default(), InFlight::default());
-    for event in desk().create(&film(Term::Ttl(MOST)), ShareId(1), at(&table, &in_flight, NOW))? {
+    for event in
+        desk().create(&film(ShareLifetime::Ttl(MOST)), ShareId(1), at(&table, &in_flight, NOW))?
+    {
         table.apply(NOW, &event).unwrap();
     }
     let change = NewTerms { term: Some(term), ..NewTerms::default() };
@@ -81,7 +87,11 @@ fn changed(term: Term, latest: Millis) -> Result<Deadline, ShareRefusal> {
 #[test]
 fn a_ttl_is_refused_while_a_step_is_not_confirmed() {
     let latest = NOW.after(AHEAD);
-    for term in [Term::Default, Term::Ttl(Duration::from_secs(60)), Term::Ttl(MOST)] {
+    for term in [
+        ShareLifetime::Default,
+        ShareLifetime::Ttl(Duration::from_secs(60)),
+        ShareLifetime::Ttl(MOST),
+    ] {
         assert!(created(term, NOW).is_ok() && changed(term, NOW).is_ok(), "{term:?}");
         assert_eq!(created(term, latest), Err(UNCONFIRMED), "{term:?}");
         assert_eq!(changed(term, latest), Err(UNCONFIRMED), "{term:?}");
@@ -94,7 +104,7 @@ fn a_ttl_is_refused_while_a_step_is_not_confirmed() {
 #[test]
 fn an_instant_is_a_deadline_if_both_clocks_allow_it() {
     let latest = NOW.after(AHEAD);
-    let until = |instant| Term::At(instant);
+    let until = |instant| ShareLifetime::At(instant);
     for (instant, allowed) in [
         (NOW.after(Duration::from_secs(60)), false),
         (latest, false),
@@ -107,7 +117,7 @@ fn an_instant_is_a_deadline_if_both_clocks_allow_it() {
         assert_eq!(created(until(instant), latest), expected, "{instant}");
         assert_eq!(changed(until(instant), latest), expected, "{instant}");
     }
-    assert_eq!(created(Term::Never, latest), Ok(Deadline::NEVER));
+    assert_eq!(created(ShareLifetime::Never, latest), Ok(Deadline::NEVER));
     let too_long = Err(ShareRefusal::Terms(BadTerms::TooLong { most: MOST }));
     assert_eq!(created(until(latest.after(MOST + AHEAD)), latest), too_long, "by either clock");
 }
@@ -117,7 +127,7 @@ fn a_download_may_be_resumed_by_the_latest_time() {
     let (mut table, in_flight) = (ShareTable::default(), InFlight::default());
     let limited = CreateShare {
         max_downloads: NonZeroU32::new(2),
-        ..film(Term::Ttl(Duration::from_secs(20_000)))
+        ..film(ShareLifetime::Ttl(Duration::from_secs(20_000)))
     };
     for event in desk().create(&limited, ShareId(1), at(&table, &in_flight, NOW)).unwrap() {
         table.apply(NOW, &event).unwrap();
@@ -127,8 +137,8 @@ fn a_download_may_be_resumed_by_the_latest_time() {
     for ranged in [false, true] {
         let (id, client, request) = (ShareId(1), ClientKey(7), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
-        let taken = desk().take(&asked, at(&table, &in_flight, latest));
-        let Ok(Taking::Counts(
+        let taken = desk().take_download(&asked, at(&table, &in_flight, latest));
+        let Ok(DownloadDecision::Counts(
             ShareEvent::Taken { resume_until, forget_before, .. }
             | ShareEvent::TakenInPart { resume_until, forget_before, .. },
         )) = taken
@@ -155,9 +165,9 @@ proptest! {
     ) {
         let latest = NOW.after(Duration::from_millis(ahead));
         let term = match kind {
-            0 => Term::Ttl(Duration::from_millis(ms)),
-            1 => Term::At(NOW.after(Duration::from_millis(ms))),
-            _ => Term::Default,
+            0 => ShareLifetime::Ttl(Duration::from_millis(ms)),
+            1 => ShareLifetime::At(NOW.after(Duration::from_millis(ms))),
+            _ => ShareLifetime::Default,
         };
         if let Ok(deadline) = created(term, latest) {
             let instant = deadline.instant().expect("it is no term for ever");

@@ -1,14 +1,14 @@
 //! What is decided of moves. Pure.
 
-use super::decide::{Desk, Standpoint};
+use super::decide::{ShareDecisionContext, SharePolicy};
 use super::event::ShareEvent;
 use super::id::ShareId;
-use super::moves::{MOST_MOVES, MoveRefused, MoveStage, NewMove, SharePlace};
-use super::moving::FOLLOW_AT_ONCE;
+use super::move_requests::FOLLOW_AT_ONCE;
+use super::moves::{MOST_MOVES, MoveRefused, MoveStage, NewMove, ShareLocation};
 use super::path::{RootName, SharePath};
 use super::share::Share;
 
-impl Standpoint<'_> {
+impl ShareDecisionContext<'_> {
     /// The moves under way, also those that are about to be on record.
     fn moves(self) -> Vec<NewMove> {
         let begun = self.in_flight.events().filter_map(|event| match event {
@@ -21,23 +21,27 @@ impl Standpoint<'_> {
 
     /// Whether what is at this path is being moved, or is about to be.
     pub(super) fn is_moving(self, root: &RootName, path: &SharePath) -> bool {
-        let place = || SharePlace { root: root.clone(), path: path.clone() };
+        let place = || ShareLocation { root: root.clone(), path: path.clone() };
         let touches = |event: &ShareEvent| matches!(event, ShareEvent::MoveBegun(new) if new.touches(&place()));
         self.table.is_moving(root, path) || self.in_flight.events().any(touches)
     }
 
     /// Whether a share stands for what is at this place, and nothing is being moved from or to there.
-    pub(super) fn stands_for(self, id: ShareId, place: &SharePlace) -> bool {
+    pub(super) fn stands_for(self, id: ShareId, place: &ShareLocation) -> bool {
         let is_of = |share: &Share| *share.root() == place.root && *share.path() == place.path;
         self.table.look(id, is_of) == Some(true) && !self.is_moving(&place.root, &place.path)
     }
 }
 
-impl Desk {
+impl SharePolicy {
     /// Something is to be moved.
-    pub(super) fn begin_move(&self, new: &NewMove, at: Standpoint<'_>) -> Result<(), MoveRefused> {
+    pub(super) fn begin_move(
+        &self,
+        new: &NewMove,
+        at: ShareDecisionContext<'_>,
+    ) -> Result<(), MoveRefused> {
         new.check()?;
-        let is_known = |place: &SharePlace| self.settings.roots.contains(&place.root);
+        let is_known = |place: &ShareLocation| self.settings.roots.contains(&place.root);
         if !is_known(&new.from) || !is_known(&new.to) {
             return Err(MoveRefused::NoRoot);
         }
@@ -49,7 +53,7 @@ impl Desk {
     }
 
     /// The next shares of each move that is settled.
-    pub(super) fn moves_on(&self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+    pub(super) fn moves_on(&self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
         let under_way = |number: u64| {
             at.in_flight.events().any(|event| {
                 matches!(event, ShareEvent::MoveFollowed { number: other, .. } if *other == number)

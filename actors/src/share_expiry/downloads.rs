@@ -5,36 +5,38 @@ use std::time::Duration;
 use actix::{ActorFutureExt, Context, Handler, WrapFuture};
 use tokio::sync::oneshot;
 
-use super::requests::{Answer, answer};
+use super::requests::{ShareReply, answer};
 use super::{
-    Admission, ClientKey, ShareError, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
-    TakeDownload, Taking,
+    ClientKey, DownloadAdmission, DownloadDecision, ShareError, ShareExpiry, ShareOutcome,
+    ShareRefusal, ShareTable, TakeDownload,
 };
-use crate::journal::{Asked, CommitError, Outcomes};
+use crate::journal::{CommitError, Outcomes, RequestContext};
 
 /// Those who wait for a download of theirs that is being counted.
-pub(super) type Waiters = Vec<oneshot::Sender<Result<Admission, ShareError>>>;
+pub(super) type DownloadWaiters = Vec<oneshot::Sender<Result<DownloadAdmission, ShareError>>>;
 
 /// When a client may ask again whose download may have been counted or not.
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
 impl Handler<TakeDownload> for ShareExpiry {
-    type Result = Answer<Admission>;
+    type Result = ShareReply<DownloadAdmission>;
 
     fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
         let TakeDownload { id, client, request, .. } = asked;
         let read = |_: &Self, outcomes: &Outcomes<ShareTable>| admission(outcomes);
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         let moment = self.moment();
         let (desk, standpoint) = self.at(moment);
-        let event = match desk.take(&asked, standpoint) {
+        let event = match desk.take_download(&asked, standpoint) {
             Err(refusal) => return self.refuse(refusal),
-            Ok(Taking::Counted { left }) => return answer(Ok(Admission::Counted { left })),
-            Ok(Taking::Unlimited) => return answer(Ok(Admission::Unlimited)),
-            Ok(Taking::Resumes) => return answer(Ok(Admission::Resumed)),
-            Ok(Taking::ResumesAfter) => {
+            Ok(DownloadDecision::Counted { left }) => {
+                return answer(Ok(DownloadAdmission::Counted { left }));
+            }
+            Ok(DownloadDecision::Unlimited) => return answer(Ok(DownloadAdmission::Unlimited)),
+            Ok(DownloadDecision::Resumes) => return answer(Ok(DownloadAdmission::Resumed)),
+            Ok(DownloadDecision::ResumesAfter) => {
                 let Some(waiters) = self.taking.get_mut(&(id, client)) else {
                     // What came of the one that counts is unknown.
                     return answer(Err(CommitError::Busy { retry_after: UNKNOWN_FOR }.into()));
@@ -45,15 +47,15 @@ impl Handler<TakeDownload> for ShareExpiry {
                     async move { waiting.await.unwrap_or(Err(CommitError::Stopped.into())) };
                 return Box::pin(waiting.into_actor(self));
             }
-            Ok(Taking::Counts(event)) => event,
+            Ok(DownloadDecision::Counts(event)) => event,
         };
         self.taking.entry((id, client)).or_default();
         // The piece itself remembers it, and no longer than anybody repeats it.
-        let asked = Asked { by: client_name(client), request, remember: false };
+        let asked = RequestContext { by: client_name(client), request, remember: false };
         let counting = self.commit_for(asked, vec![event], read);
         Box::pin(counting.map(move |admitted, expiry, _| {
             for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {
-                let resumed = admitted.clone().map(|_| Admission::Resumed);
+                let resumed = admitted.clone().map(|_| DownloadAdmission::Resumed);
                 // Whoever waited may have gone.
                 let _ = waiter.send(resumed);
             }
@@ -67,10 +69,12 @@ fn client_name(client: ClientKey) -> String {
     format!("link {:016x}", client.0)
 }
 
-fn admission(outcomes: &Outcomes<ShareTable>) -> Result<Admission, ShareError> {
+fn admission(outcomes: &Outcomes<ShareTable>) -> Result<DownloadAdmission, ShareError> {
     match outcomes.first() {
-        Some(Ok(ShareOutcome::Taken { left, .. })) => Ok(Admission::Counted { left: *left }),
-        Some(Ok(_)) => Ok(Admission::Unlimited),
+        Some(Ok(ShareOutcome::Taken { left, .. })) => {
+            Ok(DownloadAdmission::Counted { left: *left })
+        }
+        Some(Ok(_)) => Ok(DownloadAdmission::Unlimited),
         Some(Err(refusal)) => Err(refusal.clone().into()),
         None => Err(ShareRefusal::Unknown.into()),
     }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
 use super::moves::{MoveEnd, MoveRefused, NewMove};
 use super::path::{RootName, SharePath};
 use super::share::ClientKey;
 use super::terms::BadTerms;
+use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
 use crate::clock::Millis;
 use crate::event::RequestId;
 
@@ -30,7 +30,7 @@ pub enum ShareEvent {
         /// Its generation when that was decided: it is refused at any other.
         generation: u32,
         /// What is to be otherwise.
-        changes: Box<Changes>,
+        changes: Box<ShareChanges>,
     },
     /// These are due and end. Those that are not due when this is applied are left out.
     Reclaimed {
@@ -44,7 +44,7 @@ pub enum ShareEvent {
         #[serde(with = "super::id::packed")]
         ids: Vec<ShareId>,
         /// Why: revoked, evicted, removed or root gone.
-        why: Ending,
+        why: ShareEnding,
         /// Whether downloads that are still running are to be cut: also those of shares that have
         /// ended already.
         cut: bool,
@@ -59,7 +59,7 @@ pub enum ShareEvent {
         /// The file or directory.
         path: SharePath,
         /// Why: removed or root gone.
-        why: Ending,
+        why: ShareEnding,
         /// How many this event ends at most. More of them take more events.
         most: u64,
         /// Who wants it.
@@ -183,20 +183,20 @@ pub struct NewShare {
     /// Whether nothing is to be told before that: it is too near.
     pub noticed: bool,
     /// Whose it is.
-    pub owner: Option<Owner>,
+    pub owner: Option<ShareOwner>,
     /// What its owner noted.
-    pub note: Option<Note>,
+    pub note: Option<ShareNote>,
     /// The hash of its password.
     pub password: Option<PasswordHash>,
     /// How many downloads it allows.
     pub max_downloads: Option<NonZeroU32>,
     /// How many shares there may be with it.
-    pub room: Room,
+    pub room: ShareLimits,
 }
 
 /// How many shares there may be; 0 for any number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Room {
+pub struct ShareLimits {
     /// In all.
     pub shares: u64,
     /// Of one owner.
@@ -205,7 +205,7 @@ pub struct Room {
 
 /// What is to be otherwise. What is none stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
+pub struct ShareChanges {
     /// The deadline.
     pub deadline: Option<NewDeadline>,
     /// How many downloads it allows; any number if there is none in it.
@@ -215,7 +215,7 @@ pub struct Changes {
     /// Whose it is.
     pub owner: Option<NewOwner>,
     /// What its owner notes.
-    pub note: Option<Option<Note>>,
+    pub note: Option<Option<ShareNote>>,
 }
 
 /// A deadline as it is set.
@@ -231,7 +231,7 @@ pub struct NewDeadline {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewOwner {
     /// Who, if anybody.
-    pub owner: Option<Owner>,
+    pub owner: Option<ShareOwner>,
     /// How many shares an owner may have; 0 for any number.
     pub most: u64,
 }
@@ -314,7 +314,7 @@ pub enum ShareRefusal {
     #[error("the share has ended: {}", .why.word())]
     Ended {
         /// Why.
-        why: Ending,
+        why: ShareEnding,
     },
     /// Its last download was taken.
     #[error("the share allows no more downloads")]

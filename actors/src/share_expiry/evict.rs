@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::id::ShareId;
-use super::order::Due;
+use super::order::ShareDueKey;
 use super::settings::AtLimit;
 use super::share::Share;
 use super::state::ShareTable;
@@ -20,27 +20,27 @@ const USES_AT_FIRST: u32 = 5;
 
 /// What a policy goes by: how often a share was used where that counts, then when it was last used, in
 /// milliseconds.
-type Figure = (u32, u64);
+type EvictionKey = (u32, u64);
 
 /// Shares by how much they were used. Made when it is first needed.
 #[derive(Debug, Default)]
 pub struct Eviction {
-    order: Option<Order>,
+    order: Option<EvictionOrder>,
 }
 
 #[derive(Debug)]
-struct Order {
+struct EvictionOrder {
     policy: AtLimit,
-    shares: BTreeSet<(Figure, ShareId)>,
+    shares: BTreeSet<(EvictionKey, ShareId)>,
 }
 
-impl Order {
+impl EvictionOrder {
     /// Whether no more than half of it has ended, where so many shares are there.
     fn is_tidy(&self, there: u64) -> bool {
         self.shares.len() as u64 <= 2 * there + 1024
     }
 
-    fn figure(&self, share: &Share) -> Figure {
+    fn figure(&self, share: &Share) -> EvictionKey {
         let used = share.used();
         match self.policy {
             AtLimit::LeastUsed => (used.uses.max(USES_AT_FIRST), used.at),
@@ -76,7 +76,7 @@ impl Eviction {
         match policy {
             AtLimit::Refuse => Vec::new(),
             AtLimit::NearestDeadline => {
-                let due = table.due_from(Due::from(Millis(i64::MIN))).map(Due::id);
+                let due = table.due_from(ShareDueKey::from(Millis(i64::MIN))).map(ShareDueKey::id);
                 due.filter(|id| !spared.contains(id)).take(count).collect()
             }
             AtLimit::LeastRecentlyUsed | AtLimit::LeastUsed => {
@@ -114,11 +114,11 @@ impl Eviction {
     }
 
     /// The order of this policy, made anew when there is none or half of it has ended.
-    fn order_of(&mut self, policy: AtLimit, table: &ShareTable) -> &mut Order {
-        let fits = |order: &Order| order.policy == policy && order.is_tidy(table.len());
+    fn order_of(&mut self, policy: AtLimit, table: &ShareTable) -> &mut EvictionOrder {
+        let fits = |order: &EvictionOrder| order.policy == policy && order.is_tidy(table.len());
         let kept = self.order.take().filter(fits);
         self.order.insert(kept.unwrap_or_else(|| {
-            let mut order = Order { policy, shares: BTreeSet::new() };
+            let mut order = EvictionOrder { policy, shares: BTreeSet::new() };
             order.shares = table.shares().map(|share| (order.figure(&share), share.id())).collect();
             order
         }))
@@ -130,8 +130,8 @@ mod tests {
     use super::*;
     use crate::journal::Piece;
     use crate::share_expiry::event::ShareEvent;
-    use crate::share_expiry::facts::{Deadline, Ending};
     use crate::share_expiry::samples::new_share;
+    use crate::share_expiry::value_types::{Deadline, ShareEnding};
 
     fn create(table: &mut ShareTable, id: u128, at: i64, deadline: i64) {
         let new = new_share(id, "a", deadline);
@@ -174,7 +174,8 @@ mod tests {
         create(&mut table, 77, 20_500, 500);
         table.look(ShareId(77), |share| eviction.note(share, 11));
         let ids = vec![ShareId(5)];
-        let event = ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by: String::new() };
+        let event =
+            ShareEvent::Ended { ids, why: ShareEnding::Evicted, cut: false, by: String::new() };
         table.apply(Millis(1), &event).unwrap();
         assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 6, 7]);
         assert_eq!(victims(&mut eviction, AtLimit::NearestDeadline, &table), [77, 9, 8]);

@@ -1,4 +1,4 @@
-//! The face of the ShareExpiryActor. What only reads asks the [`ShareBoard`](super::ShareBoard).
+//! The face of the ShareExpiryActor. What only reads asks the [`ShareViewHandle`](super::ShareViewHandle).
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use actix::Message;
 use serde::{Deserialize, Serialize};
 
 use super::event::ShareRefusal;
-use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
-use super::moves::{MoveEnd, MoveRefused, Moved, NewMove, SharePlace};
+use super::moves::{MoveEnd, MoveRefused, Moved, NewMove, ShareLocation};
 use super::path::{RootName, SharePath};
-use super::settings::ShareSettings;
+use super::settings::ShareExpirySettings;
 use super::share::{ClientKey, Share};
-use super::terms::{OnlyIf, Term};
+use super::terms::{OnlyIf, ShareLifetime};
+use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
@@ -39,19 +39,19 @@ pub struct CreateShare {
     pub path: SharePath,
     /// What it is.
     pub kind: ShareKind,
-    /// How many moves had begun when it was looked at, as [`ShareBoard`](super::ShareBoard) told. When
+    /// How many moves had begun when it was looked at, as [`ShareViewHandle`](super::ShareViewHandle) told. When
     /// others have begun since, it is to be looked at again. None for what no move can concern.
     pub looked: Option<u64>,
     /// How long it lasts.
-    pub term: Term,
+    pub term: ShareLifetime,
     /// The hash of its password.
     pub password: Option<PasswordHash>,
     /// How many downloads it allows; any number if none.
     pub max_downloads: Option<NonZeroU32>,
     /// Whose it is.
-    pub owner: Option<Owner>,
+    pub owner: Option<ShareOwner>,
     /// A note for those who manage it.
-    pub note: Option<Note>,
+    pub note: Option<ShareNote>,
     /// Who asks.
     pub asked_by: String,
     /// Names the request; none when nobody is going to repeat it. What is named is remembered for a
@@ -71,7 +71,7 @@ pub struct RecallShare {
 #[derive(Clone, Debug, Default)]
 pub struct NewTerms {
     /// How long it lasts from now on.
-    pub term: Option<Term>,
+    pub term: Option<ShareLifetime>,
     /// On what that depends; if it does not hold, nothing is changed at all.
     pub only_if: Option<OnlyIf>,
     /// The hash of its password, or none any more.
@@ -79,9 +79,9 @@ pub struct NewTerms {
     /// How many downloads it allows in all, or any number.
     pub max_downloads: Option<Option<NonZeroU32>>,
     /// Whose it is, or nobody's.
-    pub owner: Option<Option<Owner>>,
+    pub owner: Option<Option<ShareOwner>>,
     /// Its note, or none any more.
-    pub note: Option<Option<Note>>,
+    pub note: Option<Option<ShareNote>>,
 }
 
 /// Changes a share. Answers it as it is then.
@@ -126,7 +126,7 @@ pub struct Revoked {
 /// asked for a HEAD, for what is answered without a body, or before the password is right: whatever
 /// is asked here may count.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<Admission, ShareError>")]
+#[rtype(result = "Result<DownloadAdmission, ShareError>")]
 pub struct TakeDownload {
     /// The share.
     pub id: ShareId,
@@ -141,7 +141,7 @@ pub struct TakeDownload {
 
 /// How bytes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub enum DownloadAdmission {
     /// As a download that was counted.
     Counted {
         /// How many are left.
@@ -167,12 +167,12 @@ pub type MoveAnswer = Result<Moved, MoveRefused>;
 /// Puts on record that something is about to be moved, so that its shares follow. Whoever asks renames
 /// it then, and settles the move.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<Begun, ShareError>")]
+#[rtype(result = "Result<BegunMove, ShareError>")]
 pub struct BeginMove(pub NewMove);
 
 /// A move that is on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begun {
+pub struct BegunMove {
     /// The move.
     pub number: u64,
     /// The epoch that it was decided in: in any other somebody else settles it.
@@ -195,7 +195,7 @@ pub struct SettleMove {
 #[rtype(result = "Result<u64, ShareError>")]
 pub struct EndRemoved {
     /// The shares, with where it was looked for.
-    pub gone: Vec<(ShareId, SharePlace)>,
+    pub gone: Vec<(ShareId, ShareLocation)>,
     /// Who says so.
     pub asked_by: String,
 }
@@ -233,7 +233,7 @@ pub struct ReclaimNow;
 /// Goes by these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings(pub ShareSettings);
+pub struct ChangeShareSettings(pub ShareExpirySettings);
 
 /// Asks for the shares of a path and of all below it, in the order of their paths.
 #[derive(Clone, Debug, Message)]
@@ -251,8 +251,8 @@ pub struct SharesWithin {
 
 /// Asks what has happened from a number on, oldest first: what a hook is to be told next.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Happenings")]
-pub struct HappeningsFrom {
+#[rtype(result = "ShareNotifications")]
+pub struct FetchNotifications {
     /// The number of the first. What is no longer kept is left out.
     pub from: u64,
     /// At most so many; never more than 1000.
@@ -263,23 +263,23 @@ pub struct HappeningsFrom {
 /// None for one that is not known yet: what it is told begins when it is.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Option<u64>")]
-pub struct ToldUpTo {
+pub struct GetDeliveryCursor {
     /// The hook.
     pub hook: String,
 }
 
 /// A part of what has happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
-pub struct Happenings {
+pub struct ShareNotifications {
     /// What happened, oldest first.
-    pub happenings: Vec<ShareHappening>,
+    pub happenings: Vec<ShareNotification>,
     /// The number to go on from.
     pub next: u64,
 }
 
 /// One thing that happened to a share: its number is its name for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShareHappening {
+pub struct ShareNotification {
     /// Counts from 0.
     pub number: u64,
     /// The share.
@@ -287,15 +287,15 @@ pub struct ShareHappening {
     /// When.
     pub at: Millis,
     /// What.
-    pub what: What,
+    pub what: ShareNotificationKind,
     /// The share as it was then.
     pub root: RootName,
     /// What it shared.
     pub path: SharePath,
     /// Whose it was.
-    pub owner: Option<Owner>,
+    pub owner: Option<ShareOwner>,
     /// What its owner noted.
-    pub note: Option<Note>,
+    pub note: Option<ShareNote>,
     /// Its deadline.
     pub deadline: Deadline,
     /// When it is due: at its deadline, or before that where its last download was taken.
@@ -306,24 +306,26 @@ pub struct ShareHappening {
 
 /// What can happen to a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
+pub enum ShareNotificationKind {
     /// It will end soon.
     Notice,
     /// It has ended. Of `Exhausted`, this is told when the last download was taken, and once.
-    Ended(Ending),
+    Ended(ShareEnding),
 }
 
-impl What {
+impl ShareNotificationKind {
     /// All there is.
-    pub fn all() -> impl Iterator<Item = What> {
-        [What::Notice].into_iter().chain(Ending::ALL.map(What::Ended))
+    pub fn all() -> impl Iterator<Item = ShareNotificationKind> {
+        [ShareNotificationKind::Notice]
+            .into_iter()
+            .chain(ShareEnding::ALL.map(ShareNotificationKind::Ended))
     }
 
     /// A stable word for it.
     pub fn word(self) -> &'static str {
         match self {
-            What::Notice => "notice",
-            What::Ended(why) => why.word(),
+            ShareNotificationKind::Notice => "notice",
+            ShareNotificationKind::Ended(why) => why.word(),
         }
     }
 }
@@ -331,7 +333,7 @@ impl What {
 /// A hook was told everything before a number.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
-pub struct HappeningsDelivered {
+pub struct RecordDelivery {
     /// The hook.
     pub hook: String,
     /// The number of the first happening that it was not told.

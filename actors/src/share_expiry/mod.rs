@@ -7,33 +7,31 @@ mod apply_moves;
 mod apply_moves_tests;
 #[cfg(test)]
 mod apply_tests;
-mod board;
 mod budget;
 mod changes;
-mod cuts;
+mod clock_step;
 mod decide;
 #[cfg(test)]
 mod decide_clock_tests;
 mod decide_moves;
 #[cfg(test)]
 mod decide_tests;
+mod download_cache;
 mod downloads;
 mod event;
 mod evict;
-mod facts;
 mod id;
-mod jumps;
 mod messages;
+mod move_requests;
 mod moves;
-mod moving;
 mod order;
 mod path;
 mod path_chunk;
 mod path_key;
 mod path_order;
-mod recent;
 mod reclaim;
 mod requests;
+mod revocation_set;
 #[cfg(test)]
 mod samples;
 mod settings;
@@ -49,7 +47,9 @@ mod time;
 mod timer;
 mod turn;
 mod upkeep;
-mod used;
+mod usage;
+mod value_types;
+mod view_handle;
 mod views;
 mod watch_clock;
 
@@ -59,57 +59,59 @@ use std::time::{Duration, Instant};
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
 
-pub use board::{LARGEST_PAGE, ShareBoard, ShareFilter, SharePage, ShareState};
 pub use budget::Budget;
-pub use decide::{AT_ONCE, Desk, Standpoint, Taking};
+pub use clock_step::{ClockStep, ClockStepDetector};
+pub use decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
 pub use event::{
-    Changes, NewDeadline, NewOwner, NewShare, Room, ShareEvent, ShareOutcome, ShareRefusal,
+    NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits, ShareOutcome,
+    ShareRefusal,
 };
 pub use evict::Eviction;
-pub use facts::{
-    BadText, Deadline, Ending, LONGEST_NOTE, LONGEST_OWNER, Note, Owner, PasswordHash, ShareKind,
-    Tombstone,
-};
 pub use id::{BadShareId, ShareId};
-pub use jumps::{ClockWatch, Jump};
 pub use messages::*;
 pub use moves::{
-    FileIdentity, MoveEnd, MoveRefused, MoveStage, Moved, Moving, NewMove, SharePlace, Whereabouts,
+    MoveEnd, MoveRefused, MoveStage, Moved, NewMove, PendingMove, ResolvedLocation, ShareLocation,
+    SharedFileIdentity,
 };
-pub use order::Due;
+pub use order::ShareDueKey;
 pub use path::{BadPath, LONGEST_PATH, RootName, SharePath};
-pub use settings::{AtLimit, BadEffort, Effort, ShareSettings};
-pub use shards::Found;
-pub use share::{ClientKey, Downloads, Exhausted, Share};
-pub use state::{Grave, ShareTable};
-pub use terms::{BadTerms, OnlyIf, Term, TermsPolicy};
+pub use settings::{AtLimit, BadEffort, Effort, ShareExpirySettings};
+pub use shards::ShareLookup;
+pub use share::{ClientKey, DownloadLimit, Exhausted, Share};
+pub use state::{ShareTable, TombstoneKey};
+pub use terms::{BadTerms, OnlyIf, ShareLifetime, TermsPolicy};
 pub use time::ShareMoment;
-pub use timer::{Timer, WINDOW};
-pub use used::MOST_USES;
+pub use timer::{ExpiryTimerWheel, WINDOW};
+pub use usage::MOST_USES;
+pub use value_types::{
+    BadShareText, Deadline, LONGEST_NOTE, LONGEST_OWNER, PasswordHash, ShareEnding, ShareKind,
+    ShareNote, ShareOwner, Tombstone,
+};
+pub use view_handle::{LARGEST_PAGE, ShareFilter, SharePage, ShareState, ShareViewHandle};
 pub use views::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
 
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
-use crate::journal::{CommitHold, Journal, Piece, Seat};
-use crate::turns::NextTurn;
+use crate::journal::{CommitBackoff, Journal, Piece, ReplicaHandle};
+use crate::turns::TurnTimer;
 use anchor::Anchor;
-use downloads::Waiters;
-use moving::Ends;
+use downloads::DownloadWaiters;
+use move_requests::MoveEndWaiters;
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
 pub struct ShareExpiry {
-    seat: Seat<ShareTable>,
+    replica: ReplicaHandle<ShareTable>,
     journal: Journal,
-    desk: Desk,
+    desk: SharePolicy,
     clock: Clock,
-    board: ShareBoard,
-    hold: CommitHold,
+    board: ShareViewHandle,
+    hold: CommitBackoff,
     /// When the next turn begins, and its timer.
-    next_turn: NextTurn,
+    next_turn: TurnTimer,
     /// What is due, by deadline.
-    timer: Timer,
+    timer: ExpiryTimerWheel,
     /// What is to be told before it ends, by deadline.
-    notices: Timer,
+    notices: ExpiryTimerWheel,
     budget: Budget,
     /// When the budget's clock began.
     began: Instant,
@@ -119,7 +121,7 @@ pub struct ShareExpiry {
     reclaiming: usize,
     /// When it was last looked at what is to be done besides.
     upkeep_at: Option<Instant>,
-    watch: ClockWatch,
+    watch: ClockStepDetector,
     /// What is wrong with the wall clock, as of the last turn.
     trouble: Option<ClockTrouble>,
     /// What tells the time across restarts, while the machine is up.
@@ -129,9 +131,9 @@ pub struct ShareExpiry {
     /// When the time was put on record last by a commit of its own.
     time_noted: Option<Instant>,
     /// Those who wait for a download of theirs that is being counted.
-    taking: HashMap<(ShareId, ClientKey), Waiters>,
+    taking: HashMap<(ShareId, ClientKey), DownloadWaiters>,
     /// Those who wait for the ends of moves.
-    ends: Ends,
+    ends: MoveEndWaiters,
     counters: ShareCounters,
     lags: Lags,
     backlog: u64,
@@ -143,30 +145,35 @@ pub struct ShareExpiry {
 
 impl ShareExpiry {
     /// A ShareExpiry; it registers itself with the journal when it starts.
-    pub fn new(settings: ShareSettings, clock: Clock, journal: Journal, board: ShareBoard) -> Self {
+    pub fn new(
+        settings: ShareExpirySettings,
+        clock: Clock,
+        journal: Journal,
+        board: ShareViewHandle,
+    ) -> Self {
         board.hold_clock_for(settings.clock_hold);
         ShareExpiry {
-            seat: Seat::new(ShareTable::default(), journal.clone()),
+            replica: ReplicaHandle::new(ShareTable::default(), journal.clone()),
             journal,
             budget: Budget::new(settings.effort),
-            desk: Desk::new(settings),
+            desk: SharePolicy::new(settings),
             clock,
             board,
-            hold: CommitHold::default(),
-            next_turn: NextTurn::default(),
-            timer: Timer::default(),
-            notices: Timer::default(),
+            hold: CommitBackoff::default(),
+            next_turn: TurnTimer::default(),
+            timer: ExpiryTimerWheel::default(),
+            notices: ExpiryTimerWheel::default(),
             began: Instant::now(),
             deciding: Duration::ZERO,
             reclaiming: 0,
             upkeep_at: None,
-            watch: ClockWatch::default(),
+            watch: ClockStepDetector::default(),
             trouble: None,
             anchor: None,
             last_moment: Millis::default(),
             time_noted: None,
             taking: HashMap::new(),
-            ends: Ends::new(),
+            ends: MoveEndWaiters::new(),
             counters: ShareCounters::default(),
             lags: Lags::default(),
             backlog: 0,
@@ -176,7 +183,7 @@ impl ShareExpiry {
     }
 
     /// Tells of changes on `feed` from now on.
-    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
@@ -193,12 +200,12 @@ impl ShareExpiry {
     }
 
     /// The pure part, with where things stand for it.
-    fn at(&mut self, moment: ShareMoment) -> (&mut Desk, Standpoint<'_>) {
+    fn at(&mut self, moment: ShareMoment) -> (&mut SharePolicy, ShareDecisionContext<'_>) {
         let ShareMoment { now, latest, confirmed_in, .. } = moment;
-        let ShareExpiry { desk, seat, .. } = self;
+        let ShareExpiry { desk, replica: seat, .. } = self;
         let (table, in_flight) = (seat.piece(), seat.in_flight());
         let confirmed_in = confirmed_in.unwrap_or_default();
-        (desk, Standpoint { table, in_flight, now, latest, confirmed_in })
+        (desk, ShareDecisionContext { table, in_flight, now, latest, confirmed_in })
     }
 
     /// What time it is.
@@ -216,26 +223,26 @@ impl ShareExpiry {
         self.caught_up |= is_current;
         if self.caught_up {
             // Before readers look into it: what was refused stays refused.
-            let record = self.seat.piece().time();
+            let record = self.replica.piece().time();
             let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
             let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
             self.board.start_time(since, &self.clock);
-            self.seat.piece().show_on(&self.board);
+            self.replica.piece().attach_view_handle(&self.board);
         }
     }
 
     /// Renews the view on the board.
-    fn show(&self) {
+    fn publish_view(&self) {
         self.show_moves();
-        let table = self.seat.piece();
-        self.board.show(ShareView {
+        let table = self.replica.piece();
+        self.board.publish(ShareView {
             at: self.now(),
             on_record: table.time(),
             trouble: self.trouble,
-            epoch: self.seat.epoch(),
+            epoch: self.replica.epoch(),
             paused: table.paused().map(str::to_owned),
             shares: table.len(),
-            tombstones: table.graves().len(),
+            tombstones: table.tombstone_index().len(),
             totals: table.totals(),
             next_happening: table.next_happening(),
             happenings: table.next_happening() - table.first_happening(),
@@ -259,7 +266,7 @@ impl Actor for ShareExpiry {
         ctx.spawn(catching_up.into_actor(self).map(|is_current, expiry, _| {
             expiry.show_table(is_current);
         }));
-        self.show();
+        self.publish_view();
         self.soon(ctx);
     }
 }

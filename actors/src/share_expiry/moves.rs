@@ -14,26 +14,26 @@ pub(super) const MOST_MOVES: usize = 32;
 
 /// Where something is, or is to be: a root, and a path below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SharePlace {
+pub struct ShareLocation {
     /// The root.
     pub root: RootName,
     /// The path below it.
     pub path: SharePath,
 }
 
-impl SharePlace {
+impl ShareLocation {
     /// Whether this is `directory` or something below it.
-    pub fn is_within(&self, directory: &SharePlace) -> bool {
+    pub fn is_within(&self, directory: &ShareLocation) -> bool {
         self.root == directory.root && self.path.is_within(&directory.path)
     }
 
     /// Whether one of the two is within the other.
-    pub fn touches(&self, other: &SharePlace) -> bool {
+    pub fn touches(&self, other: &ShareLocation) -> bool {
         self.is_within(other) || other.is_within(self)
     }
 }
 
-impl fmt::Display for SharePlace {
+impl fmt::Display for ShareLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.root, self.path)
     }
@@ -41,7 +41,7 @@ impl fmt::Display for SharePlace {
 
 /// By what a file is known again that may have another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileIdentity {
+pub struct SharedFileIdentity {
     /// The device it is on. Its number may be another one after the machine was started anew.
     pub device: u64,
     /// Its number there.
@@ -50,9 +50,9 @@ pub struct FileIdentity {
     pub born: Option<i64>,
 }
 
-impl FileIdentity {
+impl SharedFileIdentity {
     /// Whether this is the same file.
-    pub fn is(&self, other: &FileIdentity) -> bool {
+    pub fn is(&self, other: &SharedFileIdentity) -> bool {
         let device_counts = self.born.is_none() || other.born.is_none();
         self.inode == other.inode
             && if device_counts { self.device == other.device } else { self.born == other.born }
@@ -63,11 +63,11 @@ impl FileIdentity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewMove {
     /// Where the file or directory is.
-    pub from: SharePlace,
+    pub from: ShareLocation,
     /// Where it is to be.
-    pub to: SharePlace,
+    pub to: ShareLocation,
     /// It.
-    pub file: FileIdentity,
+    pub file: SharedFileIdentity,
     /// Who wants it.
     pub by: String,
     /// Names the request.
@@ -76,7 +76,7 @@ pub struct NewMove {
 
 /// A move under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moving {
+pub struct PendingMove {
     /// Counts from 0.
     pub number: u64,
     /// What is wanted.
@@ -206,17 +206,17 @@ pub enum MoveRefused {
 
 /// Where what a share stands for is to be looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum ResolvedLocation {
     /// Where the share says.
     AsSaid,
     /// It was moved there, and the share is about to follow.
-    At(SharePlace),
+    At(ShareLocation),
     /// It is gone, and the share is about to end.
     Gone,
     /// Where the share says if the file of this move is where it was, and otherwise there.
-    Either(Arc<Moving>, SharePlace),
+    Either(Arc<PendingMove>, ShareLocation),
     /// Where the share says, unless the file of this move has taken its place.
-    Unless(Arc<Moving>),
+    Unless(Arc<PendingMove>),
 }
 
 impl NewMove {
@@ -237,56 +237,58 @@ impl NewMove {
     }
 
     /// Whether this and another move have to do with each other.
-    pub(super) fn touches(&self, place: &SharePlace) -> bool {
+    pub(super) fn touches(&self, place: &ShareLocation) -> bool {
         self.from.touches(place) || self.to.touches(place)
     }
 
     /// Where something is that was within `from`; none if no path could be so long.
-    pub(super) fn carried(&self, path: &SharePath) -> Option<SharePlace> {
+    pub(super) fn carried(&self, path: &SharePath) -> Option<ShareLocation> {
         let path = path.moved(&self.from.path, &self.to.path).ok()?;
-        Some(SharePlace { root: self.to.root.clone(), path })
+        Some(ShareLocation { root: self.to.root.clone(), path })
     }
 }
 
-impl Moving {
+impl PendingMove {
     /// Where a share of this place is, as far as this move has to do with it.
-    fn whereabouts(self: &Arc<Self>, place: &SharePlace) -> Whereabouts {
+    fn resolve_location(self: &Arc<Self>, place: &ShareLocation) -> ResolvedLocation {
         let new = &self.new;
         if place.is_within(&new.from) {
             return match (self.stage, new.carried(&place.path)) {
-                (MoveStage::Begun, Some(carried)) => Whereabouts::Either(Arc::clone(self), carried),
-                (MoveStage::Clearing | MoveStage::Following, Some(carried)) => {
-                    Whereabouts::At(carried)
+                (MoveStage::Begun, Some(carried)) => {
+                    ResolvedLocation::Either(Arc::clone(self), carried)
                 }
-                (MoveStage::Lost, _) | (_, None) => Whereabouts::Gone,
+                (MoveStage::Clearing | MoveStage::Following, Some(carried)) => {
+                    ResolvedLocation::At(carried)
+                }
+                (MoveStage::Lost, _) | (_, None) => ResolvedLocation::Gone,
             };
         }
         match self.stage {
-            _ if !place.is_within(&new.to) => Whereabouts::AsSaid,
-            MoveStage::Begun => Whereabouts::Unless(Arc::clone(self)),
-            MoveStage::Clearing => Whereabouts::Gone,
-            MoveStage::Following | MoveStage::Lost => Whereabouts::AsSaid,
+            _ if !place.is_within(&new.to) => ResolvedLocation::AsSaid,
+            MoveStage::Begun => ResolvedLocation::Unless(Arc::clone(self)),
+            MoveStage::Clearing => ResolvedLocation::Gone,
+            MoveStage::Following | MoveStage::Lost => ResolvedLocation::AsSaid,
         }
     }
 }
 
 /// The moves under way, where readers see them while the table changes.
 #[derive(Default)]
-pub(super) struct Moves(ArcSwap<Vec<Arc<Moving>>>);
+pub(super) struct PendingMoves(ArcSwap<Vec<Arc<PendingMove>>>);
 
-impl Moves {
+impl PendingMoves {
     /// All of them, in the order in which they began.
-    pub(super) fn all(&self) -> Arc<Vec<Arc<Moving>>> {
+    pub(super) fn all(&self) -> Arc<Vec<Arc<PendingMove>>> {
         self.0.load_full()
     }
 
     /// The one of this number.
-    pub(super) fn get(&self, number: u64) -> Option<Arc<Moving>> {
+    pub(super) fn get(&self, number: u64) -> Option<Arc<PendingMove>> {
         self.0.load().iter().find(|moving| moving.number == number).cloned()
     }
 
     /// Puts one in the place of the one of its number, or behind all others.
-    pub(super) fn put(&self, moving: Moving) {
+    pub(super) fn put(&self, moving: PendingMove) {
         let mut all = Vec::clone(&self.0.load());
         let moving = Arc::new(moving);
         match all.iter_mut().find(|other| other.number == moving.number) {
@@ -304,15 +306,15 @@ impl Moves {
     }
 
     /// Where a share of this place is.
-    pub(super) fn whereabouts(&self, root: &RootName, path: &SharePath) -> Whereabouts {
+    pub(super) fn resolve_location(&self, root: &RootName, path: &SharePath) -> ResolvedLocation {
         let all = self.0.load();
         if all.is_empty() {
-            return Whereabouts::AsSaid;
+            return ResolvedLocation::AsSaid;
         }
-        let place = SharePlace { root: root.clone(), path: path.clone() };
+        let place = ShareLocation { root: root.clone(), path: path.clone() };
         // No two of them have to do with the same place.
-        let mut told = all.iter().map(|moving| moving.whereabouts(&place));
-        told.find(|told| *told != Whereabouts::AsSaid).unwrap_or(Whereabouts::AsSaid)
+        let mut told = all.iter().map(|moving| moving.resolve_location(&place));
+        told.find(|told| *told != ResolvedLocation::AsSaid).unwrap_or(ResolvedLocation::AsSaid)
     }
 }
 
@@ -321,48 +323,50 @@ mod tests {
     use super::*;
     use crate::share_expiry::samples::{new_move, path, root};
 
-    fn moving(stage: MoveStage) -> Moves {
-        let moves = Moves::default();
+    fn moving(stage: MoveStage) -> PendingMoves {
+        let moves = PendingMoves::default();
         let new = new_move("old", "new");
-        moves.put(Moving { number: 3, new, stage, parts: 0, followed: 0, ended: 0 });
+        moves.put(PendingMove { number: 3, new, stage, parts: 0, followed: 0, ended: 0 });
         moves
     }
 
-    fn told(stage: MoveStage, at: &str) -> Whereabouts {
-        moving(stage).whereabouts(&root(), &path(at))
+    fn told(stage: MoveStage, at: &str) -> ResolvedLocation {
+        moving(stage).resolve_location(&root(), &path(at))
     }
 
     #[test]
     fn what_is_moved_is_looked_for_where_it_may_be() {
         use MoveStage::{Begun, Clearing, Following, Lost};
-        let there = |at: &str| SharePlace { root: root(), path: path(at) };
+        let there = |at: &str| ShareLocation { root: root(), path: path(at) };
         for stage in [Begun, Clearing, Following, Lost] {
             for other in ["oldest", "b", ""] {
-                assert_eq!(told(stage, other), Whereabouts::AsSaid, "{stage:?} {other}");
+                assert_eq!(told(stage, other), ResolvedLocation::AsSaid, "{stage:?} {other}");
             }
         }
-        assert!(matches!(told(Begun, "old/a"), Whereabouts::Either(_, at) if at == there("new/a")));
-        assert!(matches!(told(Begun, "new"), Whereabouts::Unless(_)));
+        assert!(
+            matches!(told(Begun, "old/a"), ResolvedLocation::Either(_, at) if at == there("new/a"))
+        );
+        assert!(matches!(told(Begun, "new"), ResolvedLocation::Unless(_)));
         for stage in [Clearing, Following] {
-            assert_eq!(told(stage, "old"), Whereabouts::At(there("new")));
+            assert_eq!(told(stage, "old"), ResolvedLocation::At(there("new")));
         }
-        assert_eq!(told(Clearing, "new/a"), Whereabouts::Gone);
-        assert_eq!(told(Following, "new/a"), Whereabouts::AsSaid);
-        assert_eq!(told(Lost, "old/a"), Whereabouts::Gone);
-        assert_eq!(told(Lost, "new"), Whereabouts::AsSaid);
+        assert_eq!(told(Clearing, "new/a"), ResolvedLocation::Gone);
+        assert_eq!(told(Following, "new/a"), ResolvedLocation::AsSaid);
+        assert_eq!(told(Lost, "old/a"), ResolvedLocation::Gone);
+        assert_eq!(told(Lost, "new"), ResolvedLocation::AsSaid);
         let moves = moving(Begun);
         moves.remove(3);
-        assert_eq!(moves.whereabouts(&root(), &path("old")), Whereabouts::AsSaid);
+        assert_eq!(moves.resolve_location(&root(), &path("old")), ResolvedLocation::AsSaid);
     }
 
     #[test]
     fn a_file_is_known_again_by_when_it_was_made_and_else_by_its_device() {
-        let file = FileIdentity { device: 1, inode: 7, born: Some(5) };
-        assert!(file.is(&FileIdentity { device: 2, ..file }));
-        assert!(!file.is(&FileIdentity { born: Some(6), ..file }));
-        assert!(!file.is(&FileIdentity { inode: 8, ..file }));
-        let untold = FileIdentity { born: None, ..file };
-        assert!(untold.is(&file) && !untold.is(&FileIdentity { device: 2, ..file }));
+        let file = SharedFileIdentity { device: 1, inode: 7, born: Some(5) };
+        assert!(file.is(&SharedFileIdentity { device: 2, ..file }));
+        assert!(!file.is(&SharedFileIdentity { born: Some(6), ..file }));
+        assert!(!file.is(&SharedFileIdentity { inode: 8, ..file }));
+        let untold = SharedFileIdentity { born: None, ..file };
+        assert!(untold.is(&file) && !untold.is(&SharedFileIdentity { device: 2, ..file }));
     }
 
     #[test]

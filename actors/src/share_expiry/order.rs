@@ -3,35 +3,35 @@
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
 
-use super::facts::Deadline;
 use super::id::ShareId;
 use super::share::Share;
-use super::text::Text;
+use super::text::SharedText;
+use super::value_types::Deadline;
 use crate::clock::Millis;
 
 /// When a share is due, and which. Small, so that an order of millions of them is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Due {
+pub struct ShareDueKey {
     at: i64,
     /// The two halves of the id.
     id: (u64, u64),
 }
 
-impl Due {
+impl ShareDueKey {
     /// Before every share that is due at `at` or later.
     pub fn from(at: Millis) -> Self {
-        Due { at: at.0, id: (0, 0) }
+        ShareDueKey { at: at.0, id: (0, 0) }
     }
 
     /// The place of a share; none if it is never due.
     pub fn of(share: &Share) -> Option<Self> {
-        Due::at(share.due(), share.id())
+        ShareDueKey::at(share.due(), share.id())
     }
 
     /// The place of a share that is due then.
     pub fn at(due: Deadline, ShareId(id): ShareId) -> Option<Self> {
         // The halves of the id.
-        due.instant().map(|Millis(at)| Due { at, id: ((id >> 64) as u64, id as u64) })
+        due.instant().map(|Millis(at)| ShareDueKey { at, id: ((id >> 64) as u64, id as u64) })
     }
 
     /// When.
@@ -47,11 +47,11 @@ impl Due {
 
 /// Texts that shares have in common, with how many have each.
 #[derive(Default)]
-pub(super) struct Common(HashMap<Text, u64>);
+pub(super) struct InternedTexts(HashMap<SharedText, u64>);
 
-impl Common {
+impl InternedTexts {
     /// One more has `text`: answers the one they share.
-    pub(super) fn join(&mut self, text: &str) -> Text {
+    pub(super) fn join(&mut self, text: &str) -> SharedText {
         match self.0.entry_ref(text) {
             EntryRef::Occupied(mut known) => {
                 *known.get_mut() += 1;
@@ -62,12 +62,12 @@ impl Common {
     }
 
     /// The one they share if any has it, or else one of its own.
-    pub(super) fn like(&self, text: &str) -> Text {
-        self.0.get_key_value(text).map_or_else(|| Text::new(text), |(known, _)| known.clone())
+    pub(super) fn like(&self, text: &str) -> SharedText {
+        self.0.get_key_value(text).map_or_else(|| SharedText::new(text), |(known, _)| known.clone())
     }
 
     /// One less has it.
-    pub(super) fn leave(&mut self, text: &Text) {
+    pub(super) fn leave(&mut self, text: &SharedText) {
         match self.0.get_mut(text) {
             Some(count) if *count > 1 => *count -= 1,
             _ => drop(self.0.remove(text)),
@@ -75,12 +75,12 @@ impl Common {
     }
 
     /// How many have it.
-    pub(super) fn count(&self, text: &Text) -> u64 {
+    pub(super) fn count(&self, text: &SharedText) -> u64 {
         self.0.get(text).copied().unwrap_or_default()
     }
 
     /// Every text that is in use.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Text> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &SharedText> {
         self.0.keys()
     }
 }
@@ -91,18 +91,18 @@ mod tests {
 
     #[test]
     fn due_places_are_in_the_order_of_time_then_of_id() {
-        let due = |at, id| Due::at(Deadline::at(Millis(at)), ShareId(id)).unwrap();
+        let due = |at, id| ShareDueKey::at(Deadline::at(Millis(at)), ShareId(id)).unwrap();
         let big = u128::from(u64::MAX) + 7;
         let places = [due(-1, 9), due(0, 1), due(0, 2), due(0, big), due(1, 0)];
-        assert!(places.is_sorted() && Due::from(Millis(0)) < places[1]);
+        assert!(places.is_sorted() && ShareDueKey::from(Millis(0)) < places[1]);
         assert_eq!(places[3].id(), ShareId(big));
-        assert_eq!(size_of::<Due>(), 24);
-        assert_eq!(Due::at(Deadline::NEVER, ShareId(1)), None);
+        assert_eq!(size_of::<ShareDueKey>(), 24);
+        assert_eq!(ShareDueKey::at(Deadline::NEVER, ShareId(1)), None);
     }
 
     #[test]
     fn common_texts_are_counted() {
-        let mut common = Common::default();
+        let mut common = InternedTexts::default();
         let first = common.join("me");
         common.join("me");
         assert_eq!(common.count(&first), 2);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::text::Text;
+use super::text::SharedText;
 
 /// The longest name of a root, in bytes.
 pub const LONGEST_ROOT: usize = 64;
@@ -16,7 +16,7 @@ pub const LONGEST_PATH: usize = 4096;
 /// The name of a directory that may be shared from: lowercase letters, digits, `-` and `_`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
-pub struct RootName(pub(super) Text);
+pub struct RootName(pub(super) SharedText);
 
 /// A path below a root: relative, UTF-8, no empty, `.` or `..` component, no NUL, no `/` at either
 /// end. The empty path is the root itself. It can therefore never lead out of the root by itself.
@@ -49,7 +49,7 @@ impl RootName {
     pub fn new(text: &str) -> Result<Self, BadPath> {
         let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         let good = (1..=LONGEST_ROOT).contains(&text.len()) && text.bytes().all(fits);
-        if good { Ok(RootName(Text::new(text))) } else { Err(BadPath::Root) }
+        if good { Ok(RootName(SharedText::new(text))) } else { Err(BadPath::Root) }
     }
 
     /// The name.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::path_key::{Key, Step};
+use super::path_key::{PathKey, PathKeyDelta};
 use super::share::Share;
 
 /// How many shares a chunk has at most.
@@ -25,14 +25,14 @@ const GROWS_BY: usize = 16;
 #[derive(Default)]
 pub(super) struct Chunk {
     shares: Vec<Arc<Share>>,
-    steps: Vec<Step>,
+    steps: Vec<PathKeyDelta>,
 }
 
 impl Chunk {
     /// A chunk of shares that are in order already, at least one.
     pub(super) fn of(shares: Vec<Arc<Share>>) -> Self {
-        let steps = shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
-        let steps = std::iter::once(Step::default()).chain(steps).collect();
+        let steps = shares.windows(2).map(|pair| PathKeyDelta::between(&pair[0], &pair[1]));
+        let steps = std::iter::once(PathKeyDelta::default()).chain(steps).collect();
         Chunk { shares, steps }
     }
 
@@ -58,7 +58,7 @@ impl Chunk {
 
     /// The share whose key begins with more of `key` than that of any other; one of them, if there are
     /// several.
-    fn nearest(&self, key: &Key<'_>) -> usize {
+    fn nearest(&self, key: &PathKey<'_>) -> usize {
         let (mut nearest, mut at) = (0, 1);
         while let Some(step) = self.steps.get(at) {
             at += 1;
@@ -75,21 +75,21 @@ impl Chunk {
 
     /// Where a share is, or else where it would be and with how many bytes its key and that of the
     /// one before, or behind, then begin.
-    pub(super) fn find(&self, key: &Key<'_>) -> Result<usize, Gap> {
+    pub(super) fn find(&self, key: &PathKey<'_>) -> Result<usize, InsertPoint> {
         let nearest = self.nearest(key);
         let Some(same) = key.same_as(&self.shares[nearest]) else { return Ok(nearest) };
-        let like_it = |step: &&Step| step.same() > same;
-        let byte = Key::of(&self.shares[nearest]).byte(same);
+        let like_it = |step: &&PathKeyDelta| step.same() > same;
+        let byte = PathKey::of(&self.shares[nearest]).byte(same);
         if key.byte(same) > byte {
             let behind = self.steps[nearest + 1..].iter().take_while(like_it).count();
-            return Err(Gap { at: nearest + 1 + behind, before: true, same, byte });
+            return Err(InsertPoint { at: nearest + 1 + behind, before: true, same, byte });
         }
         let ahead = self.steps[1..=nearest].iter().rev().take_while(like_it).count();
-        Err(Gap { at: nearest - ahead, before: false, same, byte })
+        Err(InsertPoint { at: nearest - ahead, before: false, same, byte })
     }
 
     /// Takes a share in, or puts it in the place of the one of its key. Answers where it is.
-    pub(super) fn put(&mut self, key: &Key<'_>, share: Arc<Share>) -> usize {
+    pub(super) fn put(&mut self, key: &PathKey<'_>, share: Arc<Share>) -> usize {
         let gap = match self.find(key) {
             Ok(at) => {
                 self.shares[at] = share;
@@ -101,16 +101,17 @@ impl Chunk {
             self.shares.reserve_exact(GROWS_BY);
             self.steps.reserve_exact(GROWS_BY);
         }
-        let Gap { at, before, same, byte } = gap;
+        let InsertPoint { at, before, same, byte } = gap;
         self.shares.insert(at, share);
         if before {
             // The next one differs from it as it did from the one before.
-            self.steps.insert(at, Step::at(same, key.byte(same)));
+            self.steps.insert(at, PathKeyDelta::at(same, key.byte(same)));
         } else {
             let from_the_one_before = self.steps[at];
-            let of_it = Step { byte: key.byte(from_the_one_before.same()), ..from_the_one_before };
+            let of_it =
+                PathKeyDelta { byte: key.byte(from_the_one_before.same()), ..from_the_one_before };
             self.steps.insert(at, of_it);
-            self.steps[at + 1] = Step::at(same, byte);
+            self.steps[at + 1] = PathKeyDelta::at(same, byte);
         }
         at
     }
@@ -136,14 +137,14 @@ impl Chunk {
 
     /// Takes all of the chunk behind. Neither is empty.
     pub(super) fn join(&mut self, mut behind: Chunk) {
-        behind.steps[0] = Step::between(self.last(), behind.first());
+        behind.steps[0] = PathKeyDelta::between(self.last(), behind.first());
         self.shares.append(&mut behind.shares);
         self.steps.append(&mut behind.steps);
     }
 }
 
 /// Where a share is to come in a chunk that has it not.
-pub(super) struct Gap {
+pub(super) struct InsertPoint {
     at: usize,
     /// Whether it is the share before with which its key begins alike.
     before: bool,
@@ -159,7 +160,7 @@ impl Chunk {
     pub(super) fn check(&self) {
         assert!(!self.shares.is_empty() && self.shares.len() <= MOST);
         assert_eq!(self.shares.len(), self.steps.len());
-        let steps = self.shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
+        let steps = self.shares.windows(2).map(|pair| PathKeyDelta::between(&pair[0], &pair[1]));
         assert!(steps.eq(self.steps[1..].iter().copied()));
     }
 }

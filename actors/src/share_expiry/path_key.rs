@@ -12,19 +12,19 @@ pub(super) const HEAD: usize = 32;
 /// beginning of another.
 ///
 /// As bytes it is the [ranks](rank) of those of the path, 0, and those of the id.
-pub(super) struct Key<'a> {
+pub(super) struct PathKey<'a> {
     path: &'a [u8],
     id: [u8; size_of::<ShareId>()],
 }
 
-impl<'a> Key<'a> {
+impl<'a> PathKey<'a> {
     pub(super) fn of(share: &'a Share) -> Self {
-        Key { path: share.path().as_str().as_bytes(), id: share.id().0.to_be_bytes() }
+        PathKey { path: share.path().as_str().as_bytes(), id: share.id().0.to_be_bytes() }
     }
 
     /// With how many bytes this key and that of `share` begin. None if it is the same key.
     pub(super) fn same_as(&self, share: &Share) -> Option<usize> {
-        let other = Key::of(share);
+        let other = PathKey::of(share);
         let same = alike(self.path, other.path);
         if same < self.path.len().max(other.path.len()) {
             return Some(same);
@@ -47,7 +47,7 @@ impl<'a> Key<'a> {
 
     /// Whether it is that of `share`, or comes behind it.
     pub(super) fn is_from(&self, share: &Share) -> bool {
-        self.same_as(share).is_none_or(|same| self.byte(same) > Key::of(share).byte(same))
+        self.same_as(share).is_none_or(|same| self.byte(same) > PathKey::of(share).byte(same))
     }
 
     /// The byte there. Of two keys that begin with the same bytes up to there, each has one.
@@ -69,23 +69,23 @@ fn alike(a: &[u8], b: &[u8]) -> usize {
 /// How the key of a share differs from that of the share before: with so many bytes both begin, and
 /// then comes this one. Of a chunk's first it means nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct PathKeyDelta {
     pub(super) same: u16,
     pub(super) byte: u8,
 }
 
-impl Step {
+impl PathKeyDelta {
     /// From one share to the next.
     pub(super) fn between(before: &Share, share: &Share) -> Self {
-        let key = Key::of(share);
+        let key = PathKey::of(share);
         // Ids differ.
         let same = key.same_as(before).unwrap_or_default();
-        Step::at(same, key.byte(same))
+        PathKeyDelta::at(same, key.byte(same))
     }
 
     pub(super) fn at(same: usize, byte: u8) -> Self {
         // A path is at most 4096 bytes long.
-        Step { same: u16::try_from(same).unwrap_or(u16::MAX), byte }
+        PathKeyDelta { same: u16::try_from(same).unwrap_or(u16::MAX), byte }
     }
 
     pub(super) fn same(self) -> usize {
@@ -106,14 +106,14 @@ fn rank(byte: u8) -> u8 {
 
 /// A place among the shares of one root.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(super) struct PathPosition<'a> {
     pub(super) path: &'a str,
-    pub(super) at: At,
+    pub(super) at: PositionInPath,
 }
 
 /// Where a place is among the shares of one path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum At {
+pub(super) enum PositionInPath {
     /// Before all of them.
     First,
     /// At one.
@@ -122,18 +122,21 @@ pub(super) enum At {
     BehindAllBelow,
 }
 
-pub(super) fn place_of(share: &Share) -> Place<'_> {
-    Place { path: share.path().as_str(), at: At::Share(share.id()) }
+pub(super) fn place_of(share: &Share) -> PathPosition<'_> {
+    PathPosition { path: share.path().as_str(), at: PositionInPath::Share(share.id()) }
 }
 
-impl Ord for Place<'_> {
+impl Ord for PathPosition<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         match paths(self.path, other.path) {
-            Ordering::Less if self.at == At::BehindAllBelow && is_below(other.path, self.path) => {
+            Ordering::Less
+                if self.at == PositionInPath::BehindAllBelow && is_below(other.path, self.path) =>
+            {
                 Ordering::Greater
             }
             Ordering::Greater
-                if other.at == At::BehindAllBelow && is_below(self.path, other.path) =>
+                if other.at == PositionInPath::BehindAllBelow
+                    && is_below(self.path, other.path) =>
             {
                 Ordering::Less
             }
@@ -143,7 +146,7 @@ impl Ord for Place<'_> {
     }
 }
 
-impl PartialOrd for Place<'_> {
+impl PartialOrd for PathPosition<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
 use super::path_chunk::{Chunk, MOST, WELL_FILLED};
-use super::path_key::{At, HEAD, Key, Place, place_of};
+use super::path_key::{HEAD, PathKey, PathPosition, PositionInPath, place_of};
 use super::share::Share;
 
 /// A chunk with fewer shares is joined with the next, if that makes no more than a well filled one.
@@ -26,14 +26,14 @@ pub(super) type ChunkNumber = u32;
 #[derive(Default)]
 pub(super) struct PathOrder {
     /// The chunks of each root, in their order.
-    roots: BTreeMap<RootName, Vec<Seat>>,
+    roots: BTreeMap<RootName, Vec<ChunkSlot>>,
     /// The chunks by their numbers, those that are free with them.
     chunks: Vec<Chunk>,
     free: Vec<ChunkNumber>,
 }
 
 /// Where a chunk is among those of its root.
-struct Seat {
+struct ChunkSlot {
     /// What keys begin with from here on. Mostly enough to find a chunk without a look at it.
     head: [u8; HEAD],
     chunk: ChunkNumber,
@@ -49,8 +49,8 @@ impl PathOrder {
             return;
         };
         let of_it = Arc::clone(&share);
-        let key = Key::of(&of_it);
-        let at = self.seat_of(seats, &key);
+        let key = PathKey::of(&of_it);
+        let at = self.chunk_slot_of(seats, &key);
         let number = seats[at].chunk;
         let chunk = &mut self.chunks[number as usize];
         share.note_chunk(number);
@@ -71,15 +71,15 @@ impl PathOrder {
         let (number, place) = match self.place_of_record(share) {
             Some(found) => found,
             None => {
-                let key = Key::of(share);
-                let number = seats[self.seat_of(seats, &key)].chunk;
+                let key = PathKey::of(share);
+                let number = seats[self.chunk_slot_of(seats, &key)].chunk;
                 let Ok(place) = self.chunks[number as usize].find(&key) else { return };
                 (number, place)
             }
         };
         let is_small = self.chunks[number as usize].shares().len() <= LEAST;
         // Looked for as long as the share is there: no chunk that is looked at is empty.
-        let seat = is_small.then(|| self.seat_of(seats, &Key::of(share)));
+        let seat = is_small.then(|| self.chunk_slot_of(seats, &PathKey::of(share)));
         self.chunks[number as usize].remove(place);
         if let Some(seat) = seat {
             self.tidy(share.root(), seat);
@@ -104,7 +104,7 @@ impl PathOrder {
             }
             return;
         }
-        let Some(Seat { chunk: next, .. }) = seats.get(at + 1) else { return };
+        let Some(ChunkSlot { chunk: next, .. }) = seats.get(at + 1) else { return };
         if left + self.chunks[*next as usize].shares().len() <= WELL_FILLED {
             let behind = std::mem::take(&mut self.chunks[*next as usize]);
             behind.shares().iter().for_each(|share| share.note_chunk(number));
@@ -115,8 +115,8 @@ impl PathOrder {
     }
 
     /// A chunk that is not empty gets a number and a seat.
-    fn take_in(&mut self, chunk: Chunk) -> Seat {
-        let head = Key::of(chunk.first()).head();
+    fn take_in(&mut self, chunk: Chunk) -> ChunkSlot {
+        let head = PathKey::of(chunk.first()).head();
         let number = self.free.pop().unwrap_or_else(|| {
             self.chunks.push(Chunk::default());
             // A chunk takes more memory than there are numbers for.
@@ -124,17 +124,17 @@ impl PathOrder {
         });
         chunk.shares().iter().for_each(|share| share.note_chunk(number));
         self.chunks[number as usize] = chunk;
-        Seat { head, chunk: number }
+        ChunkSlot { head, chunk: number }
     }
 
-    fn chunk(&self, seat: &Seat) -> &Chunk {
+    fn chunk(&self, seat: &ChunkSlot) -> &Chunk {
         &self.chunks[seat.chunk as usize]
     }
 
     /// The seat of the chunk that has a share of this key, or would have it.
-    fn seat_of(&self, seats: &[Seat], key: &Key<'_>) -> usize {
+    fn chunk_slot_of(&self, seats: &[ChunkSlot], key: &PathKey<'_>) -> usize {
         let head = key.head();
-        let begins_before = |seat: &Seat| match seat.head.cmp(&head) {
+        let begins_before = |seat: &ChunkSlot| match seat.head.cmp(&head) {
             Ordering::Less => true,
             Ordering::Equal => key.is_from(self.chunk(seat).first()),
             Ordering::Greater => false,
@@ -149,11 +149,12 @@ impl PathOrder {
         path: &'a SharePath,
         after: Option<&'a (SharePath, ShareId)>,
     ) -> impl Iterator<Item = &'a Arc<Share>> {
-        let place = |at| Place { path: path.as_str(), at };
-        let last = place(At::BehindAllBelow);
-        let after = after.map(|(path, id)| Place { path: path.as_str(), at: At::Share(*id) });
+        let place = |at| PathPosition { path: path.as_str(), at };
+        let last = place(PositionInPath::BehindAllBelow);
+        let after = after
+            .map(|(path, id)| PathPosition { path: path.as_str(), at: PositionInPath::Share(*id) });
         // Someone may go on from a place that is not within the path at all.
-        let first = after.unwrap_or(place(At::First)).max(place(At::First));
+        let first = after.unwrap_or(place(PositionInPath::First)).max(place(PositionInPath::First));
         let seats = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
         let from = seats.partition_point(|seat| place_of(self.chunk(seat).last()) <= first);
         let shares = seats[from..].iter().enumerate().flat_map(move |(number, seat)| {
@@ -243,8 +244,8 @@ mod tests {
                 let chunk = order.chunk(seat);
                 chunk.check();
                 let before = number.checked_sub(1).map(|before| order.chunk(&seats[before]).last());
-                assert!(before.is_none_or(|last| Key::of(last).head() <= seat.head));
-                assert!(seat.head <= Key::of(chunk.first()).head());
+                assert!(before.is_none_or(|last| PathKey::of(last).head() <= seat.head));
+                assert!(seat.head <= PathKey::of(chunk.first()).head());
                 assert!(chunk.shares().iter().all(|share| share.chunk() == seat.chunk));
             }
             let all: Vec<_> = seats.iter().flat_map(|seat| order.chunk(seat).shares()).collect();

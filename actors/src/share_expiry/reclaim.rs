@@ -6,8 +6,8 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 use crate::clock::{Millis, time_of_thread};
-use crate::journal::{AppliedEvent, Asked, Outcomes};
-use crate::turns::InTurns;
+use crate::journal::{AppliedEvent, Outcomes, RequestContext};
+use crate::turns::ScheduledTurns;
 
 /// How many commits of reclaimed shares may be under way: the journal writes one while the next
 /// ones are made up.
@@ -19,11 +19,11 @@ const RECLAIM: &str = "share-expiry";
 impl ShareExpiry {
     /// Reclaims what is due, as much as may be at once.
     pub(super) fn reclaim(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        if self.seat.piece().paused().is_some() {
+        if self.replica.piece().paused().is_some() {
             return;
         }
         let began = time_of_thread();
-        if let Some(first) = self.timer.next(self.seat.piece()).filter(|first| *first <= now) {
+        if let Some(first) = self.timer.next(self.replica.piece()).filter(|first| *first <= now) {
             self.counters.turns += 1;
             self.reclaim_late(now, now.since(first), ctx);
         }
@@ -37,13 +37,13 @@ impl ShareExpiry {
             let most = granted.min(AT_ONCE);
             let ids = match most {
                 0 => Vec::new(),
-                most => self.timer.due(now, most, self.seat.piece()),
+                most => self.timer.due(now, most, self.replica.piece()),
             };
             if !ids.is_empty() {
                 granted -= ids.len();
                 self.set_out(now, ids, ctx);
             }
-            let has_more = self.timer.next(self.seat.piece()).is_some_and(|first| first <= now);
+            let has_more = self.timer.next(self.replica.piece()).is_some_and(|first| first <= now);
             if !has_more {
                 return;
             }
@@ -60,12 +60,12 @@ impl ShareExpiry {
     fn set_out(&mut self, now: Millis, ids: Vec<ShareId>, ctx: &mut Context<Self>) {
         self.budget.begin(ids.len());
         self.reclaiming += 1;
-        let epoch = self.seat.epoch();
+        let epoch = self.replica.epoch();
         let event = ShareEvent::Reclaimed { ids: ids.clone() };
-        let committing = self.seat.commit(now, Asked::by_itself(RECLAIM), vec![event]);
+        let committing = self.replica.commit(now, RequestContext::by_itself(RECLAIM), vec![event]);
         ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-            let settled = expiry.settled(settlement, ctx);
-            if expiry.seat.epoch() != epoch {
+            let settled = expiry.on_own_commit(settlement, ctx);
+            if expiry.replica.epoch() != epoch {
                 // The timer was started anew since.
                 return;
             }
@@ -75,7 +75,7 @@ impl ShareExpiry {
             }
             if !settled.as_ref().is_ok_and(|outcomes| have_ended(outcomes, ids.len())) {
                 // What is still there is due again: not reclaimed, or by a clock that was ahead.
-                let ShareExpiry { seat, timer, .. } = expiry;
+                let ShareExpiry { replica: seat, timer, .. } = expiry;
                 for id in &ids {
                     seat.piece().look(*id, |share| timer.note(share));
                 }
@@ -92,7 +92,7 @@ impl ShareExpiry {
     pub(super) fn notice(&mut self, now: Millis, ctx: &mut Context<Self>) {
         let Some(before) = self.desk.settings.notice_before else { return };
         let until = now.after(before);
-        let ShareExpiry { notices, seat, .. } = self;
+        let ShareExpiry { notices, replica: seat, .. } = self;
         let mut ids = notices.due(until, AT_ONCE, seat.piece());
         let has_more = ids.len() == AT_ONCE;
         let wants = |id: &ShareId| {
@@ -109,7 +109,7 @@ impl ShareExpiry {
         let event = ShareEvent::Noticed { ids: ids.clone(), until };
         self.commit(vec![event], ctx, move |expiry, settled, _| {
             if settled.is_err() {
-                let ShareExpiry { seat, notices, .. } = expiry;
+                let ShareExpiry { replica: seat, notices, .. } = expiry;
                 for id in &ids {
                     seat.piece().look(*id, |share| notices.note(share));
                 }
@@ -131,8 +131,8 @@ impl ShareExpiry {
         }
         self.counters.reclaimed += ended;
         self.backlog = self.backlog.saturating_sub(ended);
-        let ShareExpiry { seat, lags, .. } = self;
-        for (_, told) in seat.piece().told(first, next) {
+        let ShareExpiry { replica: seat, lags, .. } = self;
+        for (_, told) in seat.piece().notifications_between(first, next) {
             if let Some(due) = told.share.due().instant() {
                 lags.note(now.since(due));
             }
@@ -150,7 +150,7 @@ impl ShareExpiry {
                 _ => others += 1,
             }
         }
-        if reclaimed > 0 && self.seat.epoch().is_some() {
+        if reclaimed > 0 && self.replica.epoch().is_some() {
             let part = reclaimed as f64 / (reclaimed + others) as f64;
             let deciding = std::mem::take(&mut self.deciding);
             self.budget.spent(reclaimed, deciding + took.mul_f64(part));

@@ -8,17 +8,17 @@ use futures::future::{LocalBoxFuture, join_all};
 
 use super::turn::refusal;
 use super::{
-    AT_ONCE, ChangeSettings, ChangeShare, CreateShare, EndRemoved, Ending, Found, Happenings,
-    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow,
-    RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId, ShareOutcome,
-    ShareRefusal, ShareTable, SharesWithin, ToldUpTo,
+    AT_ONCE, ChangeShare, ChangeShareSettings, CreateShare, EndRemoved, FetchNotifications,
+    GetDeliveryCursor, LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RecordDelivery,
+    RevokeShares, Revoked, Share, ShareEnding, ShareError, ShareEvent, ShareExpiry, ShareId,
+    ShareLookup, ShareNotifications, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
 };
 use crate::event::RequestId;
-use crate::journal::{Asked, CommitError, Outcomes, Settlement};
+use crate::journal::{CommitError, CommitSettlement, Outcomes, RequestContext};
 
-pub(super) type Answer<T, E = ShareError> = ResponseActFuture<ShareExpiry, Result<T, E>>;
+pub(super) type ShareReply<T, E = ShareError> = ResponseActFuture<ShareExpiry, Result<T, E>>;
 
-pub(super) fn answer<T: 'static, E: 'static>(result: Result<T, E>) -> Answer<T, E> {
+pub(super) fn answer<T: 'static, E: 'static>(result: Result<T, E>) -> ShareReply<T, E> {
     Box::pin(ready(result))
 }
 
@@ -26,11 +26,11 @@ impl ShareExpiry {
     /// Commits events for whoever asked, and answers what `read` makes of their outcomes.
     pub(super) fn commit_for<T: 'static>(
         &mut self,
-        asked: Asked,
+        asked: RequestContext,
         events: Vec<ShareEvent>,
         read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError> + 'static,
-    ) -> Answer<T> {
-        let committing = self.seat.commit(self.now(), asked, events);
+    ) -> ShareReply<T> {
+        let committing = self.replica.commit(self.now(), asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
             move |settlement, expiry, _: &mut Context<Self>| {
                 let outcomes = expiry.answered(settlement)?;
@@ -46,17 +46,17 @@ impl ShareExpiry {
         request: RequestId,
         read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError>,
     ) -> Option<Result<T, ShareError>> {
-        if self.seat.means_another(request) {
+        if self.replica.means_another(request) {
             return Some(Err(ShareRefusal::OtherRequest.into()));
         }
-        self.seat.recall(request).map(|outcomes| read(self, &outcomes))
+        self.replica.recall(request).map(|outcomes| read(self, &outcomes))
     }
 
     fn live(&self, id: ShareId) -> Result<Arc<Share>, ShareError> {
-        match self.seat.piece().find(id) {
-            Found::Live(share) => Ok(share),
-            Found::Ended(tombstone) => Err(ShareRefusal::Ended { why: tombstone.why }.into()),
-            Found::Unknown => Err(ShareRefusal::Unknown.into()),
+        match self.replica.piece().find(id) {
+            ShareLookup::Live(share) => Ok(share),
+            ShareLookup::Ended(tombstone) => Err(ShareRefusal::Ended { why: tombstone.why }.into()),
+            ShareLookup::Unknown => Err(ShareRefusal::Unknown.into()),
         }
     }
 
@@ -72,31 +72,31 @@ impl ShareExpiry {
         }
     }
 
-    pub(super) fn refuse<T: 'static>(&mut self, refusal: ShareRefusal) -> Answer<T> {
+    pub(super) fn refuse<T: 'static>(&mut self, refusal: ShareRefusal) -> ShareReply<T> {
         self.counters.refused += 1;
         answer(Err(refusal.into()))
     }
 }
 
 impl Handler<CreateShare> for ShareExpiry {
-    type Result = Answer<Arc<Share>>;
+    type Result = ShareReply<Arc<Share>>;
 
     fn handle(&mut self, asked: CreateShare, _: &mut Context<Self>) -> Self::Result {
         let before = asked.request.and_then(|request| self.before(request, Self::created));
         if let Some(before) = before {
             return answer(before);
         }
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        let under_way = asked.request.and_then(|request| self.seat.under_way(request));
+        let under_way = asked.request.and_then(|request| self.replica.under_way(request));
         let events = match under_way.map_or_else(|| self.decide_creation(&asked), Ok) {
             Ok(events) => events,
             Err(refusal) => return self.refuse(refusal),
         };
         let asked = match asked.request {
-            Some(request) => Asked::by_request(asked.asked_by, request),
-            None => Asked::by_itself(&asked.asked_by),
+            Some(request) => RequestContext::by_request(asked.asked_by, request),
+            None => RequestContext::by_itself(&asked.asked_by),
         };
         self.commit_for(asked, events, Self::created)
     }
@@ -112,7 +112,7 @@ impl ShareExpiry {
 }
 
 impl Handler<RecallShare> for ShareExpiry {
-    type Result = Answer<Option<Arc<Share>>>;
+    type Result = ShareReply<Option<Arc<Share>>>;
 
     fn handle(&mut self, asked: RecallShare, _: &mut Context<Self>) -> Self::Result {
         answer(self.before(asked.request, Self::created).transpose())
@@ -120,7 +120,7 @@ impl Handler<RecallShare> for ShareExpiry {
 }
 
 impl Handler<ChangeShare> for ShareExpiry {
-    type Result = Answer<Arc<Share>>;
+    type Result = ShareReply<Arc<Share>>;
 
     fn handle(&mut self, asked: ChangeShare, _: &mut Context<Self>) -> Self::Result {
         let ChangeShare { id, change, asked_by, request } = asked;
@@ -131,11 +131,11 @@ impl Handler<ChangeShare> for ShareExpiry {
         if let Some(before) = self.before(request, read) {
             return answer(before);
         }
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        let asked = Asked::by_request(asked_by, request);
-        if let Some(events) = self.seat.under_way(request) {
+        let asked = RequestContext::by_request(asked_by, request);
+        if let Some(events) = self.replica.under_way(request) {
             return self.commit_for(asked, events, read);
         }
         let moment = self.moment();
@@ -149,17 +149,17 @@ impl Handler<ChangeShare> for ShareExpiry {
 }
 
 impl Handler<RevokeShares> for ShareExpiry {
-    type Result = Answer<Revoked>;
+    type Result = ShareReply<Revoked>;
 
     fn handle(&mut self, asked: RevokeShares, _: &mut Context<Self>) -> Self::Result {
         let RevokeShares { ids, hard, asked_by, request } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         tracing::info!(shares = ids.len(), hard, asked_by, "shares are revoked on request");
         let count = ids.len() as u64;
-        let asked = Asked::by_request(asked_by, request);
-        let ending = self.end_all(&ids, Ending::Revoked, hard, asked, true);
+        let asked = RequestContext::by_request(asked_by, request);
+        let ending = self.end_all(&ids, ShareEnding::Revoked, hard, asked, true);
         let revoked = move |ended: u64| Revoked { ended, others: count.saturating_sub(ended) };
         Box::pin(ending.map(move |ended, _, _| ended.map(revoked)))
     }
@@ -170,22 +170,22 @@ impl ShareExpiry {
     fn end_all(
         &mut self,
         ids: &[ShareId],
-        why: Ending,
+        why: ShareEnding,
         cut: bool,
-        asked: Asked,
+        asked: RequestContext,
         may_be_repeated: bool,
-    ) -> Answer<u64> {
+    ) -> ShareReply<u64> {
         let now = self.now();
         let mut before = 0;
-        let mut commits: Vec<LocalBoxFuture<'static, Settlement<ShareTable>>> = Vec::new();
+        let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<ShareTable>>> = Vec::new();
         for (part, ids) in ids.chunks(AT_ONCE).enumerate() {
             let asked = asked.part(part);
-            if let Some(outcomes) = self.seat.recall(asked.request).filter(|_| may_be_repeated) {
+            if let Some(outcomes) = self.replica.recall(asked.request).filter(|_| may_be_repeated) {
                 before += ended(&outcomes);
                 continue;
             }
             let event = ShareEvent::Ended { ids: ids.to_vec(), why, cut, by: asked.by.clone() };
-            commits.push(Box::pin(self.seat.commit(now, asked, vec![event])));
+            commits.push(Box::pin(self.replica.commit(now, asked, vec![event])));
         }
         let answering = wrap_future::<_, Self>(join_all(commits)).map(
             move |settlements, expiry, _: &mut Context<Self>| {
@@ -212,11 +212,11 @@ fn ended(outcomes: &Outcomes<ShareTable>) -> u64 {
 }
 
 impl Handler<EndRemoved> for ShareExpiry {
-    type Result = Answer<u64>;
+    type Result = ShareReply<u64>;
 
     fn handle(&mut self, asked: EndRemoved, _: &mut Context<Self>) -> Self::Result {
         let EndRemoved { gone, asked_by } = asked;
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
         let moment = self.moment();
@@ -224,29 +224,29 @@ impl Handler<EndRemoved> for ShareExpiry {
         let still = gone.iter().filter(|(id, place)| at.stands_for(*id, place));
         let ids: Vec<ShareId> = still.map(|(id, _)| *id).collect();
         tracing::info!(shares = ids.len(), "what these shares stand for is gone: they end");
-        let asked = Asked::by_itself(&asked_by);
-        self.end_all(&ids, Ending::Removed, false, asked, false)
+        let asked = RequestContext::by_itself(&asked_by);
+        self.end_all(&ids, ShareEnding::Removed, false, asked, false)
     }
 }
 
 impl Handler<PauseReclaim> for ShareExpiry {
-    type Result = Answer<bool, CommitError>;
+    type Result = ShareReply<bool, CommitError>;
 
     fn handle(&mut self, asked: PauseReclaim, _: &mut Context<Self>) -> Self::Result {
         let PauseReclaim { paused, asked_by, request } = asked;
-        if let Some(outcomes) = self.seat.recall(request) {
+        if let Some(outcomes) = self.replica.recall(request) {
             return answer(Ok(was_news(&outcomes)));
         }
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
         tracing::info!(paused, asked_by, "reclaim is paused or resumed on request");
-        let asked = Asked::by_request(asked_by.clone(), request);
+        let asked = RequestContext::by_request(asked_by.clone(), request);
         let event = match paused {
             true => ShareEvent::Paused { by: asked_by },
             false => ShareEvent::Resumed { by: asked_by },
         };
-        let committing = self.seat.commit(self.now(), asked, vec![event]);
+        let committing = self.replica.commit(self.now(), asked, vec![event]);
         let answering =
             wrap_future::<_, Self>(committing).map(|settlement, expiry, _: &mut Context<Self>| {
                 expiry.answered(settlement).map(|outcomes| was_news(&outcomes))
@@ -259,36 +259,36 @@ fn was_news(outcomes: &Outcomes<ShareTable>) -> bool {
     outcomes.iter().any(|outcome| matches!(outcome, Ok(ShareOutcome::Applied)))
 }
 
-impl Handler<HappeningsDelivered> for ShareExpiry {
-    type Result = Answer<(), CommitError>;
+impl Handler<RecordDelivery> for ShareExpiry {
+    type Result = ShareReply<(), CommitError>;
 
-    fn handle(&mut self, told: HappeningsDelivered, _: &mut Context<Self>) -> Self::Result {
-        let HappeningsDelivered { hook, up_to } = told;
-        if let Err(error) = self.seat.leading() {
+    fn handle(&mut self, told: RecordDelivery, _: &mut Context<Self>) -> Self::Result {
+        let RecordDelivery { hook, up_to } = told;
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
-        let asked = Asked::by_itself(&hook);
+        let asked = RequestContext::by_itself(&hook);
         let event = ShareEvent::Delivered { hook, up_to };
-        let committing = self.seat.commit(self.now(), asked, vec![event]);
+        let committing = self.replica.commit(self.now(), asked, vec![event]);
         let answering = wrap_future::<_, Self>(committing)
             .map(|settlement, expiry, _: &mut Context<Self>| expiry.answered(settlement).map(drop));
         Box::pin(answering)
     }
 }
 
-impl Handler<HappeningsFrom> for ShareExpiry {
-    type Result = Happenings;
+impl Handler<FetchNotifications> for ShareExpiry {
+    type Result = ShareNotifications;
 
-    fn handle(&mut self, asked: HappeningsFrom, _: &mut Context<Self>) -> Happenings {
-        self.seat.piece().happenings(asked.from, asked.most)
+    fn handle(&mut self, asked: FetchNotifications, _: &mut Context<Self>) -> ShareNotifications {
+        self.replica.piece().happenings(asked.from, asked.most)
     }
 }
 
-impl Handler<ToldUpTo> for ShareExpiry {
+impl Handler<GetDeliveryCursor> for ShareExpiry {
     type Result = Option<u64>;
 
-    fn handle(&mut self, asked: ToldUpTo, _: &mut Context<Self>) -> Option<u64> {
-        self.seat.piece().cursors().get(&asked.hook).copied()
+    fn handle(&mut self, asked: GetDeliveryCursor, _: &mut Context<Self>) -> Option<u64> {
+        self.replica.piece().cursors().get(&asked.hook).copied()
     }
 }
 
@@ -297,7 +297,7 @@ impl Handler<SharesWithin> for ShareExpiry {
 
     fn handle(&mut self, asked: SharesWithin, _: &mut Context<Self>) -> Self::Result {
         let SharesWithin { root, path, after, most } = asked;
-        let within = self.seat.piece().within(&root, &path, after.as_ref());
+        let within = self.replica.piece().within(&root, &path, after.as_ref());
         MessageResult(within.take(most.min(LARGEST_PAGE)).cloned().collect())
     }
 }
@@ -306,7 +306,7 @@ impl Handler<ReclaimNow> for ShareExpiry {
     type Result = MessageResult<ReclaimNow>;
 
     fn handle(&mut self, _: ReclaimNow, ctx: &mut Context<Self>) -> Self::Result {
-        let leading = self.seat.leading().map(|_| {
+        let leading = self.replica.leading().map(|_| {
             self.upkeep_at = None;
             self.turn(ctx);
         });
@@ -314,10 +314,14 @@ impl Handler<ReclaimNow> for ShareExpiry {
     }
 }
 
-impl Handler<ChangeSettings> for ShareExpiry {
+impl Handler<ChangeShareSettings> for ShareExpiry {
     type Result = ();
 
-    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(
+        &mut self,
+        ChangeShareSettings(settings): ChangeShareSettings,
+        ctx: &mut Context<Self>,
+    ) {
         self.budget.set_effort(settings.effort);
         self.board.hold_clock_for(settings.clock_hold);
         self.desk.settings = settings;

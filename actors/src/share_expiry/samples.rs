@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::event::{NewShare, Room};
-use super::facts::{Deadline, ShareKind};
+use super::event::{NewShare, ShareLimits};
 use super::id::ShareId;
-use super::moves::{FileIdentity, NewMove, SharePlace};
+use super::moves::{NewMove, ShareLocation, SharedFileIdentity};
 use super::path::{RootName, SharePath};
-use super::share::{Birth, Rare, Share};
+use super::share::{ColdShareFields, Share, ShareInit};
+use super::value_types::{Deadline, ShareKind};
 use crate::clock::Millis;
 use crate::event::RequestId;
 
@@ -19,8 +19,8 @@ pub(super) fn path(text: &str) -> SharePath {
     SharePath::new(text).unwrap()
 }
 
-pub(super) fn birth(id: u128, at: &str, deadline: i64) -> Birth {
-    Birth {
+pub(super) fn birth(id: u128, at: &str, deadline: i64) -> ShareInit {
+    ShareInit {
         id: ShareId(id),
         root: root(),
         path: path(at),
@@ -28,7 +28,7 @@ pub(super) fn birth(id: u128, at: &str, deadline: i64) -> Birth {
         owner: None,
         created: Millis(0),
         deadline: Deadline::at(Millis(deadline)),
-        rare: Rare::default(),
+        rare: ColdShareFields::default(),
         generation: 0,
         noticed: false,
     }
@@ -50,16 +50,16 @@ pub(super) fn new_share(id: u128, at: &str, deadline: i64) -> NewShare {
         note: None,
         password: None,
         max_downloads: None,
-        room: Room::default(),
+        room: ShareLimits::default(),
     }
 }
 
 pub(super) fn new_move(from: &str, to: &str) -> NewMove {
-    let place = |at| SharePlace { root: root(), path: path(at) };
+    let place = |at| ShareLocation { root: root(), path: path(at) };
     NewMove {
         from: place(from),
         to: place(to),
-        file: FileIdentity { device: 1, inode: 2, born: None },
+        file: SharedFileIdentity { device: 1, inode: 2, born: None },
         by: "me".to_owned(),
         request: RequestId(77),
     }

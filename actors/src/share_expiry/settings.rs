@@ -73,7 +73,7 @@ impl From<Effort> for u8 {
 
 /// Everything that can be set of shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShareSettings {
+pub struct ShareExpirySettings {
     /// The roots that may be shared from. Shares of any other root end.
     pub roots: BTreeSet<RootName>,
     /// How long shares may last.
@@ -107,9 +107,9 @@ pub struct ShareSettings {
     pub hooks: BTreeSet<String>,
 }
 
-impl Default for ShareSettings {
+impl Default for ShareExpirySettings {
     fn default() -> Self {
-        ShareSettings {
+        ShareExpirySettings {
             roots: BTreeSet::new(),
             terms: TermsPolicy::default(),
             notice_before: Some(Duration::from_secs(24 * 60 * 60)),

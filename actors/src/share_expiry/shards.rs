@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::HashTable;
 
-use super::facts::Tombstone;
 use super::id::ShareId;
 use super::share::Share;
+use super::value_types::Tombstone;
 
 /// How many shards there are. A shard is copied when a share of it changes while a frozen table holds
 /// it: the smaller it is the less a single change has to wait for. Of a million shares so many are in
@@ -16,7 +16,7 @@ const SHARDS: usize = 10_000;
 
 /// What is known of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ShareLookup {
     /// A share, as applied. Whether it is live now is for [`Share::is_live`] to say.
     Live(Arc<Share>),
     /// It has ended.
@@ -72,12 +72,12 @@ impl Shard {
 
 impl Shards {
     /// What is known of `id`.
-    pub(super) fn find(&self, id: ShareId) -> Found {
+    pub(super) fn find(&self, id: ShareId) -> ShareLookup {
         let shard = self.read(self.place(id));
         match (shard.live(id), shard.tombstone(id)) {
-            (Some(share), _) => Found::Live(Arc::clone(share)),
-            (None, Some(tombstone)) => Found::Ended(*tombstone),
-            (None, None) => Found::Unknown,
+            (Some(share), _) => ShareLookup::Live(Arc::clone(share)),
+            (None, Some(tombstone)) => ShareLookup::Ended(*tombstone),
+            (None, None) => ShareLookup::Unknown,
         }
     }
 
@@ -100,7 +100,7 @@ impl Shards {
     }
 
     /// A share gives way to its tombstone, if `ends` says so. Answers the two.
-    pub(super) fn bury(
+    pub(super) fn replace_with_tombstone(
         &self,
         id: ShareId,
         ends: impl FnOnce(&Share) -> Option<Tombstone>,
@@ -183,12 +183,12 @@ impl Shards {
 mod tests {
     use super::*;
     use crate::clock::Millis;
-    use crate::share_expiry::facts::{Deadline, Ending};
     use crate::share_expiry::samples::share;
+    use crate::share_expiry::value_types::{Deadline, ShareEnding};
 
     fn tombstone() -> Tombstone {
         let deadline = Deadline::at(Millis(9));
-        Tombstone { ended: Millis(5), why: Ending::Revoked, deadline, number: 3, cut: false }
+        Tombstone { ended: Millis(5), why: ShareEnding::Revoked, deadline, number: 3, cut: false }
     }
 
     #[test]
@@ -196,21 +196,21 @@ mod tests {
         let shards = Shards::default();
         let ids = [ShareId(1), ShareId(2), ShareId(u128::MAX), ShareId(u128::MAX - 1)];
         for id in ids {
-            assert_eq!(shards.find(id), Found::Unknown);
+            assert_eq!(shards.find(id), ShareLookup::Unknown);
             shards.put(share(id.0, "a", 100));
-            assert_eq!(shards.find(id), Found::Live(share(id.0, "a", 100)));
+            assert_eq!(shards.find(id), ShareLookup::Live(share(id.0, "a", 100)));
             shards.put(share(id.0, "b", 100));
-            assert_eq!(shards.find(id), Found::Live(share(id.0, "b", 100)));
+            assert_eq!(shards.find(id), ShareLookup::Live(share(id.0, "b", 100)));
         }
-        assert!(shards.bury(ids[0], |_| None).is_none());
-        assert!(shards.bury(ShareId(77), |_| Some(tombstone())).is_none());
+        assert!(shards.replace_with_tombstone(ids[0], |_| None).is_none());
+        assert!(shards.replace_with_tombstone(ShareId(77), |_| Some(tombstone())).is_none());
         for id in ids {
-            assert!(shards.bury(id, |_| Some(tombstone())).is_some());
-            assert_eq!(shards.find(id), Found::Ended(tombstone()));
+            assert!(shards.replace_with_tombstone(id, |_| Some(tombstone())).is_some());
+            assert_eq!(shards.find(id), ShareLookup::Ended(tombstone()));
             assert!(shards.cut(id) && !shards.cut(id));
-            assert_eq!(shards.find(id), Found::Ended(Tombstone { cut: true, ..tombstone() }));
+            assert_eq!(shards.find(id), ShareLookup::Ended(Tombstone { cut: true, ..tombstone() }));
             shards.forget(id);
-            assert_eq!(shards.find(id), Found::Unknown);
+            assert_eq!(shards.find(id), ShareLookup::Unknown);
         }
     }
 
@@ -219,7 +219,7 @@ mod tests {
         let shards = Shards::default();
         shards.put(share(1, "a", 100));
         let frozen = shards.freeze();
-        shards.bury(ShareId(1), |_| Some(tombstone()));
+        shards.replace_with_tombstone(ShareId(1), |_| Some(tombstone()));
         shards.put(share(2, "b", 100));
         let held: Vec<_> = frozen.iter().flat_map(|shard| shard.shares()).collect();
         assert_eq!(held, [&share(1, "a", 100)]);

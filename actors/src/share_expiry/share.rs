@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
 use super::path_order::ChunkNumber;
-use super::used::Used;
+use super::usage::UsageCounter;
+use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
 use crate::clock::Millis;
 
 /// One share. Immutable but for when it was used: a change puts another record in its place.
@@ -21,10 +21,10 @@ pub struct Share {
     id: ShareId,
     pub(super) path: SharePath,
     pub(super) root: RootName,
-    pub(super) owner: Option<Owner>,
+    pub(super) owner: Option<ShareOwner>,
     created: Millis,
     pub(super) deadline: Deadline,
-    pub(super) rare: Option<Box<Rare>>,
+    pub(super) rare: Option<Box<ColdShareFields>>,
     /// How often its terms were changed.
     pub(super) generation: u32,
     /// When it was last used, and how often. In memory only.
@@ -38,26 +38,26 @@ pub struct Share {
 
 /// What few shares have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rare {
-    pub(super) note: Option<Note>,
+pub(super) struct ColdShareFields {
+    pub(super) note: Option<ShareNote>,
     pub(super) password: Option<PasswordHash>,
-    pub(super) downloads: Option<Downloads>,
+    pub(super) downloads: Option<DownloadLimit>,
 }
 
 /// How many downloads a share allows, and which were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Downloads {
+pub struct DownloadLimit {
     pub(super) most: NonZeroU32,
     pub(super) taken: u32,
     /// Who may resume, with when their last download was counted.
-    pub(super) takers: Vec<Taker>,
+    pub(super) takers: Vec<DownloadClient>,
     /// When the last one was taken, and until when its takers may resume.
     pub(super) exhausted: Option<Exhausted>,
 }
 
 /// A client that has taken a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Taker {
+pub(super) struct DownloadClient {
     pub(super) client: ClientKey,
     pub(super) at: Millis,
     /// Whether it began with a part, and the whole was not begun since: then the whole is still its.
@@ -99,25 +99,25 @@ impl ClientKey {
 }
 
 /// What a share is born with.
-pub(super) struct Birth {
+pub(super) struct ShareInit {
     pub(super) id: ShareId,
     pub(super) root: RootName,
     pub(super) path: SharePath,
     pub(super) kind: ShareKind,
-    pub(super) owner: Option<Owner>,
+    pub(super) owner: Option<ShareOwner>,
     pub(super) created: Millis,
     pub(super) deadline: Deadline,
-    pub(super) rare: Rare,
+    pub(super) rare: ColdShareFields,
     pub(super) generation: u32,
     pub(super) noticed: bool,
 }
 
 impl Share {
-    pub(super) fn born(birth: Birth) -> Self {
-        let Birth { id, root, path, kind, owner, created, deadline, rare, generation, noticed } =
+    pub(super) fn born(birth: ShareInit) -> Self {
+        let ShareInit { id, root, path, kind, owner, created, deadline, rare, generation, noticed } =
             birth;
         let rare = Share::boxed(rare);
-        let used = AtomicU64::new(Used::first(created).packed());
+        let used = AtomicU64::new(UsageCounter::first(created).packed());
         Share {
             id,
             path,
@@ -134,8 +134,8 @@ impl Share {
         }
     }
 
-    fn boxed(rare: Rare) -> Option<Box<Rare>> {
-        (rare != Rare::default()).then(|| Box::new(rare))
+    fn boxed(rare: ColdShareFields) -> Option<Box<ColdShareFields>> {
+        (rare != ColdShareFields::default()).then(|| Box::new(rare))
     }
 
     /// A copy to be changed and put in this one's place.
@@ -157,8 +157,8 @@ impl Share {
     }
 
     /// Changes what few shares have.
-    pub(super) fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
-        let mut rare = self.rare.take().map_or_else(Rare::default, |rare| *rare);
+    pub(super) fn change_cold_fields(&mut self, change: impl FnOnce(&mut ColdShareFields)) {
+        let mut rare = self.rare.take().map_or_else(ColdShareFields::default, |rare| *rare);
         change(&mut rare);
         self.rare = Share::boxed(rare);
     }
@@ -194,7 +194,7 @@ impl Share {
     }
 
     /// Whose it is.
-    pub fn owner(&self) -> Option<&Owner> {
+    pub fn owner(&self) -> Option<&ShareOwner> {
         self.owner.as_ref()
     }
 
@@ -223,8 +223,8 @@ impl Share {
     }
 
     /// Why it ends when it is due.
-    pub fn why_due(&self) -> Ending {
-        if self.exhausted().is_some() { Ending::Exhausted } else { Ending::Expired }
+    pub fn why_due(&self) -> ShareEnding {
+        if self.exhausted().is_some() { ShareEnding::Exhausted } else { ShareEnding::Expired }
     }
 
     /// How often its terms were changed.
@@ -239,7 +239,7 @@ impl Share {
     }
 
     /// What its owner noted.
-    pub fn note(&self) -> Option<&Note> {
+    pub fn note(&self) -> Option<&ShareNote> {
         self.rare.as_ref()?.note.as_ref()
     }
 
@@ -249,7 +249,7 @@ impl Share {
     }
 
     /// Its download limit. Without one, no download needs to be counted.
-    pub fn downloads(&self) -> Option<&Downloads> {
+    pub fn downloads(&self) -> Option<&DownloadLimit> {
         self.rare.as_ref()?.downloads.as_ref()
     }
 
@@ -268,19 +268,19 @@ impl Share {
         self.used().uses
     }
 
-    pub(super) fn used(&self) -> Used {
-        Used::unpacked(self.used.load(Ordering::Relaxed))
+    pub(super) fn used(&self) -> UsageCounter {
+        UsageCounter::unpacked(self.used.load(Ordering::Relaxed))
     }
 
     /// It was used. Neither figure ever gets smaller.
     pub(super) fn use_at(&self, now: Millis) {
-        let once_more = |used| Some(Used::unpacked(used).once_more(now).packed());
+        let once_more = |used| Some(UsageCounter::unpacked(used).once_more(now).packed());
         // It is never refused.
         let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, once_more);
     }
 }
 
-impl Downloads {
+impl DownloadLimit {
     /// How many it allows in all.
     pub fn most(&self) -> u32 {
         self.most.get()
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_record_is_small() {
         assert!(size_of::<Share>() <= 96, "{} bytes", size_of::<Share>());
-        assert_eq!(size_of::<Option<Owner>>(), 8);
+        assert_eq!(size_of::<Option<ShareOwner>>(), 8);
         assert_eq!(size_of::<RootName>(), 8);
     }
 
@@ -354,7 +354,7 @@ mod tests {
         assert!(share.is_live(Millis(999)));
         assert!(!share.is_live(Millis(1000)));
         assert!(!share.is_live(Millis(1001)));
-        let never = Share::born(Birth { deadline: Deadline::NEVER, ..birth(1, "a", 0) });
+        let never = Share::born(ShareInit { deadline: Deadline::NEVER, ..birth(1, "a", 0) });
         assert!(never.is_live(Millis(i64::MAX)));
     }
 
@@ -362,8 +362,8 @@ mod tests {
     fn an_exhausted_share_is_live_for_those_who_resume_only() {
         let exhausted = |resume_until| {
             let mut share = Share::born(birth(1, "a", 1000));
-            share.change_rare(|rare| {
-                rare.downloads = Some(Downloads {
+            share.change_cold_fields(|rare| {
+                rare.downloads = Some(DownloadLimit {
                     most: NonZeroU32::MIN,
                     taken: 1,
                     takers: Vec::new(),

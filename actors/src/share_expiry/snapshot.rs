@@ -6,22 +6,24 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Deadline, Note, Owner, PasswordHash, ShareKind, Tombstone};
+use super::download_cache::CountedDownload;
 use super::id::ShareId;
-use super::messages::What;
-use super::moves::Moving;
-use super::order::Due;
+use super::messages::ShareNotificationKind;
+use super::moves::PendingMove;
+use super::order::ShareDueKey;
 use super::path::{RootName, SharePath};
 use super::path_order::PathOrder;
-use super::recent::Recent;
 use super::shards::Shard;
-use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
-use super::state::{Grave, Happened, ShareTable};
-use super::text::Text;
+use super::share::{
+    ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
+};
+use super::state::{NotificationRecord, ShareTable, TombstoneKey};
+use super::text::SharedText;
+use super::value_types::{Deadline, PasswordHash, ShareKind, ShareNote, ShareOwner, Tombstone};
 use super::views::Totals;
 use crate::clock::Millis;
 use crate::event::PieceId;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 
 /// The first byte of each row.
@@ -38,7 +40,7 @@ const GRAVES_A_ROW: usize = 1024;
 
 /// One row. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
-enum Row<'a> {
+enum ShareSnapshotRow<'a> {
     /// What there is one of. It comes first.
     Head {
         totals: Totals,
@@ -54,13 +56,13 @@ enum Row<'a> {
     /// Tombstones, the oldest first.
     Graves(Vec<(ShareId, Tombstone)>),
     /// What happened, oldest first.
-    Happenings(#[serde(borrow)] Vec<StoredHappening<'a>>),
+    Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
     /// That was all.
     End,
     /// The moves under way, before what was all.
-    Moves { next: u64, moves: Vec<Moving> },
+    Moves { next: u64, moves: Vec<PendingMove> },
     /// Downloads that were counted a moment ago, the oldest first; before what was all, too.
-    Recent(Vec<Recent>),
+    Recent(Vec<CountedDownload>),
     /// The latest confirmed time on record; before what was all, too.
     Time(Millis),
     /// Clients whose downloads began with a part, by share; before the shares.
@@ -79,11 +81,11 @@ struct StoredShare<'a> {
     generation: u32,
     noticed: bool,
     #[serde(borrow)]
-    rare: Option<StoredRare<'a>>,
+    rare: Option<StoredColdFields<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct StoredRare<'a> {
+struct StoredColdFields<'a> {
     note: Option<&'a str>,
     password: Option<&'a str>,
     downloads: Option<StoredDownloads>,
@@ -93,14 +95,14 @@ struct StoredRare<'a> {
 struct StoredDownloads {
     most: std::num::NonZeroU32,
     taken: u32,
-    takers: Vec<Taker>,
+    takers: Vec<DownloadClient>,
     exhausted: Option<Exhausted>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct StoredHappening<'a> {
+struct StoredNotification<'a> {
     at: Millis,
-    what: What,
+    what: ShareNotificationKind,
     by: Option<&'a str>,
     #[serde(borrow)]
     share: StoredShare<'a>,
@@ -110,24 +112,24 @@ struct StoredHappening<'a> {
 const RECENT_A_ROW: usize = 4096;
 
 /// The piece at one index: shared shards.
-pub(super) struct FrozenTable {
+pub(super) struct FrozenShareTable {
     shards: Vec<Arc<Shard>>,
-    graves: Chronicle<Grave>,
-    chronicle: Chronicle<Happened>,
+    graves: BoundedLog<TombstoneKey>,
+    chronicle: BoundedLog<NotificationRecord>,
     totals: Totals,
     paused: Option<String>,
     cursors: BTreeMap<String, u64>,
-    moves: Arc<Vec<Arc<Moving>>>,
+    moves: Arc<Vec<Arc<PendingMove>>>,
     next_move: u64,
-    recent: Vec<Recent>,
+    recent: Vec<CountedDownload>,
     time: Option<Millis>,
 }
 
-impl FrozenTable {
+impl FrozenShareTable {
     pub(super) fn of(table: &ShareTable) -> Self {
-        FrozenTable {
+        FrozenShareTable {
             shards: table.shards.freeze(),
-            graves: table.graves.clone(),
+            graves: table.tombstone_index.clone(),
             chronicle: table.chronicle.clone(),
             totals: table.totals,
             paused: table.paused.clone(),
@@ -140,9 +142,9 @@ impl FrozenTable {
     }
 }
 
-impl FrozenPiece for FrozenTable {
+impl FrozenPiece for FrozenShareTable {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: &Row<'_>| row(&encode(content));
+        let mut put = |content: &ShareSnapshotRow<'_>| row(&encode(content));
         let mut shares = Vec::new();
         let mut tombstones = HashMap::new();
         // The living table copies what it changes of a shard until this one has let go of it.
@@ -150,7 +152,7 @@ impl FrozenPiece for FrozenTable {
             shares.extend(shard.shares().cloned());
             tombstones.extend(shard.tombstones().copied());
         }
-        put(&Row::Head {
+        put(&ShareSnapshotRow::Head {
             totals: self.totals,
             paused: self.paused.clone(),
             cursors: self.cursors.clone(),
@@ -159,53 +161,55 @@ impl FrozenPiece for FrozenTable {
         });
         // A row each: few shares have any, and one may have 10,000.
         for parts in shares.iter().filter_map(|share| share.in_part()) {
-            put(&Row::InPart(vec![parts]));
+            put(&ShareSnapshotRow::InPart(vec![parts]));
         }
         PathOrder::sort(&mut shares);
-        let mut filling = Filling::default();
+        let mut filling = SnapshotRowBuffer::default();
         for share in &shares {
-            filling.put(StoredShare::of(share), share, &mut |row| put(&Row::Shares(row)));
+            filling
+                .put(StoredShare::of(share), share, &mut |row| put(&ShareSnapshotRow::Shares(row)));
         }
-        filling.end(&mut |row| put(&Row::Shares(row)));
+        filling.end(&mut |row| put(&ShareSnapshotRow::Shares(row)));
         let graves: Vec<(ShareId, Tombstone)> = self
             .graves
             .oldest_first()
             .filter_map(|(_, grave)| Some((grave.id, *tombstones.get(&grave.id)?)))
             .collect();
         for some in graves.chunks(GRAVES_A_ROW) {
-            put(&Row::Graves(some.to_vec()));
+            put(&ShareSnapshotRow::Graves(some.to_vec()));
         }
-        let mut filling = Filling::default();
+        let mut filling = SnapshotRowBuffer::default();
         for (_, happened) in self.chronicle.oldest_first() {
-            let stored = StoredHappening::of(happened);
-            filling.put(stored, &happened.share, &mut |row| put(&Row::Happenings(row)));
+            let stored = StoredNotification::of(happened);
+            filling
+                .put(stored, &happened.share, &mut |row| put(&ShareSnapshotRow::Happenings(row)));
         }
-        filling.end(&mut |row| put(&Row::Happenings(row)));
-        let moves = self.moves.iter().map(|moving| Moving::clone(moving)).collect();
-        put(&Row::Moves { next: self.next_move, moves });
+        filling.end(&mut |row| put(&ShareSnapshotRow::Happenings(row)));
+        let moves = self.moves.iter().map(|moving| PendingMove::clone(moving)).collect();
+        put(&ShareSnapshotRow::Moves { next: self.next_move, moves });
         for some in self.recent.chunks(RECENT_A_ROW) {
-            put(&Row::Recent(some.to_vec()));
+            put(&ShareSnapshotRow::Recent(some.to_vec()));
         }
         if let Some(time) = self.time {
-            put(&Row::Time(time));
+            put(&ShareSnapshotRow::Time(time));
         }
-        put(&Row::End);
+        put(&ShareSnapshotRow::End);
     }
 }
 
 /// A row that is being filled.
-struct Filling<T> {
+struct SnapshotRowBuffer<T> {
     items: Vec<T>,
     bytes: usize,
 }
 
-impl<T> Default for Filling<T> {
+impl<T> Default for SnapshotRowBuffer<T> {
     fn default() -> Self {
-        Filling { items: Vec::new(), bytes: 0 }
+        SnapshotRowBuffer { items: Vec::new(), bytes: 0 }
     }
 }
 
-impl<T> Filling<T> {
+impl<T> SnapshotRowBuffer<T> {
     /// Takes in what is said of `share`; a full row goes.
     fn put(&mut self, item: T, share: &Share, row: &mut dyn FnMut(Vec<T>)) {
         self.items.push(item);
@@ -234,7 +238,7 @@ impl Share {
     /// The downloads of these clients began with a part.
     fn begun_in_part(&mut self, clients: &[ClientKey]) {
         let clients: HashSet<&ClientKey> = clients.iter().collect();
-        self.change_rare(|rare| {
+        self.change_cold_fields(|rare| {
             let takers = rare.downloads.iter_mut().flat_map(|downloads| &mut downloads.takers);
             takers.for_each(|taker| taker.in_part = clients.contains(&taker.client));
         });
@@ -257,13 +261,13 @@ impl<'a> StoredShare<'a> {
             root: share.root().as_str(),
             path: share.path().as_str(),
             kind: share.kind(),
-            owner: share.owner().map(Owner::as_str),
+            owner: share.owner().map(ShareOwner::as_str),
             created: share.created(),
             deadline: share.deadline(),
             generation: share.generation(),
             noticed: share.is_noticed(),
-            rare: share.rare.as_deref().map(|rare| StoredRare {
-                note: rare.note.as_ref().map(Note::as_str),
+            rare: share.rare.as_deref().map(|rare| StoredColdFields {
+                note: rare.note.as_ref().map(ShareNote::as_str),
                 password: rare.password.as_ref().map(PasswordHash::reveal),
                 downloads: rare.downloads.clone().map(StoredDownloads::of),
             }),
@@ -271,15 +275,15 @@ impl<'a> StoredShare<'a> {
     }
 
     /// The share, whose root and owner are among the texts that shares have in common.
-    fn thaw(self, root: Text, owner: Option<Text>) -> Result<Share, String> {
+    fn thaw(self, root: SharedText, owner: Option<SharedText>) -> Result<Share, String> {
         let said = |error: &dyn std::error::Error| error.to_string();
-        let rare = self.rare.map(StoredRare::thaw).transpose()?.unwrap_or_default();
-        Ok(Share::born(Birth {
+        let rare = self.rare.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
+        Ok(Share::born(ShareInit {
             id: self.id,
             root: RootName(root),
             path: SharePath::new(self.path).map_err(|error| said(&error))?,
             kind: self.kind,
-            owner: owner.map(Owner),
+            owner: owner.map(ShareOwner),
             created: self.created,
             deadline: self.deadline,
             rare,
@@ -289,11 +293,11 @@ impl<'a> StoredShare<'a> {
     }
 }
 
-impl StoredRare<'_> {
-    fn thaw(self) -> Result<Rare, String> {
-        let said = |error: super::facts::BadText| error.to_string();
-        Ok(Rare {
-            note: self.note.map(Note::new).transpose().map_err(said)?,
+impl StoredColdFields<'_> {
+    fn thaw(self) -> Result<ColdShareFields, String> {
+        let said = |error: super::value_types::BadShareText| error.to_string();
+        Ok(ColdShareFields {
+            note: self.note.map(ShareNote::new).transpose().map_err(said)?,
             password: self.password.map(PasswordHash::new).transpose().map_err(said)?,
             downloads: self.downloads.map(StoredDownloads::thaw),
         })
@@ -301,27 +305,27 @@ impl StoredRare<'_> {
 }
 
 impl StoredDownloads {
-    fn of(downloads: Downloads) -> Self {
-        let Downloads { most, taken, takers, exhausted } = downloads;
+    fn of(downloads: DownloadLimit) -> Self {
+        let DownloadLimit { most, taken, takers, exhausted } = downloads;
         StoredDownloads { most, taken, takers, exhausted }
     }
 
-    fn thaw(self) -> Downloads {
+    fn thaw(self) -> DownloadLimit {
         let StoredDownloads { most, taken, takers, exhausted } = self;
-        Downloads { most, taken, takers, exhausted }
+        DownloadLimit { most, taken, takers, exhausted }
     }
 }
 
-impl<'a> StoredHappening<'a> {
-    fn of(happened: &'a Happened) -> Self {
-        let Happened { at, share, by, what } = happened;
-        let by = by.as_ref().map(Text::as_str);
-        StoredHappening { at: *at, what: *what, by, share: StoredShare::of(share) }
+impl<'a> StoredNotification<'a> {
+    fn of(happened: &'a NotificationRecord) -> Self {
+        let NotificationRecord { at, share, by, what } = happened;
+        let by = by.as_ref().map(SharedText::as_str);
+        StoredNotification { at: *at, what: *what, by, share: StoredShare::of(share) }
     }
 }
 
 #[allow(clippy::expect_used)]
-fn encode(row: &Row<'_>) -> Vec<u8> {
+fn encode(row: &ShareSnapshotRow<'_>) -> Vec<u8> {
     // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
     postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
 }
@@ -330,7 +334,7 @@ fn encode(row: &Row<'_>) -> Vec<u8> {
 pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), UnreadableEvent> {
     let piece = PieceId::Shares;
     let unreadable = |error: String| UnreadableEvent::Body { piece, error };
-    let row: Row<'_> = match row.split_first() {
+    let row: ShareSnapshotRow<'_> = match row.split_first() {
         Some((&ROW_VERSION, body)) => {
             postcard::from_bytes(body).map_err(|error| unreadable(error.to_string()))?
         }
@@ -338,49 +342,51 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
         None => return Err(unreadable("an empty row".to_owned())),
     };
     match row {
-        Row::Head { totals, paused, cursors, shares, happenings_from } => {
+        ShareSnapshotRow::Head { totals, paused, cursors, shares, happenings_from } => {
             table.totals = totals;
             table.paused = paused;
             table.cursors = cursors;
-            table.chronicle = Chronicle::starting_at(happenings_from);
+            table.chronicle = BoundedLog::starting_at(happenings_from);
             let shares = usize::try_from(shares).unwrap_or(0);
             table.shards.expect(shares);
             // The figure is only a hint: memory is taken for what really comes.
             table.thawing.reserve(shares.min(1 << 20));
         }
-        Row::InPart(parts) => table.thawing_parts.extend(parts),
-        Row::Shares(stored) => {
+        ShareSnapshotRow::InPart(parts) => table.thawing_parts.extend(parts),
+        ShareSnapshotRow::Shares(stored) => {
             for stored in stored {
                 let root = table.roots.join(stored.root);
                 let owner = stored.owner.map(|owner| table.owners.join(owner));
                 table.thaw_share(stored.thaw(root, owner).map_err(unreadable)?);
             }
         }
-        Row::Graves(stored) => {
+        ShareSnapshotRow::Graves(stored) => {
             for (id, tombstone) in stored {
                 if table.shards.put_tombstone(id, tombstone) {
-                    table.graves.push(Grave { ended: tombstone.ended, id });
+                    table.tombstone_index.push(TombstoneKey { ended: tombstone.ended, id });
                 }
             }
         }
-        Row::Happenings(stored) => {
-            for StoredHappening { at, what, by, share } in stored {
+        ShareSnapshotRow::Happenings(stored) => {
+            for StoredNotification { at, what, by, share } in stored {
                 let root = table.roots.like(share.root);
                 let owner = share.owner.map(|owner| table.owners.like(owner));
                 let share = Arc::new(share.thaw(root, owner).map_err(unreadable)?);
-                let by = by.map(Text::new);
-                table.chronicle.push(Happened { at, share, by, what });
+                let by = by.map(SharedText::new);
+                table.chronicle.push(NotificationRecord { at, share, by, what });
             }
         }
-        Row::Moves { next, moves } => {
+        ShareSnapshotRow::Moves { next, moves } => {
             table.next_move = next;
             for moving in moves {
                 table.moves.put(moving);
             }
         }
-        Row::Recent(recent) => recent.into_iter().for_each(|recent| table.recent.note(recent)),
-        Row::Time(time) => table.time = Some(time),
-        Row::End => table.thawed(),
+        ShareSnapshotRow::Recent(recent) => {
+            recent.into_iter().for_each(|recent| table.recent.note(recent))
+        }
+        ShareSnapshotRow::Time(time) => table.time = Some(time),
+        ShareSnapshotRow::End => table.thawed(),
     }
     Ok(())
 }
@@ -401,7 +407,8 @@ impl ShareTable {
         // One that was written before the time went on record.
         self.time = self.time.or_else(|| self.latest_told());
         let shares = std::mem::take(&mut self.thawing);
-        let mut due: Vec<Due> = shares.iter().filter_map(|share| Due::of(share)).collect();
+        let mut due: Vec<ShareDueKey> =
+            shares.iter().filter_map(|share| ShareDueKey::of(share)).collect();
         due.sort_unstable();
         self.by_due = due.into_iter().collect();
         self.by_path = PathOrder::of(shares);

@@ -1,15 +1,15 @@
 //! What a snapshot brings back.
 
 use super::event::{ShareEvent, ShareOutcome};
-use super::facts::Ending;
-use super::facts::{Deadline, Note, Owner, PasswordHash};
 use super::id::ShareId;
 use super::moves::MoveEnd;
-use super::order::Due;
+use super::order::ShareDueKey;
 use super::samples::{new_move, new_share, path, root};
-use super::shards::Found;
+use super::shards::ShareLookup;
 use super::share::{ClientKey, Share};
 use super::state::ShareTable;
+use super::value_types::ShareEnding;
+use super::value_types::{Deadline, PasswordHash, ShareNote, ShareOwner};
 use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::journal::Piece;
@@ -36,8 +36,8 @@ fn table() -> ShareTable {
     for id in 1..=200 {
         let mut new = new_share(id, &format!("d/{id}"), 100 + i64::try_from(id).unwrap());
         if id % 5 == 0 {
-            new.owner = Some(Owner::new("me").unwrap());
-            new.note = Some(Note::new("a note").unwrap());
+            new.owner = Some(ShareOwner::new("me").unwrap());
+            new.note = Some(ShareNote::new("a note").unwrap());
             new.password = Some(PasswordHash::new("$argon2id$x").unwrap());
         }
         if id % 7 == 0 {
@@ -70,7 +70,7 @@ fn table() -> ShareTable {
     apply(ShareEvent::WholeBegun { id, client, request });
     let ids: Vec<ShareId> = (101..=110).map(ShareId).collect();
     let by = "me".to_owned();
-    apply(ShareEvent::Ended { ids: ids.clone(), why: Ending::Revoked, cut: true, by });
+    apply(ShareEvent::Ended { ids: ids.clone(), why: ShareEnding::Revoked, cut: true, by });
     apply(ShareEvent::Noticed { ids: vec![ShareId(1), ShareId(2)], until: Millis(1000) });
     apply(ShareEvent::Forgot { tombstones_before: 3, happenings_before: 2, hooks: vec![] });
     apply(ShareEvent::Delivered { hook: "hook".to_owned(), up_to: 4 });
@@ -86,13 +86,17 @@ fn a_table_comes_back_from_its_rows() {
     assert_eq!(rows(&thawed), rows(&table));
     assert_eq!((thawed.len(), thawed.totals()), (190, table.totals()));
     assert_eq!(thawed.happenings(0, 100), table.happenings(0, 100));
-    assert_eq!((thawed.first_grave(), thawed.graves().len()), (3, 7));
-    assert!(thawed.due_from(Due::from(Millis(0))).eq(table.due_from(Due::from(Millis(0)))));
+    assert_eq!((thawed.first_tombstone_number(), thawed.tombstone_index().len()), (3, 7));
+    assert!(
+        thawed
+            .due_from(ShareDueKey::from(Millis(0)))
+            .eq(table.due_from(ShareDueKey::from(Millis(0))))
+    );
     let (root, at) = (root(), path("d"));
     assert!(thawed.within(&root, &at, None).eq(table.within(&root, &at, None)));
-    assert_eq!(thawed.of_owner(&Owner::new("me").unwrap()), 38);
+    assert_eq!(thawed.of_owner(&ShareOwner::new("me").unwrap()), 38);
     assert_eq!((thawed.moves(), thawed.moves().len()), (table.moves(), 1));
-    assert_eq!(thawed.find(ShareId(101)), Found::Unknown);
+    assert_eq!(thawed.find(ShareId(101)), ShareLookup::Unknown);
     assert_eq!(thawed.find(ShareId(104)), table.find(ShareId(104)));
     assert_eq!((thawed.next_move, thawed.paused()), (1, Some("me")));
     assert_eq!(thawed.time(), Some(Millis(7)));
@@ -138,7 +142,7 @@ fn a_table_without_a_time_on_record_has_the_latest_that_it_tells() {
         request: RequestId(1),
     };
     let (ids, by) = (vec![ShareId(1)], "me".to_owned());
-    let revoked = ShareEvent::Ended { ids, why: Ending::Revoked, cut: false, by };
+    let revoked = ShareEvent::Ended { ids, why: ShareEnding::Revoked, cut: false, by };
     let latest = [(11, ShareEvent::Created(Box::new(new))), (12, taken), (13, revoked)];
     for (at, event) in latest {
         table.apply(Millis(at), &event).unwrap();

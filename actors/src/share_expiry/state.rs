@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::board::{LARGEST_PAGE, ShareBoard};
+use super::download_cache::DownloadIdempotencyCache;
 use super::event::ShareRefusal;
-use super::facts::{Owner, Tombstone};
 use super::id::ShareId;
-use super::messages::{Happenings, ShareHappening, What};
-use super::moves::{Moves, Moving};
-use super::order::{Common, Due};
+use super::messages::{ShareNotification, ShareNotificationKind, ShareNotifications};
+use super::moves::{PendingMove, PendingMoves};
+use super::order::{InternedTexts, ShareDueKey};
 use super::path::{RootName, SharePath};
 use super::path_order::PathOrder;
-use super::recent::RecentTakes;
-use super::shards::{Found, Shards};
+use super::shards::{Shards, ShareLookup};
 use super::share::{ClientKey, Share};
-use super::text::Text;
+use super::text::SharedText;
+use super::value_types::{ShareOwner, Tombstone};
+use super::view_handle::{LARGEST_PAGE, ShareViewHandle};
 use super::views::Totals;
 use crate::clock::Millis;
 use crate::event::RequestId;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 
 /// The durable state of the ShareExpiryActor.
 ///
@@ -29,9 +29,9 @@ use crate::history::Chronicle;
 pub struct ShareTable {
     pub(super) shards: Arc<Shards>,
     pub(super) by_path: PathOrder,
-    pub(super) by_due: BTreeSet<Due>,
-    pub(super) roots: Common,
-    pub(super) owners: Common,
+    pub(super) by_due: BTreeSet<ShareDueKey>,
+    pub(super) roots: InternedTexts,
+    pub(super) owners: InternedTexts,
     pub(super) live: u64,
     pub(super) totals: Totals,
     /// The latest confirmed time that anything was applied at, or that an operator has set.
@@ -39,20 +39,20 @@ pub struct ShareTable {
     /// Who paused reclaim, while it is.
     pub(super) paused: Option<String>,
     /// What happened, and is to be told.
-    pub(super) chronicle: Chronicle<Happened>,
+    pub(super) chronicle: BoundedLog<NotificationRecord>,
     /// Whose tombstones there are. The number of one is how many shares ended before it, whatever
     /// its number in here.
-    pub(super) graves: Chronicle<Grave>,
+    pub(super) tombstone_index: BoundedLog<TombstoneKey>,
     /// What each hook was told: the number of the first happening that it was not.
     pub(super) cursors: BTreeMap<String, u64>,
     /// Downloads that were counted a moment ago.
-    pub(super) recent: RecentTakes,
+    pub(super) recent: DownloadIdempotencyCache,
     /// What is being moved.
-    pub(super) moves: Arc<Moves>,
+    pub(super) moves: Arc<PendingMoves>,
     /// The number of the next move.
     pub(super) next_move: u64,
     /// The last moves that came to their ends, for whoever tells of them. In memory only.
-    pub(super) moves_ended: VecDeque<Arc<Moving>>,
+    pub(super) moves_ended: VecDeque<Arc<PendingMove>>,
     /// Shares that come back from a snapshot, not yet in any order.
     pub(super) thawing: Vec<Arc<Share>>,
     /// Whose downloads of them began with a part, while they come back.
@@ -61,7 +61,7 @@ pub struct ShareTable {
 
 /// Where a tombstone is, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grave {
+pub struct TombstoneKey {
     /// When the share ended.
     pub ended: Millis,
     /// Its id.
@@ -70,21 +70,21 @@ pub struct Grave {
 
 /// One line of the chronicle.
 #[derive(Clone, Debug)]
-pub(super) struct Happened {
+pub(super) struct NotificationRecord {
     pub(super) at: Millis,
     pub(super) share: Arc<Share>,
-    pub(super) by: Option<Text>,
-    pub(super) what: What,
+    pub(super) by: Option<SharedText>,
+    pub(super) what: ShareNotificationKind,
 }
 
 impl ShareTable {
     /// Lets readers look into this table by `board`.
-    pub fn show_on(&self, board: &ShareBoard) {
-        board.look_into(Arc::clone(&self.shards), Arc::clone(&self.moves));
+    pub fn attach_view_handle(&self, board: &ShareViewHandle) {
+        board.attach_table(Arc::clone(&self.shards), Arc::clone(&self.moves));
     }
 
     /// What is known of `id`.
-    pub fn find(&self, id: ShareId) -> Found {
+    pub fn find(&self, id: ShareId) -> ShareLookup {
         self.shards.find(id)
     }
 
@@ -96,10 +96,10 @@ impl ShareTable {
     /// A share that is live at `now`, or why it is none.
     pub fn live_at(&self, id: ShareId, now: Millis) -> Result<Arc<Share>, ShareRefusal> {
         match self.find(id) {
-            Found::Live(share) if share.is_live(now) => Ok(share),
-            Found::Live(share) => Err(ShareRefusal::Ended { why: share.why_due() }),
-            Found::Ended(Tombstone { why, .. }) => Err(ShareRefusal::Ended { why }),
-            Found::Unknown => Err(ShareRefusal::Unknown),
+            ShareLookup::Live(share) if share.is_live(now) => Ok(share),
+            ShareLookup::Live(share) => Err(ShareRefusal::Ended { why: share.why_due() }),
+            ShareLookup::Ended(Tombstone { why, .. }) => Err(ShareRefusal::Ended { why }),
+            ShareLookup::Unknown => Err(ShareRefusal::Unknown),
         }
     }
 
@@ -134,7 +134,7 @@ impl ShareTable {
         let created = self.thawing.iter().map(|share| share.created());
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());
         let taken = downloads.flat_map(|downloads| downloads.takers.iter().map(|taker| taker.at));
-        let ended = self.graves.newest_first().map(|(_, grave)| grave.ended);
+        let ended = self.tombstone_index.newest_first().map(|(_, grave)| grave.ended);
         let told = self.chronicle.newest_first().map(|(_, happened)| happened.at);
         created.chain(taken).chain(ended).chain(told).max()
     }
@@ -151,7 +151,7 @@ impl ShareTable {
     }
 
     /// How many shares `owner` has.
-    pub fn of_owner(&self, owner: &Owner) -> u64 {
+    pub fn of_owner(&self, owner: &ShareOwner) -> u64 {
         self.owners.count(&owner.0)
     }
 
@@ -161,14 +161,14 @@ impl ShareTable {
     }
 
     /// The shares that are ever due, from `from` on.
-    pub fn due_from(&self, from: Due) -> impl Iterator<Item = Due> {
+    pub fn due_from(&self, from: ShareDueKey) -> impl Iterator<Item = ShareDueKey> {
         self.by_due.range(from..).copied()
     }
 
     /// When the next share comes due after `now`.
     pub fn next_due_after(&self, now: Millis) -> Option<Millis> {
-        let after = Due::from(Millis(now.0.saturating_add(1)));
-        self.due_from(after).next().map(Due::instant)
+        let after = ShareDueKey::from(Millis(now.0.saturating_add(1)));
+        self.due_from(after).next().map(ShareDueKey::instant)
     }
 
     /// How many are due at `now`, counted up to `most`.
@@ -193,13 +193,13 @@ impl ShareTable {
     }
 
     /// The ended shares that are remembered, the oldest first.
-    pub fn graves(&self) -> &Chronicle<Grave> {
-        &self.graves
+    pub fn tombstone_index(&self) -> &BoundedLog<TombstoneKey> {
+        &self.tombstone_index
     }
 
     /// The number of the oldest tombstone: how many shares ended before it.
-    pub fn first_grave(&self) -> u64 {
-        self.totals.ended() - self.graves.len()
+    pub fn first_tombstone_number(&self) -> u64 {
+        self.totals.ended() - self.tombstone_index.len()
     }
 
     /// The number that the next happening will have.
@@ -223,30 +223,34 @@ impl ShareTable {
     }
 
     /// What happened from `from` on, oldest first, at most so many.
-    pub fn happenings(&self, from: u64, most: usize) -> Happenings {
+    pub fn happenings(&self, from: u64, most: usize) -> ShareNotifications {
         let lines = self.chronicle.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
-        let happenings: Vec<_> = lines.map(|(number, line)| line.told(number)).collect();
+        let happenings: Vec<_> = lines.map(|(number, line)| line.to_notification(number)).collect();
         // Nothing is skipped: what is behind them is not there yet.
         let next =
             happenings.last().map_or(from.max(self.first_happening()), |last| last.number + 1);
-        Happenings { happenings, next }
+        ShareNotifications { happenings, next }
     }
 
     /// The shares of which happenings from `first` to before `next` tell, with when they did.
-    pub(super) fn told(&self, first: u64, next: u64) -> impl Iterator<Item = (u64, &Happened)> {
+    pub(super) fn notifications_between(
+        &self,
+        first: u64,
+        next: u64,
+    ) -> impl Iterator<Item = (u64, &NotificationRecord)> {
         self.chronicle.oldest_from(first).take_while(move |(number, _)| *number < next)
     }
 
     /// A share is there from now on, or takes the place of `former`.
     pub(super) fn put(&mut self, mut share: Share, former: Option<&Share>) -> Arc<Share> {
         share.root = RootName(self.roots.join(share.root.as_str()));
-        share.owner = share.owner.take().map(|owner| Owner(self.owners.join(owner.as_str())));
+        share.owner = share.owner.take().map(|owner| ShareOwner(self.owners.join(owner.as_str())));
         let share = Arc::new(share);
         match former {
             Some(former) => self.take_out(former, Some(&share)),
             None => self.live += 1,
         }
-        self.by_due.extend(Due::of(&share));
+        self.by_due.extend(ShareDueKey::of(&share));
         self.by_path.put(Arc::clone(&share));
         self.shards.put(Arc::clone(&share));
         share
@@ -258,8 +262,10 @@ impl ShareTable {
         if let Some(owner) = &share.owner {
             self.owners.leave(&owner.0);
         }
-        let due = Due::of(share);
-        if let Some(place) = due.filter(|_| successor.is_none_or(|next| Due::of(next) != due)) {
+        let due = ShareDueKey::of(share);
+        if let Some(place) =
+            due.filter(|_| successor.is_none_or(|next| ShareDueKey::of(next) != due))
+        {
             self.by_due.remove(&place);
         }
         let place = (share.root(), share.path());
@@ -269,10 +275,10 @@ impl ShareTable {
     }
 }
 
-impl Happened {
-    pub(super) fn told(&self, number: u64) -> ShareHappening {
-        let Happened { at, share, by, what } = self;
-        ShareHappening {
+impl NotificationRecord {
+    pub(super) fn to_notification(&self, number: u64) -> ShareNotification {
+        let NotificationRecord { at, share, by, what } = self;
+        ShareNotification {
             number,
             id: share.id(),
             at: *at,

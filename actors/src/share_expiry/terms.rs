@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::Deadline;
+use super::value_types::Deadline;
 use crate::clock::Millis;
 use crate::durations::in_words;
 
@@ -34,7 +34,7 @@ impl Default for TermsPolicy {
 
 /// How long a share is to last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Term {
+pub enum ShareLifetime {
     /// As long as the operator set for those that do not say.
     #[default]
     Default,
@@ -85,15 +85,15 @@ pub enum BadTerms {
 
 impl TermsPolicy {
     /// The deadline of a share whose terms are set at `now`.
-    pub fn deadline(&self, term: Term, now: Millis) -> Result<Deadline, BadTerms> {
+    pub fn deadline(&self, term: ShareLifetime, now: Millis) -> Result<Deadline, BadTerms> {
         let at = match term {
-            Term::Never => return self.never(),
-            Term::Default => match self.default_ttl {
+            ShareLifetime::Never => return self.never(),
+            ShareLifetime::Default => match self.default_ttl {
                 Some(ttl) => now.after(ttl),
                 None => return self.never(),
             },
-            Term::Ttl(ttl) => now.after(ttl),
-            Term::At(at) => at,
+            ShareLifetime::Ttl(ttl) => now.after(ttl),
+            ShareLifetime::At(at) => at,
         };
         if at < now.after(self.min_ttl) || at <= now {
             return Err(BadTerms::TooShort { least: self.min_ttl });
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn both_sides_of_the_shortest_and_the_longest_life() {
-        let ttl = |ms| policy().deadline(Term::Ttl(Duration::from_millis(ms)), NOW);
-        let at = |ms| policy().deadline(Term::At(Millis(NOW.0 + ms)), NOW);
+        let ttl = |ms| policy().deadline(ShareLifetime::Ttl(Duration::from_millis(ms)), NOW);
+        let at = |ms| policy().deadline(ShareLifetime::At(Millis(NOW.0 + ms)), NOW);
         let short = Err(BadTerms::TooShort { least: Duration::from_secs(10) });
         let long = Err(BadTerms::TooLong { most: Duration::from_secs(100) });
         assert_eq!((ttl(9_999), at(9_999)), (short.clone(), short.clone()));
@@ -149,30 +149,35 @@ mod tests {
         assert!(ttl(100_000).is_ok() && at(100_000).is_ok());
         assert_eq!((ttl(100_001), at(100_001)), (long.clone(), long));
         assert_eq!(at(-5), short);
-        assert_eq!(policy().deadline(Term::Default, NOW), Ok(Deadline::at(Millis(1_060_000))));
+        assert_eq!(
+            policy().deadline(ShareLifetime::Default, NOW),
+            Ok(Deadline::at(Millis(1_060_000)))
+        );
     }
 
     #[test]
     fn a_share_without_any_life_is_refused_also_without_a_shortest() {
         let policy = TermsPolicy { min_ttl: Duration::ZERO, ..policy() };
-        assert!(policy.deadline(Term::At(NOW), NOW).is_err());
-        assert!(policy.deadline(Term::Ttl(Duration::ZERO), NOW).is_err());
-        assert!(policy.deadline(Term::Ttl(Duration::from_millis(1)), NOW).is_ok());
+        assert!(policy.deadline(ShareLifetime::At(NOW), NOW).is_err());
+        assert!(policy.deadline(ShareLifetime::Ttl(Duration::ZERO), NOW).is_err());
+        assert!(policy.deadline(ShareLifetime::Ttl(Duration::from_millis(1)), NOW).is_ok());
     }
 
     #[test]
     fn for_ever_only_where_it_is_allowed() {
         let forever = TermsPolicy { default_ttl: None, max_ttl: None, ..policy() };
         let allowed = TermsPolicy { allow_never: true, ..forever.clone() };
-        for term in [Term::Never, Term::Default] {
+        for term in [ShareLifetime::Never, ShareLifetime::Default] {
             assert_eq!(forever.deadline(term, NOW), Err(BadTerms::NeverNotAllowed));
             assert_eq!(allowed.deadline(term, NOW), Ok(Deadline::NEVER));
         }
-        for term in [Term::At(Millis(Millis::LAST.0 + 1)), Term::Ttl(Duration::MAX)] {
+        for term in
+            [ShareLifetime::At(Millis(Millis::LAST.0 + 1)), ShareLifetime::Ttl(Duration::MAX)]
+        {
             assert_eq!(forever.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
             assert_eq!(allowed.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
         }
-        let last = Term::At(Millis::LAST);
+        let last = ShareLifetime::At(Millis::LAST);
         assert_eq!(forever.deadline(last, NOW), Ok(Deadline::at(Millis::LAST)));
     }
 

@@ -7,16 +7,16 @@ use serde::{Serialize, Serializer};
 
 /// A shared text. Cloning it shares the bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Text(Arc<Bytes>);
+pub(super) struct SharedText(Arc<SharedTextBytes>);
 
 /// The bytes behind a thin pointer.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Bytes(Box<str>);
+struct SharedTextBytes(Box<str>);
 
-impl Text {
+impl SharedText {
     /// A text of its own.
     pub(super) fn new(text: impl Into<Box<str>>) -> Self {
-        Text(Arc::new(Bytes(text.into())))
+        SharedText(Arc::new(SharedTextBytes(text.into())))
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -24,25 +24,25 @@ impl Text {
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for SharedText {
     fn from(text: &str) -> Self {
-        Text::new(text)
+        SharedText::new(text)
     }
 }
 
-impl fmt::Debug for Text {
+impl fmt::Debug for SharedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
-impl Serialize for Text {
+impl Serialize for SharedText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
 
-impl std::borrow::Borrow<str> for Text {
+impl std::borrow::Borrow<str> for SharedText {
     fn borrow(&self) -> &str {
         self.as_str()
     }

@@ -29,13 +29,13 @@ pub struct ShareTime {
     now: Option<i128>,
     /// What the monotonic clock showed then.
     uptime: Duration,
-    claim: Option<Claim>,
+    claim: Option<UnconfirmedClock>,
     hold: Duration,
 }
 
 /// A wall clock that is far ahead.
 #[derive(Clone, Copy, Debug)]
-struct Claim {
+struct UnconfirmedClock {
     ahead: i128,
     since: Duration,
 }
@@ -92,7 +92,7 @@ impl ShareTime {
             return self.confirm(nanos(wall), wall);
         }
         let same = self.claim.filter(|claim| (claim.ahead - ahead).abs() <= SAME_CLAIM);
-        let claim = same.unwrap_or(Claim { ahead, since: self.uptime });
+        let claim = same.unwrap_or(UnconfirmedClock { ahead, since: self.uptime });
         let left = self.hold.saturating_sub(self.uptime.saturating_sub(claim.since));
         if left.is_zero() {
             return self.confirm(nanos(wall), wall);

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::id::ShareId;
-use super::order::Due;
+use super::order::ShareDueKey;
 use super::share::Share;
 use super::state::ShareTable;
 use crate::clock::Millis;
@@ -20,34 +20,34 @@ pub const WINDOW: usize = 16 * 1024;
 
 /// The timer.
 #[derive(Debug)]
-pub struct Timer {
-    heap: BinaryHeap<Reverse<Due>>,
+pub struct ExpiryTimerWheel {
+    heap: BinaryHeap<Reverse<ShareDueKey>>,
     /// The first place behind the window; none when the window has no end.
-    end: Option<Due>,
+    end: Option<ShareDueKey>,
     window: usize,
 }
 
-impl Default for Timer {
+impl Default for ExpiryTimerWheel {
     fn default() -> Self {
-        Timer::with_window(WINDOW)
+        ExpiryTimerWheel::with_window(WINDOW)
     }
 }
 
-impl Timer {
+impl ExpiryTimerWheel {
     /// A timer whose windows have so many deadlines.
     pub fn with_window(window: usize) -> Self {
-        Timer { heap: BinaryHeap::new(), end: None, window: window.max(1) }
+        ExpiryTimerWheel { heap: BinaryHeap::new(), end: None, window: window.max(1) }
     }
 
     /// Begins anew with what is due from `from` on.
-    pub fn start(&mut self, from: Due) {
+    pub fn start(&mut self, from: ShareDueKey) {
         self.heap.clear();
         self.end = Some(from);
     }
 
     /// A share is there, or is due at another time than before.
     pub fn note(&mut self, share: &Share) {
-        let Some(due) = Due::of(share) else { return };
+        let Some(due) = ShareDueKey::of(share) else { return };
         if self.end.is_some_and(|end| due >= end) {
             return;
         }
@@ -68,7 +68,7 @@ impl Timer {
                 self.heap.pop();
             }
             // A share that is due at another time now has another entry, or will.
-            if table.look(entry.id(), Due::of).flatten() == Some(entry) {
+            if table.look(entry.id(), ShareDueKey::of).flatten() == Some(entry) {
                 due.push(entry.id());
             }
         }
@@ -118,21 +118,21 @@ impl Timer {
 mod tests {
     use super::*;
     use crate::journal::Piece;
-    use crate::share_expiry::event::{Changes, NewDeadline, ShareEvent};
-    use crate::share_expiry::facts::Deadline;
+    use crate::share_expiry::event::{NewDeadline, ShareChanges, ShareEvent};
     use crate::share_expiry::samples::new_share;
+    use crate::share_expiry::value_types::Deadline;
 
-    fn create(table: &mut ShareTable, timer: &mut Timer, id: u128, deadline: i64) {
+    fn create(table: &mut ShareTable, timer: &mut ExpiryTimerWheel, id: u128, deadline: i64) {
         let new = new_share(id, "a", deadline);
         table.apply(Millis(0), &ShareEvent::Created(Box::new(new))).unwrap();
         table.look(ShareId(id), |share| timer.note(share));
     }
 
-    fn change(table: &mut ShareTable, timer: &mut Timer, id: u128, deadline: i64) {
+    fn change(table: &mut ShareTable, timer: &mut ExpiryTimerWheel, id: u128, deadline: i64) {
         let generation = table.look(ShareId(id), Share::generation).unwrap();
         let deadline = Deadline::at(Millis(deadline));
         let deadline = Some(NewDeadline { deadline, noticed: false });
-        let changes = Box::new(Changes { deadline, ..Changes::default() });
+        let changes = Box::new(ShareChanges { deadline, ..ShareChanges::default() });
         let event = ShareEvent::Changed { id: ShareId(id), generation, changes };
         table.apply(Millis(0), &event).unwrap();
         table.look(ShareId(id), |share| timer.note(share));
@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn what_is_due_comes_in_the_order_of_deadlines_whatever_the_window() {
         for window in [1, 2, 7, 1000] {
-            let (mut table, mut timer) = (ShareTable::default(), Timer::with_window(window));
+            let (mut table, mut timer) =
+                (ShareTable::default(), ExpiryTimerWheel::with_window(window));
             for id in 0..100_u128 {
                 let deadline = i64::try_from(id * 37 % 50).unwrap();
                 create(&mut table, &mut timer, id, deadline);
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn nothing_is_due_before_its_deadline_and_it_is_at_it() {
-        let (mut table, mut timer) = (ShareTable::default(), Timer::default());
+        let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::default());
         create(&mut table, &mut timer, 1, 100);
         assert!(timer.due(Millis(99), 9, &table).is_empty());
         assert_eq!(timer.next(&table), Some(Millis(100)));
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_changed_deadline_takes_the_place_of_the_former_one() {
-        let (mut table, mut timer) = (ShareTable::default(), Timer::with_window(2));
+        let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::with_window(2));
         for id in 1..=5 {
             create(&mut table, &mut timer, id, 100);
         }
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_noted_more_than_once_is_given_once() {
-        let (mut table, mut timer) = (ShareTable::default(), Timer::default());
+        let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::default());
         for id in 1..=3 {
             create(&mut table, &mut timer, id, 100);
             table.look(ShareId(id), |share| timer.note(share));
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn no_more_are_given_than_asked_for_and_the_others_come_next() {
-        let (mut table, mut timer) = (ShareTable::default(), Timer::with_window(3));
+        let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::with_window(3));
         for id in 1..=10 {
             create(&mut table, &mut timer, id, 100);
         }
@@ -221,13 +222,13 @@ mod tests {
 
     #[test]
     fn a_timer_that_starts_knows_what_the_table_knows() {
-        let (mut table, mut timer) = (ShareTable::default(), Timer::with_window(3));
+        let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::with_window(3));
         for id in 1..=10 {
             create(&mut table, &mut timer, id, i64::try_from(id).unwrap());
         }
-        timer.start(Due::from(Millis(i64::MIN)));
+        timer.start(ShareDueKey::from(Millis(i64::MIN)));
         assert_eq!(timer.due(Millis(7), 99, &table).len(), 7);
-        timer.start(Due::from(Millis(4)));
+        timer.start(ShareDueKey::from(Millis(4)));
         assert_eq!(ids(&timer.due(Millis(7), 99, &table)), [4, 5, 6, 7]);
     }
 }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 
 use super::watch_clock::{COUNTED, COUNTED_EACH_TURN};
-use super::{Due, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
+use super::{ShareDueKey, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
 use crate::clock::{Millis, time_of_thread};
 use crate::journal::{
-    AppliedEvent, Asked, CommitError, CommitHold, Occasion, Order, Outcomes, Seat, Settlement,
+    AppliedEvent, CommitBackoff, CommitError, CommitSettlement, JournalCommand, Outcomes,
+    ReplicaHandle, RequestContext, StateChange,
 };
-use crate::turns::{InTurns, NextTurn};
+use crate::turns::{ScheduledTurns, TurnTimer};
 
 /// The name under which the actor commits what it does by itself.
 const MYSELF: &str = "share-expiry";
@@ -25,8 +26,8 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 /// turn after one does it.
 const UPKEEP: Duration = Duration::from_millis(500);
 
-impl InTurns for ShareExpiry {
-    fn next_turn(&mut self) -> &mut NextTurn {
+impl ScheduledTurns for ShareExpiry {
+    fn next_turn(&mut self) -> &mut TurnTimer {
         &mut self.next_turn
     }
 
@@ -48,13 +49,13 @@ impl ShareExpiry {
         self.board.prune_cuts();
         let now = moment.now;
         self.wake_after(LONGEST_SLEEP, ctx);
-        if self.seat.epoch().is_none() {
-            self.show();
+        if self.replica.epoch().is_none() {
+            self.publish_view();
             return;
         }
         if let Some(left) = self.hold.left(now) {
             self.wake_after(left, ctx);
-            self.show();
+            self.publish_view();
             return;
         }
         self.reclaim(now, ctx);
@@ -62,14 +63,14 @@ impl ShareExpiry {
         self.notice(now, ctx);
         let is_upkeep = self.is_upkeep();
         if is_upkeep || self.backlog < COUNTED_EACH_TURN {
-            self.backlog = self.seat.piece().backlog(now, COUNTED);
+            self.backlog = self.replica.piece().backlog(now, COUNTED);
         }
         if is_upkeep {
             self.upkeep_at = Some(Instant::now());
             self.upkeep(ctx);
         }
         self.wake_for_next(now, ctx);
-        self.show();
+        self.publish_view();
     }
 
     /// Whether it is time to look at what is to be done besides.
@@ -94,7 +95,7 @@ impl ShareExpiry {
     }
 
     fn wake_for_next(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        let ShareExpiry { timer, notices, seat, desk, .. } = self;
+        let ShareExpiry { timer, notices, replica: seat, desk, .. } = self;
         let table = seat.piece();
         let notice = desk
             .settings
@@ -122,25 +123,30 @@ impl ShareExpiry {
         + 'static,
     ) {
         let now = self.now();
-        for events in Seat::<ShareTable>::parts(events) {
-            let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
+        for events in ReplicaHandle::<ShareTable>::parts(events) {
+            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
             let then = then.clone();
             ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-                let settled = expiry.settled(settlement, ctx);
+                let settled = expiry.on_own_commit(settlement, ctx);
                 then(expiry, settled, ctx);
             }));
         }
     }
 
     /// Commits one event of a move, and the next ones once that is done.
-    pub(super) fn commit_as(&mut self, asked: Asked, event: ShareEvent, ctx: &mut Context<Self>) {
+    pub(super) fn commit_as(
+        &mut self,
+        asked: RequestContext,
+        event: ShareEvent,
+        ctx: &mut Context<Self>,
+    ) {
         let settles = match &event {
             ShareEvent::MoveSettled { number, .. } => Some(*number),
             _ => None,
         };
-        let committing = self.seat.commit(self.now(), asked, vec![event]);
+        let committing = self.replica.commit(self.now(), asked, vec![event]);
         ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-            if expiry.settled(settlement, ctx).is_ok() {
+            if expiry.on_own_commit(settlement, ctx).is_ok() {
                 expiry.upkeep(ctx);
             } else if let Some(number) = settles {
                 // Whoever looked at the disk looks again.
@@ -153,20 +159,20 @@ impl ShareExpiry {
     /// and no reason to reclaim nothing for a while.
     pub(super) fn answered(
         &mut self,
-        settlement: Settlement<ShareTable>,
+        settlement: CommitSettlement<ShareTable>,
     ) -> Result<Outcomes<ShareTable>, CommitError> {
-        let settled = self.seat.settle(settlement);
+        let settled = self.replica.settle(settlement);
         self.counters.uncommitted += u64::from(settled.is_err());
         settled
     }
 
     /// Takes a commit of this actor's own that came back.
-    pub(super) fn settled(
+    pub(super) fn on_own_commit(
         &mut self,
-        settlement: Settlement<ShareTable>,
+        settlement: CommitSettlement<ShareTable>,
         ctx: &mut Context<Self>,
     ) -> Result<Outcomes<ShareTable>, CommitError> {
-        let settled = self.seat.settle(settlement);
+        let settled = self.replica.settle(settlement);
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
@@ -186,11 +192,11 @@ impl ShareExpiry {
     }
 
     /// This node decides from now on: what is overdue goes first.
-    fn lead(&mut self, ctx: &mut Context<Self>) {
+    fn become_leader(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
         // What came of commits in another epoch says nothing of those in this one.
-        self.hold = CommitHold::default();
-        self.timer.start(Due::from(Millis(i64::MIN)));
+        self.hold = CommitBackoff::default();
+        self.timer.start(ShareDueKey::from(Millis(i64::MIN)));
         self.start_notices();
         self.reclaiming = 0;
         self.upkeep_at = None;
@@ -199,12 +205,12 @@ impl ShareExpiry {
 
     /// Looks anew at what will end soon. Of those whose time has come that is not told any more.
     pub(super) fn start_notices(&mut self) {
-        self.notices.start(Due::from(Millis(self.now().0.saturating_add(1))));
+        self.notices.start(ShareDueKey::from(Millis(self.now().0.saturating_add(1))));
     }
 
     /// What was applied makes deadlines and uses that are to be followed.
-    fn follow(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
-        let leads = self.seat.epoch().is_some();
+    fn on_applied(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
+        let leads = self.replica.epoch().is_some();
         let now = self.now();
         let mut nearest: Option<Millis> = None;
         for AppliedEvent { event, result, .. } in applied {
@@ -233,7 +239,7 @@ impl ShareExpiry {
                 _ => continue,
             };
             if leads {
-                let ShareExpiry { seat, timer, notices, desk, .. } = self;
+                let ShareExpiry { replica: seat, timer, notices, desk, .. } = self;
                 let there = seat.piece().len();
                 let due = seat.piece().look(id, |share| {
                     timer.note(share);
@@ -252,35 +258,35 @@ impl ShareExpiry {
     }
 }
 
-impl Handler<Order> for ShareExpiry {
+impl Handler<JournalCommand> for ShareExpiry {
     type Result = ();
 
-    fn handle(&mut self, order: Order, ctx: &mut Context<Self>) {
+    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
         let began = time_of_thread();
-        match self.seat.obey(order) {
-            Occasion::Applied(applied) => {
+        match self.replica.handle_command(order) {
+            StateChange::Applied(applied) => {
                 self.follow_time(&applied);
-                self.follow(&applied, ctx);
-                self.tell_ends(&applied);
-                self.tell_of_changes(&applied);
+                self.on_applied(&applied, ctx);
+                self.notify_move_ends(&applied);
+                self.publish_changes(&applied);
                 self.spend(&applied, time_of_thread().saturating_sub(began));
-                self.show();
+                self.publish_view();
             }
-            Occasion::Installed => {
+            StateChange::Installed => {
                 self.desk.eviction.clear();
                 self.show_table(false);
-                self.show();
+                self.publish_view();
             }
-            Occasion::LeaderStarted(epoch) => {
-                tracing::info!(%epoch, shares = self.seat.piece().len(), "this node decides on shares");
-                self.lead(ctx);
+            StateChange::LeaderStarted(epoch) => {
+                tracing::info!(%epoch, shares = self.replica.piece().len(), "this node decides on shares");
+                self.become_leader(ctx);
             }
-            Occasion::LeaderStopped => {
+            StateChange::LeaderStopped => {
                 self.desk.eviction.clear();
                 self.ends.clear();
-                self.show();
+                self.publish_view();
             }
-            Occasion::Nothing => {}
+            StateChange::Nothing => {}
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What the actor does by itself besides reclaiming: it tells what will end soon, forgets what was
 //! told, and ends the shares of roots that are gone and those that are too many. Pure.
 
-use super::decide::{AT_ONCE, Desk, Standpoint};
+use super::decide::{AT_ONCE, ShareDecisionContext, SharePolicy};
 use super::event::ShareEvent;
-use super::facts::Ending;
 use super::path::{RootName, SharePath};
+use super::value_types::ShareEnding;
 use crate::clock::Millis;
 
 /// How many tombstones and happenings are looked at for one event: forgetting many takes several.
@@ -13,9 +13,9 @@ const LOOKED_AT: usize = 4000;
 /// How many hooks are forgotten in one event.
 const HOOKS_AT_ONCE: usize = 100;
 
-impl Desk {
+impl SharePolicy {
     /// Events that are to be committed, one after the other: none while one like it is under way.
-    pub fn upkeep(&mut self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+    pub fn upkeep(&mut self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
         let mut events = self.hooks(at);
         events.extend(self.forgets(at));
         events.extend(self.roots_gone(at));
@@ -24,7 +24,7 @@ impl Desk {
     }
 
     /// New hooks are told what happens from now on.
-    fn hooks(&self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+    fn hooks(&self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
         let known = at.table.cursors();
         let new = self.settings.hooks.iter().filter(|hook| !known.contains_key(*hook));
         let new = new.filter(|hook| {
@@ -35,7 +35,7 @@ impl Desk {
         new.map(|hook| ShareEvent::Delivered { hook: hook.clone(), up_to }).collect()
     }
 
-    fn forgets(&self, at: Standpoint<'_>) -> Option<ShareEvent> {
+    fn forgets(&self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
         if at.in_flight.events().any(|event| matches!(event, ShareEvent::Forgot { .. })) {
             return None;
         }
@@ -44,25 +44,25 @@ impl Desk {
         let hooks = known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned();
         // The others go next time: what names them all may not fit a journal entry.
         let hooks: Vec<String> = hooks.take(HOOKS_AT_ONCE).collect();
-        let forgets = tombstones_before > at.table.first_grave()
+        let forgets = tombstones_before > at.table.first_tombstone_number()
             || happenings_before > at.table.first_happening()
             || !hooks.is_empty();
         forgets.then_some(ShareEvent::Forgot { tombstones_before, happenings_before, hooks })
     }
 
     /// The number of the first tombstone that stays.
-    fn tombstones(&self, at: Standpoint<'_>) -> u64 {
-        let (graves, settings) = (at.table.graves(), &self.settings);
+    fn tombstones(&self, at: ShareDecisionContext<'_>) -> u64 {
+        let (graves, settings) = (at.table.tombstone_index(), &self.settings);
         let too_many = graves.len().saturating_sub(settings.keep_tombstones);
         let is_old = |ended: Millis| at.now >= ended.after(settings.keep_tombstones_for);
         let going = graves.oldest_first().map(|(_, grave)| grave).zip(0_u64..).take(LOOKED_AT);
         let going = going.take_while(|(grave, place)| *place < too_many || is_old(grave.ended));
-        at.table.first_grave() + going.count() as u64
+        at.table.first_tombstone_number() + going.count() as u64
     }
 
     /// The number of the first happening that stays: every hook was told those before it and they
     /// are not among the last, or they are too old or too many.
-    fn happenings(&self, at: Standpoint<'_>) -> u64 {
+    fn happenings(&self, at: ShareDecisionContext<'_>) -> u64 {
         let (table, settings) = (at.table, &self.settings);
         let next = table.next_happening();
         let cursors = table.cursors().iter().filter(|(hook, _)| settings.hooks.contains(*hook));
@@ -82,9 +82,9 @@ impl Desk {
     }
 
     /// Shares of roots that are not configured end.
-    fn roots_gone(&self, at: Standpoint<'_>) -> Option<ShareEvent> {
+    fn roots_gone(&self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
         let under_way = |event: &ShareEvent| {
-            matches!(event, ShareEvent::EndedWithin { why: Ending::RootGone, .. })
+            matches!(event, ShareEvent::EndedWithin { why: ShareEnding::RootGone, .. })
         };
         if at.in_flight.events().any(under_way) {
             return None;
@@ -95,7 +95,7 @@ impl Desk {
         let gone = |root: &RootName| !self.settings.roots.contains(root) && !is_left(root);
         let root = at.table.roots().find(gone)?;
         let by = format!("share.roots.{root} is not configured");
-        let (path, why, most) = (SharePath::root(), Ending::RootGone, AT_ONCE as u64);
+        let (path, why, most) = (SharePath::root(), ShareEnding::RootGone, AT_ONCE as u64);
         Some(ShareEvent::EndedWithin { root, path, why, most, by })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::Ending;
+use super::value_types::ShareEnding;
 use crate::clock::Millis;
 use crate::event::Epoch;
 
@@ -136,30 +136,30 @@ pub struct Totals {
 impl Totals {
     /// How many ended, for whatever reason.
     pub fn ended(&self) -> u64 {
-        Ending::ALL.into_iter().map(|why| self.of(why)).sum()
+        ShareEnding::ALL.into_iter().map(|why| self.of(why)).sum()
     }
 
     /// How many ended so.
-    pub fn of(&self, why: Ending) -> u64 {
+    pub fn of(&self, why: ShareEnding) -> u64 {
         match why {
-            Ending::Expired => self.expired,
-            Ending::Exhausted => self.exhausted,
-            Ending::Revoked => self.revoked,
-            Ending::Removed => self.removed,
-            Ending::RootGone => self.root_gone,
-            Ending::Evicted => self.evicted,
+            ShareEnding::Expired => self.expired,
+            ShareEnding::Exhausted => self.exhausted,
+            ShareEnding::Revoked => self.revoked,
+            ShareEnding::Removed => self.removed,
+            ShareEnding::RootGone => self.root_gone,
+            ShareEnding::Evicted => self.evicted,
         }
     }
 
     /// One more ended so.
-    pub(super) fn count(&mut self, why: Ending) {
+    pub(super) fn count(&mut self, why: ShareEnding) {
         let count = match why {
-            Ending::Expired => &mut self.expired,
-            Ending::Exhausted => &mut self.exhausted,
-            Ending::Revoked => &mut self.revoked,
-            Ending::Removed => &mut self.removed,
-            Ending::RootGone => &mut self.root_gone,
-            Ending::Evicted => &mut self.evicted,
+            ShareEnding::Expired => &mut self.expired,
+            ShareEnding::Exhausted => &mut self.exhausted,
+            ShareEnding::Revoked => &mut self.revoked,
+            ShareEnding::Removed => &mut self.removed,
+            ShareEnding::RootGone => &mut self.root_gone,
+            ShareEnding::Evicted => &mut self.evicted,
         };
         *count += 1;
     }

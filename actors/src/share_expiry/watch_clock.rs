@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, Context, Handler, WrapFuture};
 
-use super::requests::{Answer, answer};
-use super::{ClockTrouble, ConfirmClock, Jump, ShareEvent, ShareExpiry, ShareMoment, ShareTable};
+use super::requests::{ShareReply, answer};
+use super::{
+    ClockStep, ClockTrouble, ConfirmClock, ShareEvent, ShareExpiry, ShareMoment, ShareTable,
+};
 use crate::clock::Millis;
-use crate::journal::{AppliedEvent, Asked, CommitError};
+use crate::journal::{AppliedEvent, CommitError, RequestContext};
 
 /// Up to how many due shares are counted for the backlog.
 pub(super) const COUNTED: usize = 1_000_000;
@@ -27,9 +29,9 @@ impl ShareExpiry {
     /// Puts the time on record where nothing else does: when a share has come due and reclaim is
     /// paused, and every now and then.
     pub(super) fn note_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        let table = self.seat.piece();
+        let table = self.replica.piece();
         let noting = |event: &ShareEvent| matches!(event, ShareEvent::TimeNoted);
-        if self.reclaiming > 0 || self.seat.in_flight().events().any(noting) {
+        if self.reclaiming > 0 || self.replica.in_flight().events().any(noting) {
             return;
         }
         let is_soon = self.time_noted.is_some_and(|noted| noted.elapsed() < DUE_NOTED_EVERY);
@@ -45,7 +47,7 @@ impl ShareExpiry {
 
     /// Where another node decides, its time is followed.
     pub(super) fn follow_time(&mut self, applied: &[AppliedEvent<ShareTable>]) {
-        if self.seat.epoch().is_some() || !self.caught_up {
+        if self.replica.epoch().is_some() || !self.caught_up {
             return;
         }
         let was_set =
@@ -53,17 +55,17 @@ impl ShareExpiry {
         if applied.iter().any(was_set) {
             self.board.set_time(&self.clock);
         }
-        self.board.start_time(self.seat.piece().time(), &self.clock);
+        self.board.start_time(self.replica.piece().time(), &self.clock);
     }
 
     /// Looks whether the clock was set, and whether it is right.
     pub(super) fn watch_clock(&mut self, moment: ShareMoment) {
         match self.watch.look(self.clock.reading()) {
-            Some(Jump::Forward(by)) => {
+            Some(ClockStep::Forward(by)) => {
                 self.counters.jumps_forward += 1;
                 tracing::warn!(by_ms = by.as_millis(), "the clock jumped forward");
             }
-            Some(Jump::Back(by)) => {
+            Some(ClockStep::Back(by)) => {
                 self.counters.jumps_back += 1;
                 tracing::warn!(by_ms = by.as_millis(), "the clock jumped back");
             }
@@ -141,7 +143,7 @@ impl ShareExpiry {
                     Some(ClockTrouble::Ahead { links, .. }) if !self.is_upkeep() => Some(links),
                     _ => None,
                 };
-                let table = self.seat.piece();
+                let table = self.replica.piece();
                 let count = || table.backlog(latest, COUNTED) - table.backlog(now, COUNTED);
                 let links = counted.unwrap_or_else(count);
                 ClockTrouble::Ahead { by: latest.since(now), links, confirmed_in }
@@ -157,14 +159,14 @@ fn as_ms(span: Duration) -> i64 {
 }
 
 impl Handler<ConfirmClock> for ShareExpiry {
-    type Result = Answer<(), CommitError>;
+    type Result = ShareReply<(), CommitError>;
 
     fn handle(&mut self, asked: ConfirmClock, _: &mut Context<Self>) -> Self::Result {
         let ConfirmClock { asked_by, request } = asked;
-        if self.seat.recall(request).is_some() {
+        if self.replica.recall(request).is_some() {
             return answer(Ok(()));
         }
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
         // At once: whatever is committed behind it goes by the time that is set.
@@ -174,15 +176,15 @@ impl Handler<ConfirmClock> for ShareExpiry {
         // What was passed over as ended may be about to end again.
         self.start_notices();
         self.upkeep_at = None;
-        let asked = Asked::by_request(asked_by.clone(), request);
+        let asked = RequestContext::by_request(asked_by.clone(), request);
         let committing =
-            self.seat.commit(to, asked, vec![ShareEvent::TimeSet { to, by: asked_by }]);
+            self.replica.commit(to, asked, vec![ShareEvent::TimeSet { to, by: asked_by }]);
         let answering =
             committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
                 let settled = expiry.answered(settlement).map(drop);
                 if settled.is_err() {
                     // The record has the time from before: what was refused by it stays refused.
-                    expiry.board.start_time(expiry.seat.piece().time(), &expiry.clock);
+                    expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);
                 }
                 expiry.turn(ctx);
                 settled

@@ -14,9 +14,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::disk::{Disk, NotRenamed, Slot, SystemDisk, rename};
-use super::held::{NotReached, Reached, SharedDir};
-use crate::share_expiry::{FileIdentity, MoveRefused, NewMove, RootName, SharePath, SharePlace};
+use super::disk::{NameInDirectory, NotRenamed, ShareFileSystem, SystemFileSystem, rename};
+use super::open_roots::{ReachableRoot, RootUnreachable, SharedDir};
+use crate::share_expiry::{
+    MoveRefused, NewMove, RootName, ShareLocation, SharePath, SharedFileIdentity,
+};
 
 /// How often opening is tried while somebody renames directories above the path.
 const TRIES: usize = 16;
@@ -26,7 +28,7 @@ const TRIES: usize = 16;
 #[derive(Clone, Debug)]
 pub struct SharedDirs {
     pub(super) dirs: Arc<ArcSwap<BTreeMap<RootName, Arc<SharedDir>>>>,
-    pub(super) disk: Arc<dyn Disk>,
+    pub(super) disk: Arc<dyn ShareFileSystem>,
 }
 
 impl Default for SharedDirs {
@@ -55,7 +57,7 @@ impl From<MoveRefused> for NotMoved {
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looked {
+pub enum PathPresence {
     /// Something.
     There,
     /// Nothing.
@@ -66,46 +68,46 @@ pub enum Looked {
 
 /// Something in a directory.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) identity: FileIdentity,
+pub(super) struct SharedDirEntry {
+    pub(super) identity: SharedFileIdentity,
     pub(super) kind: FileType,
     /// How many names it has.
     pub(super) names: u32,
 }
 
 /// The directory that something is in, and its name there.
-pub(super) struct Parent<'a> {
+pub(super) struct ParentDirectory<'a> {
     pub(super) dir: OwnedFd,
     name: &'a str,
 }
 
 /// The identity of what is at `name` in `dir`, or of `dir` itself where there is no name.
-pub(super) fn entry(dir: impl AsFd, name: &str) -> Result<Entry, Errno> {
-    told_entry(dir, name, AtFlags::empty())
+pub(super) fn entry(dir: impl AsFd, name: &str) -> Result<SharedDirEntry, Errno> {
+    stat_entry(dir, name, AtFlags::empty())
 }
 
 /// The same, as a server has it now and not as it was remembered.
-pub(super) fn entry_now(dir: impl AsFd, name: &str) -> Result<Entry, Errno> {
-    told_entry(dir, name, AtFlags::STATX_FORCE_SYNC)
+pub(super) fn entry_now(dir: impl AsFd, name: &str) -> Result<SharedDirEntry, Errno> {
+    stat_entry(dir, name, AtFlags::STATX_FORCE_SYNC)
 }
 
-fn told_entry(dir: impl AsFd, name: &str, how: AtFlags) -> Result<Entry, Errno> {
+fn stat_entry(dir: impl AsFd, name: &str, how: AtFlags) -> Result<SharedDirEntry, Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | how;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     let told = statx(dir, name, flags, wanted)?;
     let tells_birth = told.stx_mask & StatxFlags::BTIME.bits() != 0;
     let born = told.stx_btime;
     let nanos = || born.tv_sec.saturating_mul(1_000_000_000).saturating_add(born.tv_nsec.into());
-    let identity = FileIdentity {
+    let identity = SharedFileIdentity {
         device: u64::from(told.stx_dev_major) << 32 | u64::from(told.stx_dev_minor),
         inode: told.stx_ino,
         born: tells_birth.then(nanos),
     };
     let kind = FileType::from_raw_mode(told.stx_mode.into());
-    Ok(Entry { identity, kind, names: told.stx_nlink })
+    Ok(SharedDirEntry { identity, kind, names: told.stx_nlink })
 }
 
-impl FileIdentity {
+impl SharedFileIdentity {
     /// The identity of an open file.
     pub fn of(file: impl AsFd) -> std::io::Result<Self> {
         Ok(entry(file, "")?.identity)
@@ -131,7 +133,7 @@ pub(super) fn beneath(
 }
 
 /// A handle of the directory at `name` from `dir`, with what it is.
-fn step(dir: impl AsFd, name: &str) -> Result<(OwnedFd, FileIdentity), Errno> {
+fn step(dir: impl AsFd, name: &str) -> Result<(OwnedFd, SharedFileIdentity), Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = openat(dir, name, flags, Mode::empty())?;
     let identity = entry(&dir, "")?.identity;
@@ -156,12 +158,12 @@ fn refused(errno: Errno) -> MoveRefused {
     }
 }
 
-impl Parent<'_> {
-    pub(super) fn slot(&self) -> Slot<'_> {
-        Slot { dir: self.dir.as_fd(), name: self.name }
+impl ParentDirectory<'_> {
+    pub(super) fn slot(&self) -> NameInDirectory<'_> {
+        NameInDirectory { dir: self.dir.as_fd(), name: self.name }
     }
 
-    pub(super) fn entry(&self) -> Result<Option<Entry>, MoveRefused> {
+    pub(super) fn entry(&self) -> Result<Option<SharedDirEntry>, MoveRefused> {
         match entry(&self.dir, self.name) {
             Ok(entry) => Ok(Some(entry)),
             Err(errno) if is_absent(errno) => Ok(None),
@@ -169,25 +171,25 @@ impl Parent<'_> {
         }
     }
 
-    pub(super) fn is_at(&self, file: &FileIdentity) -> Result<bool, MoveRefused> {
+    pub(super) fn is_at(&self, file: &SharedFileIdentity) -> Result<bool, MoveRefused> {
         Ok(self.entry()?.is_some_and(|entry| entry.identity.is(file)))
     }
 }
 
-impl From<NotReached> for MoveRefused {
-    fn from(why: NotReached) -> Self {
+impl From<RootUnreachable> for MoveRefused {
+    fn from(why: RootUnreachable) -> Self {
         match why {
-            NotReached::NoRoot => MoveRefused::NoRoot,
-            NotReached::Away(_) => MoveRefused::RootAway,
+            RootUnreachable::NoRoot => MoveRefused::NoRoot,
+            RootUnreachable::Away(_) => MoveRefused::RootAway,
         }
     }
 }
 
 /// The directory that something of a root is in; none if that is not there.
 pub(super) fn parent<'a>(
-    root: &Reached,
-    place: &'a SharePlace,
-) -> Result<Option<Parent<'a>>, MoveRefused> {
+    root: &ReachableRoot,
+    place: &'a ShareLocation,
+) -> Result<Option<ParentDirectory<'a>>, MoveRefused> {
     let path = place.path.as_str();
     if path.is_empty() {
         return Err(MoveRefused::Root);
@@ -195,7 +197,7 @@ pub(super) fn parent<'a>(
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match beneath(root, dir, flags, ResolveFlags::NO_SYMLINKS) {
-        Ok(dir) => Ok(Some(Parent { dir, name })),
+        Ok(dir) => Ok(Some(ParentDirectory { dir, name })),
         Err(errno) if is_absent(errno) => Ok(None),
         Err(errno) => Err(refused(errno)),
     }
@@ -206,7 +208,7 @@ impl SharedDirs {
     pub fn new(dirs: impl IntoIterator<Item = SharedDir>) -> Self {
         let dirs: BTreeMap<_, _> =
             dirs.into_iter().map(|dir| (dir.name.clone(), Arc::new(dir))).collect();
-        SharedDirs { dirs: Arc::new(ArcSwap::from_pointee(dirs)), disk: Arc::new(SystemDisk) }
+        SharedDirs { dirs: Arc::new(ArcSwap::from_pointee(dirs)), disk: Arc::new(SystemFileSystem) }
     }
 
     /// Replaces the directories by these. One with the same name and path stays open as it is; what
@@ -222,7 +224,7 @@ impl SharedDirs {
     }
 
     /// The same on another disk.
-    pub fn on(self, disk: Arc<dyn Disk>) -> Self {
+    pub fn on(self, disk: Arc<dyn ShareFileSystem>) -> Self {
         SharedDirs { disk, ..self }
     }
 
@@ -232,25 +234,25 @@ impl SharedDirs {
     }
 
     /// What is at a path, as a link finds it: symlinks are followed as long as they stay within.
-    pub fn look(&self, root: &RootName, path: &SharePath) -> Looked {
-        let Ok(dir) = self.reached(root) else { return Looked::Unclear };
+    pub fn presence(&self, root: &RootName, path: &SharePath) -> PathPresence {
+        let Ok(dir) = self.reached(root) else { return PathPresence::Unclear };
         match beneath(&dir, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
             Ok(_) => {
                 dir.note_shared();
-                Looked::There
+                PathPresence::There
             }
-            Err(errno) if is_absent(errno) => Looked::Missing,
-            Err(_) => Looked::Unclear,
+            Err(errno) if is_absent(errno) => PathPresence::Missing,
+            Err(_) => PathPresence::Unclear,
         }
     }
 
     /// Whether something can be moved, as the disk has it now, and what it is.
     pub fn prepare(
         &self,
-        from: &SharePlace,
-        to: &SharePlace,
+        from: &ShareLocation,
+        to: &ShareLocation,
         overwrite: bool,
-    ) -> Result<FileIdentity, MoveRefused> {
+    ) -> Result<SharedFileIdentity, MoveRefused> {
         let roots = self.roots_of(from, to)?;
         are_in_place(&roots)?;
         let source = parent(&roots[0], from)?.ok_or(MoveRefused::NoSource)?;
@@ -289,7 +291,7 @@ impl SharedDirs {
 
     /// Whether a root is this directory, or lies below it: then its configured path would lead nowhere,
     /// or to something else.
-    fn holds_root(&self, directory: &FileIdentity) -> bool {
+    fn holds_root(&self, directory: &SharedFileIdentity) -> bool {
         self.dirs.load().values().filter_map(|dir| dir.reached().ok()).any(|root| {
             // A second handle of it, to climb from: the directories above may not be readable.
             let mut above = step(&root, ".");
@@ -299,7 +301,7 @@ impl SharedDirs {
                     return true;
                 }
                 // The top is its own parent.
-                if below.is_some_and(|below: FileIdentity| below.is(&identity)) {
+                if below.is_some_and(|below: SharedFileIdentity| below.is(&identity)) {
                     return false;
                 }
                 below = Some(identity);
@@ -324,7 +326,7 @@ impl SharedDirs {
         let source = parent(&roots[0], &new.from)?.ok_or(MoveRefused::NoSource)?;
         let target = parent(&roots[1], &new.to)?.ok_or(MoveRefused::NoDirectory)?;
         // Whatever took its place meanwhile is not what is on record.
-        let found = |at: &Parent<'_>| -> Result<_, MoveRefused> {
+        let found = |at: &ParentDirectory<'_>| -> Result<_, MoveRefused> {
             Ok(at.entry()?.filter(|entry| entry.identity.is(&new.file)))
         };
         let (at_source, at_target) = (found(&source)?, found(&target)?);
@@ -348,8 +350,8 @@ impl SharedDirs {
     fn rename(
         &self,
         new: &NewMove,
-        source: &Parent<'_>,
-        target: &Parent<'_>,
+        source: &ParentDirectory<'_>,
+        target: &ParentDirectory<'_>,
         kind: FileType,
         overwrite: bool,
     ) -> Result<(), NotMoved> {
@@ -370,13 +372,17 @@ impl SharedDirs {
         }
     }
 
-    fn roots_of(&self, from: &SharePlace, to: &SharePlace) -> Result<[Reached; 2], MoveRefused> {
+    fn roots_of(
+        &self,
+        from: &ShareLocation,
+        to: &ShareLocation,
+    ) -> Result<[ReachableRoot; 2], MoveRefused> {
         Ok([self.reached(&from.root)?, self.reached(&to.root)?])
     }
 }
 
 /// Refuses where nothing, or something else, is at the path of one of these.
-fn are_in_place(roots: &[Reached]) -> Result<(), MoveRefused> {
+fn are_in_place(roots: &[ReachableRoot]) -> Result<(), MoveRefused> {
     let is_away = roots.iter().any(|root| root.displaced().is_some());
     if is_away { Err(MoveRefused::RootAway) } else { Ok(()) }
 }

@@ -4,31 +4,31 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::dirs::*;
-use super::held::SharedDir;
+use super::open_roots::SharedDir;
 use crate::event::RequestId;
-use crate::share_expiry::{FileIdentity, MoveEnd, MoveRefused, NewMove, SharePlace};
+use crate::share_expiry::{MoveEnd, MoveRefused, NewMove, ShareLocation, SharedFileIdentity};
 
 pub(super) fn opened(name: &str, path: &Path) -> SharedDir {
     SharedDir::new(name.parse().unwrap(), path.to_owned())
 }
 
-pub(super) fn place(at: &str) -> SharePlace {
+pub(super) fn place(at: &str) -> ShareLocation {
     let (root, path) = at.split_once('/').unwrap();
-    SharePlace { root: root.parse().unwrap(), path: path.parse().unwrap() }
+    ShareLocation { root: root.parse().unwrap(), path: path.parse().unwrap() }
 }
 
-pub(super) fn new_move(from: &str, to: &str, file: FileIdentity) -> NewMove {
+pub(super) fn new_move(from: &str, to: &str, file: SharedFileIdentity) -> NewMove {
     let (by, request) = ("me".to_owned(), RequestId(1));
     NewMove { from: place(from), to: place(to), file, by, request }
 }
 
-struct Yard {
+struct SharedDirsFixture {
     _place: tempfile::TempDir,
     films: PathBuf,
     dirs: SharedDirs,
 }
 
-fn yard() -> Yard {
+fn yard() -> SharedDirsFixture {
     let place = tempfile::tempdir().unwrap();
     let (films, more) = (place.path().join("films"), place.path().join("more"));
     std::fs::create_dir_all(films.join("dir/deep")).unwrap();
@@ -41,7 +41,7 @@ fn yard() -> Yard {
     symlink("dir", films.join("way")).unwrap();
     symlink("..", films.join("out")).unwrap();
     let dirs = SharedDirs::new([opened("films", &films), opened("more", &more)]);
-    Yard { _place: place, films, dirs }
+    SharedDirsFixture { _place: place, films, dirs }
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn another_file_system_is_told_as_such() {
     let dirs = SharedDirs::new([opened("films", &yard.films), opened("other", other.path())]);
     let [one, another] = ["films", "other"].map(|name| {
         let root = dirs.reached(&name.parse().unwrap()).unwrap();
-        FileIdentity::of(root).unwrap().device
+        SharedFileIdentity::of(root).unwrap().device
     });
     let is_other = one != another;
     assert!(is_other, "/dev/shm is a file system of its own");
@@ -97,15 +97,15 @@ fn what_is_moved_is_there_and_known_again() {
     let file = yard.dirs.prepare(&place(from), &place(to), false).unwrap();
     let new = new_move(from, to, file);
     let at_old = MoveEnd::NotMoved(MoveRefused::Interrupted);
-    assert_eq!(yard.dirs.standing(&new), Ok(at_old));
+    assert_eq!(yard.dirs.move_outcome(&new), Ok(at_old));
     yard.dirs.carry_out(&new, false, || true).unwrap();
-    assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Moved));
+    assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
     assert!(yard.films.join("../more/moved/deep").is_dir());
     std::fs::rename(yard.films.join("../more/moved"), yard.films.join("away")).unwrap();
     // It may be on what is no longer mounted there.
-    assert!(yard.dirs.standing(&new).unwrap_err().contains("more: it is empty"));
+    assert!(yard.dirs.move_outcome(&new).unwrap_err().contains("more: it is empty"));
     std::fs::write(yard.films.join("../more/other"), b"x").unwrap();
-    assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Lost));
+    assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Lost));
 }
 
 #[test]
@@ -129,12 +129,12 @@ fn an_old_name_of_which_nothing_can_be_said_keeps_a_move_unsettled() {
     let file = yard.dirs.prepare(&place("films/b"), &place("films/c"), false).unwrap();
     std::fs::rename(yard.films.join("b"), yard.films.join("c")).unwrap();
     for gone in ["films/none/b", "films/link/b", "films/way/b", "books/b"] {
-        let told = yard.dirs.standing(&new_move(gone, "films/c", file));
+        let told = yard.dirs.move_outcome(&new_move(gone, "films/c", file));
         assert_eq!(told, Ok(MoveEnd::Moved), "{gone}");
     }
     // No right is missing to whoever may do everything; a name that is too long is to anybody.
     let unreadable = format!("films/{}/b", "x".repeat(300));
-    assert!(yard.dirs.standing(&new_move(&unreadable, "films/c", file)).is_err());
+    assert!(yard.dirs.move_outcome(&new_move(&unreadable, "films/c", file)).is_err());
 }
 
 #[test]
@@ -177,9 +177,9 @@ fn a_root_that_is_not_as_it_was_is_told() {
     let yard = yard();
     let (films, root) = (&yard.films, "films".parse().unwrap());
     assert_eq!(yard.dirs.unreachable(&root, true), None);
-    assert_eq!(yard.dirs.look(&root, &"link".parse().unwrap()), Looked::There);
-    assert_eq!(yard.dirs.look(&root, &"none/a".parse().unwrap()), Looked::Missing);
-    assert_eq!(yard.dirs.look(&root, &"out/x".parse().unwrap()), Looked::Unclear);
+    assert_eq!(yard.dirs.presence(&root, &"link".parse().unwrap()), PathPresence::There);
+    assert_eq!(yard.dirs.presence(&root, &"none/a".parse().unwrap()), PathPresence::Missing);
+    assert_eq!(yard.dirs.presence(&root, &"out/x".parse().unwrap()), PathPresence::Unclear);
     let aside = films.with_extension("aside");
     std::fs::rename(films, &aside).unwrap();
     assert!(yard.dirs.unreachable(&root, true).unwrap().contains("cannot be read"));

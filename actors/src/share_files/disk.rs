@@ -14,7 +14,7 @@ use crate::share_expiry::MoveRefused;
 
 /// A name in an open directory.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot<'a> {
+pub struct NameInDirectory<'a> {
     /// The directory.
     pub dir: BorrowedFd<'a>,
     /// The name.
@@ -22,18 +22,18 @@ pub struct Slot<'a> {
 }
 
 /// What a file system does. Tests put another one in the place of the system's.
-pub trait Disk: fmt::Debug + Send + Sync {
+pub trait ShareFileSystem: fmt::Debug + Send + Sync {
     /// Renames something, over what is there.
-    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()>;
+    fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
     /// Renames something to a name that nothing has. Not every file system can.
-    fn rename_to_free(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()>;
+    fn rename_to_free(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
     /// Gives a file one more name, which nothing has.
-    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()>;
+    fn link(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
     /// Takes a name from a file.
-    fn unlink(&self, at: Slot<'_>) -> Result<()>;
+    fn unlink(&self, at: NameInDirectory<'_>) -> Result<()>;
 
     /// What is in a directory is so after a power loss, too.
     fn sync(&self, dir: BorrowedFd<'_>) -> Result<()>;
@@ -41,22 +41,22 @@ pub trait Disk: fmt::Debug + Send + Sync {
 
 /// The system's.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemDisk;
+pub struct SystemFileSystem;
 
-impl Disk for SystemDisk {
-    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
+impl ShareFileSystem for SystemFileSystem {
+    fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()> {
         renameat(from.dir, from.name, to.dir, to.name)
     }
 
-    fn rename_to_free(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
+    fn rename_to_free(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()> {
         renameat_with(from.dir, from.name, to.dir, to.name, RenameFlags::NOREPLACE)
     }
 
-    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
+    fn link(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()> {
         linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())
     }
 
-    fn unlink(&self, at: Slot<'_>) -> Result<()> {
+    fn unlink(&self, at: NameInDirectory<'_>) -> Result<()> {
         unlinkat(at.dir, at.name, AtFlags::empty())
     }
 
@@ -78,9 +78,9 @@ pub(super) enum NotRenamed {
 
 /// Renames something, over what is there only if that is wanted.
 pub(super) fn rename(
-    disk: &dyn Disk,
-    from: Slot<'_>,
-    to: Slot<'_>,
+    disk: &dyn ShareFileSystem,
+    from: NameInDirectory<'_>,
+    to: NameInDirectory<'_>,
     kind: FileType,
     overwrite: bool,
 ) -> std::result::Result<(), NotRenamed> {
@@ -104,7 +104,7 @@ pub(super) fn rename(
 }
 
 /// Whether a directory is the one `of` that name, or lies in it, as far as that can be seen.
-fn is_within(dir: BorrowedFd<'_>, of: Slot<'_>) -> bool {
+fn is_within(dir: BorrowedFd<'_>, of: NameInDirectory<'_>) -> bool {
     let up = |from: BorrowedFd<'_>, way: &str| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat(from, way, flags, Mode::empty())?;
@@ -128,9 +128,9 @@ fn is_within(dir: BorrowedFd<'_>, of: Slot<'_>) -> bool {
 
 /// A link fails where something has the name, too, so that nothing is overwritten.
 fn link_and_unlink(
-    disk: &dyn Disk,
-    from: Slot<'_>,
-    to: Slot<'_>,
+    disk: &dyn ShareFileSystem,
+    from: NameInDirectory<'_>,
+    to: NameInDirectory<'_>,
 ) -> std::result::Result<(), NotRenamed> {
     disk.link(from, to).map_err(|errno| match errno {
         Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::MLINK => {
@@ -151,7 +151,7 @@ fn link_and_unlink(
 }
 
 /// Whether a file has both names for sure, so that it is not lost with one of them.
-fn has_both_names(from: Slot<'_>, to: Slot<'_>) -> bool {
+fn has_both_names(from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> bool {
     match (entry_now(from.dir, from.name), entry_now(to.dir, to.name)) {
         (Ok(old), Ok(new)) => old.identity == new.identity && old.names > 1,
         _ => false,

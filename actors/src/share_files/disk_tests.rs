@@ -17,7 +17,7 @@ use crate::share_expiry::{MoveEnd, MoveRefused, NewMove};
 
 /// A disk that does not know how to rename without overwriting, as NFS; and more that may fail.
 #[derive(Debug, Default)]
-struct Poor {
+struct FaultyFileSystem {
     links_nothing: AtomicBool,
     unlinks_nothing: AtomicBool,
     syncs_nothing: AtomicBool,
@@ -31,23 +31,23 @@ fn unless(fails: &AtomicBool, why: Errno) -> Result<()> {
     if fails.load(Ordering::SeqCst) { Err(why) } else { Ok(()) }
 }
 
-impl Disk for Poor {
-    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
-        SystemDisk.rename(from, to)
+impl ShareFileSystem for FaultyFileSystem {
+    fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()> {
+        SystemFileSystem.rename(from, to)
     }
 
-    fn rename_to_free(&self, _: Slot<'_>, _: Slot<'_>) -> Result<()> {
+    fn rename_to_free(&self, _: NameInDirectory<'_>, _: NameInDirectory<'_>) -> Result<()> {
         Err(Errno::INVAL)
     }
 
-    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
+    fn link(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()> {
         unless(&self.links_nothing, Errno::PERM)?;
-        SystemDisk.link(from, to)
+        SystemFileSystem.link(from, to)
     }
 
-    fn unlink(&self, at: Slot<'_>) -> Result<()> {
+    fn unlink(&self, at: NameInDirectory<'_>) -> Result<()> {
         unless(&self.unlinks_nothing, Errno::IO)?;
-        SystemDisk.unlink(at)?;
+        SystemFileSystem.unlink(at)?;
         if self.taken_at_once.load(Ordering::SeqCst) {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
             openat(at.dir, at.name, flags, Mode::RUSR | Mode::WUSR)?;
@@ -57,29 +57,29 @@ impl Disk for Poor {
 
     fn sync(&self, dir: BorrowedFd<'_>) -> Result<()> {
         unless(&self.syncs_nothing, Errno::IO)?;
-        SystemDisk.sync(dir)
+        SystemFileSystem.sync(dir)
     }
 }
 
-struct Yard {
+struct FaultyFileSystemFixture {
     _place: tempfile::TempDir,
     films: PathBuf,
-    disk: Arc<Poor>,
+    disk: Arc<FaultyFileSystem>,
     dirs: SharedDirs,
 }
 
-fn yard() -> Yard {
+fn yard() -> FaultyFileSystemFixture {
     let place = tempfile::tempdir().unwrap();
     let films = place.path().join("films");
     fs::create_dir_all(films.join("dir/deep")).unwrap();
     fs::write(films.join("a"), b"a").unwrap();
     fs::write(films.join("b"), b"b").unwrap();
-    let disk = Arc::<Poor>::default();
+    let disk = Arc::<FaultyFileSystem>::default();
     let dirs = SharedDirs::new([opened("films", &films)]).on(disk.clone());
-    Yard { _place: place, films, disk, dirs }
+    FaultyFileSystemFixture { _place: place, films, disk, dirs }
 }
 
-impl Yard {
+impl FaultyFileSystemFixture {
     fn begun(&self, from: &str, to: &str) -> NewMove {
         let file = self.dirs.prepare(&place(from), &place(to), true).unwrap();
         new_move(from, to, file)
@@ -130,9 +130,9 @@ fn a_file_that_was_left_with_both_names_loses_the_old_one_later() {
     let new = yard.begun("films/a", "films/c");
     let told = yard.dirs.carry_out(&new, false, || true);
     assert!(matches!(told, Err(NotMoved::Unsure(_))), "{told:?}");
-    assert!(yard.dirs.standing(&new).unwrap_err().contains("old name"));
+    assert!(yard.dirs.move_outcome(&new).unwrap_err().contains("old name"));
     yard.disk.unlinks_nothing.store(false, Ordering::SeqCst);
-    assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Moved));
+    assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
     assert_eq!((yard.read("a"), yard.read("c").as_deref()), (None, Some("a")));
 }
 
@@ -155,7 +155,7 @@ fn the_last_name_of_a_file_is_never_taken_back() {
         assert!(matches!(told, Err(NotMoved::Unsure(_))), "{told:?}");
         let others = taken.then(String::new);
         assert_eq!((yard.read("a"), yard.read("c").as_deref()), (others, Some("a")));
-        assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Moved));
+        assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
     }
 }
 
@@ -168,7 +168,7 @@ fn a_new_name_that_is_not_confirmed_is_left_until_it_is() {
     assert!(matches!(told, Err(NotMoved::Unsure(_))), "{told:?}");
     assert_eq!((yard.read("a").as_deref(), yard.read("c").as_deref()), (Some("a"), Some("a")));
     yard.disk.syncs_nothing.store(false, Ordering::SeqCst);
-    assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Moved));
+    assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
     assert_eq!((yard.read("a"), yard.read("c").as_deref()), (None, Some("a")));
 }
 
@@ -179,9 +179,9 @@ fn what_the_disk_does_not_confirm_is_not_told_as_moved() {
     let new = yard.begun("films/dir", "films/other");
     let told = yard.dirs.carry_out(&new, true, || true);
     assert!(matches!(&told, Err(NotMoved::Unsure(why)) if why.contains("confirm")), "{told:?}");
-    assert!(yard.dirs.standing(&new).is_err());
+    assert!(yard.dirs.move_outcome(&new).is_err());
     yard.disk.syncs_nothing.store(false, Ordering::SeqCst);
-    assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Moved));
+    assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
 }
 
 #[test]

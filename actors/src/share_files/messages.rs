@@ -1,4 +1,4 @@
-//! The face of the ShareFilesActor. What only reads asks the [`ShareFilesBoard`].
+//! The face of the ShareFilesActor. What only reads asks the [`ShareFilesViewHandle`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 
 use crate::clock::Millis;
 use crate::event::RequestId;
-use crate::share_expiry::{MoveRefused, Moved, Moving, RootName, ShareError, SharePlace};
+use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
 
 /// Moves or renames a file or directory; every share of it and of what is in it follows. Repeated
 /// under the same id it is answered as before.
@@ -17,9 +17,9 @@ use crate::share_expiry::{MoveRefused, Moved, Moving, RootName, ShareError, Shar
 #[rtype(result = "Result<Moved, MoveError>")]
 pub struct MoveFile {
     /// Where it is.
-    pub from: SharePlace,
+    pub from: ShareLocation,
     /// Where it is to be: its own new path, not that of the directory that it is to be in.
-    pub to: SharePlace,
+    pub to: ShareLocation,
     /// Whether what is there goes, and its shares with it.
     pub overwrite: bool,
     /// Who asks.
@@ -55,7 +55,7 @@ pub enum MoveError {
 /// opened.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct LookAtRoots;
+pub struct CheckRoots;
 
 /// Looks now at the roots, at what is missing and at all shares, instead of when it is time. Operators and tests
 /// send it.
@@ -66,7 +66,7 @@ pub struct SweepNow;
 /// Goes by these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings(pub ShareFilesSettings);
+pub struct ChangeShareFilesSettings(pub ShareFilesSettings);
 
 /// What an operator can set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct ShareFilesSettings {
 
 /// What there is to see of the actor. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct ShareFilesBoard(Arc<ArcSwap<ShareFilesView>>);
+pub struct ShareFilesViewHandle(Arc<ArcSwap<ShareFilesView>>);
 
 /// What there is to see of the actor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,20 +103,20 @@ pub struct ShareFilesView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsettledMove {
     /// It.
-    pub moving: Arc<Moving>,
+    pub moving: Arc<PendingMove>,
     /// Since when this node knows of it.
     pub since: Millis,
     /// Why it cannot be said what became of it; none while it is being made, or looked at.
     pub why: Option<String>,
 }
 
-impl ShareFilesBoard {
+impl ShareFilesViewHandle {
     /// What there is to see.
     pub fn view(&self) -> Arc<ShareFilesView> {
         self.0.load_full()
     }
 
-    pub(super) fn show(&self, view: ShareFilesView) {
+    pub(super) fn publish(&self, view: ShareFilesView) {
         self.0.store(Arc::new(view));
     }
 }

@@ -10,13 +10,13 @@ const MOST: usize = 100_000;
 
 /// Shares that are to be looked at once more.
 #[derive(Debug, Default)]
-pub(super) struct Missing {
+pub(super) struct MissingShares {
     known: HashSet<ShareId>,
     /// In the order in which they were found.
     since: VecDeque<(Instant, ShareId)>,
 }
 
-impl Missing {
+impl MissingShares {
     /// One was found missing.
     pub(super) fn note(&mut self, id: ShareId, now: Instant) {
         if self.known.len() < MOST && self.known.insert(id) {
@@ -47,7 +47,7 @@ impl Missing {
 
     /// Another node looks from now on.
     pub(super) fn clear(&mut self) {
-        *self = Missing::default();
+        *self = MissingShares::default();
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_looked_at_once_more_after_its_time() {
-        let (mut missing, began) = (Missing::default(), Instant::now());
+        let (mut missing, began) = (MissingShares::default(), Instant::now());
         let at = |ms| began + Duration::from_millis(ms);
         let after = Duration::from_millis(100);
         missing.note(ShareId(1), at(0));

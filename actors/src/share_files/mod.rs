@@ -6,14 +6,14 @@ mod dirs_tests;
 mod disk;
 #[cfg(test)]
 mod disk_tests;
-mod held;
-#[cfg(test)]
-mod held_tests;
 mod messages;
 mod missing;
+mod move_outcome;
 mod moves;
+mod open_roots;
+#[cfg(test)]
+mod open_roots_tests;
 mod roots;
-mod standing;
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -25,21 +25,21 @@ use actix::{
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-pub use dirs::{Looked, NotMoved, SharedDirs};
-pub use disk::{Disk, Slot, SystemDisk};
-pub use held::{NotReached, Reached, SharedDir};
+pub use dirs::{NotMoved, PathPresence, SharedDirs};
+pub use disk::{NameInDirectory, ShareFileSystem, SystemFileSystem};
 pub use messages::*;
+pub use open_roots::{ReachableRoot, RootUnreachable, SharedDir};
 
 use crate::clock::{Clock, Millis};
 use crate::event::RequestId;
 use crate::journal::Leadership;
 use crate::share_expiry::{
-    BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareBoard, ShareId,
+    BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareId, ShareViewHandle,
 };
 use crate::supervision::Route;
-use missing::Missing;
-use moves::Waiters;
-use sweep::Gone;
+use missing::MissingShares;
+use moves::MoveRequestWaiters;
+use sweep::SweepResult;
 
 /// The name under which shares of missing files end.
 const MYSELF: &str = "share-files";
@@ -55,9 +55,9 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Whom the actor asks.
 #[derive(Clone)]
-pub struct Collaborators {
+pub struct ShareFilesCollaborators {
     /// The shares.
-    pub shares: ShareBoard,
+    pub shares: ShareViewHandle,
     /// The ShareExpiryActor: what came of a request.
     pub recall: Route<RecallMove>,
     /// It puts on record that something is about to be moved,
@@ -74,18 +74,18 @@ pub struct Collaborators {
 pub struct ShareFiles {
     settings: ShareFilesSettings,
     dirs: SharedDirs,
-    others: Collaborators,
+    others: ShareFilesCollaborators,
     clock: Clock,
-    board: ShareFilesBoard,
+    board: ShareFilesViewHandle,
     /// Requests that are to be answered, with those who asked once more.
-    moving: HashMap<RequestId, Waiters>,
+    moving: HashMap<RequestId, MoveRequestWaiters>,
     /// Those of them that are being carried out.
     making: HashSet<RequestId>,
     /// Whether moves that were found begun are being settled.
     settling: bool,
     /// When it was told in the log of a move that it is unsettled.
     told_unsettled: BTreeMap<u64, Millis>,
-    missing: Missing,
+    missing: MissingShares,
     /// Whether missing ones are being looked at again.
     looking: bool,
     look_at: Option<SpawnHandle>,
@@ -110,9 +110,9 @@ impl ShareFiles {
     pub fn new(
         settings: ShareFilesSettings,
         dirs: SharedDirs,
-        others: Collaborators,
+        others: ShareFilesCollaborators,
         clock: Clock,
-        board: ShareFilesBoard,
+        board: ShareFilesViewHandle,
     ) -> Self {
         ShareFiles {
             settings,
@@ -124,7 +124,7 @@ impl ShareFiles {
             making: HashSet::new(),
             settling: false,
             told_unsettled: BTreeMap::new(),
-            missing: Missing::default(),
+            missing: MissingShares::default(),
             looking: false,
             look_at: None,
             sweeping: false,
@@ -220,7 +220,7 @@ impl ShareFiles {
         }
         let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
         let (now, shared) = (self.clock.now(), self.shared.clone());
-        let looking = spawn_blocking(move || sweep::go(&dirs, &shares, &shared, from, now));
+        let looking = spawn_blocking(move || sweep::sweep_next(&dirs, &shares, &shared, from, now));
         ctx.spawn(looking.into_actor(self).map(|looked, files, ctx| {
             let gone = looked.unwrap_or_default();
             files.view.looked += gone.looked;
@@ -243,11 +243,11 @@ impl ShareFiles {
     }
 
     /// Tells what there is to see.
-    fn show(&mut self, gone: &Gone) {
+    fn show(&mut self, gone: &SweepResult) {
         self.shared.extend(gone.roots.iter().cloned());
         self.show_roots([], &gone.unreachable);
         self.view.missing = self.missing.len() as u64;
-        self.board.show(self.view.clone());
+        self.board.publish(self.view.clone());
     }
 }
 
@@ -260,7 +260,7 @@ impl Actor for ShareFiles {
         unsettled.mark_changed();
         let watching = async move {
             while unsettled.changed().await.is_ok() {
-                to.do_send(moves::Unsettled);
+                to.do_send(moves::UnsettledMovesFound);
             }
         };
         ctx.spawn(watching.into_actor(self));
@@ -303,10 +303,14 @@ impl Handler<SweepNow> for ShareFiles {
     }
 }
 
-impl Handler<ChangeSettings> for ShareFiles {
+impl Handler<ChangeShareFilesSettings> for ShareFiles {
     type Result = ();
 
-    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(
+        &mut self,
+        ChangeShareFilesSettings(settings): ChangeShareFilesSettings,
+        ctx: &mut Context<Self>,
+    ) {
         self.settings = settings;
         self.plan_look(ctx);
         if !self.sweeping {

@@ -13,19 +13,20 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::{
-    Collaborators, MoveError, MoveFile, NotMoved, RETRY, ShareFiles, SharedDirs, UnsettledMove,
+    MoveError, MoveFile, NotMoved, RETRY, ShareFiles, ShareFilesCollaborators, SharedDirs,
+    UnsettledMove,
 };
 use crate::event::RequestId;
 use crate::journal::CommitError;
 use crate::share_expiry::{
-    BeginMove, Begun, MoveEnd, Moved, Moving, NewMove, RecallMove, SettleMove, ShareError,
+    BeginMove, BegunMove, MoveEnd, Moved, NewMove, PendingMove, RecallMove, SettleMove, ShareError,
     ShareRefusal,
 };
 
-type Made = Result<Moved, MoveError>;
+type MoveReply = Result<Moved, MoveError>;
 
 /// Those who wait for what comes of a request.
-pub(super) type Waiters = Vec<oneshot::Sender<Made>>;
+pub(super) type MoveRequestWaiters = Vec<oneshot::Sender<MoveReply>>;
 
 /// How long after it was told in the log that a move is unsettled that is told again.
 const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
@@ -33,7 +34,7 @@ const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
 /// There are moves that were found begun.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Unsettled;
+pub(super) struct UnsettledMovesFound;
 
 /// What another actor answered, or that nobody knows.
 fn answered<T>(
@@ -52,19 +53,22 @@ async fn on_disk<T: Send + 'static>(
 }
 
 /// What came of a request, if it was made before.
-async fn recall(others: Collaborators, request: RequestId) -> Result<Option<Moved>, MoveError> {
+async fn recall(
+    others: ShareFilesCollaborators,
+    request: RequestId,
+) -> Result<Option<Moved>, MoveError> {
     let recalled = others.recall.recipient().send(RecallMove { request }).await;
     Ok(answered(recalled, request)?.transpose()?)
 }
 
 /// Moves what is wanted: on record, on the disk, and on record again.
-async fn make(dirs: SharedDirs, others: Collaborators, wanted: MoveFile) -> Made {
+async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFile) -> MoveReply {
     let MoveFile { from, to, overwrite, asked_by: by, request } = wanted;
     let (at, place, other) = (dirs.clone(), from.clone(), to.clone());
     let file = on_disk(move || at.prepare(&place, &other, overwrite)).await??;
     let new = NewMove { from, to, file, by, request };
     let begun = others.begin.recipient().send(BeginMove(new.clone())).await;
-    let Begun { number, epoch } = answered(begun, request)?;
+    let BegunMove { number, epoch } = answered(begun, request)?;
     let leadership = others.leadership.clone();
     let leads = move || leadership.borrow().epoch() == Some(epoch);
     let end = match on_disk(move || dirs.carry_out(&new, overwrite, leads)).await? {
@@ -82,7 +86,7 @@ async fn make(dirs: SharedDirs, others: Collaborators, wanted: MoveFile) -> Made
 }
 
 impl Handler<MoveFile> for ShareFiles {
-    type Result = ResponseActFuture<Self, Made>;
+    type Result = ResponseActFuture<Self, MoveReply>;
 
     fn handle(&mut self, wanted: MoveFile, _: &mut Context<Self>) -> Self::Result {
         let request = wanted.request;
@@ -98,34 +102,35 @@ impl Handler<MoveFile> for ShareFiles {
             let reused = ShareError::from(ShareRefusal::OtherRequest);
             return Box::pin(ready(Err(reused.into())));
         }
-        self.moving.insert(request, Waiters::new());
+        self.moving.insert(request, MoveRequestWaiters::new());
         let recalling = recall(self.others.clone(), request).into_actor(self);
-        let making = recalling.then(move |before, files, _| -> ResponseActFuture<Self, Made> {
-            if let Some(before) = before.transpose() {
-                return Box::pin(ready(before));
-            }
-            // From here on nobody else settles it.
-            files.making.insert(request);
-            let (dirs, others) = (files.dirs.clone(), files.others.clone());
-            Box::pin(make(dirs, others, wanted).into_actor(files))
-        });
-        Box::pin(making.map(move |made: Made, files, ctx: &mut Context<Self>| {
+        let making =
+            recalling.then(move |before, files, _| -> ResponseActFuture<Self, MoveReply> {
+                if let Some(before) = before.transpose() {
+                    return Box::pin(ready(before));
+                }
+                // From here on nobody else settles it.
+                files.making.insert(request);
+                let (dirs, others) = (files.dirs.clone(), files.others.clone());
+                Box::pin(make(dirs, others, wanted).into_actor(files))
+            });
+        Box::pin(making.map(move |made: MoveReply, files, ctx: &mut Context<Self>| {
             files.making.remove(&request);
             for waiter in files.moving.remove(&request).unwrap_or_default() {
                 // Whoever waited may have gone.
                 let _ = waiter.send(made.clone());
             }
             // What could not be settled is settled by a look at the disk.
-            ctx.notify(Unsettled);
+            ctx.notify(UnsettledMovesFound);
             made
         }))
     }
 }
 
-impl Handler<Unsettled> for ShareFiles {
+impl Handler<UnsettledMovesFound> for ShareFiles {
     type Result = ();
 
-    fn handle(&mut self, _: Unsettled, ctx: &mut Context<Self>) {
+    fn handle(&mut self, _: UnsettledMovesFound, ctx: &mut Context<Self>) {
         let found = self.others.shares.unsettled().borrow().clone();
         self.note_unsettled(&found);
         let is_strange = |new: &NewMove| !self.making.contains(&new.request);
@@ -148,9 +153,9 @@ impl Handler<Unsettled> for ShareFiles {
         ctx.spawn(settling.into_actor(self).map(|unclear, files, ctx| {
             files.settling = false;
             if unclear.is_empty() {
-                ctx.notify(Unsettled);
+                ctx.notify(UnsettledMovesFound);
             } else {
-                ctx.notify_later(Unsettled, RETRY);
+                ctx.notify_later(UnsettledMovesFound, RETRY);
             }
             files.note_unclear(unclear);
         }));
@@ -159,7 +164,7 @@ impl Handler<Unsettled> for ShareFiles {
 
 impl ShareFiles {
     /// Shows which moves are unsettled.
-    fn note_unsettled(&mut self, found: &[Arc<Moving>]) {
+    fn note_unsettled(&mut self, found: &[Arc<PendingMove>]) {
         let since = self.clock.now();
         let mut before = std::mem::take(&mut self.view.unsettled);
         let noted = found.iter().map(|moving| {
@@ -169,7 +174,7 @@ impl ShareFiles {
         });
         self.view.unsettled = noted.collect();
         self.told_unsettled.retain(|number, _| self.view.unsettled.contains_key(number));
-        self.board.show(self.view.clone());
+        self.board.publish(self.view.clone());
     }
 
     /// Shows why these cannot be settled, and tells it in the log: at once, and again where it stays so.
@@ -188,20 +193,20 @@ impl ShareFiles {
             let seconds = now.since(unsettled.since).as_secs();
             tracing::warn!(number, from, to, seconds, why, "what became of a move cannot be said");
         }
-        self.board.show(self.view.clone());
+        self.board.publish(self.view.clone());
     }
 }
 
 /// Looks at the disk what became of a move that was found begun, and puts that on record.
 async fn settle(
     dirs: SharedDirs,
-    others: &Collaborators,
-    moving: &Moving,
+    others: &ShareFilesCollaborators,
+    moving: &PendingMove,
     patience: Duration,
 ) -> Result<(), String> {
     let (number, new) = (moving.number, moving.new.clone());
     let NewMove { from, to, request, .. } = new.clone();
-    let looked = on_disk(move || match dirs.standing(&new)? {
+    let looked = on_disk(move || match dirs.move_outcome(&new)? {
         MoveEnd::Lost if is_early(&dirs, &new, patience) => {
             Err("another directory has just taken the place of its root".to_owned())
         }

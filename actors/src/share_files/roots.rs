@@ -6,19 +6,19 @@ use std::time::Duration;
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use tokio::task::spawn_blocking;
 
-use super::{LookAtRoots, ShareFiles, SharedDirs};
+use super::{CheckRoots, ShareFiles, SharedDirs};
 use crate::share_expiry::RootName;
 
 /// How often it is looked what is at their paths.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Which roots cannot be reached, and why.
-type Unreachable = BTreeMap<RootName, String>;
+type UnreachableRoots = BTreeMap<RootName, String>;
 
 /// Opens what has come, and tells which roots cannot be reached all the same. There are shares of
 /// those in `shared`. Blocks on the disk.
-fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, Unreachable) {
-    let came = dirs.open_anew();
+fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, UnreachableRoots) {
+    let came = dirs.reopen_changed();
     let why = |name: RootName| {
         let why = dirs.unreachable(&name, shared.contains(&name))?;
         Some((name, why))
@@ -38,7 +38,7 @@ impl ShareFiles {
             files.looking_at_roots = false;
             if let Ok((came, unreachable)) = looked {
                 files.show_roots(came, &unreachable);
-                files.board.show(files.view.clone());
+                files.board.publish(files.view.clone());
             }
         }));
     }
@@ -47,7 +47,7 @@ impl ShareFiles {
     pub(super) fn show_roots(
         &mut self,
         came: impl IntoIterator<Item = RootName>,
-        unreachable: &Unreachable,
+        unreachable: &UnreachableRoots,
     ) {
         for (root, why) in unreachable {
             if !self.view.unreachable.contains_key(root) {
@@ -63,10 +63,10 @@ impl ShareFiles {
     }
 }
 
-impl Handler<LookAtRoots> for ShareFiles {
+impl Handler<CheckRoots> for ShareFiles {
     type Result = ();
 
-    fn handle(&mut self, _: LookAtRoots, ctx: &mut Context<Self>) {
+    fn handle(&mut self, _: CheckRoots, ctx: &mut Context<Self>) {
         self.look_at_roots(ctx);
     }
 }

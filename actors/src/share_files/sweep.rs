@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::dirs::{Looked, SharedDirs};
+use super::dirs::{PathPresence, SharedDirs};
 use crate::clock::Millis;
 use crate::share_expiry::{
-    Found, RootName, Share, ShareBoard, ShareFilter, ShareId, SharePlace, Whereabouts,
+    ResolvedLocation, RootName, Share, ShareFilter, ShareId, ShareLocation, ShareLookup,
+    ShareViewHandle,
 };
 
 /// How many shares are looked at in one go.
@@ -14,9 +15,9 @@ pub(super) const IN_ONE_GO: usize = 100;
 
 /// What one go came to.
 #[derive(Debug, Default)]
-pub(super) struct Gone {
+pub(super) struct SweepResult {
     /// Shares that stand for nothing, with where that was looked for.
-    pub(super) missing: Vec<(ShareId, SharePlace)>,
+    pub(super) missing: Vec<(ShareId, ShareLocation)>,
     /// Shares that do so too, of roots that have become other directories only lately.
     pub(super) early: Vec<ShareId>,
     /// How many were looked at.
@@ -29,46 +30,52 @@ pub(super) struct Gone {
     pub(super) unreachable: BTreeMap<RootName, String>,
 }
 
-fn is_missing(dirs: &SharedDirs, board: &ShareBoard, share: &Share) -> bool {
+fn is_missing(dirs: &SharedDirs, board: &ShareViewHandle, share: &Share) -> bool {
     // What is being moved is where it is looked for by whoever moves it.
-    board.whereabouts(share) == Whereabouts::AsSaid
-        && dirs.look(share.root(), share.path()) == Looked::Missing
+    board.resolve_location(share) == ResolvedLocation::AsSaid
+        && dirs.presence(share.root(), share.path()) == PathPresence::Missing
 }
 
-fn place_of(share: &Share) -> SharePlace {
-    SharePlace { root: share.root().clone(), path: share.path().clone() }
+fn place_of(share: &Share) -> ShareLocation {
+    ShareLocation { root: share.root().clone(), path: share.path().clone() }
 }
 
-impl Gone {
+impl SweepResult {
     /// Leaves out what may be missing only because its root cannot be reached: that is looked at
     /// last, so that nothing was unmounted in between.
-    fn sure(mut self, dirs: &SharedDirs, board: &ShareBoard, shared: &BTreeSet<RootName>) -> Self {
+    fn sure(
+        mut self,
+        dirs: &SharedDirs,
+        board: &ShareViewHandle,
+        shared: &BTreeSet<RootName>,
+    ) -> Self {
         let why = |name: &RootName| {
             let was_something = shared.contains(name) || self.roots.contains(name);
             dirs.unreachable(name, was_something).map(|why| (name.clone(), why))
         };
         self.unreachable = dirs.names().iter().filter_map(why).collect();
         self.missing.retain(|(id, place)| {
-            matches!(board.find(*id), Found::Live(_)) && !self.unreachable.contains_key(&place.root)
+            matches!(board.find(*id), ShareLookup::Live(_))
+                && !self.unreachable.contains_key(&place.root)
         });
         self
     }
 }
 
 /// Looks at the next shares from `from` on. There are shares of the roots in `shared`.
-pub(super) fn go(
+pub(super) fn sweep_next(
     dirs: &SharedDirs,
-    board: &ShareBoard,
+    board: &ShareViewHandle,
     shared: &BTreeSet<RootName>,
     from: Option<ShareId>,
     now: Millis,
-) -> Gone {
+) -> SweepResult {
     let page = board.list(&ShareFilter::default(), from, IN_ONE_GO, now);
     let missing = page.shares.iter().filter(|share| is_missing(dirs, board, share));
     let missing = missing.map(|share| (share.id(), place_of(share))).collect();
     let roots = page.shares.iter().map(|share| share.root().clone()).collect();
     let looked = page.shares.len() as u64;
-    let gone = Gone { missing, looked, roots, next: page.next, ..Gone::default() };
+    let gone = SweepResult { missing, looked, roots, next: page.next, ..SweepResult::default() };
     gone.sure(dirs, board, shared)
 }
 
@@ -76,13 +83,13 @@ pub(super) fn go(
 /// `patience`.
 pub(super) fn again(
     dirs: &SharedDirs,
-    board: &ShareBoard,
+    board: &ShareViewHandle,
     (shared, ids): (&BTreeSet<RootName>, &[ShareId]),
     patience: Duration,
-) -> Gone {
-    let mut gone = Gone { looked: ids.len() as u64, ..Gone::default() };
+) -> SweepResult {
+    let mut gone = SweepResult { looked: ids.len() as u64, ..SweepResult::default() };
     for id in ids {
-        if let Found::Live(share) = board.find(*id)
+        if let ShareLookup::Live(share) = board.find(*id)
             && is_missing(dirs, board, &share)
         {
             gone.missing.push((*id, place_of(&share)));
@@ -91,7 +98,7 @@ pub(super) fn again(
     }
     let mut gone = gone.sure(dirs, board, shared);
     // Asked last, as one that becomes another directory meanwhile is new from then on.
-    let is_early = |(_, place): &mut (ShareId, SharePlace)| dirs.is_new(&place.root, patience);
+    let is_early = |(_, place): &mut (ShareId, ShareLocation)| dirs.is_new(&place.root, patience);
     gone.early = gone.missing.extract_if(.., is_early).map(|(id, _)| id).collect();
     gone
 }

@@ -22,14 +22,14 @@ const MOST_TRIES: usize = 3;
 pub struct SignedCaller(Arc<Mutex<HashMap<String, Challenge>>>);
 
 /// A call that was answered.
-pub struct Sent {
+pub struct SignedResponse {
     /// The answer.
     pub response: Response,
     /// The signature of the call; none where nobody asked for one.
     call: Option<blake3::Hash>,
 }
 
-impl Sent {
+impl SignedResponse {
     /// The answer, for its body to be read, and what proves it.
     pub fn into_parts(self) -> (Response, AnswerProof) {
         let proof = AnswerProof::of(&self.response, self.call);
@@ -72,9 +72,9 @@ impl SignedCaller {
         token: Option<&SharedToken>,
         to: Addressee,
         request: Request,
-    ) -> Result<Sent, reqwest::Error> {
+    ) -> Result<SignedResponse, reqwest::Error> {
         let Some(token) = token else {
-            return Ok(Sent { response: http.execute(request).await?, call: None });
+            return Ok(SignedResponse { response: http.execute(request).await?, call: None });
         };
         let mut answers = self.known(&request);
         for _ in 1..MOST_TRIES {
@@ -87,14 +87,14 @@ impl SignedCaller {
                 && asked_for.is_some()
                 && asked_for != answers;
             if !wants_another {
-                return Ok(Sent { response, call });
+                return Ok(SignedResponse { response, call });
             }
             answers = asked_for;
             self.note(&request, asked_for);
         }
         let mut last = request;
         let call = answers.and_then(|challenge| sign(token, to, challenge, &mut last));
-        Ok(Sent { response: http.execute(last).await?, call })
+        Ok(SignedResponse { response: http.execute(last).await?, call })
     }
 
     /// The value of [`SIGNATURE_HEADER`] for a call without a body, for those who speak HTTP

@@ -30,10 +30,10 @@
 //! that takes TLS.
 
 mod caller;
-mod gate;
+mod verifier;
 
-pub use caller::{AnswerProof, Sent, SignedCaller};
-pub use gate::{Admitted, CallGate, NotAdmitted};
+pub use caller::{AnswerProof, SignedCaller, SignedResponse};
+pub use verifier::{SignedCallRefused, SignedCallVerifier, VerifiedCall};
 
 use std::fmt;
 use std::str::FromStr;

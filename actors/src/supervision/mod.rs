@@ -5,8 +5,8 @@
 //! a [`Supervised`] or a [`Route`], which reach whichever incarnation is there: what is sent while
 //! a restart waits stands in the new mailbox.
 
-mod intake;
-mod intensity;
+mod mailbox;
+mod restart_policy;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -21,9 +21,9 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
-use intake::Intake;
-pub use intensity::RestartPolicy;
-use intensity::{Failures, Verdict};
+use mailbox::ActorMailbox;
+pub use restart_policy::RestartPolicy;
+use restart_policy::{RecentFailures, RestartDecision};
 
 /// How an actor is supervised.
 #[derive(Clone)]
@@ -93,15 +93,15 @@ pub enum AskError {
 
 /// A supervised actor. Cheap to clone.
 pub struct Supervised<A: Actor> {
-    shared: Arc<Shared<A>>,
+    shared: Arc<SupervisedInner<A>>,
 }
 
-struct Shared<A: Actor> {
+struct SupervisedInner<A: Actor> {
     present: ArcSwap<Addr<A>>,
-    intake: Arc<Intake<A>>,
+    intake: Arc<ActorMailbox<A>>,
     status: ArcSwap<SupervisionStatus>,
     /// One permit for each request from outside that may be with the actor.
-    desk: Arc<Semaphore>,
+    request_permits: Arc<Semaphore>,
     refused: AtomicU64,
     stopping: watch::Sender<bool>,
     /// True once nothing runs and nothing will.
@@ -118,7 +118,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
     /// Starts an actor on the present arbiter.
     pub fn start(supervision: Supervision, factory: impl FnMut() -> A + 'static) -> Self {
         let supervised = Self::prepare(&supervision);
-        let keeper = Keeper { supervision, shared: supervised.shared.clone() };
+        let keeper = SupervisorTask { supervision, shared: supervised.shared.clone() };
         actix_rt::spawn(keeper.keep(factory));
         supervised
     }
@@ -130,7 +130,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         factory: impl FnMut() -> A + Send + 'static,
     ) -> Self {
         let supervised = Self::prepare(&supervision);
-        let keeper = Keeper { supervision, shared: supervised.shared.clone() };
+        let keeper = SupervisorTask { supervision, shared: supervised.shared.clone() };
         arbiter.spawn_fn(move || {
             actix_rt::spawn(keeper.keep(factory));
         });
@@ -138,8 +138,8 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
     }
 
     fn prepare(supervision: &Supervision) -> Self {
-        let intake = Arc::new(Intake::default());
-        let shared = Shared {
+        let intake = Arc::new(ActorMailbox::default());
+        let shared = SupervisedInner {
             present: ArcSwap::from_pointee(intake.open(supervision.mailbox)),
             intake,
             status: ArcSwap::from_pointee(SupervisionStatus {
@@ -152,7 +152,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
                 handled: 0,
                 waiting: 0,
             }),
-            desk: Arc::new(Semaphore::new(supervision.mailbox)),
+            request_permits: Arc::new(Semaphore::new(supervision.mailbox)),
             refused: AtomicU64::new(0),
             stopping: watch::Sender::new(false),
             ended: watch::Sender::new(false),
@@ -190,7 +190,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         A: Handler<M>,
         A::Context: ToEnvelope<A, M>,
     {
-        let permit = self.shared.desk.clone().try_acquire_owned();
+        let permit = self.shared.request_permits.clone().try_acquire_owned();
         if permit.is_err() {
             self.shared.refused.fetch_add(1, Ordering::Relaxed);
         }
@@ -251,7 +251,7 @@ where
     }
 }
 
-impl<A: Actor> Shared<A> {
+impl<A: Actor> SupervisedInner<A> {
     /// Called by the keeper alone.
     fn change_status(&self, change: impl FnOnce(&mut SupervisionStatus)) {
         let mut status = SupervisionStatus::clone(&self.status.load());
@@ -261,12 +261,12 @@ impl<A: Actor> Shared<A> {
 }
 
 /// The task that keeps an actor running.
-struct Keeper<A: Actor<Context = Context<A>>> {
+struct SupervisorTask<A: Actor<Context = Context<A>>> {
     supervision: Supervision,
-    shared: Arc<Shared<A>>,
+    shared: Arc<SupervisedInner<A>>,
 }
 
-impl<A: Actor<Context = Context<A>>> Drop for Keeper<A> {
+impl<A: Actor<Context = Context<A>>> Drop for SupervisorTask<A> {
     /// However the keeping ends, also with its arbiter: whoever waits for the end or for an answer
     /// is told.
     fn drop(&mut self) {
@@ -277,15 +277,15 @@ impl<A: Actor<Context = Context<A>>> Drop for Keeper<A> {
 }
 
 /// How one incarnation ended.
-enum End {
+enum IncarnationEnd {
     AsTold,
     Failed(String),
 }
 
-impl<A: Actor<Context = Context<A>>> Keeper<A> {
+impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
     async fn keep(self, factory: impl FnMut() -> A + 'static) {
         let factory = Rc::new(RefCell::new(factory));
-        let mut failures = Failures::default();
+        let mut failures = RecentFailures::default();
         loop {
             self.shared.change_status(|status| {
                 status.running = true;
@@ -296,8 +296,8 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
             // Whatever is sent from here on waits for the next incarnation.
             self.shared.present.store(Arc::new(self.shared.intake.open(self.supervision.mailbox)));
             let why = match end {
-                End::AsTold => break,
-                End::Failed(why) => why,
+                IncarnationEnd::AsTold => break,
+                IncarnationEnd::Failed(why) => why,
             };
             let name = &*self.supervision.name;
             tracing::error!(actor = name, why, "an actor failed");
@@ -307,14 +307,14 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
                 status.last_failure = Some(why);
             });
             match failures.note(&self.supervision.policy, Instant::now()) {
-                Verdict::RestartAfter(delay) => {
+                RestartDecision::RestartAfter(delay) => {
                     let mut stopping = self.shared.stopping.subscribe();
                     let told = stopping.wait_for(|stopping| *stopping);
                     if tokio::time::timeout(delay, told).await.is_ok() {
                         break;
                     }
                 }
-                Verdict::GiveUp => {
+                RestartDecision::GiveUp => {
                     tracing::error!(actor = name, "an actor failed too often");
                     (self.supervision.give_up)(&self.shared.status.load());
                     break;
@@ -324,7 +324,7 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
     }
 
     /// Runs one incarnation to its end.
-    async fn run(&self, factory: Rc<RefCell<impl FnMut() -> A + 'static>>) -> End {
+    async fn run(&self, factory: Rc<RefCell<impl FnMut() -> A + 'static>>) -> IncarnationEnd {
         let mut stopping = self.shared.stopping.subscribe();
         let intake = Arc::clone(&self.shared.intake);
         // A task of its own, so that a panic ends the task and not its keeper.
@@ -332,19 +332,19 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
             // One incarnation after the other: nobody else borrows it.
             let actor = (factory.borrow_mut())();
             // It is open until the keeper, which waits for this, closes it.
-            let Some(running) = intake.run(actor) else { return End::AsTold };
+            let Some(running) = intake.run(actor) else { return IncarnationEnd::AsTold };
             tokio::select! {
-                () = running => End::Failed("it ended without having been told to".to_owned()),
+                () = running => IncarnationEnd::Failed("it ended without having been told to".to_owned()),
                 // Dropping a running actor stops it: `stopping` and `stopped` are called.
-                _ = stopping.wait_for(|stopping| *stopping) => End::AsTold,
+                _ = stopping.wait_for(|stopping| *stopping) => IncarnationEnd::AsTold,
             }
         });
         match incarnation.await {
             Ok(end) => end,
             Err(error) => match error.try_into_panic() {
-                Ok(panic) => End::Failed(panic_text(&*panic)),
+                Ok(panic) => IncarnationEnd::Failed(panic_text(&*panic)),
                 // The arbiter is going down, and everything on it.
-                Err(_) => End::AsTold,
+                Err(_) => IncarnationEnd::AsTold,
             },
         }
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::back_off::{BackingOff, Blamed};
-use super::event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
+use super::backoff::{BackingOff, Blamed};
+use super::event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
 use super::messages::{Task, TaskState};
-use super::snapshot::{FrozenBook, thaw_row};
+use super::snapshot::{FrozenTaskBook, thaw_row};
 use super::state::TaskBook;
-use crate::back_off::BackOff;
+use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
 use crate::host::{HostAddr, HostRole};
@@ -20,7 +20,7 @@ use TaskOutcome::{AlreadySo, Applied};
 /// What is said of a copy whose hash nobody can compare.
 const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";
 
-pub(super) type Applying = Result<TaskOutcome, TaskRefusal>;
+pub(super) type TaskApplyResult = Result<TaskOutcome, TaskRefusal>;
 
 impl Piece for TaskBook {
     const ID: PieceId = PieceId::Tasks;
@@ -30,7 +30,7 @@ impl Piece for TaskBook {
     type Outcome = TaskOutcome;
     type Refusal = TaskRefusal;
 
-    fn apply(&mut self, at: Millis, event: &TaskEvent) -> Applying {
+    fn apply(&mut self, at: Millis, event: &TaskEvent) -> TaskApplyResult {
         match event {
             TaskEvent::HostsConfigured { hosts } => self.configure_hosts(hosts),
             TaskEvent::Created(task) => self.create(at, task),
@@ -68,7 +68,7 @@ impl Piece for TaskBook {
     }
 
     fn freeze(&self) -> Box<dyn FrozenPiece> {
-        Box::new(FrozenBook::of(self))
+        Box::new(FrozenTaskBook::of(self))
     }
 
     fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
@@ -85,7 +85,7 @@ impl Piece for TaskBook {
 }
 
 impl TaskBook {
-    fn create(&mut self, at: Millis, task: &NewTask) -> Applying {
+    fn create(&mut self, at: Millis, task: &NewTask) -> TaskApplyResult {
         self.check_new(task)?;
         self.last_planned_to = Some(task.destination);
         self.put_open(task.clone().into_task(at));
@@ -121,7 +121,7 @@ impl TaskBook {
         if allowed(task) { Ok(task) } else { Err(TaskRefusal::Transition { id, from: task.state }) }
     }
 
-    fn begin(&mut self, at: Millis, id: TaskId) -> Applying {
+    fn begin(&mut self, at: Millis, id: TaskId) -> TaskApplyResult {
         self.allowed(id, |task| task.state.is_open() && !task.claimed_done)?;
         self.alter(id, |task| {
             task.state = TaskState::Working;
@@ -131,7 +131,7 @@ impl TaskBook {
     }
 
     /// A claim is also taken from a task that was given up: what it says is checked all the same.
-    fn claim(&mut self, at: Millis, id: TaskId) -> Applying {
+    fn claim(&mut self, at: Millis, id: TaskId) -> TaskApplyResult {
         self.allowed(id, |task| task.state != TaskState::Cancelled)?;
         self.alter(id, |task| {
             if task.state.is_open() {
@@ -150,7 +150,7 @@ impl TaskBook {
         size: Option<u64>,
         hash: Option<ContentHash>,
         remark: Option<&str>,
-    ) -> Applying {
+    ) -> TaskApplyResult {
         let task = self.allowed(id, |task| {
             task.state.is_open() || task.claimed_done || task.state == TaskState::Done
         })?;
@@ -195,9 +195,9 @@ impl TaskBook {
         &mut self,
         at: Millis,
         id: TaskId,
-        ending: &Ending,
+        ending: &TaskEnding,
         back_off: Option<&BackingOff>,
-    ) -> Applying {
+    ) -> TaskApplyResult {
         // cfm lets a task go to `timeout` from every state that it knows (spec 2.1).
         let by_wire = ending.how == GivenUp::Timeout;
         self.allowed(id, |task| {
@@ -223,7 +223,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    fn place(&mut self, at: Millis, host: HostAddr, name: &FileName) -> Applying {
+    fn place(&mut self, at: Millis, host: HostAddr, name: &FileName) -> TaskApplyResult {
         self.differ(at, host, std::slice::from_ref(name), &[], false)
     }
 
@@ -234,7 +234,7 @@ impl TaskBook {
         added: &[FileName],
         removed: &[FileName],
         complete: bool,
-    ) -> Applying {
+    ) -> TaskApplyResult {
         if !self.hosts.get(&host).is_some_and(|record| record.role.is_destination()) {
             return Err(TaskRefusal::UnknownHost(host));
         }
@@ -255,7 +255,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    fn forget(&mut self, tasks: &[TaskId], back_offs: &[Blamed]) -> Applying {
+    fn forget(&mut self, tasks: &[TaskId], back_offs: &[Blamed]) -> TaskApplyResult {
         for id in tasks {
             if self.drop_ended(*id) {
                 self.forgotten_to = self.forgotten_to.max(Some(*id));
@@ -287,12 +287,12 @@ mod tests {
         book
     }
 
-    fn create(book: &mut TaskBook, task: NewTask) -> Applying {
+    fn create(book: &mut TaskBook, task: NewTask) -> TaskApplyResult {
         book.apply(Millis(0), &TaskEvent::Created(task))
     }
 
     fn fail(id: i64, blamed: Blamed, until: i64) -> TaskEvent {
-        let ending = Ending { how: GivenUp::Failed, reason: "broke".to_owned(), blame: None };
+        let ending = TaskEnding { how: GivenUp::Failed, reason: "broke".to_owned(), blame: None };
         let back_off = Some(BackingOff { blamed, until: Millis(until) });
         TaskEvent::Ended { id: TaskId(id), ending, back_off }
     }
@@ -378,7 +378,7 @@ mod tests {
         let blamed = Blamed::File(name("a.mpg"));
         let take_back = |id: i64, until| {
             let ending =
-                Ending { how: GivenUp::Cancelled, reason: "cancelled".to_owned(), blame: None };
+                TaskEnding { how: GivenUp::Cancelled, reason: "cancelled".to_owned(), blame: None };
             let back_off = Some(BackingOff { blamed: blamed.clone(), until: Millis(until) });
             TaskEvent::Ended { id: TaskId(id), ending, back_off }
         };

@@ -9,22 +9,22 @@ use super::{
     Blamed, CopyFile, CopyRefused, RetryTask, TaskBook, TaskEvent, TaskManager, TaskState,
 };
 use crate::catalog::LookUpMasters;
-use crate::journal::{Asked, Outcomes};
+use crate::journal::{Outcomes, RequestContext};
 use crate::wire::worker::TaskId;
 
-type Answer = ResponseActFuture<TaskManager, Result<TaskId, CopyRefused>>;
+type CopyReply = ResponseActFuture<TaskManager, Result<TaskId, CopyRefused>>;
 
 impl Handler<CopyFile> for TaskManager {
-    type Result = Answer;
+    type Result = CopyReply;
 
-    fn handle(&mut self, copy: CopyFile, ctx: &mut Context<Self>) -> Answer {
-        if let Some(outcomes) = self.seat.recall(copy.request) {
+    fn handle(&mut self, copy: CopyFile, ctx: &mut Context<Self>) -> CopyReply {
+        if let Some(outcomes) = self.replica.recall(copy.request) {
             return Box::pin(ready(self.recalled(&copy, outcomes)));
         }
-        if let Err(error) = self.seat.leading() {
+        if let Err(error) = self.replica.leading() {
             return Box::pin(ready(Err(error.into())));
         }
-        self.dispatcher.set_removals(self.collaborators.removals.view());
+        self.policy.set_removals(self.collaborators.removals.view());
         let (dispatcher, standing) = self.at(self.clock.now());
         let Some(file) = dispatcher.wants_look(&copy.name, standing) else {
             return self.copy_now(copy, ctx);
@@ -34,18 +34,18 @@ impl Handler<CopyFile> for TaskManager {
         let looking = wrap_future::<_, Self>(tokio::time::timeout(LOOK_TIMEOUT, looking));
         Box::pin(looking.then(move |answer, manager, ctx: &mut Context<Self>| {
             let seen = answer.ok().and_then(Result::ok).unwrap_or_default();
-            manager.dispatcher.learn(file, seen, manager.clock.now());
+            manager.policy.learn(file, seen, manager.clock.now());
             manager.copy_now(copy, ctx)
         }))
     }
 }
 
 impl Handler<RetryTask> for TaskManager {
-    type Result = Answer;
+    type Result = CopyReply;
 
-    fn handle(&mut self, retry: RetryTask, ctx: &mut Context<Self>) -> Answer {
+    fn handle(&mut self, retry: RetryTask, ctx: &mut Context<Self>) -> CopyReply {
         let RetryTask { id, asked_by, request } = retry;
-        let task = match self.seat.piece().task(id) {
+        let task = match self.replica.piece().task(id) {
             None => return Box::pin(ready(Err(CopyRefused::NoSuchTask(id)))),
             Some(task) if task.state.is_open() || task.state == TaskState::Done => {
                 let state = task.state;
@@ -60,7 +60,7 @@ impl Handler<RetryTask> for TaskManager {
 
 impl TaskManager {
     /// Decides, commits and answers; the master was looked at.
-    fn copy_now(&mut self, copy: CopyFile, _: &mut Context<Self>) -> Answer {
+    fn copy_now(&mut self, copy: CopyFile, _: &mut Context<Self>) -> CopyReply {
         let now = self.clock.now();
         let (dispatcher, standing) = self.at(now);
         let task = match dispatcher.by_hand(&copy, standing) {
@@ -73,8 +73,8 @@ impl TaskManager {
         let failed = standing.book.back_offs().contains_key(&failed).then_some(failed);
         let forgot = |failed| TaskEvent::Forgot { tasks: Vec::new(), back_offs: vec![failed] };
         let events = failed.map(forgot).into_iter().chain([TaskEvent::Created(task)]).collect();
-        let asked = Asked::by_request(copy.asked_by, copy.request);
-        let committing = self.seat.commit(now, asked, events);
+        let asked = RequestContext::by_request(copy.asked_by, copy.request);
+        let committing = self.replica.commit(now, asked, events);
         Box::pin(wrap_future::<_, Self>(committing).map(
             move |settlement, manager, ctx: &mut Context<Self>| {
                 answer(manager.settled(settlement, ctx)?, id)
@@ -88,7 +88,7 @@ impl TaskManager {
         copy: &CopyFile,
         outcomes: Outcomes<TaskBook>,
     ) -> Result<TaskId, CopyRefused> {
-        let book = self.seat.piece();
+        let book = self.replica.piece();
         let is_it = |task: &&std::sync::Arc<super::Task>| {
             task.name == copy.name && task.destination == copy.destination
         };

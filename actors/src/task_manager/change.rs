@@ -1,7 +1,7 @@
 //! Changes asked for from outside: cfm's `PATCH` and `DELETE` (spec 2.1). Pure.
 
-use super::decide::Deciding;
-use super::event::{Ending, GivenUp, TaskEvent, TaskRefusal};
+use super::decision_context::TaskDecisionContext;
+use super::event::{GivenUp, TaskEnding, TaskEvent, TaskRefusal};
 use super::messages::{ChangeRefused, OldState, Task, TaskState};
 use super::state::TaskBook;
 use crate::journal::Outcomes;
@@ -23,7 +23,7 @@ impl Task {
     }
 }
 
-impl Deciding<'_> {
+impl TaskDecisionContext<'_> {
     /// Decides a change of state by cfm's table.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Deciding<'_> {
             (_, Some(OldState::Done)) => TaskEvent::Claimed { id },
             (_, Some(OldState::Timeout)) => {
                 let reason = "set to timeout over cfm's wire".to_owned();
-                let ending = Ending { how: GivenUp::Timeout, reason, blame: None };
+                let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: None };
                 TaskEvent::Ended { id, ending, back_off: None }
             }
         };
@@ -99,20 +99,20 @@ mod tests {
     use crate::clock::Millis;
     use crate::journal::{InFlight, Piece};
     use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::liveness::TaskLiveness;
     use crate::task_manager::samples;
     use crate::task_manager::settings::TaskSettings;
-    use crate::task_manager::signs::Signs;
 
     fn decide(
         book: &TaskBook,
         id: i64,
         to: Option<OldState>,
     ) -> Result<Vec<TaskEvent>, ChangeRefused> {
-        let deciding = Deciding {
+        let deciding = TaskDecisionContext {
             book,
             in_flight: &InFlight::default(),
             hosts: &HostTable::default(),
-            signs: &Signs::default(),
+            liveness: &TaskLiveness::default(),
             settings: &TaskSettings::default(),
             now: Millis(5000),
         };

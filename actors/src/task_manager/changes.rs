@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::back_off::Blamed;
+use super::backoff::Blamed;
 use super::event::TaskEvent;
 use super::messages::{Task, TaskState};
 use super::state::TaskBook;
 use super::{TaskManager, TaskOutcome};
-use crate::back_off::BackOff;
+use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, Piece};
@@ -19,19 +19,19 @@ use crate::wire::worker::TaskId;
 
 impl TaskManager {
     /// Tells of what the last entry changed.
-    pub(super) fn tell_of_changes(&mut self, events: &[AppliedEvent<TaskBook>]) {
-        let back_offs = self.seat.piece().back_offs();
+    pub(super) fn publish_changes(&mut self, events: &[AppliedEvent<TaskBook>]) {
+        let back_offs = self.replica.piece().back_offs();
         let told = std::mem::replace(&mut self.back_offs_told, Arc::clone(back_offs));
         let Some(feed) = &self.changes else { return };
         let applied = events.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
         let changes = applied.flat_map(|applied| {
-            let changes = changes_of(applied.at, &applied.event, self.seat.piece());
+            let changes = changes_of(applied.at, &applied.event, self.replica.piece());
             changes.into_iter().map(|change| (applied.at, change))
         });
         let at = events.last().map_or(Millis(0), |last| last.at);
         let others = differing(&told, back_offs).into_iter().map(|change| (at, change));
-        let leads = self.seat.epoch().is_some();
-        feed.publish_applied(TaskBook::ID, self.seat.applied(), leads, changes.chain(others));
+        let leads = self.replica.epoch().is_some();
+        feed.publish_applied(TaskBook::ID, self.replica.applied(), leads, changes.chain(others));
     }
 }
 
@@ -52,7 +52,7 @@ fn differing(
 
 impl TaskManager {
     /// Tells of a host what stands in no event.
-    pub(super) fn tell_of_host(&self, event: HostEvent) {
+    pub(super) fn publish_host_event(&self, event: HostEvent) {
         if let Some(feed) = &self.changes {
             feed.publish(self.clock.now(), Change::Host(event));
         }
@@ -132,7 +132,7 @@ fn placed(
 mod tests {
     use super::*;
     use crate::host::HostRole;
-    use crate::task_manager::event::{Ending, GivenUp};
+    use crate::task_manager::event::{GivenUp, TaskEnding};
     use crate::task_manager::samples::{host, name, new_task};
     use crate::wire::worker::{Blame, ContentHash};
 
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_failure_is_told_with_its_reason() {
         let ending =
-            Ending { how: GivenUp::Failed, reason: "broke".into(), blame: Some(Blame::Source) };
+            TaskEnding { how: GivenUp::Failed, reason: "broke".into(), blame: Some(Blame::Source) };
         let failed = TaskEvent::Ended { id: TaskId(1), ending, back_off: None };
         let told = told(&[TaskEvent::Created(new_task(1, "a.mpg")), failed]);
         assert_eq!(told[1], "Ended Failed Some(Source) Some(\"broke\")");

@@ -6,7 +6,7 @@ use super::event::TaskEvent;
 use super::messages::{Task, TaskState};
 use super::state::TaskBook;
 use crate::clock::Millis;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::host::HostAddr;
 use crate::names::{FileId, FileName};
 use crate::wire::worker::{Blame, TaskId};
@@ -105,7 +105,7 @@ impl CopyRow {
 
 impl TaskBook {
     /// What became of the copies, newest last.
-    pub fn history(&self) -> &Chronicle<CopyRecord> {
+    pub fn history(&self) -> &BoundedLog<CopyRecord> {
         &self.history
     }
 
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::host::HostRole;
     use crate::journal::Piece;
-    use crate::task_manager::event::{Ending, GivenUp};
+    use crate::task_manager::event::{GivenUp, TaskEnding};
     use crate::task_manager::samples::{host, new_task};
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let hosts = vec![(host(1), HostRole::Source), (host(21), HostRole::Destination)];
         apply(1, TaskEvent::HostsConfigured { hosts });
         apply(2, TaskEvent::Created(new_task(1, "a.mpg")));
-        let ending = Ending { how: GivenUp::Failed, reason: "torn".to_owned(), blame: None };
+        let ending = TaskEnding { how: GivenUp::Failed, reason: "torn".to_owned(), blame: None };
         apply(3, TaskEvent::Ended { id: TaskId(1), ending, back_off: None });
         apply(4, TaskEvent::Created(new_task(2, "a.mpg")));
         apply(5, TaskEvent::Completed { id: TaskId(2), size: Some(9), hash: None });

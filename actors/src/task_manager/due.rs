@@ -3,18 +3,18 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::back_off::{Blamed, remembered};
-use super::decide::Deciding;
-use super::event::{Ending, GivenUp, TaskEvent};
+use super::backoff::{Blamed, remembered};
+use super::decision_context::TaskDecisionContext;
+use super::event::{GivenUp, TaskEnding, TaskEvent};
 use super::host_record::HostRecord;
 use super::messages::{Task, TaskState};
-use super::time_out::{self, Recipient};
+use super::time_out::{self, TaskDestination};
 use crate::clock::Millis;
 use crate::heartbeat::Health;
 use crate::host::HostAddr;
 use crate::wire::worker::{Blame, TaskId};
 
-impl Deciding<'_> {
+impl TaskDecisionContext<'_> {
     /// Everything that is due now.
     pub fn due(&self) -> Vec<TaskEvent> {
         let mut events = self.due_of_hosts();
@@ -71,12 +71,12 @@ impl Deciding<'_> {
     }
 
     fn deadline(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Option<Millis> {
-        time_out::deadline(task, self.recipient(task, at_work), self.signs, self.settings)
+        time_out::deadline(task, self.recipient(task, at_work), self.liveness, self.settings)
     }
 
-    fn recipient(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Recipient {
+    fn recipient(&self, task: &Task, at_work: &HashSet<HostAddr>) -> TaskDestination {
         let host = self.hosts.get(task.destination);
-        Recipient {
+        TaskDestination {
             ours: host.is_some_and(|host| host.is_ours()),
             at_work: at_work.contains(&task.destination),
             program_since: host.and_then(|host| host.program_since),
@@ -109,25 +109,25 @@ impl Deciding<'_> {
         if is_old && task.claimed_done && destination.was_read_since(task.changed) {
             // An old cfw says `done` also when its downloader failed (spec D1).
             let reason = format!("{} said done but does not list {}", task.destination, task.name);
-            let blame = self.lay_to(task, Blame::Destination);
+            let blame = self.attribute_failure(task, Blame::Destination);
             return Some(self.give_up(task, GivenUp::Failed, blame, reason));
         }
         let overdue = self.deadline(task, at_work).is_some_and(|deadline| deadline <= self.now);
         overdue.then(|| self.time_out(task, self.recipient(task, at_work)))
     }
 
-    fn time_out(&self, task: &Task, recipient: Recipient) -> TaskEvent {
+    fn time_out(&self, task: &Task, recipient: TaskDestination) -> TaskEvent {
         let host = task.destination;
-        if let Some(since) = time_out::replaced_since(task, recipient, self.signs) {
+        if let Some(since) = time_out::replaced_since(task, recipient, self.liveness) {
             let reason = format!(
                 "another program answers at {host} since {since}, and it did not take the copy up"
             );
             // Nobody failed: it may go there again.
-            let ending = Ending { how: GivenUp::Timeout, reason, blame: None };
+            let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: None };
             return TaskEvent::Ended { id: task.id, ending, back_off: None };
         }
         let reason = match task.state {
-            TaskState::Ready if self.signs.of(task.id).is_none() => {
+            TaskState::Ready if self.liveness.of(task.id).is_none() => {
                 format!("{host} never began it")
             }
             _ if task.claimed_done => format!("{host} said done but could not be asked about it"),
@@ -135,7 +135,7 @@ impl Deciding<'_> {
         };
         let blame = match task.state {
             TaskState::Ready => Blame::Destination,
-            _ => self.lay_to(task, Blame::Destination),
+            _ => self.attribute_failure(task, Blame::Destination),
         };
         self.give_up(task, GivenUp::Timeout, blame, reason)
     }
@@ -151,7 +151,7 @@ impl Deciding<'_> {
         }
         destination.was_read_since(task.changed).then(|| {
             let reason = format!("{} said done too late and does not list it", task.destination);
-            let ending = Ending { how: GivenUp::Timeout, reason, blame: task.blame };
+            let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: task.blame };
             TaskEvent::Ended { id: task.id, ending, back_off: None }
         })
     }
@@ -209,9 +209,9 @@ mod tests {
     use crate::host::HostRole;
     use crate::journal::InFlight;
     use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::liveness::TaskLiveness;
     use crate::task_manager::samples::{host, task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
-    use crate::task_manager::signs::Signs;
     use crate::task_manager::state::TaskBook;
 
     #[test]
@@ -223,11 +223,11 @@ mod tests {
             HostSetting { addr: host(21), role: HostRole::Destination },
         ];
         let settings = TaskSettings::default();
-        let mut deciding = Deciding {
+        let mut deciding = TaskDecisionContext {
             book: &book,
             in_flight: &InFlight::default(),
             hosts: &HostTable::new(&hosts),
-            signs: &Signs::default(),
+            liveness: &TaskLiveness::default(),
             settings: &settings,
             now: Millis(0).after(settings.pickup_timeout * 2),
         };

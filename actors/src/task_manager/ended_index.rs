@@ -66,7 +66,7 @@ mod tests {
     use crate::clock::Millis;
     use crate::host::HostRole;
     use crate::journal::Piece;
-    use crate::task_manager::event::{Ending, GivenUp, NewTask, TaskEvent};
+    use crate::task_manager::event::{GivenUp, NewTask, TaskEnding, TaskEvent};
     use crate::task_manager::samples::{host, name, new_task};
     use crate::task_manager::state::TaskBook;
 
@@ -75,7 +75,7 @@ mod tests {
     fn event(kind: u8, id: i64) -> TaskEvent {
         let task = TaskId(id);
         let end = |how| {
-            let ending = Ending { how, reason: String::new(), blame: None };
+            let ending = TaskEnding { how, reason: String::new(), blame: None };
             TaskEvent::Ended { id: task, ending, back_off: None }
         };
         match kind {

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::back_off::BackingOff;
+use super::backoff::BackingOff;
 use super::messages::TaskState;
 use crate::clock::Millis;
 use crate::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
@@ -49,7 +49,7 @@ pub enum TaskEvent {
         /// The task.
         id: TaskId,
         /// How and why.
-        ending: Ending,
+        ending: TaskEnding,
         /// Who is left alone for how long.
         back_off: Option<BackingOff>,
     },
@@ -77,7 +77,7 @@ pub enum TaskEvent {
         /// Ended tasks.
         tasks: Vec<TaskId>,
         /// Back-offs that are long over.
-        back_offs: Vec<super::back_off::Blamed>,
+        back_offs: Vec<super::backoff::Blamed>,
     },
     /// As [`TaskEvent::Completed`], but nobody can tell whether the hash is the master's: the
     /// source is an old cfw.
@@ -201,7 +201,7 @@ impl From<GivenUp> for TaskState {
 
 /// How a task ends without success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
+pub struct TaskEnding {
     /// In which way.
     pub how: GivenUp,
     /// Why, for people.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::apply::Applying;
-use super::back_off::Blamed;
+use super::apply::TaskApplyResult;
+use super::backoff::Blamed;
 use super::event::{TaskOutcome, TaskRefusal};
 use super::state::TaskBook;
 use crate::clock::Millis;
@@ -72,7 +72,7 @@ impl TaskBook {
         }
     }
 
-    pub(super) fn configure_hosts(&mut self, named: &[(HostAddr, HostRole)]) -> Applying {
+    pub(super) fn configure_hosts(&mut self, named: &[(HostAddr, HostRole)]) -> TaskApplyResult {
         let mut hosts: BTreeMap<HostAddr, HostRecord> = BTreeMap::new();
         for (host, role) in named {
             let record = match self.hosts.get(host) {
@@ -95,7 +95,7 @@ impl TaskBook {
         &mut self,
         named: &[(HostAddr, HostRole)],
         dropped: &[HostAddr],
-    ) -> Applying {
+    ) -> TaskApplyResult {
         let mut hosts = BTreeMap::clone(&self.hosts);
         for host in dropped {
             if hosts.get(host).is_some_and(|record| record.configured) {
@@ -113,7 +113,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    pub(super) fn set_mode(&mut self, host: HostAddr, mode: HostMode) -> Applying {
+    pub(super) fn set_mode(&mut self, host: HostAddr, mode: HostMode) -> TaskApplyResult {
         if self.record(host)?.mode == mode {
             return Ok(AlreadySo);
         }
@@ -125,7 +125,7 @@ impl TaskBook {
         })
     }
 
-    pub(super) fn add_host(&mut self, host: HostAddr, role: HostRole) -> Applying {
+    pub(super) fn add_host(&mut self, host: HostAddr, role: HostRole) -> TaskApplyResult {
         let record = match self.hosts.get(&host) {
             Some(known) if known.role == role => return Ok(AlreadySo),
             Some(known) if known.configured => return Err(TaskRefusal::Configured(host)),
@@ -138,7 +138,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    pub(super) fn remove_host(&mut self, host: HostAddr) -> Applying {
+    pub(super) fn remove_host(&mut self, host: HostAddr) -> TaskApplyResult {
         if self.record(host)?.configured {
             return Err(TaskRefusal::Configured(host));
         }
@@ -148,7 +148,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    pub(super) fn note_silence(&mut self, host: HostAddr, since: Millis) -> Applying {
+    pub(super) fn note_silence(&mut self, host: HostAddr, since: Millis) -> TaskApplyResult {
         let record = self.record(host)?;
         if !record.is_asked() {
             return Err(TaskRefusal::InMaintenance(host));
@@ -159,7 +159,7 @@ impl TaskBook {
         self.alter_host(host, |record| record.silent_since = Some(since))
     }
 
-    pub(super) fn presume_lost(&mut self, host: HostAddr) -> Applying {
+    pub(super) fn presume_lost(&mut self, host: HostAddr) -> TaskApplyResult {
         let record = self.record(host)?;
         if record.silent_since.is_none() {
             return Err(TaskRefusal::NotSilent(host));
@@ -170,7 +170,7 @@ impl TaskBook {
         self.alter_host(host, |record| record.lost = true)
     }
 
-    pub(super) fn note_heard(&mut self, host: HostAddr) -> Applying {
+    pub(super) fn note_heard(&mut self, host: HostAddr) -> TaskApplyResult {
         let record = self.record(host)?;
         if record.silent_since.is_none() && !record.lost {
             return Ok(AlreadySo);
@@ -185,7 +185,11 @@ impl TaskBook {
         self.hosts.get(&host).copied().ok_or(TaskRefusal::UnknownHost(host))
     }
 
-    fn alter_host(&mut self, host: HostAddr, change: impl FnOnce(&mut HostRecord)) -> Applying {
+    fn alter_host(
+        &mut self,
+        host: HostAddr,
+        change: impl FnOnce(&mut HostRecord),
+    ) -> TaskApplyResult {
         if let Some(record) = Arc::make_mut(&mut self.hosts).get_mut(&host) {
             change(record);
         }
@@ -241,7 +245,7 @@ mod tests {
         book
     }
 
-    fn apply(book: &mut TaskBook, event: TaskEvent) -> Applying {
+    fn apply(book: &mut TaskBook, event: TaskEvent) -> TaskApplyResult {
         book.apply(Millis(1), &event)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::mem::Discriminant;
 
-use super::decide::Deciding;
+use super::decision_context::TaskDecisionContext;
 use super::event::{TaskEvent, TaskRefusal};
 use super::host_record::HostRecord;
 use super::messages::{Task, TaskState};
@@ -62,7 +62,7 @@ pub(super) fn host_answer(outcomes: Outcomes<TaskBook>, host: HostAddr) -> Resul
     Ok(())
 }
 
-impl Deciding<'_> {
+impl TaskDecisionContext<'_> {
     /// Decides to set the mode of a host.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ impl Deciding<'_> {
     /// Why a host's mode takes an open task back in which it has a part: maintenance every one,
     /// draining those that have not begun.
     pub(super) fn taken_back_by(&self, host: HostAddr, task: &Task) -> Option<String> {
-        let begun = task.state == TaskState::Working || self.signs.of(task.id).is_some();
+        let begun = task.state == TaskState::Working || self.liveness.of(task.id).is_some();
         match self.book.host(host)?.mode {
             HostMode::Active => None,
             HostMode::Draining => (!begun).then(|| format!("{host} is being drained")),
@@ -218,36 +218,36 @@ mod tests {
     use crate::event::RequestId;
     use crate::heartbeat::HealthChanged;
     use crate::journal::{InFlight, Piece};
-    use crate::task_manager::event::{Ending, GivenUp, NewTask};
+    use crate::task_manager::event::{GivenUp, NewTask, TaskEnding};
     use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::liveness::TaskLiveness;
     use crate::task_manager::samples::{host, new_task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
-    use crate::task_manager::signs::Signs;
     use crate::wire::worker::TaskId;
 
     const DAY: i64 = 24 * 60 * 60 * 1000;
 
     /// A source, a destination, and what is decided of them.
-    struct Yard {
+    struct HostRulesFixture {
         book: TaskBook,
         in_flight: InFlight<TaskEvent>,
         hosts: HostTable,
-        signs: Signs,
+        signs: TaskLiveness,
         settings: TaskSettings,
         now: Millis,
     }
 
-    impl Yard {
+    impl HostRulesFixture {
         fn new() -> Self {
             let hosts = [
                 HostSetting { addr: host(1), role: HostRole::Source },
                 HostSetting { addr: host(21), role: HostRole::Destination },
             ];
-            let mut yard = Yard {
+            let mut yard = HostRulesFixture {
                 book: TaskBook::default(),
                 in_flight: InFlight::default(),
                 hosts: HostTable::new(&hosts),
-                signs: Signs::default(),
+                signs: TaskLiveness::default(),
                 settings: TaskSettings {
                     presumed_lost_after: Duration::from_secs(3 * 24 * 60 * 60),
                     ..TaskSettings::default()
@@ -258,12 +258,12 @@ mod tests {
             yard
         }
 
-        fn deciding(&self) -> Deciding<'_> {
-            Deciding {
+        fn deciding(&self) -> TaskDecisionContext<'_> {
+            TaskDecisionContext {
                 book: &self.book,
                 in_flight: &self.in_flight,
                 hosts: &self.hosts,
-                signs: &self.signs,
+                liveness: &self.signs,
                 settings: &self.settings,
                 now: self.now,
             }
@@ -306,7 +306,7 @@ mod tests {
     fn taken_back(events: &[TaskEvent]) -> Vec<(i64, &str)> {
         let mut ends = Vec::new();
         for event in events {
-            if let TaskEvent::Ended { id, ending: Ending { how, reason, blame }, .. } = event {
+            if let TaskEvent::Ended { id, ending: TaskEnding { how, reason, blame }, .. } = event {
                 assert_eq!((*how, *blame), (GivenUp::Cancelled, None));
                 ends.push((id.0, reason.as_str()));
             }
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_configuration_is_put_on_record_and_leaves_added_hosts_alone() {
-        let mut yard = Yard::new();
+        let mut yard = HostRulesFixture::new();
         let events = yard.deciding().add_host(host(22), HostRole::Destination, "op").unwrap();
         events.iter().for_each(|event| yard.apply(event));
         assert_eq!(yard.settle(), []);
@@ -331,8 +331,8 @@ mod tests {
 
     #[test]
     fn only_added_hosts_can_be_removed() {
-        let mut yard = Yard::new();
-        let remove = |yard: &Yard, host| yard.deciding().remove_host(host, "op");
+        let mut yard = HostRulesFixture::new();
+        let remove = |yard: &HostRulesFixture, host| yard.deciding().remove_host(host, "op");
         assert_eq!(remove(&yard, host(21)), Err(HostRefused::Configured(host(21))));
         assert_eq!(remove(&yard, host(22)), Err(HostRefused::NoSuchHost(host(22))));
         let decided = yard.deciding().set_host_mode(host(22), HostMode::Draining, "op");
@@ -350,7 +350,7 @@ mod tests {
     fn maintenance_takes_every_task_back_and_draining_those_that_have_not_begun() {
         for (mode, kept) in [(HostMode::Draining, 2), (HostMode::Maintenance, 0)] {
             for who in [host(1), host(21)] {
-                let mut yard = Yard::new();
+                let mut yard = HostRulesFixture::new();
                 (1..=4).for_each(|id| yard.create(id));
                 yard.apply(&TaskEvent::Began { id: TaskId(2) });
                 yard.signs.heard(TaskId(3), yard.now, None);
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn silence_is_recorded_once_and_a_long_one_is_a_loss() {
-        let mut yard = Yard::new();
+        let mut yard = HostRulesFixture::new();
         let lost = TaskEvent::HostLost { host: host(21) };
         yard.now = Millis(5);
         yard.health(host(21), Health::Down);
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn who_has_not_asked_a_host_yet_does_not_call_it_lost() {
-        let mut yard = Yard::new();
+        let mut yard = HostRulesFixture::new();
         yard.apply(&TaskEvent::HostSilent { host: host(21), since: Millis(0) });
         yard.now = Millis(4 * DAY);
         assert_eq!(yard.settle(), []);
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_host_in_maintenance_is_neither_silent_nor_lost() {
-        let mut yard = Yard::new();
+        let mut yard = HostRulesFixture::new();
         yard.health(host(21), Health::Down);
         yard.settle();
         yard.set(host(21), HostMode::Maintenance);

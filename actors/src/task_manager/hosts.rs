@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 
 use super::settings::HostSetting;
 use super::state::TaskBook;
-use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
+use crate::cfw_worker::{CircuitState, DiskFigures, HostCallStatus, HostObserved, Inventory};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
 use crate::host::{HostAddr, HostKind, HostRole};
@@ -32,7 +32,7 @@ pub struct HostState {
     /// The program that answered last.
     last_program: Option<Discriminant<HostKind>>,
     /// Whether calls to it go well.
-    pub calls: CallStanding,
+    pub calls: CircuitState,
     /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
     pub disk: Option<(DiskFigures, Millis)>,
     /// What its link carries and when it was asked; none while that is unknown.
@@ -77,7 +77,7 @@ impl HostState {
             kind: HostKind::Unknown,
             program_since: None,
             last_program: None,
-            calls: CallStanding::Closed,
+            calls: CircuitState::Closed,
             disk: None,
             traffic: None,
             observed: None,
@@ -234,7 +234,7 @@ impl HostTable {
     }
 
     /// Takes how calls to a host go. Answers whether that changes what may be planned on it.
-    pub fn set_calls(&mut self, conduct: &HostConduct) -> bool {
+    pub fn set_calls(&mut self, conduct: &HostCallStatus) -> bool {
         let Some(host) = self.hosts.get_mut(&conduct.host) else {
             return false;
         };

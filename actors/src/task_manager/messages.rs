@@ -278,7 +278,7 @@ pub struct RemoveHost {
 /// node leads.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings {
+pub struct ChangeTaskSettings {
     /// The settings.
     pub settings: TaskSettings,
     /// The hosts that the configuration names.
@@ -298,7 +298,7 @@ pub struct ExplainFile {
 /// timer; tests send it after they moved the clock.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct CheckNow;
+pub struct CheckTasksNow;
 
 /// Asks for a round of planning now, as an operator would. Answers the epoch it planned in.
 #[derive(Clone, Debug, Message)]

@@ -3,42 +3,42 @@
 //!
 //! Pure rooms: the piece (`state`, `apply`, `host_record`, `snapshot`), the planner ([`plan`]), the
 //! decisions (`change`, `reports`, `due`, `host_rules`, `inventory`), and what is kept in memory and
-//! made of everything that is told (`dispatcher`, `show`). Rooms with a mailbox: this file, `orders`
+//! made of everything that is told (`policy`, `build_view`). Rooms with a mailbox: this file, `orders`
 //! (the journal's), `requests` and `host_requests` (what others ask), `observations` (what others
 //! tell), `turn` (one look at everything that is due, and one round of planning).
 
 mod apply;
-mod back_off;
+mod backoff;
+mod build_view;
 mod by_hand;
 mod change;
 mod changes;
 mod copy_history;
-mod decide;
-mod dispatcher;
+mod decision_context;
 mod due;
 mod ended_index;
 mod event;
+mod foreign_managers;
 mod host_record;
 mod host_requests;
+mod host_roster;
 mod host_rules;
 mod hosts;
 mod inventory;
+mod liveness;
 mod messages;
 mod observations;
 mod orders;
 pub mod plan;
+mod policy;
 mod rates;
 mod reports;
 mod requests;
-mod roll;
 #[cfg(test)]
 mod samples;
 mod settings;
-mod show;
-mod signs;
 mod snapshot;
 mod state;
-mod strangers;
 mod time_out;
 mod turn;
 mod views;
@@ -50,41 +50,41 @@ use std::time::Duration;
 use actix::fut::wrap_future;
 use actix::{Actor, ActorFutureExt, AsyncContext, Context};
 
-pub use back_off::{BackingOff, Blamed};
+pub use backoff::{BackingOff, Blamed};
 pub use change::change_answer;
 pub use copy_history::CopyRecord;
-pub use decide::Deciding;
-pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
+pub use decision_context::TaskDecisionContext;
 pub use due::forgetting;
-pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
+pub use event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
+pub use foreign_managers::{OwnLeadership, Stranger, StrangerSign};
 pub use host_record::HostRecord;
+pub use host_roster::{HostRoster, HostRosterViewHandle};
 pub use host_rules::HostRefused;
 pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
+pub use liveness::{TaskLiveness, TaskProgress};
 pub use messages::*;
-pub use reports::Heard;
-pub use roll::{Roll, RollBoard};
-pub use settings::{HostSetting, LinkRules, PlanningMode, Spread, TaskSettings, Weights};
-pub use signs::{Sign, Signs};
-pub use state::{Placement, TaskBook, Tasks};
-pub use strangers::{Stranger, StrangerSign, Us};
+pub use policy::{AppliedEffects, Arrival, TaskPieceContext, TaskPolicy};
+pub use reports::ReportsEffect;
+pub use settings::{HostSetting, LinkRules, PlacementPolicy, PlanningMode, TaskSettings, Weights};
+pub use state::{Placement, TaskBook, TasksById};
 pub use views::*;
 
-use crate::back_off::BackOff;
+use crate::backoff::BackOff;
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
-use crate::journal::{Journal, Piece, Seat};
-use crate::manager::ManagerBadge;
+use crate::journal::{Journal, Piece, ReplicaHandle};
+use crate::manager::ManagerIdentity;
 use crate::names::NameTable;
-use crate::remover::RemoverBoard;
+use crate::remover::RemoverViewHandle;
 use crate::supervision::Route;
-use crate::turns::NextTurn;
+use crate::turns::TurnTimer;
 
 /// Whom the TaskManager asks and tells.
 #[derive(Clone)]
-pub struct Collaborators {
+pub struct TaskCollaborators {
     /// The Catalog, for looks at masters.
     pub look_up: Route<LookUpMasters>,
     /// Each destination's CfwWorker, to check what an old cfw claims.
@@ -92,7 +92,7 @@ pub struct Collaborators {
     /// Each destination's CfwWorker, to tell of copies that arrived.
     pub arrived: HostRoutes<CopyArrived>,
     /// What the Remover shows: what it takes from hosts.
-    pub removals: RemoverBoard,
+    pub removals: RemoverViewHandle,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
@@ -100,16 +100,16 @@ pub struct Collaborators {
 /// It wants to be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
 /// every CfwWorker's `HostObserved` and the HeartbeatSupervisor's `HealthChanged`.
 pub struct TaskManager {
-    seat: Seat<TaskBook>,
+    replica: ReplicaHandle<TaskBook>,
     journal: Journal,
-    dispatcher: Dispatcher,
+    policy: TaskPolicy,
     clock: Clock,
-    collaborators: Collaborators,
-    board: TaskBoard,
+    collaborators: TaskCollaborators,
+    view_handle: TaskViewHandle,
     /// When the next turn begins, and its timer.
-    next_turn: NextTurn,
+    next_turn: TurnTimer,
     turn_took: Duration,
-    badge: Option<ManagerBadge>,
+    manager_identity: Option<ManagerIdentity>,
     /// Which incarnation this is.
     incarnation: u64,
     /// Whether the piece is the present one, not one of the past on its way there.
@@ -127,42 +127,42 @@ impl TaskManager {
         names: NameTable,
         clock: Clock,
         journal: Journal,
-        collaborators: Collaborators,
-        board: TaskBoard,
+        collaborators: TaskCollaborators,
+        board: TaskViewHandle,
     ) -> Self {
         TaskManager {
-            seat: Seat::new(TaskBook::new(names), journal.clone()),
+            replica: ReplicaHandle::new(TaskBook::new(names), journal.clone()),
             journal,
-            dispatcher: Dispatcher::new(settings, hosts),
+            policy: TaskPolicy::new(settings, hosts),
             clock,
             collaborators,
-            next_turn: NextTurn::default(),
+            next_turn: TurnTimer::default(),
             turn_took: Duration::ZERO,
-            badge: None,
+            manager_identity: None,
             changes: None,
             back_offs_told: Arc::default(),
-            incarnation: board.roll().new_incarnation(),
+            incarnation: board.host_roster().new_incarnation(),
             is_present: false,
-            board,
+            view_handle: board,
         }
     }
 
     /// Fills in `badge` once the id of the cluster is known.
-    pub fn speaking_as(mut self, badge: ManagerBadge) -> Self {
-        self.badge = Some(badge);
+    pub fn with_manager_identity(mut self, badge: ManagerIdentity) -> Self {
+        self.manager_identity = Some(badge);
         self
     }
 
     /// Tells of changes on `feed` from now on.
-    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
 
     /// The pure part, with where things stand for it.
-    fn at(&mut self, now: Millis) -> (&mut Dispatcher, Standing<'_>) {
-        let TaskManager { dispatcher, seat, .. } = self;
-        (dispatcher, Standing { book: seat.piece(), in_flight: seat.in_flight(), now })
+    fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
+        let TaskManager { policy: dispatcher, replica: seat, .. } = self;
+        (dispatcher, TaskPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })
     }
 }
 
@@ -175,8 +175,8 @@ impl Actor for TaskManager {
         let caught_up = async move { journal.caught_up(TaskBook::ID).await };
         ctx.spawn(wrap_future::<_, Self>(caught_up).map(|is_present, manager, _| {
             manager.is_present = is_present;
-            manager.show();
+            manager.publish_view();
         }));
-        self.show();
+        self.publish_view();
     }
 }

@@ -3,9 +3,9 @@
 use actix::{Context, Handler};
 
 use super::TaskManager;
-use super::strangers::{Stranger, Us};
+use super::foreign_managers::{OwnLeadership, Stranger};
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
-use crate::cfw_worker::{HostConduct, HostObserved};
+use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 use crate::wire::api::Change;
 
@@ -13,7 +13,7 @@ impl Handler<RankingChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: RankingChanged, ctx: &mut Context<Self>) {
-        self.dispatcher.set_ranking(changed.0);
+        self.policy.set_ranking(changed.0);
         self.soon(ctx);
     }
 }
@@ -22,7 +22,7 @@ impl Handler<RisingChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: RisingChanged, ctx: &mut Context<Self>) {
-        self.dispatcher.set_rising(&changed.0);
+        self.policy.set_rising(&changed.0);
         self.soon(ctx);
     }
 }
@@ -31,7 +31,7 @@ impl Handler<MastersChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: MastersChanged, ctx: &mut Context<Self>) {
-        self.dispatcher.set_masters(changed.0);
+        self.policy.set_masters(changed.0);
         self.soon(ctx);
     }
 }
@@ -40,7 +40,7 @@ impl Handler<HealthChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: HealthChanged, ctx: &mut Context<Self>) {
-        if self.dispatcher.health_changed(&changed) {
+        if self.policy.health_changed(&changed) {
             self.soon(ctx);
         }
     }
@@ -48,8 +48,8 @@ impl Handler<HealthChanged> for TaskManager {
 
 impl TaskManager {
     /// Tells the operator of signs that somebody else manages this yard too, each once.
-    pub(super) fn tell_of_strangers(&mut self) {
-        for stranger in self.dispatcher.strangers_to_log(self.clock.now()) {
+    pub(super) fn warn_of_foreign_managers(&mut self) {
+        for stranger in self.policy.foreign_managers_to_log(self.clock.now()) {
             if let Some(feed) = &self.changes {
                 feed.publish(stranger.last, Change::Stranger(stranger.clone()));
             }
@@ -61,14 +61,14 @@ impl TaskManager {
     }
 }
 
-impl Handler<HostConduct> for TaskManager {
+impl Handler<HostCallStatus> for TaskManager {
     type Result = ();
 
-    fn handle(&mut self, conduct: HostConduct, ctx: &mut Context<Self>) {
-        let us = self.seat.epoch().zip(self.seat.piece().cluster());
-        let us = us.map(|(epoch, cluster)| Us { cluster, epoch });
-        let changes = self.dispatcher.take_conduct(&conduct, us);
-        self.tell_of_strangers();
+    fn handle(&mut self, conduct: HostCallStatus, ctx: &mut Context<Self>) {
+        let us = self.replica.epoch().zip(self.replica.piece().cluster());
+        let us = us.map(|(epoch, cluster)| OwnLeadership { cluster, epoch });
+        let changes = self.policy.record_call_status(&conduct, us);
+        self.warn_of_foreign_managers();
         if changes {
             self.soon(ctx);
         }
@@ -79,7 +79,7 @@ impl Handler<HostObserved> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, seen: HostObserved, ctx: &mut Context<Self>) {
-        self.dispatcher.observe(&seen, self.seat.piece());
+        self.policy.observe(&seen, self.replica.piece());
         self.soon(ctx);
     }
 }

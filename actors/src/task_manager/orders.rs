@@ -6,16 +6,16 @@ use actix::{Context, Handler};
 
 use super::{Arrival, Blamed, GivenUp, TaskEvent, TaskManager, TaskOutcome};
 use crate::cfw_worker::CopyArrived;
-use crate::journal::{AppliedEvent, Occasion, Order};
+use crate::journal::{AppliedEvent, JournalCommand, StateChange};
 
 use super::TaskBook;
 
-impl Handler<Order> for TaskManager {
+impl Handler<JournalCommand> for TaskManager {
     type Result = ();
 
-    fn handle(&mut self, order: Order, ctx: &mut Context<Self>) {
-        match self.seat.obey(order) {
-            Occasion::Applied(events) => {
+    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
+        match self.replica.handle_command(order) {
+            StateChange::Applied(events) => {
                 let mut freed = false;
                 for event in &events {
                     freed |= self.applied(event);
@@ -24,29 +24,29 @@ impl Handler<Order> for TaskManager {
                 if freed {
                     self.turn(ctx);
                 } else {
-                    self.show();
+                    self.publish_view();
                     self.soon(ctx);
                 }
                 // Whoever is told can see it.
-                self.tell_of_changes(&events);
+                self.publish_changes(&events);
             }
-            Occasion::Installed => {
-                self.dispatcher.installed(self.seat.piece());
-                self.back_offs_told = Arc::clone(self.seat.piece().back_offs());
-                self.show();
+            StateChange::Installed => {
+                self.policy.installed(self.replica.piece());
+                self.back_offs_told = Arc::clone(self.replica.piece().back_offs());
+                self.publish_view();
             }
-            Occasion::LeaderStarted(epoch) => {
+            StateChange::LeaderStarted(epoch) => {
                 tracing::info!(%epoch, "planning copies");
-                for host in self.dispatcher.lead(self.clock.now()) {
+                for host in self.policy.become_leader(self.clock.now()) {
                     self.refresh(host, ctx);
                 }
                 self.turn(ctx);
             }
-            Occasion::LeaderStopped => {
-                self.dispatcher.step_down();
-                self.show();
+            StateChange::LeaderStopped => {
+                self.policy.step_down();
+                self.publish_view();
             }
-            Occasion::Nothing => {}
+            StateChange::Nothing => {}
         }
     }
 }
@@ -54,11 +54,11 @@ impl Handler<Order> for TaskManager {
 impl TaskManager {
     /// Follows an applied event and tells of it. Answers whether a host became free.
     fn applied(&mut self, applied: &AppliedEvent<TaskBook>) -> bool {
-        let leads = self.seat.epoch().is_some();
-        let followed = self.dispatcher.follow(applied, self.seat.piece(), leads);
+        let leads = self.replica.epoch().is_some();
+        let followed = self.policy.on_applied(applied, self.replica.piece(), leads);
         match &applied.result {
             // What a node applies before it leads is old: it is not told again.
-            Ok(TaskOutcome::Applied) if leads => self.tell(&applied.event),
+            Ok(TaskOutcome::Applied) if leads => self.log_event(&applied.event),
             Ok(_) => {}
             Err(refusal) => {
                 tracing::warn!(%refusal, "an event of tasks no longer held when it was applied");
@@ -71,7 +71,7 @@ impl TaskManager {
     }
 
     /// Tells the operator of an event.
-    fn tell(&self, event: &TaskEvent) {
+    fn log_event(&self, event: &TaskEvent) {
         match event {
             TaskEvent::Created(task) => {
                 let (id, file, size) = (task.id, &task.name, task.size);
@@ -79,7 +79,7 @@ impl TaskManager {
                 tracing::info!(%id, file = file.to_string(), %source, %destination, size, "copy planned");
             }
             TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
-                if let Some(task) = self.seat.piece().task(*id) {
+                if let Some(task) = self.replica.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
                     let took = humantime::format_duration(task.changed.since(task.created));
                     let size = task.size;
@@ -89,9 +89,9 @@ impl TaskManager {
             TaskEvent::Ended { id, ending, back_off } => {
                 let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
                 if let Some(back_off) = back_off {
-                    self.tell_of_back_off(&back_off.blamed, reason);
+                    self.warn_of_back_off(&back_off.blamed, reason);
                 }
-                if let Some(task) = self.seat.piece().task(*id) {
+                if let Some(task) = self.replica.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
                     let file = file.to_string();
                     // What somebody asked for needs nobody's attention.
@@ -108,8 +108,8 @@ impl TaskManager {
 
     /// Warns of a host that gets nothing more for a while. A file that backs off costs nobody
     /// else anything.
-    fn tell_of_back_off(&self, blamed: &Blamed, reason: &str) {
-        let Some(held) = self.seat.piece().back_offs().get(blamed) else { return };
+    fn warn_of_back_off(&self, blamed: &Blamed, reason: &str) {
+        let Some(held) = self.replica.piece().back_offs().get(blamed) else { return };
         if let Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) = blamed {
             let (failures, until) = (held.failures, held.until);
             let lasts = humantime::format_duration(until.since(held.since));

@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 
 use super::hosts::HostTable;
 use super::messages::Task;
-use super::state::Tasks;
-use crate::bandwidth::{Flow, InForce, LEAST, split};
+use super::state::TasksById;
+use crate::bandwidth::{BandwidthInForce, Flow, LEAST, split};
 use crate::host::{BitsPerSecond, HostAddr, OLD_COPY_SPEED};
 use crate::wire::worker::TaskId;
 
 /// What every copy goes through, and what is in force there.
 #[derive(Clone, Copy)]
-pub struct Roads<'a> {
+pub struct CopyRateContext<'a> {
     /// The hosts as last seen.
     pub hosts: &'a HostTable,
     /// The rates and limits of this moment.
-    pub in_force: InForce<'a>,
+    pub in_force: BandwidthInForce<'a>,
 }
 
-impl Roads<'_> {
+impl CopyRateContext<'_> {
     /// The rate of each open task; those that nothing limits are left out.
-    pub fn rates(&self, open: &Tasks) -> BTreeMap<TaskId, BitsPerSecond> {
+    pub fn rates(&self, open: &TasksById) -> BTreeMap<TaskId, BitsPerSecond> {
         let flows: Vec<Flow> = open.values().map(|task| self.flow_of(task)).collect();
         let (from, to) = (self.in_force, self.in_force);
         let rates = split(&flows, |host| from.source(host), |host| to.destination(host));
@@ -44,7 +44,7 @@ impl Roads<'_> {
         others: usize,
     ) -> Option<BitsPerSecond> {
         let copy = self.in_force.copy();
-        if self.can_be_told_again(source, destination) {
+        if self.is_rate_adjustable(source, destination) {
             return copy;
         }
         let others = if self.is_ours(destination) { others } else { 0 };
@@ -57,7 +57,7 @@ impl Roads<'_> {
     }
 
     /// Whether a copy between these two can be told another rate while it runs.
-    pub fn can_be_told_again(&self, source: HostAddr, destination: HostAddr) -> bool {
+    pub fn is_rate_adjustable(&self, source: HostAddr, destination: HostAddr) -> bool {
         self.is_ours(source) && self.is_ours(destination)
     }
 
@@ -67,7 +67,7 @@ impl Roads<'_> {
 
     fn flow_of(&self, task: &Task) -> Flow {
         let (source, destination) = (task.source, task.destination);
-        let is_fixed = !self.can_be_told_again(source, destination);
+        let is_fixed = !self.is_rate_adjustable(source, destination);
         let most = if is_fixed { task.copy_speed } else { self.in_force.copy() };
         Flow { source, destination, most, is_fixed }
     }
@@ -108,7 +108,7 @@ mod tests {
         bandwidth
     }
 
-    fn open(pairs: &[(u8, u8)]) -> Tasks {
+    fn open(pairs: &[(u8, u8)]) -> TasksById {
         let of = |(id, (source, destination)): (i64, &(u8, u8))| {
             let mut task = task(id, &format!("{id}.mpg"));
             (task.source, task.destination) = (host(*source), host(*destination));
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn ours_share_what_those_leave_that_were_told_once() {
         let (hosts, bandwidth) = (hosts(), bandwidth("off", "9Mbit/s", "off"));
-        let roads = Roads { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
+        let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
         let rates = roads.rates(&open(&[(1, 21), (1, 21), (1, 22), (2, 21)]));
         let rates: Vec<u64> = rates.values().map(|rate| rate.0).collect();
         assert_eq!(rates, [4_000_000, 4_000_000, 1_000_000, 1_000_000]);
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn without_any_limit_no_rate_is_told_to_ours() {
         let (hosts, bandwidth) = (hosts(), Bandwidth::default());
-        let roads = Roads { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
+        let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
         assert!(roads.rates(&open(&[(1, 21)])).is_empty());
         assert_eq!(roads.rate_of_new((host(1), host(21)), 1, 0), None);
         for pair in [(1, 22), (2, 21), (2, 22)] {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn whoever_is_told_once_gets_a_share_that_he_can_keep() {
         let (hosts, bandwidth) = (hosts(), bandwidth("8Mbit/s", "12Mbit/s", "15Mbit/s"));
-        let roads = Roads { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
+        let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
         let told = |source, destination, slots, others| {
             roads.rate_of_new((host(source), host(destination)), slots, others).unwrap().0
         };

@@ -1,6 +1,6 @@
 //! What the reports of our workers amount to. Pure.
 
-use super::decide::Deciding;
+use super::decision_context::TaskDecisionContext;
 use super::event::{GivenUp, TaskEvent};
 use super::messages::{Task, TaskState};
 use crate::host::HostAddr;
@@ -11,7 +11,7 @@ const LONGEST_REASON: usize = 500;
 
 /// What a list of reports leads to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReportsEffect {
     /// What is to be committed.
     pub events: Vec<TaskEvent>,
     /// Tasks that gave a sign of life, with the bytes on disk where they were told.
@@ -20,10 +20,10 @@ pub struct Heard {
     pub cancelled: Vec<TaskId>,
 }
 
-impl Deciding<'_> {
+impl TaskDecisionContext<'_> {
     /// Listens to the reports of `host`, in order.
-    pub fn hear(&self, host: HostAddr, reports: &[Report]) -> Heard {
-        let mut heard = Heard::default();
+    pub fn process_reports(&self, host: HostAddr, reports: &[Report]) -> ReportsEffect {
+        let mut heard = ReportsEffect::default();
         for report in reports {
             let task = self.book.open().get(&report.task);
             let task = task.filter(|task| task.destination == host && task.name == report.name);
@@ -43,7 +43,7 @@ impl Deciding<'_> {
         heard
     }
 
-    fn hear_of(&self, task: &Task, said: &Said, heard: &mut Heard) {
+    fn hear_of(&self, task: &Task, said: &Said, heard: &mut ReportsEffect) {
         let id = task.id;
         match said {
             Said::Working | Said::Progress { .. } => {
@@ -71,7 +71,7 @@ impl Deciding<'_> {
                 heard.events.push(self.give_up(
                     task,
                     GivenUp::Failed,
-                    self.lay_to(task, *blame),
+                    self.attribute_failure(task, *blame),
                     reason,
                 ));
             }
@@ -102,25 +102,25 @@ mod tests {
     use crate::event::RequestId;
     use crate::host::HostRole;
     use crate::journal::{InFlight, Piece};
-    use crate::task_manager::back_off::Blamed;
+    use crate::task_manager::backoff::Blamed;
     use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::liveness::TaskLiveness;
     use crate::task_manager::samples::{host, name, task};
     use crate::task_manager::settings::TaskSettings;
-    use crate::task_manager::signs::Signs;
     use crate::task_manager::state::TaskBook;
     use crate::wire::worker::{Blame, ContentHash};
 
-    fn hear(book: &TaskBook, from: HostAddr, id: i64, file: &str, said: Said) -> Heard {
-        let deciding = Deciding {
+    fn hear(book: &TaskBook, from: HostAddr, id: i64, file: &str, said: Said) -> ReportsEffect {
+        let deciding = TaskDecisionContext {
             book,
             in_flight: &InFlight::default(),
             hosts: &HostTable::default(),
-            signs: &Signs::default(),
+            liveness: &TaskLiveness::default(),
             settings: &TaskSettings::default(),
             now: Millis(5000),
         };
         let report = Report { task: TaskId(id), name: name(file), at: Millis(4000), said };
-        deciding.hear(from, &[report])
+        deciding.process_reports(from, &[report])
     }
 
     fn book() -> TaskBook {
@@ -153,26 +153,29 @@ mod tests {
         let heard = hear(&book, host(21), 99, "z.mpg", done.clone());
         assert_eq!(heard.events, [TaskEvent::Placed { host: host(21), name: name("z.mpg") }]);
         book.apply(Millis(1), &heard.events[0]).unwrap();
-        assert_eq!(hear(&book, host(21), 99, "z.mpg", done), Heard::default());
+        assert_eq!(hear(&book, host(21), 99, "z.mpg", done), ReportsEffect::default());
     }
 
     #[test]
     fn a_done_that_meets_an_end_under_way_is_on_record_whichever_comes_first() {
         let decide = |in_flight: &InFlight<TaskEvent>, book: &TaskBook| {
-            let (hosts, signs) = (HostTable::default(), Signs::default());
+            let (hosts, signs) = (HostTable::default(), TaskLiveness::default());
             let settings = TaskSettings::default();
             let now = Millis(5000);
-            let deciding = Deciding {
+            let deciding = TaskDecisionContext {
                 book,
                 in_flight,
                 hosts: &hosts,
-                signs: &signs,
+                liveness: &signs,
                 settings: &settings,
                 now,
             };
             let said = Said::Done { size: 5, hash: ContentHash([1; 32]) };
             let report = Report { task: TaskId(1), name: name("a.mpg"), at: now, said };
-            (deciding.cancel(TaskId(1), "somebody").unwrap(), deciding.hear(host(21), &[report]))
+            (
+                deciding.cancel(TaskId(1), "somebody").unwrap(),
+                deciding.process_reports(host(21), &[report]),
+            )
         };
         for cancelled_first in [true, false] {
             let mut book = book();

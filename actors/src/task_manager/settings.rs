@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::back_off::CoolDown;
+use crate::backoff::ExponentialBackoff;
 use crate::bandwidth::Bandwidth;
 use crate::catalog::ranking::CopiesWanted;
 use crate::host::{HostAddr, HostRole};
@@ -19,7 +19,7 @@ pub struct HostSetting {
 /// How copies are spread over the destinations that can take them. Either way an idle destination
 /// goes before a busy one, and none gets what does not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spread {
+pub enum PlacementPolicy {
     /// To the one with the most room.
     #[default]
     Room,
@@ -38,7 +38,7 @@ pub enum PlanningMode {
 }
 
 /// How much each counts where a copy goes to the destination with the most room and the idlest link
-/// (with [`Spread::Room`]). Not all are 0.
+/// (with [`PlacementPolicy::Room`]). Not all are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// Its room, as a share of that of the roomiest destination.
@@ -86,7 +86,7 @@ pub struct TaskSettings {
     /// How many copies one source serves at a time; at least 1.
     pub copies_per_source: usize,
     /// How copies are spread over the destinations.
-    pub placement: Spread,
+    pub placement: PlacementPolicy,
     /// How hosts' links are planned with.
     pub links: LinkRules,
     /// How long a working task of one of our workers may give no sign of life. For an old cfw,
@@ -97,7 +97,7 @@ pub struct TaskSettings {
     /// How fast copies may go, and hosts.
     pub bandwidth: Bandwidth,
     /// How failures keep back what is to blame for them.
-    pub back_off: CoolDown,
+    pub back_off: ExponentialBackoff,
     /// How long an ended task stays in the list.
     pub keep_ended: Duration,
     /// How many ended tasks stay in the list at most; the oldest go first.
@@ -134,12 +134,15 @@ impl Default for TaskSettings {
         TaskSettings {
             mode: PlanningMode::On,
             copies_per_source: 1,
-            placement: Spread::Room,
+            placement: PlacementPolicy::Room,
             links: LinkRules::default(),
             timeout: Duration::from_secs(30 * 60),
             pickup_timeout: Duration::from_secs(5 * 60),
             bandwidth: Bandwidth::default(),
-            back_off: CoolDown { base: Duration::from_secs(15), cap: Duration::from_secs(60 * 60) },
+            back_off: ExponentialBackoff {
+                base: Duration::from_secs(15),
+                cap: Duration::from_secs(60 * 60),
+            },
             keep_ended: Duration::from_secs(60 * 60),
             keep_ended_count: 1000,
             keep_history: 10_000,

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::back_off::Blamed;
+use super::backoff::Blamed;
 use super::copy_history::{CopyRecord, CopyRow};
 use super::host_record::HostRecord;
 use super::messages::Task;
-use super::state::{Placement, TaskBook, Tasks};
-use crate::back_off::BackOff;
+use super::state::{Placement, TaskBook, TasksById};
+use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 use crate::manager::ClusterId;
@@ -28,7 +28,7 @@ const NAMES_PER_ROW: usize = 64 * 1024;
 
 /// One row. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
-enum Row {
+enum TaskSnapshotRow {
     Hosts(Vec<(HostAddr, HostRecord)>),
     Open(Box<Task>),
     Ended(Box<Task>),
@@ -53,24 +53,24 @@ enum Row {
 }
 
 /// The piece at one index: shared shards.
-pub(super) struct FrozenBook {
+pub(super) struct FrozenTaskBook {
     names: NameTable,
     /// The living book may let go of a file before its name is written.
     _pin: NamePin,
     hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
-    open: Arc<Tasks>,
-    ended: Arc<Tasks>,
+    open: Arc<TasksById>,
+    ended: Arc<TasksById>,
     back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     placements: BTreeMap<HostAddr, Placement>,
     last_planned_to: Option<HostAddr>,
     forgotten_to: Option<TaskId>,
     cluster: Option<ClusterId>,
-    history: Chronicle<CopyRecord>,
+    history: BoundedLog<CopyRecord>,
 }
 
-impl FrozenBook {
+impl FrozenTaskBook {
     pub(super) fn of(book: &TaskBook) -> Self {
-        FrozenBook {
+        FrozenTaskBook {
             names: book.names.clone(),
             _pin: book.names.pin(),
             hosts: Arc::clone(&book.hosts),
@@ -86,40 +86,47 @@ impl FrozenBook {
     }
 }
 
-impl FrozenPiece for FrozenBook {
+impl FrozenPiece for FrozenTaskBook {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: &Row| row(&encode(content));
-        put(&Row::Hosts(self.hosts.iter().map(|(host, record)| (*host, *record)).collect()));
+        let mut put = |content: &TaskSnapshotRow| row(&encode(content));
+        put(&TaskSnapshotRow::Hosts(
+            self.hosts.iter().map(|(host, record)| (*host, *record)).collect(),
+        ));
         for task in self.open.values() {
-            put(&Row::Open(Box::new(Task::clone(task))));
+            put(&TaskSnapshotRow::Open(Box::new(Task::clone(task))));
         }
         for task in self.ended.values() {
-            put(&Row::Ended(Box::new(Task::clone(task))));
+            put(&TaskSnapshotRow::Ended(Box::new(Task::clone(task))));
         }
         for (blamed, back_off) in self.back_offs.iter() {
-            put(&Row::BackOff(blamed.clone(), back_off.clone()));
+            put(&TaskSnapshotRow::BackOff(blamed.clone(), back_off.clone()));
         }
         for (host, placement) in &self.placements {
             self.write_placement(*host, placement, &mut put);
         }
         if let Some(host) = self.last_planned_to {
-            put(&Row::LastPlannedTo(host));
+            put(&TaskSnapshotRow::LastPlannedTo(host));
         }
         if let Some(id) = self.forgotten_to {
-            put(&Row::ForgottenTo(id));
+            put(&TaskSnapshotRow::ForgottenTo(id));
         }
         if let Some(cluster) = self.cluster {
-            put(&Row::Cluster(cluster));
+            put(&TaskSnapshotRow::Cluster(cluster));
         }
-        put(&Row::HistoryFrom(self.history.first()));
+        put(&TaskSnapshotRow::HistoryFrom(self.history.first()));
         for (_, line) in self.history.oldest_first() {
-            put(&Row::History(Box::new(CopyRow::of(line, self.names.name(line.file)))));
+            put(&TaskSnapshotRow::History(Box::new(CopyRow::of(line, self.names.name(line.file)))));
         }
     }
 }
 
-impl FrozenBook {
-    fn write_placement(&self, host: HostAddr, placement: &Placement, put: &mut dyn FnMut(&Row)) {
+impl FrozenTaskBook {
+    fn write_placement(
+        &self,
+        host: HostAddr,
+        placement: &Placement,
+        put: &mut dyn FnMut(&TaskSnapshotRow),
+    ) {
         let Placement { files, complete, confirmed } = placement;
         let (complete, confirmed) = (*complete, *confirmed);
         let mut names = Vec::new();
@@ -131,15 +138,15 @@ impl FrozenBook {
             if bytes >= NAMES_PER_ROW {
                 bytes = 0;
                 let names = std::mem::take(&mut names);
-                put(&Row::Placement { host, complete, confirmed, names });
+                put(&TaskSnapshotRow::Placement { host, complete, confirmed, names });
             }
         }
-        put(&Row::Placement { host, complete, confirmed, names });
+        put(&TaskSnapshotRow::Placement { host, complete, confirmed, names });
     }
 }
 
 #[allow(clippy::expect_used)]
-fn encode(row: &Row) -> Vec<u8> {
+fn encode(row: &TaskSnapshotRow) -> Vec<u8> {
     // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
     postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
 }
@@ -147,31 +154,31 @@ fn encode(row: &Row) -> Vec<u8> {
 /// Takes back one row that a frozen book wrote.
 pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), UnreadableEvent> {
     let piece = PieceId::Tasks;
-    let row: Row = match row.split_first() {
+    let row: TaskSnapshotRow = match row.split_first() {
         Some((&ROW_VERSION, body)) => postcard::from_bytes(body)
             .map_err(|error| UnreadableEvent::Body { piece, error: error.to_string() })?,
         Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
         None => return Err(UnreadableEvent::Body { piece, error: "an empty row".to_owned() }),
     };
     match row {
-        Row::Hosts(hosts) => book.hosts = Arc::new(hosts.into_iter().collect()),
-        Row::Open(task) => book.put_open(*task),
-        Row::Ended(task) => book.put_ended(*task),
-        Row::BackOff(blamed, back_off) => {
+        TaskSnapshotRow::Hosts(hosts) => book.hosts = Arc::new(hosts.into_iter().collect()),
+        TaskSnapshotRow::Open(task) => book.put_open(*task),
+        TaskSnapshotRow::Ended(task) => book.put_ended(*task),
+        TaskSnapshotRow::BackOff(blamed, back_off) => {
             Arc::make_mut(&mut book.back_offs).insert(blamed, back_off);
         }
-        Row::Placement { host, complete, confirmed, names } => {
+        TaskSnapshotRow::Placement { host, complete, confirmed, names } => {
             let ids = book.names.intern_all(names.iter().map(FileName::as_bytes));
             let placement = book.placements.entry(host).or_default();
             Arc::make_mut(&mut placement.files).extend(ids.into_iter().flatten().map(|id| id.0));
             placement.complete = complete;
             placement.confirmed = confirmed;
         }
-        Row::LastPlannedTo(host) => book.last_planned_to = Some(host),
-        Row::ForgottenTo(id) => book.forgotten_to = Some(id),
-        Row::Cluster(cluster) => book.cluster = Some(cluster),
-        Row::HistoryFrom(first) => book.history = Chronicle::starting_at(first),
-        Row::History(row) => {
+        TaskSnapshotRow::LastPlannedTo(host) => book.last_planned_to = Some(host),
+        TaskSnapshotRow::ForgottenTo(id) => book.forgotten_to = Some(id),
+        TaskSnapshotRow::Cluster(cluster) => book.cluster = Some(cluster),
+        TaskSnapshotRow::HistoryFrom(first) => book.history = BoundedLog::starting_at(first),
+        TaskSnapshotRow::History(row) => {
             let file = book.file(row.name());
             book.history.push(row.into_record(file));
         }
@@ -185,9 +192,9 @@ mod tests {
 
     use super::*;
     use crate::host::{HostMode, HostRole};
-    use crate::journal::{Ownership, Piece, Stage};
-    use crate::task_manager::back_off::BackingOff;
-    use crate::task_manager::event::{Ending, GivenUp, NewTask, TaskEvent};
+    use crate::journal::{InstallStage, Ownership, Piece};
+    use crate::task_manager::backoff::BackingOff;
+    use crate::task_manager::event::{GivenUp, NewTask, TaskEnding, TaskEvent};
     use crate::task_manager::samples::{host, name, new_task};
 
     fn rows(book: &TaskBook) -> Vec<Vec<u8>> {
@@ -206,14 +213,14 @@ mod tests {
         apply(TaskEvent::HostsConfigured { hosts });
         apply(TaskEvent::Created(new_task(1, "a.mpg")));
         let blamed = Blamed::Pair(host(1), host(21));
-        let ending = Ending { how: GivenUp::Failed, reason: "torn".to_owned(), blame: None };
+        let ending = TaskEnding { how: GivenUp::Failed, reason: "torn".to_owned(), blame: None };
         let back_off = Some(BackingOff { blamed, until: Millis(99) });
         apply(TaskEvent::Ended { id: TaskId(1), ending, back_off });
         apply(TaskEvent::Created(new_task(2, "b.mpg")));
         apply(TaskEvent::ClusterNamed { cluster: ClusterId(77) });
         apply(TaskEvent::ClusterNamed { cluster: ClusterId(78) });
         apply(TaskEvent::Created(NewTask { source_cap: 2, ..new_task(3, "c.mpg") }));
-        let ending = Ending { how: GivenUp::Cancelled, reason: String::new(), blame: None };
+        let ending = TaskEnding { how: GivenUp::Cancelled, reason: String::new(), blame: None };
         apply(TaskEvent::Ended { id: TaskId(3), ending, back_off: None });
         apply(TaskEvent::Forgot { tasks: vec![TaskId(3), TaskId(99)], back_offs: Vec::new() });
         let asked_by = || "op".to_owned();
@@ -292,12 +299,12 @@ mod tests {
         let mut owned = Ownership::new(TaskBook::new(names.clone()));
         let mut rows = Vec::new();
         Ownership::new(book()).freeze().write(&mut |row| rows.push(row.to_vec()));
-        owned.install_part(1, Stage::Begin).unwrap();
+        owned.install_part(1, InstallStage::Begin).unwrap();
         for row in rows {
-            owned.install_part(1, Stage::Rows(vec![row])).unwrap();
+            owned.install_part(1, InstallStage::Rows(vec![row])).unwrap();
             names.sweep(&RoaringBitmap::new());
         }
-        owned.install_part(1, Stage::End).unwrap();
+        owned.install_part(1, InstallStage::End).unwrap();
         let held = &owned.piece().placement(host(21)).unwrap().files;
         assert_eq!(held.len(), 5000);
         let named = |file: u32| names.find(names.name(FileId(file)).as_bytes());

@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::back_off::Blamed;
+use super::backoff::Blamed;
 use super::copy_history::CopyRecord;
 use super::ended_index::EndedIndex;
 use super::host_record::HostRecord;
 use super::messages::Task;
-use crate::back_off::BackOff;
+use crate::backoff::BackOff;
 use crate::clock::Millis;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::host::HostAddr;
 use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
 use crate::wire::worker::TaskId;
 
 /// Tasks by number.
-pub type Tasks = BTreeMap<TaskId, Arc<Task>>;
+pub type TasksById = BTreeMap<TaskId, Arc<Task>>;
 
 /// What one host holds, as last confirmed by itself or by a verified copy.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,8 +46,8 @@ pub struct Placement {
 pub struct TaskBook {
     pub(super) names: NameTable,
     pub(super) hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
-    pub(super) open: Arc<Tasks>,
-    pub(super) ended: Arc<Tasks>,
+    pub(super) open: Arc<TasksById>,
+    pub(super) ended: Arc<TasksById>,
     ended_index: EndedIndex,
     pub(super) by_file: HashMap<FileId, TaskId>,
     pub(super) back_offs: Arc<BTreeMap<Blamed, BackOff>>,
@@ -55,7 +55,7 @@ pub struct TaskBook {
     pub(super) last_planned_to: Option<HostAddr>,
     pub(super) forgotten_to: Option<TaskId>,
     pub(super) cluster: Option<ClusterId>,
-    pub(super) history: Chronicle<CopyRecord>,
+    pub(super) history: BoundedLog<CopyRecord>,
 }
 
 impl TaskBook {
@@ -80,12 +80,12 @@ impl TaskBook {
     }
 
     /// The open tasks.
-    pub fn open(&self) -> &Arc<Tasks> {
+    pub fn open(&self) -> &Arc<TasksById> {
         &self.open
     }
 
     /// The tasks that ended and are still in the list.
-    pub fn ended(&self) -> &Arc<Tasks> {
+    pub fn ended(&self) -> &Arc<TasksById> {
         &self.ended
     }
 

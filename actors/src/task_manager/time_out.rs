@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use super::liveness::TaskLiveness;
 use super::messages::{Task, TaskState};
 use super::settings::TaskSettings;
-use super::signs::Signs;
 use crate::clock::Millis;
 use crate::host::OLD_COPY_SPEED;
 
 /// What matters of a destination for the deadline of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recipient {
+pub struct TaskDestination {
     /// Whether it is a Reelyard worker, which reports as it goes.
     pub ours: bool,
     /// Whether it is working on a task.
@@ -25,8 +25,8 @@ pub struct Recipient {
 /// on is given up, and the wait counts from then.
 pub fn deadline(
     task: &Task,
-    destination: Recipient,
-    signs: &Signs,
+    destination: TaskDestination,
+    signs: &TaskLiveness,
     settings: &TaskSettings,
 ) -> Option<Millis> {
     match task.state {
@@ -54,7 +54,11 @@ pub fn deadline(
 
 /// When another program came into the place of the one that began `task`, if nothing was heard of
 /// the task since: an old cfw never takes up what another began.
-pub fn replaced_since(task: &Task, destination: Recipient, signs: &Signs) -> Option<Millis> {
+pub fn replaced_since(
+    task: &Task,
+    destination: TaskDestination,
+    signs: &TaskLiveness,
+) -> Option<Millis> {
     let since = destination.program_since?;
     let is_begun = task.state == TaskState::Working && !task.claimed_done;
     (is_begun && signs.last(task) < since).then_some(since)
@@ -73,8 +77,9 @@ mod tests {
     use crate::host::BitsPerSecond;
     use crate::task_manager::samples;
 
-    const OURS: Recipient = Recipient { ours: true, at_work: false, program_since: None };
-    const OLD: Recipient = Recipient { ours: false, ..OURS };
+    const OURS: TaskDestination =
+        TaskDestination { ours: true, at_work: false, program_since: None };
+    const OLD: TaskDestination = TaskDestination { ours: false, ..OURS };
 
     fn settings() -> TaskSettings {
         TaskSettings {
@@ -89,7 +94,7 @@ mod tests {
         let mut task = samples::task(1, "a.mpg");
         task.state = TaskState::Working;
         task.changed = Millis(1000);
-        let mut signs = Signs::starting(Millis(0));
+        let mut signs = TaskLiveness::starting(Millis(0));
         assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(101_000)));
         signs.heard(task.id, Millis(50_000), Some(7));
         assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(150_000)));
@@ -102,7 +107,7 @@ mod tests {
         task.changed = Millis(0);
         task.copy_speed = Some(BitsPerSecond(8_000));
         task.size = 1_000_000;
-        let signs = Signs::starting(Millis(0));
+        let signs = TaskLiveness::starting(Millis(0));
         assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(2_000_000)));
         task.size = 1_000;
         assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(100_000)));
@@ -113,14 +118,14 @@ mod tests {
         let mut task = samples::task(1, "a.mpg");
         task.state = TaskState::Working;
         task.changed = Millis(1000);
-        let mut signs = Signs::starting(Millis(0));
+        let mut signs = TaskLiveness::starting(Millis(0));
         for host in [OURS, OLD] {
-            let host = Recipient { program_since: Some(Millis(20_000)), ..host };
+            let host = TaskDestination { program_since: Some(Millis(20_000)), ..host };
             assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(30_000)));
         }
         // The new one took it up.
         signs.heard(task.id, Millis(25_000), Some(7));
-        let host = Recipient { program_since: Some(Millis(20_000)), ..OURS };
+        let host = TaskDestination { program_since: Some(Millis(20_000)), ..OURS };
         assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(125_000)));
     }
 
@@ -128,8 +133,8 @@ mod tests {
     fn a_ready_task_waits_its_turn_at_a_busy_destination_and_is_counted_from_then() {
         let task = samples::task(2, "b.mpg");
         for idle in [OLD, OURS] {
-            let mut signs = Signs::starting(Millis(0));
-            let busy = Recipient { at_work: true, ..idle };
+            let mut signs = TaskLiveness::starting(Millis(0));
+            let busy = TaskDestination { at_work: true, ..idle };
             assert_eq!(deadline(&task, busy, &signs, &settings()), None);
             signs.ended(&samples::task(1, "a.mpg"), Millis(70_000));
             assert_eq!(deadline(&task, idle, &signs, &settings()), Some(Millis(80_000)));
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn a_ready_task_that_was_heard_of_has_begun() {
         let task = samples::task(1, "a.mpg");
-        let mut signs = Signs::starting(Millis(0));
+        let mut signs = TaskLiveness::starting(Millis(0));
         signs.heard(task.id, Millis(9_000), None);
         assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(109_000)));
     }
@@ -147,7 +152,7 @@ mod tests {
     #[test]
     fn a_new_leader_counts_from_its_own_beginning() {
         let task = samples::task(1, "a.mpg");
-        let signs = Signs::starting(Millis(500_000));
+        let signs = TaskLiveness::starting(Millis(500_000));
         assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(510_000)));
     }
 }

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
-use super::plan::Round;
-use super::show::LastRound;
+use super::build_view::LastRound;
+use super::plan::PlanningRound;
 use super::{TaskEvent, TaskManager};
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
 use crate::clock::Millis;
 use crate::host::HostAddr;
-use crate::journal::{Asked, CommitError, Seat, Settlement, Uncommitted};
+use crate::journal::{CommitError, CommitPause, CommitSettlement, ReplicaHandle, RequestContext};
 use crate::manager::ClusterId;
 use crate::names::FileId;
-use crate::turns::{InTurns, NextTurn};
+use crate::turns::{ScheduledTurns, TurnTimer};
 
 use super::TaskBook;
 
@@ -31,8 +31,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long a look at masters may take before their files are passed over for a while.
 pub(super) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl InTurns for TaskManager {
-    fn next_turn(&mut self) -> &mut NextTurn {
+impl ScheduledTurns for TaskManager {
+    fn next_turn(&mut self) -> &mut TurnTimer {
         &mut self.next_turn
     }
 
@@ -52,20 +52,20 @@ impl TaskManager {
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
         let began = Instant::now();
         self.decide(ctx);
-        self.show();
+        self.publish_view();
         self.turn_took = began.elapsed().min(LONGEST_PAUSE);
     }
 
     fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        if let Some(left) = self.dispatcher.held(now) {
+        if let Some(left) = self.policy.held(now) {
             self.wake_after(left, ctx);
-        } else if self.seat.epoch().is_some() {
-            self.dispatcher.set_removals(self.collaborators.removals.view());
+        } else if self.replica.epoch().is_some() {
+            self.policy.set_removals(self.collaborators.removals.view());
             let (dispatcher, standing) = self.at(now);
             let mut events = dispatcher.due(standing);
             events.extend(self.naming());
-            self.tell_of_strangers();
+            self.warn_of_foreign_managers();
             self.commit(events, ctx);
             self.plan(now, ctx);
             let (dispatcher, standing) = self.at(now);
@@ -81,8 +81,8 @@ impl TaskManager {
     /// Gives the cluster its id, once.
     fn naming(&self) -> Option<TaskEvent> {
         let named = |event: &TaskEvent| matches!(event, TaskEvent::ClusterNamed { .. });
-        let is_named =
-            self.seat.piece().cluster().is_some() || self.seat.in_flight().events().any(named);
+        let is_named = self.replica.piece().cluster().is_some()
+            || self.replica.in_flight().events().any(named);
         (!is_named).then(|| TaskEvent::ClusterNamed { cluster: ClusterId::random() })
     }
 
@@ -98,22 +98,22 @@ impl TaskManager {
 
     /// Remembers a round, and tells of it when it planned or when what it waits for changed.
     fn note_round(&mut self, last: LastRound) {
-        let Round { tasks, waiting, .. } = &last.round;
+        let PlanningRound { tasks, waiting, .. } = &last.round;
         let before =
-            self.dispatcher.last_round.as_ref().and_then(|before| before.round.waiting.as_ref());
+            self.policy.last_round.as_ref().and_then(|before| before.round.waiting.as_ref());
         if !tasks.is_empty() || before != waiting.as_ref() {
             let took_us = last.took.as_micros();
             tracing::debug!(planned = tasks.len(), ?waiting, took_us, "planned a round");
         }
-        self.dispatcher.counters.round_time.note(last.took);
-        self.dispatcher.last_round = Some(last);
+        self.policy.counters.round_time.note(last.took);
+        self.policy.last_round = Some(last);
     }
 
     /// Commits events of the TaskManager's own, cut to entries.
     pub(super) fn commit(&mut self, events: Vec<TaskEvent>, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        for events in Seat::<TaskBook>::parts(events) {
-            let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
+        for events in ReplicaHandle::<TaskBook>::parts(events) {
+            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
             let settling = committing.into_actor(self).map(|settlement, manager, ctx| {
                 // What was refused or lost is decided anew from how things stand then.
                 let _ = manager.settled(settlement, ctx);
@@ -125,19 +125,19 @@ impl TaskManager {
     /// Takes a commit that came back.
     pub(super) fn settled(
         &mut self,
-        settlement: Settlement<TaskBook>,
+        settlement: CommitSettlement<TaskBook>,
         ctx: &mut Context<Self>,
     ) -> Result<crate::journal::Outcomes<TaskBook>, CommitError> {
-        let settled = self.seat.settle(settlement);
+        let settled = self.replica.settle(settlement);
         match &settled {
             Ok(_) => {
-                if self.dispatcher.committed() {
+                if self.policy.committed() {
                     tracing::info!("commits of tasks are answered again");
                 }
             }
             Err(error) => {
-                let Uncommitted { pause, is_news } =
-                    self.dispatcher.uncommitted(error, self.clock.now());
+                let CommitPause { pause, is_news } =
+                    self.policy.uncommitted(error, self.clock.now());
                 if is_news {
                     tracing::warn!(%error, "a commit of tasks came back without an outcome");
                 }
@@ -149,7 +149,7 @@ impl TaskManager {
 
     /// Has masters looked at, one list at a time.
     fn look_up(&mut self, files: Vec<FileId>, ctx: &mut Context<Self>) {
-        if !self.dispatcher.begin_looking(&files) {
+        if !self.policy.begin_looking(&files) {
             return;
         }
         let asking =
@@ -167,7 +167,7 @@ impl TaskManager {
                     Vec::new()
                 }
             };
-            manager.dispatcher.looked(files, seen, manager.clock.now());
+            manager.policy.looked(files, seen, manager.clock.now());
             manager.turn(ctx);
         }));
     }
@@ -177,12 +177,12 @@ impl TaskManager {
         let Some(worker) = self.collaborators.refresh.to(host) else {
             return;
         };
-        if !self.dispatcher.begin_refresh(host) {
+        if !self.policy.begin_refresh(host) {
             return;
         }
         let asking = worker.send(Refresh);
         ctx.spawn(asking.into_actor(self).map(move |answer, manager, ctx| {
-            manager.dispatcher.refreshed(host, matches!(answer, Ok(Ok(_))), manager.clock.now());
+            manager.policy.refreshed(host, matches!(answer, Ok(Ok(_))), manager.clock.now());
             manager.soon(ctx);
         }));
     }

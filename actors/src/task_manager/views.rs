@@ -8,21 +8,23 @@ use roaring::RoaringBitmap;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
-use super::back_off::Blamed;
+use super::backoff::Blamed;
 use super::copy_history::CopyRecord;
+use super::foreign_managers::Stranger;
 use super::host_record::HostRecord;
+use super::host_roster::HostRosterViewHandle;
+use super::liveness::TaskProgress;
 use super::messages::{Task, TaskState};
-use super::plan::{LinkSays, Part, PassedOver, Skip, Unusable, Waiting, WantsRoom};
-use super::roll::RollBoard;
-use super::signs::Sign;
-use super::state::Tasks;
-use super::strangers::Stranger;
-use crate::back_off::BackOff;
+use super::plan::{
+    HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable, WantsRoom,
+};
+use super::state::TasksById;
+use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::durations::Durations;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
-use crate::history::Chronicle;
+use crate::history::BoundedLog;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use crate::manager::ManagerId;
 use crate::names::FileName;
@@ -31,23 +33,23 @@ use crate::wire::worker::{Blame, TaskId, TaskOrder, TaskOrders};
 /// Where the TaskManager shows itself. Clones share the board, and it outlives a restart of the
 /// actor.
 #[derive(Clone)]
-pub struct TaskBoard {
+pub struct TaskViewHandle {
     view: Arc<ArcSwap<TaskManagerView>>,
     changes: Arc<watch::Sender<u64>>,
-    roll: RollBoard,
+    host_roster: HostRosterViewHandle,
 }
 
-impl Default for TaskBoard {
+impl Default for TaskViewHandle {
     fn default() -> Self {
-        TaskBoard {
+        TaskViewHandle {
             view: Arc::new(ArcSwap::from_pointee(TaskManagerView::default())),
             changes: Arc::new(watch::Sender::new(0)),
-            roll: RollBoard::default(),
+            host_roster: HostRosterViewHandle::default(),
         }
     }
 }
 
-impl TaskBoard {
+impl TaskViewHandle {
     /// The view as it is now.
     pub fn view(&self) -> Arc<TaskManagerView> {
         self.view.load_full()
@@ -59,12 +61,12 @@ impl TaskBoard {
     }
 
     /// Where the hosts on record are shown.
-    pub fn roll(&self) -> &RollBoard {
-        &self.roll
+    pub fn host_roster(&self) -> &HostRosterViewHandle {
+        &self.host_roster
     }
 
     /// Shows a new view. Only progress and figures of hosts changing wakes nobody.
-    pub(super) fn show(&self, view: TaskManagerView) {
+    pub(super) fn publish(&self, view: TaskManagerView) {
         let before = self.view.load();
         let wakes = before.epoch != view.epoch
             || !Arc::ptr_eq(&before.open, &view.open)
@@ -85,16 +87,16 @@ pub struct TaskManagerView {
     pub epoch: Option<Epoch>,
     /// The open tasks.
     #[serde(serialize_with = "as_list")]
-    pub open: Arc<Tasks>,
+    pub open: Arc<TasksById>,
     /// The tasks that ended and are still in the list.
     #[serde(serialize_with = "as_list")]
-    pub ended: Arc<Tasks>,
+    pub ended: Arc<TasksById>,
     /// What became of every copy that was planned, kept longer than the tasks themselves.
     #[serde(skip)]
-    pub history: Chronicle<CopyRecord>,
+    pub history: BoundedLog<CopyRecord>,
     /// How far open tasks are, where something was heard since this node leads.
-    pub progress: BTreeMap<TaskId, Sign>,
-    /// Begun tasks that cfm's wire offers again: see [`Dispatcher::offered_again`].
+    pub progress: BTreeMap<TaskId, TaskProgress>,
+    /// Begun tasks that cfm's wire offers again: see [`TaskPolicy::offered_again`].
     #[serde(skip)]
     pub offered_again: BTreeSet<TaskId>,
     /// The rate in force of each open task; those that nothing limits are left out.
@@ -108,7 +110,7 @@ pub struct TaskManagerView {
     #[serde(skip)]
     pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
     /// The planner.
-    pub plan: PlanView,
+    pub plan: PlannerView,
     /// Who this node is to its hosts; none while that is not known.
     pub manager: Option<ManagerId>,
     /// Signs that somebody else manages this yard too.
@@ -157,7 +159,7 @@ pub struct PlannedHost {
 
 /// The planner as it stands.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct PlanView {
+pub struct PlannerView {
     /// Files in the ranking.
     pub graded: usize,
     /// Graded files that want a copy and have none, those under way included.
@@ -186,7 +188,7 @@ pub struct RoundView {
     /// Masters to be looked at first.
     pub to_look_up: usize,
     /// What more copies wait for.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<PlannerWaits>,
     /// How many of the files that were looked at got no copy, by reason.
     pub skipped: BTreeMap<Skip, u64>,
     /// The best of them.
@@ -337,7 +339,7 @@ impl TaskManagerView {
 
 impl PlannedHost {
     /// Fills in how the host took part in the last round.
-    pub(super) fn with_part(mut self, part: Option<&Part>) -> Self {
+    pub(super) fn with_part(mut self, part: Option<&HostParticipation>) -> Self {
         if let Some(part) = part {
             self.serving = part.serving;
             self.fetching = part.fetching;
@@ -352,7 +354,7 @@ impl PlannedHost {
     }
 }
 
-fn as_list<S: Serializer>(tasks: &Arc<Tasks>, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_list<S: Serializer>(tasks: &Arc<TasksById>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(tasks.values().map(|task| &**task))
 }
 

@@ -10,9 +10,9 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use super::link::{Link, NoLink};
+use super::link::{NetworkInterface, NoLink};
 use super::meter::{Measured, Meter};
-use super::{Bytes, Traffic};
+use super::{Traffic, TrafficBytes};
 use crate::host::BitsPerSecond;
 
 /// How often the counters are read.
@@ -64,18 +64,18 @@ pub struct CopyCounts {
 }
 
 impl CopyCounts {
-    fn so_far(&self) -> Bytes {
-        Bytes { sent: self.sent.so_far(), received: self.received.so_far() }
+    fn so_far(&self) -> TrafficBytes {
+        TrafficBytes { sent: self.sent.so_far(), received: self.received.so_far() }
     }
 }
 
 /// A running measurement; it ends when this is dropped.
 pub struct LinkGauge {
-    shared: Arc<Shared>,
+    shared: Arc<LinkGaugeShared>,
     measuring: JoinHandle<()>,
 }
 
-struct Shared {
+struct LinkGaugeShared {
     settings: ArcSwap<LinkSettings>,
     copies: CopyCounts,
     latest: ArcSwapOption<(Traffic, Instant)>,
@@ -85,7 +85,7 @@ impl LinkGauge {
     /// Begins to measure. Needs a tokio runtime.
     pub fn start(settings: LinkSettings, copies: CopyCounts) -> Self {
         let settings = ArcSwap::from_pointee(settings);
-        let shared = Arc::new(Shared { settings, copies, latest: ArcSwapOption::empty() });
+        let shared = Arc::new(LinkGaugeShared { settings, copies, latest: ArcSwapOption::empty() });
         let measuring = tokio::spawn(measure(Arc::clone(&shared)));
         LinkGauge { shared, measuring }
     }
@@ -110,10 +110,10 @@ impl Drop for LinkGauge {
     }
 }
 
-async fn measure(shared: Arc<Shared>) {
+async fn measure(shared: Arc<LinkGaugeShared>) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut probe = Probe::of(shared.settings.load_full());
+    let mut probe = LinkProbe::of(shared.settings.load_full());
     let began = Instant::now();
     loop {
         ticks.tick().await;
@@ -130,24 +130,24 @@ async fn measure(shared: Arc<Shared>) {
 }
 
 /// What is kept from one reading to the next.
-struct Probe {
+struct LinkProbe {
     settings: Arc<LinkSettings>,
-    link: Option<Link>,
+    link: Option<NetworkInterface>,
     meter: Meter,
     /// Whether it was already said that the link cannot be read.
     is_told: bool,
 }
 
-impl Probe {
+impl LinkProbe {
     fn of(settings: Arc<LinkSettings>) -> Self {
-        Probe { settings, link: None, meter: Meter::over(WINDOW), is_told: false }
+        LinkProbe { settings, link: None, meter: Meter::over(WINDOW), is_told: false }
     }
 
     /// Reads at `at`, since some beginning.
-    fn read(&mut self, shared: &Shared, at: Duration) -> Option<Traffic> {
+    fn read(&mut self, shared: &LinkGaugeShared, at: Duration) -> Option<Traffic> {
         let settings = shared.settings.load_full();
         if settings != self.settings {
-            *self = Probe::of(settings);
+            *self = LinkProbe::of(settings);
         }
         match self.try_read(shared, at) {
             Ok(traffic) => {
@@ -166,7 +166,11 @@ impl Probe {
         }
     }
 
-    fn try_read(&mut self, shared: &Shared, at: Duration) -> Result<Option<Traffic>, NoLink> {
+    fn try_read(
+        &mut self,
+        shared: &LinkGaugeShared,
+        at: Duration,
+    ) -> Result<Option<Traffic>, NoLink> {
         if self.link.is_none() {
             self.link = self.settings.link()?;
         }
@@ -186,10 +190,10 @@ impl Probe {
 }
 
 impl LinkSettings {
-    fn link(&self) -> Result<Option<Link>, NoLink> {
+    fn link(&self) -> Result<Option<NetworkInterface>, NoLink> {
         match &self.interface {
-            Some(name) => Ok(Some(Link::named(name, &self.sysfs))),
-            None => Link::with_address(self.address, &self.sysfs),
+            Some(name) => Ok(Some(NetworkInterface::named(name, &self.sysfs))),
+            None => NetworkInterface::with_address(self.address, &self.sysfs),
         }
     }
 }
@@ -216,14 +220,14 @@ mod tests {
             sysfs: dir.path().to_owned(),
         };
         let copies = CopyCounts::default();
-        let shared = Shared {
+        let shared = LinkGaugeShared {
             settings: ArcSwap::from_pointee(settings),
             copies: copies.clone(),
             latest: ArcSwapOption::empty(),
         };
-        let mut probe = Probe::of(shared.settings.load_full());
+        let mut probe = LinkProbe::of(shared.settings.load_full());
         let mut second = 0;
-        let mut read = |probe: &mut Probe| {
+        let mut read = |probe: &mut LinkProbe| {
             second += 1;
             probe.read(&shared, Duration::from_secs(second))
         };

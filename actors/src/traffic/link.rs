@@ -5,7 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::Bytes;
+use super::TrafficBytes;
 use crate::host::BitsPerSecond;
 
 /// How many interfaces may be on top of each other: a network over a bond over a card, and more.
@@ -16,7 +16,7 @@ const LOOPBACK: &str = "lo";
 
 /// A network interface, below the directory where sysfs is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct NetworkInterface {
     name: String,
     dir: PathBuf,
 }
@@ -41,10 +41,10 @@ pub enum NoLink {
     },
 }
 
-impl Link {
+impl NetworkInterface {
     /// The interface of that name, where sysfs is mounted on `sysfs`.
     pub fn named(name: &str, sysfs: &Path) -> Self {
-        Link { name: name.to_owned(), dir: sysfs.join("class/net").join(name) }
+        NetworkInterface { name: name.to_owned(), dir: sysfs.join("class/net").join(name) }
     }
 
     /// The interface that has `address`. None for the loopback interface: what a machine says to
@@ -59,7 +59,7 @@ impl Link {
         let label = found.ok_or(NoLink::NoAddress(address))?.name;
         match interface_of(&label) {
             LOOPBACK => Ok(None),
-            name => Ok(Some(Link::named(name, sysfs))),
+            name => Ok(Some(NetworkInterface::named(name, sysfs))),
         }
     }
 
@@ -69,12 +69,12 @@ impl Link {
     }
 
     /// What went over it so far.
-    pub fn bytes(&self) -> Result<Bytes, NoLink> {
+    pub fn bytes(&self) -> Result<TrafficBytes, NoLink> {
         let read = |file: &str| -> io::Result<u64> {
             let text = fs::read_to_string(self.dir.join("statistics").join(file))?;
             text.trim().parse().map_err(|_| io::Error::other(format!("{file} is no number")))
         };
-        let both = || Ok(Bytes { sent: read("tx_bytes")?, received: read("rx_bytes")? });
+        let both = || Ok(TrafficBytes { sent: read("tx_bytes")?, received: read("rx_bytes")? });
         both().map_err(|error| NoLink::Unreadable { name: self.name.clone(), error })
     }
 
@@ -119,9 +119,9 @@ mod tests {
     use super::*;
 
     /// A directory as sysfs has it, with an interface of this speed.
-    fn sysfs(name: &str, speed: &str) -> (tempfile::TempDir, Link) {
+    fn sysfs(name: &str, speed: &str) -> (tempfile::TempDir, NetworkInterface) {
         let dir = tempfile::tempdir().unwrap();
-        let link = Link::named(name, dir.path());
+        let link = NetworkInterface::named(name, dir.path());
         fs::create_dir_all(link.dir.join("statistics")).unwrap();
         fs::write(link.dir.join("speed"), speed).unwrap();
         fs::write(link.dir.join("statistics/tx_bytes"), "18446744073709551615\n").unwrap();
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_counters_are_read_and_what_is_wrong_with_them_told() {
         let (_dir, link) = sysfs("eth0", "10000\n");
-        assert_eq!(link.bytes().unwrap(), Bytes { sent: u64::MAX, received: 12 });
+        assert_eq!(link.bytes().unwrap(), TrafficBytes { sent: u64::MAX, received: 12 });
         fs::write(link.dir.join("statistics/rx_bytes"), "many\n").unwrap();
         let told = link.bytes().unwrap_err().to_string();
         assert!(told.contains("eth0") && told.contains("rx_bytes is no number"), "{told}");
@@ -171,17 +171,20 @@ mod tests {
     fn an_interface_is_found_by_its_address() {
         let sysfs = Path::new("/sys");
         for loopback in ["127.0.0.1", "127.9.8.7", "::1"] {
-            assert_eq!(Link::with_address(loopback.parse().unwrap(), sysfs).unwrap(), None);
+            assert_eq!(
+                NetworkInterface::with_address(loopback.parse().unwrap(), sysfs).unwrap(),
+                None
+            );
         }
-        let unknown = Link::with_address("198.51.100.231".parse().unwrap(), sysfs);
+        let unknown = NetworkInterface::with_address("198.51.100.231".parse().unwrap(), sysfs);
         assert!(matches!(unknown, Err(NoLink::NoAddress(_))));
         assert_eq!(["eth0", "eth0:1", "lo:2"].map(interface_of), ["eth0", "eth0", LOOPBACK]);
         // Whatever this machine has: each is found, and can be read.
         let all = if_addrs::get_if_addrs().unwrap().into_iter();
         for interface in all.filter(|interface| interface.name != LOOPBACK) {
-            let link = Link::with_address(interface.ip(), sysfs).unwrap().unwrap();
+            let link = NetworkInterface::with_address(interface.ip(), sysfs).unwrap().unwrap();
             link.bytes().unwrap();
         }
-        Link::named(LOOPBACK, sysfs).bytes().unwrap();
+        NetworkInterface::named(LOOPBACK, sysfs).bytes().unwrap();
     }
 }

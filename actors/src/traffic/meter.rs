@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Bytes, Rates};
+use super::{Rates, TrafficBytes};
 use crate::host::BitsPerSecond;
 
 /// Two readings closer together than this tell no rate: one packet more or less would decide it.
@@ -17,15 +17,15 @@ const STALE_WINDOWS: u32 = 4;
 pub struct Meter {
     window: Duration,
     /// The readings, oldest first: the last one, and what is needed to look back over the window.
-    readings: VecDeque<Reading>,
+    readings: VecDeque<CounterReading>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct CounterReading {
     /// Since some beginning.
     at: Duration,
-    link: Bytes,
-    copies: Bytes,
+    link: TrafficBytes,
+    copies: TrafficBytes,
 }
 
 /// What a meter shows.
@@ -51,10 +51,11 @@ impl Meter {
     /// again, a narrow counter has wrapped): what was read before is of no use then. How far a
     /// counter came before it went back nobody knows, so a wrap is not guessed at. The same goes for
     /// a clock that was set back.
-    pub fn take(&mut self, at: Duration, link: Bytes, copies: Bytes) {
+    pub fn take(&mut self, at: Duration, link: TrafficBytes, copies: TrafficBytes) {
         if let Some(last) = self.readings.back() {
-            let went_back =
-                |now: Bytes, then: Bytes| now.sent < then.sent || now.received < then.received;
+            let went_back = |now: TrafficBytes, then: TrafficBytes| {
+                now.sent < then.sent || now.received < then.received
+            };
             let is_stale = at.saturating_sub(last.at) > self.window * STALE_WINDOWS;
             if at < last.at
                 || is_stale
@@ -64,7 +65,7 @@ impl Meter {
                 self.readings.clear();
             }
         }
-        self.readings.push_back(Reading { at, link, copies });
+        self.readings.push_back(CounterReading { at, link, copies });
         // The second one will do to look back over the whole window.
         while self.readings.get(1).is_some_and(|next| next.at + self.window <= at) {
             self.readings.pop_front();
@@ -78,7 +79,7 @@ impl Meter {
         if over < SHORTEST {
             return None;
         }
-        let rates = |now: Bytes, then: Bytes| Rates {
+        let rates = |now: TrafficBytes, then: TrafficBytes| Rates {
             sends: rate(now.sent.saturating_sub(then.sent), over),
             receives: rate(now.received.saturating_sub(then.received), over),
         };
@@ -98,15 +99,15 @@ mod tests {
 
     const WINDOW: Duration = Duration::from_secs(10);
 
-    fn bytes(sent: u64, received: u64) -> Bytes {
-        Bytes { sent, received }
+    fn bytes(sent: u64, received: u64) -> TrafficBytes {
+        TrafficBytes { sent, received }
     }
 
     /// Reads `sent` at each of these seconds.
     fn meter(readings: &[(u64, u64)]) -> Meter {
         let mut meter = Meter::over(WINDOW);
         for (second, sent) in readings {
-            meter.take(Duration::from_secs(*second), bytes(*sent, 0), Bytes::default());
+            meter.take(Duration::from_secs(*second), bytes(*sent, 0), TrafficBytes::default());
         }
         meter
     }
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(sends(&meter(&[(1, 5000)])), None);
         assert_eq!(sends(&meter(&[(1, 5000), (3, 5250)])), Some(1000));
         let mut close = meter(&[(1, 0)]);
-        close.take(Duration::from_millis(1100), bytes(1000, 0), Bytes::default());
+        close.take(Duration::from_millis(1100), bytes(1000, 0), TrafficBytes::default());
         assert_eq!(sends(&close), None, "too close to tell a rate");
     }
 
@@ -148,7 +149,7 @@ mod tests {
         let restarted = [(0, 4_000_000_000), (5, 4_294_967_000), (10, 1000)];
         assert_eq!(sends(&meter(&restarted)), None);
         let mut meter = meter(&restarted);
-        meter.take(Duration::from_secs(12), bytes(3000, 0), Bytes::default());
+        meter.take(Duration::from_secs(12), bytes(3000, 0), TrafficBytes::default());
         assert_eq!(sends(&meter), Some(8000));
         meter.take(Duration::from_secs(13), bytes(4000, 0), bytes(1, 1));
         meter.take(Duration::from_secs(14), bytes(5000, 0), bytes(0, 2));

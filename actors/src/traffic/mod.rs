@@ -15,7 +15,7 @@ use crate::host::BitsPerSecond;
 
 /// Bytes that went by in each direction since some beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bytes {
+pub struct TrafficBytes {
     /// Sent.
     pub sent: u64,
     /// Received.

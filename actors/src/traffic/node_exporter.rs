@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Bytes;
+use super::TrafficBytes;
 use crate::host::BitsPerSecond;
 
 /// What an agent tells of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// What went over it so far.
-    pub bytes: Bytes,
+    pub bytes: TrafficBytes,
     /// What it can carry, if it tells.
     pub speed: Option<BitsPerSecond>,
 }
@@ -30,7 +30,7 @@ pub enum BadPage {
 
 /// What was read of an interface so far.
 #[derive(Default)]
-struct Told {
+struct PartialDevice {
     sent: Option<u64>,
     received: Option<u64>,
     speed: Option<BitsPerSecond>,
@@ -42,7 +42,7 @@ const SPEED: &str = "node_network_speed_bytes";
 
 /// Reads the interfaces that tell both directions, by name.
 pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
-    let mut told: BTreeMap<String, Told> = BTreeMap::new();
+    let mut told: BTreeMap<String, PartialDevice> = BTreeMap::new();
     for (number, line) in page.lines().enumerate() {
         let bad = || BadPage::Line(number + 1);
         let Some((series, rest)) = line.split_once('{') else { continue };
@@ -61,7 +61,7 @@ pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
     let devices: BTreeMap<String, Device> = told
         .into_iter()
         .filter_map(|(name, told)| {
-            let bytes = Bytes { sent: told.sent?, received: told.received? };
+            let bytes = TrafficBytes { sent: told.sent?, received: told.received? };
             Some((name, Device { bytes, speed: told.speed }))
         })
         .collect();
@@ -139,7 +139,7 @@ node_load1 0.5
         let devices = read(PAGE).unwrap();
         assert_eq!(devices.keys().collect::<Vec<_>>(), ["eth0", "lo"], "half tells one direction");
         let eth0 = devices["eth0"];
-        assert_eq!(eth0.bytes, Bytes { sent: 42, received: 12_345_670_000_000 });
+        assert_eq!(eth0.bytes, TrafficBytes { sent: 42, received: 12_345_670_000_000 });
         assert_eq!(eth0.speed, Some(BitsPerSecond(10_000_000_000)));
         assert_eq!(devices["lo"].speed, None);
     }
@@ -149,7 +149,7 @@ node_load1 0.5
         let page = "node_network_receive_bytes_total{a=\"x,}\",device=\"a\\\"b\\\\\",z=\"\\n\",} 7 1700000000000\n\
                     node_network_transmit_bytes_total{device=\"a\\\"b\\\\\"} 8\n";
         let devices = read(page).unwrap();
-        assert_eq!(devices["a\"b\\"].bytes, Bytes { sent: 8, received: 7 });
+        assert_eq!(devices["a\"b\\"].bytes, TrafficBytes { sent: 8, received: 7 });
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 
-use super::delivery::Failure;
-use super::settings::HookSettings;
+use super::delivery::DeliveryFailure;
+use super::settings::WebhookSettings;
 use super::signature::SIGNATURE_HEADER;
 use crate::clock::Millis;
-use crate::outbound;
-use crate::share_expiry::ShareHappening;
+use crate::http_client;
+use crate::share_expiry::ShareNotification;
 use crate::wire::api::ChangeEvent;
 
 /// So much of an answer is read, so that its connection can be used again.
@@ -25,8 +25,9 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hooks of a process: it keeps their connections. With `https`, for those
 /// too whose certificate the system trusts as it is now.
-pub fn hook_client(https: bool) -> Result<Client, reqwest::Error> {
-    let trusting = if https { outbound::trusting_the_system() } else { outbound::in_the_clear() };
+pub fn webhook_client(https: bool) -> Result<Client, reqwest::Error> {
+    let trusting =
+        if https { http_client::with_system_roots() } else { http_client::without_tls() };
     trusting
         .pool_idle_timeout(IDLE_CONNECTION)
         .redirect(reqwest::redirect::Policy::none())
@@ -37,18 +38,18 @@ pub fn hook_client(https: bool) -> Result<Client, reqwest::Error> {
 }
 
 /// What a receiver is sent: the very JSON that the feed of events tells.
-fn body(happening: ShareHappening) -> serde_json::Result<Vec<u8>> {
+fn body(happening: ShareNotification) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&ChangeEvent::from(happening))
 }
 
 /// Sends a happening. Whatever is not 2xx is a failure.
 pub(super) async fn send(
     http: Client,
-    settings: HookSettings,
-    happening: ShareHappening,
+    settings: WebhookSettings,
+    happening: ShareNotification,
     now: Millis,
-) -> Result<(), Failure> {
-    let body = body(happening).map_err(|error| Failure::because(error.to_string()))?;
+) -> Result<(), DeliveryFailure> {
+    let body = body(happening).map_err(|error| DeliveryFailure::because(error.to_string()))?;
     let signature = settings.secret.sign(now.unix_seconds(), &body);
     let request = http
         .post(settings.url.url())
@@ -60,7 +61,10 @@ pub(super) async fn send(
     let status = answer.status();
     if !status.is_success() {
         let retry_after = retry_after(&answer, now);
-        return Err(Failure { reason: format!("it answers {}", shown(status)), retry_after });
+        return Err(DeliveryFailure {
+            reason: format!("it answers {}", shown(status)),
+            retry_after,
+        });
     }
     // It was taken: whether the rest of the answer comes is of no account. Others wait behind it.
     let _ = tokio::time::timeout(READ_FOR, read_rest(&mut answer)).await;
@@ -78,9 +82,9 @@ async fn read_rest(answer: &mut Response) {
     }
 }
 
-impl Failure {
+impl DeliveryFailure {
     fn because(reason: String) -> Self {
-        Failure { reason, retry_after: None }
+        DeliveryFailure { reason, retry_after: None }
     }
 }
 
@@ -92,17 +96,17 @@ fn shown(status: StatusCode) -> String {
 }
 
 /// What went wrong, without the URL: whoever reads it knows which hook it is about.
-fn failed(error: &reqwest::Error, timeout: Duration) -> Failure {
+fn failed(error: &reqwest::Error, timeout: Duration) -> DeliveryFailure {
     if error.is_timeout() {
         let timeout = humantime::format_duration(timeout);
-        return Failure::because(format!("it did not answer within {timeout}"));
+        return DeliveryFailure::because(format!("it did not answer within {timeout}"));
     }
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
     let what = if error.is_connect() { "it cannot be reached" } else { "the request broke off" };
-    Failure::because(format!("{what}: {cause}"))
+    DeliveryFailure::because(format!("{what}: {cause}"))
 }
 
 /// After how long a receiver wants to be asked again: it says seconds, or an instant.
@@ -128,7 +132,7 @@ mod tests {
 
     use super::super::delivery_tests::{happening, settings};
     use super::*;
-    use crate::share_expiry::What;
+    use crate::share_expiry::ShareNotificationKind;
 
     #[tokio::test]
     async fn what_is_answered_with_2xx_is_taken_although_the_answer_never_ends() {
@@ -143,9 +147,13 @@ mod tests {
             drop(stream);
         });
         let timeout = Duration::from_secs(600);
-        let settings = HookSettings { url: url.parse().unwrap(), timeout, ..settings(&[]) };
-        let sending =
-            send(hook_client(false).unwrap(), settings, happening(1, What::Notice), Millis(0));
+        let settings = WebhookSettings { url: url.parse().unwrap(), timeout, ..settings(&[]) };
+        let sending = send(
+            webhook_client(false).unwrap(),
+            settings,
+            happening(1, ShareNotificationKind::Notice),
+            Millis(0),
+        );
         let sent = tokio::time::timeout(Duration::from_secs(60), sending).await;
         assert_eq!(sent, Ok(Ok(())));
         receiver.abort();

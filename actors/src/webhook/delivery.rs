@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::settings::HookSettings;
-use super::views::{HookCounters, Trouble};
+use super::settings::WebhookSettings;
+use super::views::{ReceiverTrouble, WebhookCounters};
 use crate::clock::Millis;
-use crate::share_expiry::{Happenings, ShareHappening};
+use crate::share_expiry::{ShareNotification, ShareNotifications};
 
 /// How many happenings are fetched at a time, and how few are left when more are.
 pub const FETCHED: usize = 500;
@@ -20,7 +20,7 @@ const RECORD_EVERY: Duration = Duration::from_secs(1);
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum DeliveryStep {
     /// It is to be asked how far the hook was told.
     AskCursor,
     /// What happened from this number on is to be fetched.
@@ -28,14 +28,14 @@ pub enum Step {
     /// What happened from this number on is to be looked at: how much of it is to be told later.
     Count(u64),
     /// This is to be sent.
-    Send(Box<ShareHappening>),
+    Send(Box<ShareNotification>),
     /// That everything before this number was told is to be put on record.
     Record(u64),
 }
 
 /// Why a happening was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct DeliveryFailure {
     /// In words.
     pub reason: String,
     /// After how long the receiver wants to be asked again.
@@ -44,7 +44,7 @@ pub struct Failure {
 
 /// What is worth a line in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum DeliveryLogEvent {
     /// The receiver takes nothing any more.
     Fails,
     /// It takes happenings again, after so many tries in vain.
@@ -53,13 +53,13 @@ pub enum News {
 
 /// What is known while this node leads.
 #[derive(Debug, Default)]
-struct Position {
+struct DeliveryPosition {
     /// The number of the first happening that was not fetched; none until the cursor is known.
     fetched: Option<u64>,
     /// What is on record.
     recorded: u64,
     /// What was fetched and is to be told, oldest first.
-    waiting: VecDeque<ShareHappening>,
+    waiting: VecDeque<ShareNotification>,
     /// Up to where it is known what is to be told, at least as far as was fetched,
     counted: u64,
     /// and the numbers of that which was not fetched.
@@ -71,41 +71,41 @@ struct Position {
 
 /// What a hook is told, and how that stands.
 #[derive(Debug)]
-pub struct Delivery {
-    settings: HookSettings,
+pub struct WebhookDelivery {
+    settings: WebhookSettings,
     /// None on a follower, which tells nothing.
-    position: Option<Position>,
+    position: Option<DeliveryPosition>,
     /// The number that the next happening will have.
     next: u64,
-    trouble: Option<Trouble>,
+    trouble: Option<ReceiverTrouble>,
     /// When something was last put on record.
     recorded_at: Option<Millis>,
-    counters: HookCounters,
+    counters: WebhookCounters,
 }
 
-impl Delivery {
+impl WebhookDelivery {
     /// Nothing is told yet.
-    pub fn new(settings: HookSettings) -> Self {
-        Delivery {
+    pub fn new(settings: WebhookSettings) -> Self {
+        WebhookDelivery {
             settings,
             position: None,
             next: 0,
             trouble: None,
             recorded_at: None,
-            counters: HookCounters::default(),
+            counters: WebhookCounters::default(),
         }
     }
 
     /// Goes by other settings. Whatever is wrong may be right by them: it is tried at once.
-    pub fn change_settings(&mut self, settings: HookSettings) {
+    pub fn change_settings(&mut self, settings: WebhookSettings) {
         if let Some(trouble) = &mut self.trouble {
             trouble.until = trouble.at;
         }
         if let Some(position) = &mut self.position {
             position.sending = false;
             // What is wanted now may have been passed over: what waits was chosen by the former.
-            position.fetched = position.fetched.map(|_| position.told());
-            position.counted = position.told();
+            position.fetched = position.fetched.map(|_| position.delivered_up_to());
+            position.counted = position.delivered_up_to();
             position.ahead.clear();
             position.waiting.clear();
             position.asking = false;
@@ -114,13 +114,13 @@ impl Delivery {
     }
 
     /// The settings it goes by.
-    pub fn settings(&self) -> &HookSettings {
+    pub fn settings(&self) -> &WebhookSettings {
         &self.settings
     }
 
     /// This node leads from now on.
     pub fn begin(&mut self) {
-        self.position = Some(Position::default());
+        self.position = Some(DeliveryPosition::default());
         self.trouble = None;
         self.recorded_at = None;
     }
@@ -132,17 +132,17 @@ impl Delivery {
     }
 
     /// Whether this node leads.
-    pub fn tells(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.position.is_some()
     }
 
     /// The number that the next happening will have.
-    pub fn there_are(&mut self, next: u64) {
+    pub fn set_next_number(&mut self, next: u64) {
         self.next = next;
     }
 
     /// How far the hook was told, as is on record; none while it is not known.
-    pub fn cursor_is(&mut self, cursor: Option<u64>) {
+    pub fn set_cursor(&mut self, cursor: Option<u64>) {
         let Some(position) = &mut self.position else { return };
         position.asking = false;
         if position.fetched.is_none() {
@@ -153,14 +153,14 @@ impl Delivery {
     }
 
     /// What was fetched; none when that failed.
-    pub fn fetched(&mut self, from: u64, fetched: Option<Happenings>) {
+    pub fn fetched(&mut self, from: u64, fetched: Option<ShareNotifications>) {
         let Some(position) = &mut self.position else { return };
         // An answer to what was asked by former settings or in another epoch.
         if position.fetched != Some(from) {
             return;
         }
         position.asking = false;
-        let Some(Happenings { happenings, next }) = fetched else { return };
+        let Some(ShareNotifications { happenings, next }) = fetched else { return };
         let first = happenings.first().map_or(next, |first| first.number);
         // What is not there any more was too old to be kept.
         let lost = position.ahead.iter().take_while(|number| **number < first).count();
@@ -180,13 +180,13 @@ impl Delivery {
     }
 
     /// What was looked at to be counted; none when that failed.
-    pub fn counted(&mut self, from: u64, looked_at: Option<Happenings>) {
+    pub fn counted(&mut self, from: u64, looked_at: Option<ShareNotifications>) {
         let Some(position) = &mut self.position else { return };
         if position.counted != from {
             return;
         }
         position.asking = false;
-        let Some(Happenings { happenings, next }) = looked_at else { return };
+        let Some(ShareNotifications { happenings, next }) = looked_at else { return };
         let first = happenings.first().map_or(next, |first| first.number);
         // Nobody knows any more which of it was to be told.
         self.counters.dropped += first.saturating_sub(from);
@@ -199,10 +199,10 @@ impl Delivery {
     pub fn sent(
         &mut self,
         number: u64,
-        result: Result<(), Failure>,
+        result: Result<(), DeliveryFailure>,
         now: Millis,
         seed: u64,
-    ) -> Option<News> {
+    ) -> Option<DeliveryLogEvent> {
         let position = self.position.as_mut()?;
         if !position.sending || position.waiting.front().map(|front| front.number) != Some(number) {
             return None;
@@ -213,7 +213,7 @@ impl Delivery {
                 position.waiting.pop_front();
                 self.counters.delivered += 1;
                 self.counters.last_delivered = Some(now);
-                self.trouble.take().map(|trouble| News::Recovered(trouble.tries))
+                self.trouble.take().map(|trouble| DeliveryLogEvent::Recovered(trouble.tries))
             }
             Err(failure) => {
                 self.counters.failed_tries += 1;
@@ -222,14 +222,14 @@ impl Delivery {
                 let cool_down = self.settings.cool_down;
                 let wished = failure.retry_after.unwrap_or_default().min(cool_down.cap);
                 let pause = cool_down.jittered(tries, seed).max(wished);
-                self.trouble = Some(Trouble {
+                self.trouble = Some(ReceiverTrouble {
                     since: before.as_ref().map_or(now, |trouble| trouble.since),
                     tries,
                     at: now,
                     until: now.after(pause),
                     reason: failure.reason,
                 });
-                before.is_none().then_some(News::Fails)
+                before.is_none().then_some(DeliveryLogEvent::Fails)
             }
         }
     }
@@ -244,7 +244,7 @@ impl Delivery {
     }
 
     /// What is to be done now. Each is done once, and answered.
-    pub fn steps(&mut self, now: Millis) -> Vec<Step> {
+    pub fn steps(&mut self, now: Millis) -> Vec<DeliveryStep> {
         self.drop_old(now);
         let is_left_alone = self.trouble.as_ref().is_some_and(|trouble| trouble.holds(now));
         let may_record = self.recorded_at.is_none_or(|at| !within(at, RECORD_EVERY, now));
@@ -254,29 +254,29 @@ impl Delivery {
         match position.fetched {
             None if !position.asking => {
                 position.asking = true;
-                steps.push(Step::AskCursor);
+                steps.push(DeliveryStep::AskCursor);
             }
             Some(from) if !position.asking && from < next && position.waiting.len() <= FEW => {
                 position.asking = true;
-                steps.push(Step::Fetch(from));
+                steps.push(DeliveryStep::Fetch(from));
             }
             Some(_) if !position.asking && chooses && position.counted < next => {
                 position.asking = true;
-                steps.push(Step::Count(position.counted));
+                steps.push(DeliveryStep::Count(position.counted));
             }
             _ => {}
         }
         if let Some(front) = position.waiting.front().filter(|_| !position.sending)
             && !is_left_alone
         {
-            steps.push(Step::Send(Box::new(front.clone())));
+            steps.push(DeliveryStep::Send(Box::new(front.clone())));
             position.sending = true;
         }
-        let told = position.told();
+        let told = position.delivered_up_to();
         if told > position.recorded && !position.recording && may_record {
             position.recording = true;
             self.recorded_at = Some(now);
-            steps.push(Step::Record(told));
+            steps.push(DeliveryStep::Record(told));
         }
         steps
     }
@@ -286,7 +286,7 @@ impl Delivery {
         let position = self.position.as_ref()?;
         let may_send = !position.sending && !position.waiting.is_empty();
         let retry = self.trouble.as_ref().filter(|_| may_send).map(|trouble| trouble.until);
-        let may_record = !position.recording && position.told() > position.recorded;
+        let may_record = !position.recording && position.delivered_up_to() > position.recorded;
         let record = self.recorded_at.filter(|_| may_record).map(|at| at.after(RECORD_EVERY));
         [retry, record].into_iter().flatten().min()
     }
@@ -296,7 +296,7 @@ impl Delivery {
         let Some(position) = self.position.as_mut().filter(|position| !position.sending) else {
             return;
         };
-        let is_old = |one: &ShareHappening| now >= one.at.after(self.settings.age_limit);
+        let is_old = |one: &ShareNotification| now >= one.at.after(self.settings.age_limit);
         while position.waiting.front().is_some_and(is_old) {
             position.waiting.pop_front();
             self.counters.dropped += 1;
@@ -304,19 +304,19 @@ impl Delivery {
     }
 
     /// What was counted since the process started.
-    pub fn counters(&self) -> HookCounters {
+    pub fn counters(&self) -> WebhookCounters {
         self.counters
     }
 
     /// What is wrong, while something is.
-    pub fn trouble(&self) -> Option<&Trouble> {
+    pub fn trouble(&self) -> Option<&ReceiverTrouble> {
         self.trouble.as_ref()
     }
 
     /// The number of the first happening that the hook was not told; none while it is not known.
-    pub fn told(&self) -> Option<u64> {
+    pub fn delivered_up_to(&self) -> Option<u64> {
         let position = self.position.as_ref()?;
-        position.fetched.map(|_| position.told())
+        position.fetched.map(|_| position.delivered_up_to())
     }
 
     /// How many happenings it is to be told and was not yet. What was not looked at counts as well.
@@ -334,15 +334,15 @@ impl Delivery {
     }
 }
 
-impl Position {
+impl DeliveryPosition {
     /// The number of the first happening that was not told.
-    fn told(&self) -> u64 {
+    fn delivered_up_to(&self) -> u64 {
         let fetched = self.fetched.unwrap_or(0);
         self.waiting.front().map_or(fetched, |front| front.number)
     }
 }
 
-impl Trouble {
+impl ReceiverTrouble {
     /// Whether the receiver is left alone at `now`. A clock that was set back makes no pause longer.
     fn holds(&self, now: Millis) -> bool {
         self.at <= now && now < self.until

@@ -17,18 +17,18 @@ use actix::{
 use reqwest::Client;
 use tokio::sync::watch;
 
-pub use call::hook_client;
-pub use delivery::{Delivery, FETCHED, Failure, News, Step};
-pub use messages::ChangeSettings;
-pub use settings::{BadHookName, BadHookUrl, HookName, HookSettings, HookUrl};
-pub use signature::{BadHookSecret, HookSecret, SIGNATURE_HEADER};
-pub use views::{HookCounters, HookView, HookViewHandle, Trouble};
+pub use call::webhook_client;
+pub use delivery::{DeliveryFailure, DeliveryLogEvent, DeliveryStep, FETCHED, WebhookDelivery};
+pub use messages::ChangeWebhookSettings;
+pub use settings::{BadWebhookName, BadWebhookUrl, WebhookName, WebhookSettings, WebhookUrl};
+pub use signature::{BadWebhookSecret, SIGNATURE_HEADER, WebhookSecret};
+pub use views::{ReceiverTrouble, WebhookCounters, WebhookView, WebhookViewHandle};
 
 use crate::clock::Clock;
 use crate::event::Epoch;
 use crate::journal::{Journal, Leadership};
 use crate::share_expiry::{
-    HappeningsDelivered, HappeningsFrom, ShareBoard, ShareHappening, ToldUpTo,
+    FetchNotifications, GetDeliveryCursor, RecordDelivery, ShareNotification, ShareViewHandle,
 };
 use crate::supervision::Route;
 
@@ -43,27 +43,27 @@ const DROPPED_TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// Whom a hook's actor asks.
 #[derive(Clone)]
-pub struct Collaborators {
+pub struct WebhookCollaborators {
     /// Tells what happened.
-    pub happenings: Route<HappeningsFrom>,
+    pub happenings: Route<FetchNotifications>,
     /// Tells how far the hook was told,
-    pub told: Route<ToldUpTo>,
+    pub told: Route<GetDeliveryCursor>,
     /// and puts it on record.
-    pub delivered: Route<HappeningsDelivered>,
+    pub delivered: Route<RecordDelivery>,
     /// Shows how many happenings there are.
-    pub board: ShareBoard,
+    pub board: ShareViewHandle,
     /// Who leads.
     pub journal: Journal,
 }
 
 /// The actor of one hook.
 pub struct Webhook {
-    name: HookName,
-    delivery: Delivery,
+    name: WebhookName,
+    delivery: WebhookDelivery,
     http: Client,
     clock: Clock,
-    others: Collaborators,
-    view: HookViewHandle,
+    others: WebhookCollaborators,
+    view: WebhookViewHandle,
     leadership: watch::Receiver<Leadership>,
     /// The epoch in which it tells what happens.
     epoch: Option<Epoch>,
@@ -77,22 +77,22 @@ pub struct Webhook {
 /// Something may be to be done.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Look;
+struct CheckDelivery;
 
 impl Webhook {
-    /// The actor of the hook `name`. `http` comes from [`hook_client`] and is shared by all of a
+    /// The actor of the hook `name`. `http` comes from [`webhook_client`] and is shared by all of a
     /// process.
     pub fn new(
-        name: HookName,
-        settings: HookSettings,
+        name: WebhookName,
+        settings: WebhookSettings,
         http: Client,
         clock: Clock,
-        others: Collaborators,
-        view: HookViewHandle,
+        others: WebhookCollaborators,
+        view: WebhookViewHandle,
     ) -> Self {
         Webhook {
             name,
-            delivery: Delivery::new(settings),
+            delivery: WebhookDelivery::new(settings),
             http,
             clock,
             leadership: others.journal.leadership(),
@@ -108,7 +108,7 @@ impl Webhook {
     /// Does what is to be done, and sleeps until there is more.
     fn look(&mut self, ctx: &mut Context<Self>) {
         self.follow_leadership(ctx);
-        self.delivery.there_are(*self.others.board.happenings().borrow());
+        self.delivery.set_next_number(*self.others.board.happenings().borrow());
         for step in self.delivery.steps(self.clock.now()) {
             self.take(step, ctx);
         }
@@ -132,25 +132,25 @@ impl Webhook {
         }
     }
 
-    fn take(&mut self, step: Step, ctx: &mut Context<Self>) {
+    fn take(&mut self, step: DeliveryStep, ctx: &mut Context<Self>) {
         let (hook, epoch) = (self.name.as_str().to_owned(), self.epoch);
         // What was asked in another epoch is nothing to go by. What nobody answered is asked again
         // after a while, by the timer.
         match step {
-            Step::AskCursor => {
-                let asked = self.others.told.recipient().send(ToldUpTo { hook });
+            DeliveryStep::AskCursor => {
+                let asked = self.others.told.recipient().send(GetDeliveryCursor { hook });
                 ctx.spawn(asked.into_actor(self).map(move |cursor, webhook, ctx| {
                     if webhook.epoch == epoch {
                         let cursor = cursor.ok().flatten();
-                        webhook.delivery.cursor_is(cursor);
+                        webhook.delivery.set_cursor(cursor);
                         if cursor.is_some() {
                             webhook.look(ctx);
                         }
                     }
                 }));
             }
-            Step::Fetch(from) => {
-                let asked = HappeningsFrom { from, most: FETCHED };
+            DeliveryStep::Fetch(from) => {
+                let asked = FetchNotifications { from, most: FETCHED };
                 let asked = self.others.happenings.recipient().send(asked);
                 ctx.spawn(asked.into_actor(self).map(move |fetched, webhook, ctx| {
                     if webhook.epoch == epoch {
@@ -162,8 +162,8 @@ impl Webhook {
                     }
                 }));
             }
-            Step::Count(from) => {
-                let asked = HappeningsFrom { from, most: FETCHED };
+            DeliveryStep::Count(from) => {
+                let asked = FetchNotifications { from, most: FETCHED };
                 let asked = self.others.happenings.recipient().send(asked);
                 ctx.spawn(asked.into_actor(self).map(move |looked_at, webhook, ctx| {
                     if webhook.epoch == epoch {
@@ -175,8 +175,8 @@ impl Webhook {
                     }
                 }));
             }
-            Step::Record(up_to) => {
-                let delivered = HappeningsDelivered { hook, up_to };
+            DeliveryStep::Record(up_to) => {
+                let delivered = RecordDelivery { hook, up_to };
                 let asked = self.others.delivered.recipient().send(delivered);
                 ctx.spawn(asked.into_actor(self).map(move |recorded, webhook, _| {
                     if webhook.epoch == epoch {
@@ -185,11 +185,11 @@ impl Webhook {
                     }
                 }));
             }
-            Step::Send(happening) => self.send(*happening, ctx),
+            DeliveryStep::Send(happening) => self.send(*happening, ctx),
         }
     }
 
-    fn send(&mut self, happening: ShareHappening, ctx: &mut Context<Self>) {
+    fn send(&mut self, happening: ShareNotification, ctx: &mut Context<Self>) {
         let (number, settings) = (happening.number, self.delivery.settings().clone());
         let sending = call::send(self.http.clone(), settings, happening, self.clock.now());
         let sending = sending.into_actor(self).map(move |result, webhook, ctx| {
@@ -202,14 +202,14 @@ impl Webhook {
         self.sending = Some(ctx.spawn(sending));
     }
 
-    fn log(&self, news: Option<News>) {
+    fn log(&self, news: Option<DeliveryLogEvent>) {
         let hook = &self.name;
         match news {
-            Some(News::Fails) => {
+            Some(DeliveryLogEvent::Fails) => {
                 let reason = self.delivery.trouble().map(|trouble| trouble.reason.as_str());
                 tracing::warn!(%hook, reason, "a webhook fails, and is tried again");
             }
-            Some(News::Recovered(tries)) => {
+            Some(DeliveryLogEvent::Recovered(tries)) => {
                 tracing::info!(%hook, failed_tries = tries, "a webhook works again");
             }
             None => {}
@@ -229,11 +229,11 @@ impl Webhook {
 
     fn show(&self) {
         let delivery = &self.delivery;
-        self.view.store(std::sync::Arc::new(HookView {
+        self.view.store(std::sync::Arc::new(WebhookView {
             name: self.name.clone(),
             url: delivery.settings().url.to_string(),
-            tells: delivery.tells(),
-            told: delivery.told(),
+            tells: delivery.is_active(),
+            told: delivery.delivered_up_to(),
             backlog: delivery.backlog(),
             oldest: delivery.oldest(),
             trouble: delivery.trouble().cloned(),
@@ -255,14 +255,14 @@ impl Webhook {
     }
 
     /// Something whenever there is more to be told, or who leads is another.
-    fn signs(&self) -> impl futures::Stream<Item = Look> + use<> {
+    fn signs(&self) -> impl futures::Stream<Item = CheckDelivery> + use<> {
         let watched = (self.others.board.happenings(), self.leadership.clone());
         futures::stream::unfold(watched, |(mut happenings, mut leadership)| async {
             let is_open = tokio::select! {
                 changed = happenings.changed() => changed.is_ok(),
                 changed = leadership.changed() => changed.is_ok(),
             };
-            is_open.then_some((Look, (happenings, leadership)))
+            is_open.then_some((CheckDelivery, (happenings, leadership)))
         })
     }
 }
@@ -276,18 +276,18 @@ impl Actor for Webhook {
     }
 }
 
-impl Handler<Look> for Webhook {
+impl Handler<CheckDelivery> for Webhook {
     type Result = ();
 
-    fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
+    fn handle(&mut self, _: CheckDelivery, ctx: &mut Context<Self>) {
         self.look(ctx);
     }
 }
 
-impl Handler<ChangeSettings> for Webhook {
+impl Handler<ChangeWebhookSettings> for Webhook {
     type Result = ();
 
-    fn handle(&mut self, change: ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(&mut self, change: ChangeWebhookSettings, ctx: &mut Context<Self>) {
         if let Some(sending) = self.sending.take() {
             ctx.cancel_future(sending);
         }

@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use super::signature::HookSecret;
-use crate::back_off::CoolDown;
-use crate::share_expiry::What;
+use super::signature::WebhookSecret;
+use crate::backoff::ExponentialBackoff;
+use crate::share_expiry::ShareNotificationKind;
 
 /// The longest name of a hook.
 const LONGEST_NAME: usize = 64;
 
 /// What a hook is called: lowercase letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HookName(String);
+pub struct WebhookName(String);
 
 /// A text that is no name of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the name of a webhook has 1 to 64 lowercase letters, digits, \"-\" and \"_\"")]
-pub struct BadHookName;
+pub struct BadWebhookName;
 
-impl HookName {
+impl WebhookName {
     /// Checks `text`.
-    pub fn new(text: &str) -> Result<Self, BadHookName> {
+    pub fn new(text: &str) -> Result<Self, BadWebhookName> {
         let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         let good = (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(fits);
-        if good { Ok(HookName(text.to_owned())) } else { Err(BadHookName) }
+        if good { Ok(WebhookName(text.to_owned())) } else { Err(BadWebhookName) }
     }
 
     /// The name.
@@ -36,7 +36,7 @@ impl HookName {
     }
 }
 
-impl fmt::Display for HookName {
+impl fmt::Display for WebhookName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
@@ -44,11 +44,11 @@ impl fmt::Display for HookName {
 
 /// Where a hook's receiver is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookUrl(Url);
+pub struct WebhookUrl(Url);
 
 /// Why a text is no URL of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadHookUrl {
+pub enum BadWebhookUrl {
     /// It is none at all.
     #[error("expected the URL of a receiver such as http://10.0.0.5:9000/shares")]
     NoUrl,
@@ -57,23 +57,23 @@ pub enum BadHookUrl {
     User,
 }
 
-impl FromStr for HookUrl {
-    type Err = BadHookUrl;
+impl FromStr for WebhookUrl {
+    type Err = BadWebhookUrl;
 
-    fn from_str(text: &str) -> Result<Self, BadHookUrl> {
-        let url: Url = text.parse().map_err(|_| BadHookUrl::NoUrl)?;
+    fn from_str(text: &str) -> Result<Self, BadWebhookUrl> {
+        let url: Url = text.parse().map_err(|_| BadWebhookUrl::NoUrl)?;
         match url.scheme() {
-            "http" | "https" if url.fragment().is_some() => Err(BadHookUrl::NoUrl),
+            "http" | "https" if url.fragment().is_some() => Err(BadWebhookUrl::NoUrl),
             "http" | "https" if !url.username().is_empty() || url.password().is_some() => {
-                Err(BadHookUrl::User)
+                Err(BadWebhookUrl::User)
             }
-            "http" | "https" => Ok(HookUrl(url)),
-            _ => Err(BadHookUrl::NoUrl),
+            "http" | "https" => Ok(WebhookUrl(url)),
+            _ => Err(BadWebhookUrl::NoUrl),
         }
     }
 }
 
-impl HookUrl {
+impl WebhookUrl {
     /// Whether TLS is spoken there.
     pub fn is_https(&self) -> bool {
         self.0.scheme() == "https"
@@ -85,7 +85,7 @@ impl HookUrl {
     }
 }
 
-impl fmt::Display for HookUrl {
+impl fmt::Display for WebhookUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -93,33 +93,33 @@ impl fmt::Display for HookUrl {
 
 /// Everything that can be set of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookSettings {
+pub struct WebhookSettings {
     /// Where its receiver is.
-    pub url: HookUrl,
+    pub url: WebhookUrl,
     /// What requests are signed with.
-    pub secret: HookSecret,
+    pub secret: WebhookSecret,
     /// What it is told of. The rest is passed over.
-    pub kinds: Vec<What>,
+    pub kinds: Vec<ShareNotificationKind>,
     /// How long the receiver may take for an answer.
     pub timeout: Duration,
     /// How long after a failure it is tried again.
-    pub cool_down: CoolDown,
+    pub cool_down: ExponentialBackoff,
     /// How old a happening may be that is still told.
     pub age_limit: Duration,
 }
 
-impl HookSettings {
+impl WebhookSettings {
     /// Whether it is told of some kinds only.
     pub fn chooses(&self) -> bool {
-        What::all().any(|kind| !self.kinds.contains(&kind))
+        ShareNotificationKind::all().any(|kind| !self.kinds.contains(&kind))
     }
 
     /// How long the receiver may take unless somebody says.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// After a second, and at most an hour.
-    pub const COOL_DOWN: CoolDown =
-        CoolDown { base: Duration::from_secs(1), cap: Duration::from_secs(60 * 60) };
+    pub const COOL_DOWN: ExponentialBackoff =
+        ExponentialBackoff { base: Duration::from_secs(1), cap: Duration::from_secs(60 * 60) };
 }
 
 #[cfg(test)]
@@ -129,21 +129,21 @@ mod tests {
     #[test]
     fn a_receiver_is_reached_by_http_or_https() {
         for url in ["http://10.0.0.5:9000/shares?of=yard", "https://a.example/shares"] {
-            let read: HookUrl = url.parse().unwrap();
+            let read: WebhookUrl = url.parse().unwrap();
             assert_eq!((read.to_string(), read.is_https()), (url.into(), url.contains("s:")));
         }
-        let read = |text: &str| text.parse::<HookUrl>().unwrap_err();
-        assert_eq!(read("http://me:secret@a.example/x"), BadHookUrl::User);
+        let read = |text: &str| text.parse::<WebhookUrl>().unwrap_err();
+        assert_eq!(read("http://me:secret@a.example/x"), BadWebhookUrl::User);
         for bad in ["", "a.example", "ftp://a.example", "http://a.example/#x"] {
-            assert_eq!(read(bad), BadHookUrl::NoUrl, "{bad}");
+            assert_eq!(read(bad), BadWebhookUrl::NoUrl, "{bad}");
         }
     }
 
     #[test]
     fn a_name_can_be_a_key_of_the_configuration() {
-        assert!(HookName::new("billing-2").is_ok());
+        assert!(WebhookName::new("billing-2").is_ok());
         for bad in ["", "Billing", "a.b", "a b"] {
-            assert_eq!(HookName::new(bad), Err(BadHookName), "{bad}");
+            assert_eq!(WebhookName::new(bad), Err(BadWebhookName), "{bad}");
         }
     }
 }

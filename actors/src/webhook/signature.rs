@@ -12,18 +12,18 @@ pub const SIGNATURE_HEADER: &str = "Reelyard-Signature";
 
 /// What a hook and its receiver share. It never prints.
 #[derive(Clone, PartialEq, Eq)]
-pub struct HookSecret(Arc<str>);
+pub struct WebhookSecret(Arc<str>);
 
 /// A text that cannot be a secret. Does not repeat the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a secret is 16 to 1024 visible ASCII characters without blanks")]
-pub struct BadHookSecret;
+pub struct BadWebhookSecret;
 
-impl HookSecret {
+impl WebhookSecret {
     /// Checks that `text` is long enough not to be guessed.
-    pub fn new(text: &str) -> Result<Self, BadHookSecret> {
+    pub fn new(text: &str) -> Result<Self, BadWebhookSecret> {
         let fits = (16..=1024).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-        if fits { Ok(HookSecret(text.into())) } else { Err(BadHookSecret) }
+        if fits { Ok(WebhookSecret(text.into())) } else { Err(BadWebhookSecret) }
     }
 
     /// The value of [`SIGNATURE_HEADER`] for a body sent at `unix_seconds`.
@@ -45,7 +45,7 @@ impl HookSecret {
     }
 }
 
-impl fmt::Debug for HookSecret {
+impl fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HookSecret(not shown)")
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_signature_is_what_openssl_makes_of_it() {
-        let secret = HookSecret::new("whsec-0123456789").unwrap();
+        let secret = WebhookSecret::new("whsec-0123456789").unwrap();
         // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac whsec-0123456789
         let hex = "cf8dea5761501b727b10c5111533dd1ce995f14520a8069e2db69ff01090687c";
         assert_eq!(secret.sign(1_700_000_000, b"{\"a\":1}"), format!("t=1700000000,v1={hex}"));
@@ -65,10 +65,10 @@ mod tests {
 
     #[test]
     fn a_secret_is_long_and_never_prints() {
-        let secret = HookSecret::new("open-sesame-0123").unwrap();
+        let secret = WebhookSecret::new("open-sesame-0123").unwrap();
         assert!(!format!("{secret:?}").contains("sesame"));
         for bad in ["short", "with a blank in it", ""] {
-            assert_eq!(HookSecret::new(bad), Err(BadHookSecret));
+            assert_eq!(WebhookSecret::new(bad), Err(BadWebhookSecret));
         }
     }
 }

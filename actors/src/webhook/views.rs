@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::settings::HookName;
+use super::settings::WebhookName;
 use crate::clock::Millis;
 
 /// Where a hook is shown. Outlives a restart of its actor.
-pub type HookViewHandle = Arc<ArcSwap<HookView>>;
+pub type WebhookViewHandle = Arc<ArcSwap<WebhookView>>;
 
 /// How a hook stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookView {
+pub struct WebhookView {
     /// Which.
-    pub name: HookName,
+    pub name: WebhookName,
     /// Where its receiver is.
     pub url: String,
     /// Whether this node tells it: only the leader does.
@@ -26,15 +26,15 @@ pub struct HookView {
     /// When the oldest happened that it is to be told.
     pub oldest: Option<Millis>,
     /// What is wrong, while something is.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ReceiverTrouble>,
     /// What was counted.
-    pub counters: HookCounters,
+    pub counters: WebhookCounters,
 }
 
-impl HookView {
+impl WebhookView {
     /// Of a hook whose actor has not begun.
-    pub fn new(name: HookName, url: String) -> Self {
-        HookView {
+    pub fn new(name: WebhookName, url: String) -> Self {
+        WebhookView {
             name,
             url,
             tells: false,
@@ -42,14 +42,14 @@ impl HookView {
             backlog: 0,
             oldest: None,
             trouble: None,
-            counters: HookCounters::default(),
+            counters: WebhookCounters::default(),
         }
     }
 }
 
 /// That a receiver takes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ReceiverTrouble {
     /// Since when.
     pub since: Millis,
     /// How often it was tried.
@@ -64,7 +64,7 @@ pub struct Trouble {
 
 /// What was counted of a hook since its actor started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HookCounters {
+pub struct WebhookCounters {
     /// Happenings that the receiver took.
     pub delivered: u64,
     /// When it took the last one.

@@ -1,9 +1,9 @@
 //! What a node asks of a worker that hosts boxes.
 //!
-//! - `POST /boxes/run` (worker): [`RunAsked`], answered by [`RunAnswered`] when the hook has ended. The
+//! - `POST /boxes/run` (worker): [`HookRunRequest`], answered by [`HookRunResponse`] when the hook has ended. The
 //!   worker has a time-out for every program that it runs; the connection is held open meanwhile.
-//! - `POST /boxes/look` (worker): [`LookAsked`], answered by [`LookAnswered`].
-//! - `POST /boxes/adopt` (worker): [`AdoptAsked`], answered by [`AdoptAnswered`]: an operator hands boxes
+//! - `POST /boxes/look` (worker): [`BoxInspectionRequest`], answered by [`BoxInspectionResponse`].
+//! - `POST /boxes/adopt` (worker): [`BoxAdoptionRequest`], answered by [`BoxAdoptionResponse`]: an operator hands boxes
 //!   over that the worker knows as those of another pool or cluster.
 //!
 //! All are guarded by the token that node and workers share, and carry the epoch in which they were
@@ -13,8 +13,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::box_lease::{
-    AdoptBoxes, BoxNumber, BoxesLooked, FenceToken, Holder, HookAnswer, HookKind, HookPlace,
-    HooksName, IdRange, LookAtBoxes, LookedAt, PoolName, RunHook, Said,
+    AdoptBoxes, BoxInspection, BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookOutput,
+    HookTarget, HooksName, IdRange, InspectBoxes, InspectedBox, PoolName, RunHook,
 };
 use crate::event::Epoch;
 use crate::host::HostAddr;
@@ -22,7 +22,7 @@ use crate::manager::ClusterId;
 
 /// Where something is run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct BoxRunTarget {
     /// The epoch in which it was decided.
     pub epoch: Epoch,
     /// The pool.
@@ -41,7 +41,7 @@ pub struct Place {
 /// What is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum BoxHookKind {
     /// What makes a box ready.
     Init,
     /// What cleans it.
@@ -50,12 +50,12 @@ pub enum Kind {
 
 /// Something is to be run for a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunAsked {
+pub struct HookRunRequest {
     /// Where.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: BoxRunTarget,
     /// What.
-    pub kind: Kind,
+    pub kind: BoxHookKind,
     /// The box.
     pub number: BoxNumber,
     /// The id by which its holder calls it.
@@ -79,17 +79,17 @@ fn first() -> u32 {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum RunAnswered {
+pub enum HookRunResponse {
     /// It was done.
     Done {
         /// What was said, if anything.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        said: Option<HookOutput>,
     },
     /// It failed.
     Failed {
         /// The evidence.
-        said: Said,
+        said: HookOutput,
     },
     /// It was refused, or given up: nothing is known of the box.
     Silent {
@@ -100,10 +100,10 @@ pub enum RunAnswered {
 
 /// Boxes are to be looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookAsked {
+pub struct BoxInspectionRequest {
     /// Where.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: BoxRunTarget,
     /// The boxes.
     pub boxes: Vec<BoxNumber>,
     /// The token that was given last in the pool, as far as the node knows.
@@ -113,16 +113,16 @@ pub struct LookAsked {
 
 /// Boxes are to be handed over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AdoptAsked {
+pub struct BoxAdoptionRequest {
     /// To whom, and which.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: BoxRunTarget,
 }
 
 /// What came of that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AdoptAnswered {
+pub enum BoxAdoptionResponse {
     /// They were, and these pools lost some.
     Adopted(Vec<PoolName>),
     /// They were not, for this reason.
@@ -132,15 +132,15 @@ pub enum AdoptAnswered {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LookAnswered {
+pub enum BoxInspectionResponse {
     /// These were looked at.
-    LookedAt(Vec<Looked>),
+    LookedAt(Vec<BoxFinding>),
     /// Nothing was looked at, for this reason.
     Refused(String),
-    /// The same as `LookedAt`, for a node that says of which cluster it is.
+    /// The same as `InspectedBox`, for a node that says of which cluster it is.
     Seen {
         /// The boxes that were looked at.
-        boxes: Vec<Looked>,
+        boxes: Vec<BoxFinding>,
         /// The boxes were served for tokens up to this one, of which the node does not know.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         highest_token: Option<FenceToken>,
@@ -149,101 +149,109 @@ pub enum LookAnswered {
 
 /// A box that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Looked {
+pub struct BoxFinding {
     /// The box.
     pub number: BoxNumber,
     /// What was found, unless it is clean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dirt: Option<Said>,
+    pub dirt: Option<HookOutput>,
 }
 
-impl Place {
-    fn of(place: HookPlace) -> Self {
-        let HookPlace { host: _, epoch, pool, hooks, cluster, ids } = place;
-        Place { epoch, pool, hooks, cluster, ids }
+impl BoxRunTarget {
+    fn of(place: HookTarget) -> Self {
+        let HookTarget { host: _, epoch, pool, hooks, cluster, ids } = place;
+        BoxRunTarget { epoch, pool, hooks, cluster, ids }
     }
 
-    fn on(self, host: HostAddr) -> HookPlace {
-        let Place { epoch, pool, hooks, cluster, ids } = self;
-        HookPlace { host, epoch, pool, hooks, cluster, ids }
+    fn on(self, host: HostAddr) -> HookTarget {
+        let BoxRunTarget { epoch, pool, hooks, cluster, ids } = self;
+        HookTarget { host, epoch, pool, hooks, cluster, ids }
     }
 }
 
-impl From<RunHook> for RunAsked {
+impl From<RunHook> for HookRunRequest {
     fn from(hook: RunHook) -> Self {
         let RunHook { place, kind, number, box_id, token, holder, attempt } = hook;
         let kind = match kind {
-            HookKind::Init => Kind::Init,
-            HookKind::Cleanup => Kind::Cleanup,
+            HookKind::Init => BoxHookKind::Init,
+            HookKind::Cleanup => BoxHookKind::Cleanup,
         };
-        RunAsked { place: Place::of(place), kind, number, box_id, token, holder, attempt }
+        HookRunRequest {
+            place: BoxRunTarget::of(place),
+            kind,
+            number,
+            box_id,
+            token,
+            holder,
+            attempt,
+        }
     }
 }
 
-impl RunAsked {
+impl HookRunRequest {
     /// What the worker `host` is to run.
     pub fn on(self, host: HostAddr) -> RunHook {
-        let RunAsked { place, kind, number, box_id, token, holder, attempt } = self;
+        let HookRunRequest { place, kind, number, box_id, token, holder, attempt } = self;
         let kind = match kind {
-            Kind::Init => HookKind::Init,
-            Kind::Cleanup => HookKind::Cleanup,
+            BoxHookKind::Init => HookKind::Init,
+            BoxHookKind::Cleanup => HookKind::Cleanup,
         };
         RunHook { place: place.on(host), kind, number, box_id, token, holder, attempt }
     }
 }
 
-impl From<HookAnswer> for RunAnswered {
+impl From<HookAnswer> for HookRunResponse {
     fn from(answer: HookAnswer) -> Self {
         match answer {
-            HookAnswer::Done { said } => RunAnswered::Done { said },
-            HookAnswer::Failed { said } => RunAnswered::Failed { said },
-            HookAnswer::Silent { why } => RunAnswered::Silent { why },
+            HookAnswer::Done { said } => HookRunResponse::Done { said },
+            HookAnswer::Failed { said } => HookRunResponse::Failed { said },
+            HookAnswer::Silent { why } => HookRunResponse::Silent { why },
         }
     }
 }
 
-impl From<RunAnswered> for HookAnswer {
-    fn from(answered: RunAnswered) -> Self {
+impl From<HookRunResponse> for HookAnswer {
+    fn from(answered: HookRunResponse) -> Self {
         match answered {
-            RunAnswered::Done { said } => HookAnswer::Done { said },
-            RunAnswered::Failed { said } => HookAnswer::Failed { said },
-            RunAnswered::Silent { why } => HookAnswer::Silent { why },
+            HookRunResponse::Done { said } => HookAnswer::Done { said },
+            HookRunResponse::Failed { said } => HookAnswer::Failed { said },
+            HookRunResponse::Silent { why } => HookAnswer::Silent { why },
         }
     }
 }
 
-impl LookAsked {
+impl BoxInspectionRequest {
     /// A look at these boxes of a place.
-    pub fn at(place: HookPlace, boxes: Vec<BoxNumber>, last_token: FenceToken) -> Self {
-        LookAsked { place: Place::of(place), boxes, last_token }
+    pub fn at(place: HookTarget, boxes: Vec<BoxNumber>, last_token: FenceToken) -> Self {
+        BoxInspectionRequest { place: BoxRunTarget::of(place), boxes, last_token }
     }
 
     /// What the worker `host` is to look at.
-    pub fn on(self, host: HostAddr) -> LookAtBoxes {
-        let LookAsked { place, boxes, last_token } = self;
-        LookAtBoxes { place: place.on(host), boxes, last_token }
+    pub fn on(self, host: HostAddr) -> InspectBoxes {
+        let BoxInspectionRequest { place, boxes, last_token } = self;
+        InspectBoxes { place: place.on(host), boxes, last_token }
     }
 
     /// What is answered: a node of an older version does not know `Seen`.
-    pub fn answered(&self, answer: Result<BoxesLooked, String>) -> LookAnswered {
-        let looked = |LookedAt { number, dirt }| Looked { number, dirt };
+    pub fn answered(&self, answer: Result<BoxInspection, String>) -> BoxInspectionResponse {
+        let looked = |InspectedBox { number, dirt }| BoxFinding { number, dirt };
         match answer {
-            Ok(BoxesLooked { boxes, highest }) => {
+            Ok(BoxInspection { boxes, highest }) => {
                 let boxes = boxes.into_iter().map(looked).collect();
                 match self.place.cluster {
-                    Some(_) => LookAnswered::Seen { boxes, highest_token: highest },
-                    None => LookAnswered::LookedAt(boxes),
+                    Some(_) => BoxInspectionResponse::Seen { boxes, highest_token: highest },
+                    None => BoxInspectionResponse::LookedAt(boxes),
                 }
             }
-            Err(why) => LookAnswered::Refused(why),
+            Err(why) => BoxInspectionResponse::Refused(why),
         }
     }
 }
 
-impl AdoptAsked {
+impl BoxAdoptionRequest {
     /// Boxes of a place are to be its pool's.
     pub fn of(adopt: AdoptBoxes) -> Self {
-        AdoptAsked { place: Place::of(adopt.place) }
+        BoxAdoptionRequest { place: BoxRunTarget::of(adopt.place) }
     }
 
     /// What the worker `host` is to write down.
@@ -252,30 +260,30 @@ impl AdoptAsked {
     }
 }
 
-impl From<Result<Vec<PoolName>, String>> for AdoptAnswered {
+impl From<Result<Vec<PoolName>, String>> for BoxAdoptionResponse {
     fn from(answer: Result<Vec<PoolName>, String>) -> Self {
-        answer.map_or_else(AdoptAnswered::Refused, AdoptAnswered::Adopted)
+        answer.map_or_else(BoxAdoptionResponse::Refused, BoxAdoptionResponse::Adopted)
     }
 }
 
-impl From<AdoptAnswered> for Result<Vec<PoolName>, String> {
-    fn from(answered: AdoptAnswered) -> Self {
+impl From<BoxAdoptionResponse> for Result<Vec<PoolName>, String> {
+    fn from(answered: BoxAdoptionResponse) -> Self {
         match answered {
-            AdoptAnswered::Adopted(losers) => Ok(losers),
-            AdoptAnswered::Refused(why) => Err(why),
+            BoxAdoptionResponse::Adopted(losers) => Ok(losers),
+            BoxAdoptionResponse::Refused(why) => Err(why),
         }
     }
 }
 
-impl From<LookAnswered> for Result<BoxesLooked, String> {
-    fn from(answered: LookAnswered) -> Self {
-        let looked = |Looked { number, dirt }| LookedAt { number, dirt };
+impl From<BoxInspectionResponse> for Result<BoxInspection, String> {
+    fn from(answered: BoxInspectionResponse) -> Self {
+        let looked = |BoxFinding { number, dirt }| InspectedBox { number, dirt };
         let (boxes, highest) = match answered {
-            LookAnswered::LookedAt(boxes) => (boxes, None),
-            LookAnswered::Seen { boxes, highest_token } => (boxes, highest_token),
-            LookAnswered::Refused(why) => return Err(why),
+            BoxInspectionResponse::LookedAt(boxes) => (boxes, None),
+            BoxInspectionResponse::Seen { boxes, highest_token } => (boxes, highest_token),
+            BoxInspectionResponse::Refused(why) => return Err(why),
         };
-        Ok(BoxesLooked { boxes: boxes.into_iter().map(looked).collect(), highest })
+        Ok(BoxInspection { boxes: boxes.into_iter().map(looked).collect(), highest })
     }
 }
 
@@ -286,36 +294,38 @@ mod tests {
     #[test]
     fn what_is_asked_comes_back_as_it_was() {
         let text = r#"{"epoch":3,"pool":"p","kind":"cleanup","number":2,"box":702}"#;
-        let asked: RunAsked = serde_json::from_str(text).unwrap();
+        let asked: HookRunRequest = serde_json::from_str(text).unwrap();
         assert_eq!((asked.box_id, asked.attempt, asked.token), (702, 1, None));
         let more = text.replace("\"kind\"", "\"colour\":\"red\",\"kind\"");
-        assert_eq!(serde_json::from_str::<RunAsked>(&more).unwrap(), asked);
+        assert_eq!(serde_json::from_str::<HookRunRequest>(&more).unwrap(), asked);
         let host: HostAddr = "10.0.0.1:8888".parse().unwrap();
         let hook = RunHook { token: Some(FenceToken(9)), ..asked.on(host) };
-        let again = serde_json::to_string(&RunAsked::from(hook.clone())).unwrap();
-        assert_eq!(serde_json::from_str::<RunAsked>(&again).unwrap().on(host), hook);
+        let again = serde_json::to_string(&HookRunRequest::from(hook.clone())).unwrap();
+        assert_eq!(serde_json::from_str::<HookRunRequest>(&again).unwrap().on(host), hook);
     }
 
     #[test]
     fn answers_are_as_they_are_documented() {
-        let said = |answer: HookAnswer| serde_json::to_string(&RunAnswered::from(answer)).unwrap();
+        let said =
+            |answer: HookAnswer| serde_json::to_string(&HookRunResponse::from(answer)).unwrap();
         assert_eq!(said(HookAnswer::Done { said: None }), r#"{"outcome":"done"}"#);
-        let failed = HookAnswer::Failed { said: Said::cut("exit code 1") };
+        let failed = HookAnswer::Failed { said: HookOutput::cut("exit code 1") };
         assert_eq!(said(failed), r#"{"outcome":"failed","said":"exit code 1"}"#);
         let silent = HookAnswer::Silent { why: "x".to_owned() };
         assert_eq!(said(silent), r#"{"outcome":"silent","why":"x"}"#);
-        let looked = vec![LookedAt { number: BoxNumber(1), dirt: None }];
-        let found = BoxesLooked { boxes: looked, highest: Some(FenceToken(9)) };
-        let old: LookAsked = serde_json::from_str(r#"{"epoch":3,"pool":"p","boxes":[1]}"#).unwrap();
+        let looked = vec![InspectedBox { number: BoxNumber(1), dirt: None }];
+        let found = BoxInspection { boxes: looked, highest: Some(FenceToken(9)) };
+        let old: BoxInspectionRequest =
+            serde_json::from_str(r#"{"epoch":3,"pool":"p","boxes":[1]}"#).unwrap();
         let answered = serde_json::to_string(&old.answered(Ok(found.clone()))).unwrap();
         assert_eq!(answered, r#"{"looked_at":[{"number":1}]}"#);
-        let place = Place { cluster: Some(ClusterId(7)), ..old.place.clone() };
-        let new = LookAsked { place, ..old };
+        let place = BoxRunTarget { cluster: Some(ClusterId(7)), ..old.place.clone() };
+        let new = BoxInspectionRequest { place, ..old };
         let asked = serde_json::to_string(&new).unwrap();
-        assert_eq!(serde_json::from_str::<LookAsked>(&asked).unwrap(), new);
+        assert_eq!(serde_json::from_str::<BoxInspectionRequest>(&asked).unwrap(), new);
         let answered = serde_json::to_string(&new.answered(Ok(found.clone()))).unwrap();
         assert_eq!(answered, r#"{"seen":{"boxes":[{"number":1}],"highest_token":9}}"#);
-        let read: LookAnswered = serde_json::from_str(&answered).unwrap();
+        let read: BoxInspectionResponse = serde_json::from_str(&answered).unwrap();
         assert_eq!(Result::from(read), Ok(found));
     }
 }

@@ -169,7 +169,7 @@ pub enum BadChange {
 pub fn parse_change(body: &[u8]) -> Result<Option<OldState>, BadChange> {
     let text = String::from_utf8_lossy(body);
     let mut reader = serde_json::Deserializer::from_str(&text);
-    let change = Option::<Change>::deserialize(&mut reader)?.unwrap_or_default();
+    let change = Option::<PatchFields>::deserialize(&mut reader)?.unwrap_or_default();
     if change.has_unknown_status {
         return Err(BadChange::UnknownStatus);
     }
@@ -178,23 +178,23 @@ pub fn parse_change(body: &[u8]) -> Result<Option<OldState>, BadChange> {
 
 /// What the keys of a body came to.
 #[derive(Default)]
-struct Change {
+struct PatchFields {
     status: Option<OldState>,
     has_unknown_status: bool,
 }
 
-impl<'de> Deserialize<'de> for Change {
+impl<'de> Deserialize<'de> for PatchFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
-            type Value = Change;
+        struct PatchFieldsVisitor;
+        impl<'de> Visitor<'de> for PatchFieldsVisitor {
+            type Value = PatchFields;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Change, A::Error> {
-                let mut change = Change::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PatchFields, A::Error> {
+                let mut change = PatchFields::default();
                 while let Some(key) = map.next_key::<String>()? {
                     if !is_status_key(&key) {
                         map.next_value::<IgnoredAny>()?;
@@ -208,7 +208,7 @@ impl<'de> Deserialize<'de> for Change {
                 Ok(change)
             }
         }
-        deserializer.deserialize_map(Keys)
+        deserializer.deserialize_map(PatchFieldsVisitor)
     }
 }
 
@@ -222,8 +222,8 @@ struct StatusValue(Option<OldState>);
 
 impl<'de> Deserialize<'de> for StatusValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
-        impl<'de> Visitor<'de> for Word {
+        struct StatusValueVisitor;
+        impl<'de> Visitor<'de> for StatusValueVisitor {
             type Value = Option<OldState>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -270,7 +270,7 @@ impl<'de> Deserialize<'de> for StatusValue {
                 Ok(None)
             }
         }
-        deserializer.deserialize_any(Word).map(StatusValue)
+        deserializer.deserialize_any(StatusValueVisitor).map(StatusValue)
     }
 }
 

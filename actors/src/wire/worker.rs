@@ -341,7 +341,7 @@ pub struct WorkerAdopted {
 /// What a manager does with a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Deed {
+pub enum ManagerAction {
     /// It asks what the worker holds.
     Lists,
     /// It deletes, or wants to.
@@ -359,7 +359,7 @@ pub struct ManagerSeen {
     /// From where: an IP, or the address that the worker itself asks for orders.
     pub from: String,
     /// What it does.
-    pub does: Deed,
+    pub does: ManagerAction,
     /// When it did so first, as far as is remembered.
     pub first: Millis,
     /// When it did so last.

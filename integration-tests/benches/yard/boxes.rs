@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;
-use reelyard_actors::box_lease::{AskBoxes, BoxBoard, BoxSettings, Lease, PoolName, PoolSpec};
+use reelyard_actors::box_lease::{
+    BoxLeaseRequest, BoxLeaseSettings, BoxViewHandle, Lease, PoolName, PoolSpec,
+};
 use reelyard_actors::clock::Clock;
 use reelyard_integration_tests::box_yard::{BoxYard, ScriptedHosts, ask, one};
 use reelyard_integration_tests::running::on_a_system;
 
 use crate::etcd::Etcd;
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::redis::Redis;
 use crate::{usage, wrk};
 
@@ -33,7 +35,7 @@ const HOLD: Duration = Duration::from_millis(50);
 const HANDED_ON: usize = 300;
 
 /// Cycles, hand-offs, a crowd of waiters and a closed loop.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let ours = on_a_system(at_the_actor())?;
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
     let redis = Redis::start(&dir.path().join("redis"), &[])?;
@@ -56,39 +58,39 @@ pub fn measure() -> Result<Vec<Figure>> {
             .beside("Redis", redis_many)
             .beside("etcd", etcd_many),
         cycles("64 clients in turns on 8 boxes", ours.contended, 15_000.0),
-        Figure::new(
+        BenchFigure::new(
             "a box handed on to the next waiter, p50",
             ours.handed_on,
             "ms",
-            Wanted::AtMost(2.0),
+            FigureTarget::AtMost(2.0),
         ),
-        Figure::new(
+        BenchFigure::new(
             format!("{WAITERS} waiters on {BOXES} boxes, served in order"),
             ours.crowd.as_secs_f64(),
             "s",
-            Wanted::AtMost(4.0),
+            FigureTarget::AtMost(4.0),
         ),
-        Figure::new(
+        BenchFigure::new(
             "… the most memory of the process",
             ours.memory as f64 / 1e6,
             "MB",
-            Wanted::AtMost(200.0),
+            FigureTarget::AtMost(200.0),
         ),
-        Figure::new(
+        BenchFigure::new(
             format!("{HOLDERS} clients hold {BOXES} boxes for 50 ms in turns: the boxes are held"),
             ours.used * 100.0,
             "%",
-            Wanted::AtLeast(98.0),
+            FigureTarget::AtLeast(98.0),
         )
         .beside("Redis, polled", redis_used * 100.0),
-        Figure::new("… worst wait to the median", ours.worst, "x", Wanted::AtMost(1.5))
+        BenchFigure::new("… worst wait to the median", ours.worst, "x", FigureTarget::AtMost(1.5))
             .beside("Redis, polled", redis_worst),
     ])
 }
 
-fn cycles(by: &str, rate: f64, wanted: f64) -> Figure {
+fn cycles(by: &str, rate: f64, wanted: f64) -> BenchFigure {
     let what = format!("a box acquired and released, durable, {by}");
-    Figure::new(what, rate, "/s", Wanted::AtLeast(wanted))
+    BenchFigure::new(what, rate, "/s", FigureTarget::AtLeast(wanted))
 }
 
 struct AtTheActor {
@@ -104,7 +106,7 @@ struct AtTheActor {
 
 async fn at_the_actor() -> Result<AtTheActor> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
-    let (settings, hosts) = (BoxSettings::default(), ScriptedHosts::default());
+    let (settings, hosts) = (BoxLeaseSettings::default(), ScriptedHosts::default());
     let yard = BoxYard::open_with(dir.path(), &Clock::system(), settings, hosts).await;
     let one = cycles_per_second(&yard, "one", 1, 1).await?;
     let many = cycles_per_second(&yard, "many", CLIENTS, CLIENTS as u32).await?;
@@ -125,7 +127,7 @@ async fn pool(yard: &BoxYard, name: &str, size: u32) -> Result<PoolName> {
 }
 
 async fn take(yard: &BoxYard, pool: &PoolName, number: usize) -> Result<Arc<Lease>> {
-    let ask = AskBoxes { pool: pool.clone(), ..ask(&format!("client {number}"), 60) };
+    let ask = BoxLeaseRequest { pool: pool.clone(), ..ask(&format!("client {number}"), 60) };
     Ok(one(yard.acquire(ask).await))
 }
 
@@ -150,7 +152,7 @@ async fn handed_on(yard: &BoxYard) -> Result<f64> {
     let mut took = Vec::new();
     let mut held = take(yard, &pool, 0).await?;
     for number in 1..=HANDED_ON {
-        let ask = AskBoxes { pool: pool.clone(), ..ask(&format!("client {number}"), 60) };
+        let ask = BoxLeaseRequest { pool: pool.clone(), ..ask(&format!("client {number}"), 60) };
         let waiter = yard.acquire(ask);
         until_waiting(&yard.board, &pool, 1).await?;
         let began = Instant::now();
@@ -164,7 +166,7 @@ async fn handed_on(yard: &BoxYard) -> Result<f64> {
     Ok(took[took.len() / 2].as_secs_f64() * 1e3)
 }
 
-async fn until_waiting(board: &BoxBoard, pool: &PoolName, count: u64) -> Result<()> {
+async fn until_waiting(board: &BoxViewHandle, pool: &PoolName, count: u64) -> Result<()> {
     let waiting = || board.view().lines.get(pool).map_or(0, |line| line.waiting);
     let patience = Instant::now() + Duration::from_secs(10);
     while waiting() != count {

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_actors::outbound;
+use reelyard_actors::http_client;
 use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::yard::{Role, free_addr};
+use reelyard_integration_tests::yard::{RoleProcess, free_addr};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::boxes::CLIENTS;
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::wrk;
 
 /// How many boxes there are: always one free for who asks.
@@ -48,9 +48,9 @@ const CYCLES: &str = r#"
 "#;
 
 /// A grant of a free box, and cycles by one client and by many.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
-    let node = Node::start(dir.path())?;
+    let node = BoxBenchNode::start(dir.path())?;
     let granted = on_a_system(node.granted())?;
     let script = wrk::script(dir.path(), CYCLES)?;
     let cycles = |clients| -> Result<f64> {
@@ -63,23 +63,23 @@ pub fn measure() -> Result<Vec<Figure>> {
     let (one, many) = (cycles(1)?, cycles(CLIENTS)?);
     let what = |by: &str| format!("a box acquired and released over HTTP, durable, {by}");
     Ok(vec![
-        Figure::new(
+        BenchFigure::new(
             "a free box granted over HTTP, durable, p50",
             granted,
             "ms",
-            Wanted::AtMost(1.0),
+            FigureTarget::AtMost(1.0),
         ),
-        Figure::new(what("one client"), one, "/s", Wanted::AtLeast(700.0)),
-        Figure::new(what("64 clients"), many, "/s", Wanted::AtLeast(8_000.0)),
+        BenchFigure::new(what("one client"), one, "/s", FigureTarget::AtLeast(700.0)),
+        BenchFigure::new(what("64 clients"), many, "/s", FigureTarget::AtLeast(8_000.0)),
     ])
 }
 
-struct Node {
-    _role: Role,
+struct BoxBenchNode {
+    _role: RoleProcess,
     api: SocketAddr,
 }
 
-impl Node {
+impl BoxBenchNode {
     fn start(dir: &Path) -> Result<Self> {
         let api = free_addr(Ipv4Addr::LOCALHOST)?;
         let settings = [
@@ -88,10 +88,10 @@ impl Node {
             ("box.pools", format!("{{ p = {{ size = {BOXES}, queue_limit = 10000 }} }}")),
         ];
         let settings = settings.map(|(key, value)| (key.to_owned(), value));
-        let role = Role::start("node", &settings, dir.join("node.log"))?;
-        let node = Node { _role: role, api };
+        let role = RoleProcess::start("node", &settings, dir.join("node.log"))?;
+        let node = BoxBenchNode { _role: role, api };
         on_a_system(async {
-            let client = outbound::in_the_clear().build()?;
+            let client = http_client::without_tls().build()?;
             let until = Instant::now() + Duration::from_secs(20);
             while node.ask(&client, Method::GET, "/pools/p", None).await.is_err() {
                 ensure!(Instant::now() < until, "the node has no pool");
@@ -122,7 +122,7 @@ impl Node {
 
     /// The median of how long a grant takes, in milliseconds.
     async fn granted(&self) -> Result<f64> {
-        let client = outbound::in_the_clear().build()?;
+        let client = http_client::without_tls().build()?;
         let mut took = Vec::new();
         for _ in 0..GRANTS {
             let wanted = json!({ "holder": "a bench", "ttl": "1m", "wait": "0s" });

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::catalog_input::{
-    HistoryRow, grade_info, hitcount_history, media_name,
+    HitcountHistoryRow, grade_info, hitcount_history, media_name,
 };
 use reelyard_integration_tests::catalog_yard::CatalogYard;
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage::{MOST_MEMORY_MIB, mib, peak_memory_of};
 
 /// How many files there are.
@@ -22,7 +22,7 @@ pub fn write_inputs(dir: &Path) -> Result<()> {
     let names: Vec<String> = (0..FILES).map(media_name).collect();
     std::fs::write(dir.join("grade.info"), grade_info(&names))?;
     let holders: [IpAddr; 2] = ["10.0.0.21".parse()?, "10.0.0.22".parse()?];
-    let rows = names.iter().enumerate().map(|(index, name)| HistoryRow {
+    let rows = names.iter().enumerate().map(|(index, name)| HitcountHistoryRow {
         name,
         size: 1_000_000_000 + index as u64,
         holders: vec![holders[index % 2]],
@@ -32,24 +32,24 @@ pub fn write_inputs(dir: &Path) -> Result<()> {
 }
 
 /// Both files parsed and joined, and the memory of the process that did it.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     write_inputs_apart(dir.path())?;
     let (took, peak) = actix_rt::System::new().block_on(look(dir.path()))?;
     let joined = joined_by_awk(dir.path())?;
     Ok(vec![
-        Figure::new(
+        BenchFigure::new(
             format!("{FILES} files: grade.info and hitcount.history parsed and joined"),
             took.as_secs_f64(),
             "s",
-            Wanted::AtMost(1.0),
+            FigureTarget::AtMost(1.0),
         )
         .beside("mawk, the same join of two columns", joined.as_secs_f64()),
-        Figure::new(
+        BenchFigure::new(
             "… peak memory of that process",
             mib(peak),
             "MiB",
-            Wanted::AtMost(MOST_MEMORY_MIB),
+            FigureTarget::AtMost(MOST_MEMORY_MIB),
         ),
     ])
 }

@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::peers::Running;
+use crate::peers::PeerProcess;
 
 /// A server that syncs its log with every write, alone.
 pub struct Etcd {
     at: SocketAddr,
-    _server: Running,
+    _server: PeerProcess,
 }
 
 impl Etcd {
@@ -30,7 +30,7 @@ impl Etcd {
             .stderr(Stdio::null())
             .spawn()
             .context("etcd")?;
-        Ok(Etcd { at, _server: Running::listening(server, at)? })
+        Ok(Etcd { at, _server: PeerProcess::listening(server, at)? })
     }
 
     /// Where it is asked.

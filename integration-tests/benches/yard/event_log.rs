@@ -9,14 +9,14 @@ use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::catalog_input::{MIDNIGHT_IN_SEOUL, append, media_name, selection};
 use reelyard_integration_tests::catalog_yard::{CatalogYard, WATCHED};
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage::bytes_read;
 
 const ROWS: usize = 2_000_000;
 const ADDED: usize = 1_000;
 
 /// Rows a second of a whole day's log, and what a later look reads.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let log = dir.path().join("EventLog[20180603].log");
     write_log(&log)?;
@@ -24,19 +24,19 @@ pub fn measure() -> Result<Vec<Figure>> {
     let grep = searched_by_grep(&log)?;
     let rate = |took: Duration| ROWS as f64 / took.as_secs_f64() / 1e6;
     Ok(vec![
-        Figure::new(
+        BenchFigure::new(
             format!("event log of {ROWS} rows, cold"),
             rate(cold),
             "million rows/s",
-            Wanted::AtLeast(1.0),
+            FigureTarget::AtLeast(1.0),
         )
         .beside("grep -c of the watched address", rate(grep)),
-        Figure::new(
+        BenchFigure::new(
             format!("… bytes read for {ADDED} more rows"),
             read as f64 / 1024.0,
             "KiB",
             // A little is read again to tell whether the file is the same.
-            Wanted::AtMostTimesPeer(1.1),
+            FigureTarget::AtMostTimesPeer(1.1),
         )
         .beside("the rows themselves", added as f64 / 1024.0),
     ])

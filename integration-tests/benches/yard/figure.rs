@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is wanted of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Wanted {
+pub enum FigureTarget {
     /// At most so much, in the figure's unit.
     AtMost(f64),
     /// At least so much, in the figure's unit.
@@ -19,7 +19,7 @@ pub enum Wanted {
 
 /// One figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Figure {
+pub struct BenchFigure {
     /// What was done.
     pub what: String,
     /// How much of `unit`.
@@ -30,13 +30,13 @@ pub struct Figure {
     /// the first.
     pub peers: Vec<(String, f64)>,
     /// What is wanted.
-    pub wanted: Wanted,
+    pub wanted: FigureTarget,
 }
 
-impl Figure {
+impl BenchFigure {
     /// A figure that nothing stands beside.
-    pub fn new(what: impl Into<String>, value: f64, unit: &str, wanted: Wanted) -> Self {
-        Figure { what: what.into(), value, unit: unit.to_owned(), peers: Vec::new(), wanted }
+    pub fn new(what: impl Into<String>, value: f64, unit: &str, wanted: FigureTarget) -> Self {
+        BenchFigure { what: what.into(), value, unit: unit.to_owned(), peers: Vec::new(), wanted }
     }
 
     /// The same with something beside it.
@@ -53,11 +53,13 @@ impl Figure {
     /// Whether it is as wanted. A ratio that is wanted and was not measured is not met.
     pub fn is_met(&self) -> bool {
         match self.wanted {
-            Wanted::AtMost(bound) => self.value <= bound,
-            Wanted::AtLeast(bound) => self.value >= bound,
-            Wanted::TimesPeer(times) => self.ratio().is_some_and(|ratio| ratio >= times),
-            Wanted::AtMostTimesPeer(times) => self.ratio().is_some_and(|ratio| ratio <= times),
-            Wanted::Nothing => true,
+            FigureTarget::AtMost(bound) => self.value <= bound,
+            FigureTarget::AtLeast(bound) => self.value >= bound,
+            FigureTarget::TimesPeer(times) => self.ratio().is_some_and(|ratio| ratio >= times),
+            FigureTarget::AtMostTimesPeer(times) => {
+                self.ratio().is_some_and(|ratio| ratio <= times)
+            }
+            FigureTarget::Nothing => true,
         }
     }
 
@@ -67,11 +69,11 @@ impl Figure {
         let peers = self.peers.iter().map(peer).collect::<Vec<_>>().join("; ");
         let ratio = self.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
         let wanted = match self.wanted {
-            Wanted::AtMost(bound) => format!("≤ {} {}", shown(bound), self.unit),
-            Wanted::AtLeast(bound) => format!("≥ {} {}", shown(bound), self.unit),
-            Wanted::TimesPeer(times) => format!("ratio ≥ {times}"),
-            Wanted::AtMostTimesPeer(times) => format!("ratio ≤ {times}"),
-            Wanted::Nothing => String::new(),
+            FigureTarget::AtMost(bound) => format!("≤ {} {}", shown(bound), self.unit),
+            FigureTarget::AtLeast(bound) => format!("≥ {} {}", shown(bound), self.unit),
+            FigureTarget::TimesPeer(times) => format!("ratio ≥ {times}"),
+            FigureTarget::AtMostTimesPeer(times) => format!("ratio ≤ {times}"),
+            FigureTarget::Nothing => String::new(),
         };
         let (what, value, unit) = (&self.what, shown(self.value), &self.unit);
         format!("| {what} | {value} {unit} | {peers} | {ratio} | {wanted} |")
@@ -79,9 +81,9 @@ impl Figure {
 }
 
 /// The table, as Markdown has it.
-pub fn table(figures: &[Figure]) -> String {
+pub fn table(figures: &[BenchFigure]) -> String {
     let head = "| what | Reelyard | beside it | ratio | wanted |\n|---|---|---|---|---|";
-    let rows = figures.iter().map(Figure::row);
+    let rows = figures.iter().map(BenchFigure::row);
     std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
 }
 

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_actors::outbound::in_the_clear;
-use reelyard_integration_tests::yard::{Role, free_addr};
+use reelyard_actors::http_client::without_tls;
+use reelyard_integration_tests::yard::{RoleProcess, free_addr};
 use serde_json::Value;
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage::{cpu_of, memory_of, mib};
 
 const HOSTS: u32 = 20_000;
@@ -20,19 +20,19 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const SPAN: Duration = Duration::from_secs(30);
 
 /// From the start of the node until it lists every host and is ready.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     actix_rt::System::new().block_on(watch())
 }
 
-async fn watch() -> Result<Vec<Figure>> {
+async fn watch() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let listen = free_addr(std::net::Ipv4Addr::LOCALHOST)?;
     let config = dir.path().join("node.toml");
     std::fs::write(&config, configuration(dir.path(), &listen.to_string())?)?;
     let began = Instant::now();
-    let node = Role::start_by_file("node", &config, dir.path().join("node.log"))?;
+    let node = RoleProcess::start_by_file("node", &config, dir.path().join("node.log"))?;
     let process = node.process().context("the node has ended")?;
-    let http = in_the_clear().build()?;
+    let http = without_tls().build()?;
     loop {
         ensure!(!node.has_ended(), "the node has ended: {}", node.log_text());
         ensure!(began.elapsed() < PATIENCE, "not every host was listed: {}", node.log_text());
@@ -50,9 +50,9 @@ async fn watch() -> Result<Vec<Figure>> {
     let what = format!("node, {HOSTS} configured hosts: until all are listed and it is ready");
     let cores = used.as_secs_f64() / SPAN.as_secs_f64();
     Ok(vec![
-        Figure::new(what, took.as_secs_f64(), "s", Wanted::AtMost(30.0)),
-        Figure::new("… memory while none answers", mib(memory), "MiB", Wanted::Nothing),
-        Figure::new("… processor time, in cores", cores, "cores", Wanted::Nothing),
+        BenchFigure::new(what, took.as_secs_f64(), "s", FigureTarget::AtMost(30.0)),
+        BenchFigure::new("… memory while none answers", mib(memory), "MiB", FigureTarget::Nothing),
+        BenchFigure::new("… processor time, in cores", cores, "cores", FigureTarget::Nothing),
     ])
 }
 

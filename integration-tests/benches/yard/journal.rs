@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use actix::{Actor, Addr};
 use anyhow::Result;
 use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_integration_tests::journal_probe::{CommitEvents, ProbeActor, ProbeEvent, request_of};
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::redis::Redis;
 
 /// How often each is measured, in turns; the best counts, as noise only slows.
@@ -32,11 +32,11 @@ const CLIENTS: usize = 256;
 const BYTES: usize = 100;
 
 /// One client, then many.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let redis = Redis::start(dir.path(), &[])?;
     let [(one, redis_one), (many, redis_many)] = on_a_system(async {
-        let settings = JournalSettings::alone(dir.path().join("journal"), 1);
+        let settings = JournalOptions::alone(dir.path().join("journal"), 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await?;
         let probe = ProbeActor::new(journal.clone()).start();
         journal.leadership().wait_for(|now| now.epoch().is_some()).await?;
@@ -55,13 +55,13 @@ pub fn measure() -> Result<Vec<Figure>> {
     })?;
     let peer = "redis, appendfsync always";
     Ok(vec![
-        Figure::new("journal, one client", one, "commits/s", Wanted::AtLeast(1_800.0))
+        BenchFigure::new("journal, one client", one, "commits/s", FigureTarget::AtLeast(1_800.0))
             .beside(peer, redis_one),
-        Figure::new(
+        BenchFigure::new(
             format!("journal, {CLIENTS} commits in flight"),
             many,
             "events/s",
-            Wanted::AtLeast(60_000.0),
+            FigureTarget::AtLeast(60_000.0),
         )
         .beside(peer, redis_many),
     ])

@@ -30,18 +30,18 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use figure::Figure;
+use figure::BenchFigure;
 
 /// As in the program itself.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Measures one subject.
-type Subject = fn() -> Result<Vec<Figure>>;
+type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
 /// In the order of the table. The node is the last: it removes a million files, and a file system
 /// without a journal then is slow for minutes to make new ones.
-const SUBJECTS: [(&str, Subject); 13] = [
+const SUBJECTS: [(&str, BenchSubject); 13] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
@@ -100,7 +100,7 @@ fn run() -> Result<()> {
     Ok(())
 }
 
-fn find(name: &str) -> Option<Subject> {
+fn find(name: &str) -> Option<BenchSubject> {
     SUBJECTS.iter().find(|(subject, _)| *subject == name).map(|(_, measure)| *measure)
 }
 
@@ -112,7 +112,7 @@ fn measure_here(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn measure_apart(name: &str) -> Result<Vec<Figure>> {
+fn measure_apart(name: &str) -> Result<Vec<BenchFigure>> {
     let mut command = Command::new(std::env::current_exe()?);
     let output = command
         .args(["--measure", name])

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
-use reelyard_actors::outbound::in_the_clear;
+use reelyard_actors::http_client::without_tls;
 use reelyard_integration_tests::catalog_input::media_name;
-use reelyard_integration_tests::yard::{Role, free_addr};
+use reelyard_integration_tests::yard::{RoleProcess, free_addr};
 use serde_json::Value;
 
 use crate::catalog::{FILES, write_inputs_apart};
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::many_hosts::ManyHosts;
 use crate::usage::{MOST_MEMORY_MIB, cpu_of, memory_of, mib, peak_memory_of};
 
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const SPAN: Duration = Duration::from_secs(60);
 
 /// Its memory and its processor time when there is nothing to do but to look.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     write_inputs_apart(dir.path())?;
     let masters = dir.path().join("masters");
@@ -36,7 +36,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     actix_rt::System::new().block_on(watch(dir.path()))
 }
 
-async fn watch(dir: &Path) -> Result<Vec<Figure>> {
+async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
     let lists = (0..HOSTS).map(|host| {
         let held = (host..FILES).step_by(HOSTS).map(|index| media_name(index) + "\n");
         Bytes::from(held.collect::<String>())
@@ -54,7 +54,7 @@ async fn watch(dir: &Path) -> Result<Vec<Figure>> {
         setting("catalog.hitcount_history_file", &dir.join("hitcount.history").display()),
     ];
     let began = Instant::now();
-    let node = Role::start("node", &settings, dir.join("node.log"))?;
+    let node = RoleProcess::start("node", &settings, dir.join("node.log"))?;
     let process = node.process().context("the node has ended")?;
     let plan = format!("http://{listen}/api/v1/plan");
     while placed(&plan).await != Some(FILES as u64) {
@@ -71,31 +71,31 @@ async fn watch(dir: &Path) -> Result<Vec<Figure>> {
     hosts.stop().await;
     let what = format!("node, {FILES} files on {HOSTS} destinations: memory");
     Ok(vec![
-        Figure::new(what, mib(memory), "MiB", Wanted::AtMost(MOST_MEMORY_MIB)),
-        Figure::new(
+        BenchFigure::new(what, mib(memory), "MiB", FigureTarget::AtMost(MOST_MEMORY_MIB)),
+        BenchFigure::new(
             "… at its peak, while everything was read first",
             mib(peak),
             "MiB",
-            Wanted::Nothing,
+            FigureTarget::Nothing,
         ),
-        Figure::new(
+        BenchFigure::new(
             "… from its start until it knew every file and host",
             ready.as_secs_f64(),
             "s",
-            Wanted::Nothing,
+            FigureTarget::Nothing,
         ),
-        Figure::new(
+        BenchFigure::new(
             "… processor time in a minute without news",
             used.as_secs_f64(),
             "s",
-            Wanted::Nothing,
+            FigureTarget::Nothing,
         ),
     ])
 }
 
 /// How many graded files some host holds, as the node sees it.
 async fn placed(plan: &str) -> Option<u64> {
-    let body = in_the_clear().build().ok()?.get(plan).send().await.ok()?.text().await.ok()?;
+    let body = without_tls().build().ok()?.get(plan).send().await.ok()?.text().await.ok()?;
     let plan: Value = serde_json::from_str(&body).ok()?;
     let skipped = plan["skipped"].as_array()?;
     skipped.iter().find(|one| one["reason"] == "placed").and_then(|one| one["files"].as_u64())

@@ -15,14 +15,14 @@ use crate::usage::cpu_of;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A program that is ended when dropped.
-pub struct Running {
+pub struct PeerProcess {
     child: Child,
 }
 
-impl Running {
+impl PeerProcess {
     /// Waits until `child` takes connections at `at`.
     pub fn listening(child: Child, at: SocketAddr) -> Result<Self> {
-        let mut running = Running { child };
+        let mut running = PeerProcess { child };
         let until = Instant::now() + PATIENCE;
         while TcpStream::connect(at).is_err() {
             ensure!(running.child.try_wait()?.is_none(), "the program for {at} ended");
@@ -38,7 +38,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for PeerProcess {
     fn drop(&mut self) {
         // It may have ended by itself; either way it is gone afterwards.
         let _ = self.child.kill();
@@ -50,7 +50,7 @@ impl Drop for Running {
 pub struct Nginx {
     at: SocketAddr,
     scheme: &'static str,
-    running: Running,
+    running: PeerProcess,
 }
 
 impl Nginx {
@@ -98,7 +98,7 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .context("nginx")?;
-        Ok(Nginx { at, scheme, running: Running::listening(child, at)? })
+        Ok(Nginx { at, scheme, running: PeerProcess::listening(child, at)? })
     }
 
     /// Where it listens.

@@ -13,11 +13,11 @@ use reelyard_actors::heartbeat::{Health, HealthChanged};
 use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::journal::InFlight;
 use reelyard_actors::names::{FileId, NameTable};
-use reelyard_actors::task_manager::plan::{Planner, Round, Yard};
+use reelyard_actors::task_manager::plan::{Planner, PlanningContext, PlanningRound};
 use reelyard_actors::task_manager::{HostSetting, HostTable, TaskBook, TaskSettings};
 use reelyard_integration_tests::catalog_input::media_name;
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 
 const FILES: u32 = 1_000_000;
 const DESTINATIONS: u32 = 50;
@@ -26,15 +26,15 @@ const FREE: u32 = 1_000;
 const NOW: Millis = Millis(1_800_000_000_000);
 
 /// A steady round, one with a thousand candidates free, and one that looks at everything anew.
-pub fn measure() -> Result<Vec<Figure>> {
-    let mut steady = Case::new(0)?;
+pub fn measure() -> Result<Vec<BenchFigure>> {
+    let mut steady = PlannerBench::new(0)?;
     ensure!(steady.round().tasks.is_empty(), "a steady yard plans nothing");
-    let mut free = Case::new(FREE)?;
+    let mut free = PlannerBench::new(FREE)?;
     let round = free.round();
     ensure!(round.tasks.len() == SOURCES as usize, "{} copies were planned", round.tasks.len());
     let ms = |took: Duration| took.as_secs_f64() * 1e3;
     let figure = |what: String, took: Duration, bound| {
-        Figure::new(what, ms(took), "ms", Wanted::AtMost(bound))
+        BenchFigure::new(what, ms(took), "ms", FigureTarget::AtMost(bound))
     };
     Ok(vec![
         figure(
@@ -55,7 +55,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     ])
 }
 
-struct Case {
+struct PlannerBench {
     book: TaskBook,
     in_flight: InFlight<reelyard_actors::task_manager::TaskEvent>,
     hosts: HostTable,
@@ -67,7 +67,7 @@ fn host(net: u8, number: u32) -> Result<HostAddr> {
     Ok(format!("10.0.{net}.{}:8888", number + 1).parse()?)
 }
 
-impl Case {
+impl PlannerBench {
     /// Every file but the first `free` is on some destination.
     fn new(free: u32) -> Result<Self> {
         let names = NameTable::new();
@@ -82,7 +82,7 @@ impl Case {
         for number in 0..SOURCES {
             settings.push(HostSetting { addr: host(1, number)?, role: HostRole::Source });
         }
-        let mut case = Case {
+        let mut case = PlannerBench {
             book: TaskBook::new(names),
             in_flight: InFlight::default(),
             hosts: HostTable::new(&settings),
@@ -129,8 +129,8 @@ impl Case {
         Ok(())
     }
 
-    fn round(&mut self) -> Round {
-        self.planner.round(&Yard {
+    fn round(&mut self) -> PlanningRound {
+        self.planner.round(&PlanningContext {
             book: &self.book,
             in_flight: &self.in_flight,
             hosts: &self.hosts,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use reelyard_actors::clock::{Clock, Millis};
 
-use crate::peers::Running;
+use crate::peers::PeerProcess;
 
 /// How many commands are sent before their answers are read.
 const PIPELINED: u32 = 1000;
@@ -27,7 +27,7 @@ const DELETE_OWN: &str =
 /// A server that syncs its log with every write.
 pub struct Redis {
     at: SocketAddr,
-    _server: Running,
+    _server: PeerProcess,
 }
 
 impl Redis {
@@ -45,7 +45,7 @@ impl Redis {
             .stdout(Stdio::null())
             .spawn()
             .context("redis-server")?;
-        Ok(Redis { at, _server: Running::listening(server, at)? })
+        Ok(Redis { at, _server: PeerProcess::listening(server, at)? })
     }
 
     /// Starts one that removes expired keys as eagerly as it can, and tells of each.

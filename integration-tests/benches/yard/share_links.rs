@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::certificate::Pem;
-use reelyard_integration_tests::yard::{Role, free_addr, wait_for};
+use reelyard_integration_tests::yard::{RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::Nginx;
 use crate::wrk;
 
@@ -34,7 +34,7 @@ const SPAN: Duration = Duration::from_secs(8);
 const TIMES: usize = 3;
 
 /// Measures both.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let films = dir.path().join("films");
     std::fs::create_dir(&films)?;
@@ -43,42 +43,42 @@ pub fn measure() -> Result<Vec<Figure>> {
         fastrand::Rng::with_seed(number as u64).fill(&mut contents);
         std::fs::write(films.join(format!("{number}.mpg")), &contents)?;
     }
-    let node = Node::start(dir.path(), "node", &films, None)?;
+    let node = ShareLinkBenchNode::start(dir.path(), "node", &films, None)?;
     let nginx = Nginx::start(&films, dir.path())?;
     let (ours, theirs) = sent(dir.path(), &node, &nginx)?;
     drop(nginx);
     let pem = Pem::make(dir.path(), "links");
-    let node_tls = Node::start(dir.path(), "node-tls", &films, Some(&pem))?;
+    let node_tls = ShareLinkBenchNode::start(dir.path(), "node-tls", &films, Some(&pem))?;
     let nginx = Nginx::start_tls(&films, dir.path(), &pem)?;
     let (ours_tls, theirs_tls) = sent(dir.path(), &node_tls, &nginx)?;
     drop((nginx, node_tls));
     let made = wrk::answers_per_second(&node.api_url(), &makes(dir.path())?, MAKERS, SPAN)?;
     Ok(vec![
-        Figure::new(
+        BenchFigure::new(
             format!("ranges of 1 MiB of shared files, {READERS} connections"),
             ours,
             "MB/s",
-            Wanted::TimesPeer(0.6),
+            FigureTarget::TimesPeer(0.6),
         )
         .beside("nginx, sendfile", theirs),
-        Figure::new(
+        BenchFigure::new(
             format!("ranges of 1 MiB of shared files under TLS, {READERS} connections"),
             ours_tls,
             "MB/s",
-            Wanted::TimesPeer(1.0),
+            FigureTarget::TimesPeer(1.0),
         )
         .beside("nginx, TLS", theirs_tls),
-        Figure::new(
+        BenchFigure::new(
             format!("shares created over HTTP, durable, {MAKERS} connections"),
             made,
             "/s",
-            Wanted::AtLeast(10_000.0),
+            FigureTarget::AtLeast(10_000.0),
         ),
     ])
 }
 
 /// How many megabytes a second a node sends of its links, and nginx of the same files.
-fn sent(dir: &Path, node: &Node, nginx: &Nginx) -> Result<(f64, f64)> {
+fn sent(dir: &Path, node: &ShareLinkBenchNode, nginx: &Nginx) -> Result<(f64, f64)> {
     let links: Vec<String> = (0..FILES).map(|number| node.share(number)).collect::<Result<_>>()?;
     let names: Vec<String> = (0..FILES).map(|number| format!("/{number}.mpg")).collect();
     let (mut ours, mut theirs): (f64, f64) = (0.0, 0.0);
@@ -93,14 +93,14 @@ fn sent(dir: &Path, node: &Node, nginx: &Nginx) -> Result<(f64, f64)> {
 }
 
 /// A node that shares a directory.
-struct Node {
-    role: Role,
+struct ShareLinkBenchNode {
+    role: RoleProcess,
     api: SocketAddr,
     links: SocketAddr,
     scheme: &'static str,
 }
 
-impl Node {
+impl ShareLinkBenchNode {
     /// Keeps its own files in `dir` by its name; with a certificate its links are under TLS.
     fn start(dir: &Path, name: &str, films: &Path, pem: Option<&Pem>) -> Result<Self> {
         let (api, links) = (free_addr(Ipv4Addr::LOCALHOST)?, free_addr(Ipv4Addr::LOCALHOST)?);
@@ -116,9 +116,9 @@ impl Node {
         }
         let settings: Vec<_> =
             settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        let role = Role::start("node", &settings, dir.join(format!("{name}.log")))?;
+        let role = RoleProcess::start("node", &settings, dir.join(format!("{name}.log")))?;
         let scheme = if pem.is_some() { "https" } else { "http" };
-        let node = Node { role, api, links, scheme };
+        let node = ShareLinkBenchNode { role, api, links, scheme };
         wait_for("the node answers", &[&node.role], || node.ask("/shares/reclaim", None).ok())?;
         Ok(node)
     }

@@ -11,16 +11,17 @@ use futures::stream::{self, StreamExt};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{
-    Asked, CommitAnswer, Journal, JournalSettings, NoPeers, Ownership, Seat,
+    CommitAnswer, Journal, JournalOptions, NoPeers, Ownership, ReplicaHandle, RequestContext,
 };
 use reelyard_actors::share_expiry::{
-    Deadline, Effort, Found, LAG_STEPS, Lags, NewShare, Room, RootName, ShareBoard, ShareEvent,
-    ShareExpiry, ShareId, ShareKind, SharePath, ShareSettings, ShareTable, SharesWithin,
+    Deadline, Effort, LAG_STEPS, Lags, NewShare, RootName, ShareEvent, ShareExpiry,
+    ShareExpirySettings, ShareId, ShareKind, ShareLimits, ShareLookup, SharePath, ShareTable,
+    ShareViewHandle, SharesWithin,
 };
 use reelyard_integration_tests::catalog_input::media_name;
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::redis::Redis;
 use crate::usage;
 
@@ -45,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const IDLE: Duration = Duration::from_secs(10);
 
 /// How late shares are, and how late Redis' keys are.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
     let redis = redis_over_a_while(&dir.path().join("redis"))?;
     let peer = "Redis, effort 10, appendfsync always";
@@ -55,13 +56,14 @@ pub fn measure() -> Result<Vec<Figure>> {
         let ours = on_a_system(over_a_while(&dir.path().join(number.to_string()), effort))?;
         // With the least effort it is to be no worse than Redis with the most.
         let wanted = |most| match effort {
-            Effort::MOST => Wanted::AtMost(most),
-            _ => Wanted::AtMostTimesPeer(1.0),
+            Effort::MOST => FigureTarget::AtMost(most),
+            _ => FigureTarget::AtMostTimesPeer(1.0),
         };
         let what =
             format!("{SHARES} shares due within {SPREAD:?}, durable, effort {number}: lag, p50");
-        figures.push(Figure::new(what, ours.p50, "ms", wanted(10.0)).beside(peer, redis.p50));
-        figures.push(Figure::new("… p99", ours.p99, "ms", wanted(100.0)).beside(peer, redis.p99));
+        figures.push(BenchFigure::new(what, ours.p50, "ms", wanted(10.0)).beside(peer, redis.p50));
+        figures
+            .push(BenchFigure::new("… p99", ours.p99, "ms", wanted(100.0)).beside(peer, redis.p99));
     }
     let few = redis_few(&dir.path().join("redis-few"))?;
     figures.extend(on_a_system(many_at_once(&dir.path().join("at-once"), few))?);
@@ -119,26 +121,26 @@ fn of_keys(mut lags: Vec<Duration>, keys: usize, later_than: Duration) -> Latene
     Lateness { p50: part(50), p99: part(99) }
 }
 
-struct Place {
+struct ReclaimBench {
     journal: Journal,
-    board: ShareBoard,
+    board: ShareViewHandle,
     expiry: Addr<ShareExpiry>,
 }
 
-impl Place {
+impl ReclaimBench {
     async fn open(dir: &Path, effort: Effort) -> Result<Self> {
-        let journal = JournalSettings::alone(dir, 1);
+        let journal = JournalOptions::alone(dir, 1);
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await?;
-        let (board, clock) = (ShareBoard::default(), Clock::system());
-        let settings = ShareSettings {
+        let (board, clock) = (ShareViewHandle::default(), Clock::system());
+        let settings = ShareExpirySettings {
             roots: BTreeSet::from([RootName::new("media")?]),
             notice_before: None,
             effort,
-            ..ShareSettings::default()
+            ..ShareExpirySettings::default()
         };
         let expiry = ShareExpiry::new(settings, clock, journal.clone(), board.clone()).start();
         until(|| board.is_up() && board.view().epoch.is_some()).await?;
-        Ok(Place { journal, board, expiry })
+        Ok(ReclaimBench { journal, board, expiry })
     }
 
     /// Creates shares with these deadlines, many in one entry: how long that takes is not what is
@@ -162,14 +164,14 @@ impl Place {
                 note: None,
                 password: None,
                 max_downloads: None,
-                room: Room::default(),
+                room: ShareLimits::default(),
             })));
         }
         let mut owner = Ownership::new(ShareTable::default());
         owner.lead(self.board.view().epoch.context("nobody leads")?);
-        let commits: Vec<_> = Seat::<ShareTable>::parts(events)
+        let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
             .into_iter()
-            .filter_map(|part| owner.set_out(now, Asked::by_itself("a bench"), part))
+            .filter_map(|part| owner.begin_commit(now, RequestContext::by_itself("a bench"), part))
             .collect();
         let commits = stream::iter(commits.into_iter().map(|commit| self.journal.commit(commit)));
         let mut answers = commits.buffer_unordered(8);
@@ -189,7 +191,7 @@ impl Place {
 }
 
 async fn over_a_while(dir: &Path, effort: Effort) -> Result<Lateness> {
-    let place = Place::open(dir, effort).await?;
+    let place = ReclaimBench::open(dir, effort).await?;
     let first = Clock::system().now().after(MAKING);
     place.create(spread_out(first)?).await?;
     ensure!(Clock::system().now() < first, "making them took too long to measure anything");
@@ -201,8 +203,8 @@ async fn over_a_while(dir: &Path, effort: Effort) -> Result<Lateness> {
 
 /// A million at one instant; what is in their way meanwhile; a few among them before; what they take
 /// while none is due; and how soon they are there again after a restart.
-async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
-    let place = Place::open(dir, Effort::MOST).await?;
+async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
+    let place = ReclaimBench::open(dir, Effort::MOST).await?;
     // What a start brings with it is over then.
     tokio::time::sleep(IDLE).await;
     let idle_without = idle().await;
@@ -221,8 +223,8 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
     place.stop().await;
 
     let began = Instant::now();
-    let place = Place::open(dir, Effort::MOST).await?;
-    ensure!(matches!(place.board.find(ids[0]), Found::Live(_)), "a share was lost");
+    let place = ReclaimBench::open(dir, Effort::MOST).await?;
+    ensure!(matches!(place.board.find(ids[0]), ShareLookup::Live(_)), "a share was lost");
     let restarted = began.elapsed();
 
     let left = all_at.since(Clock::system().now());
@@ -248,37 +250,37 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let peer = format!("Redis, effort 10, what it reported within {REDIS_PATIENCE:?}");
     Ok(vec![
-        Figure::new(
+        BenchFigure::new(
             format!("{SHARES} due in the same millisecond: all reclaimed, durable"),
             took.as_secs_f64(),
             "s",
-            Wanted::AtMost(5.0),
+            FigureTarget::AtMost(5.0),
         ),
-        Figure::new(
+        BenchFigure::new(
             "… a question to the actor meanwhile, p99",
             ms(*read),
             "ms",
-            Wanted::AtMost(50.0),
+            FigureTarget::AtMost(50.0),
         ),
-        Figure::new(
+        BenchFigure::new(
             format!("{FEW} due among {SHARES} that are not: lag, p99"),
             few.p99,
             "ms",
-            Wanted::AtMost(50.0),
+            FigureTarget::AtMost(50.0),
         )
         .beside(peer, redis.p99),
-        Figure::new(
+        BenchFigure::new(
             format!("idle with {SHARES} shares that are not due, journal and all: of a core"),
             idle * 100.0,
             "%",
-            Wanted::AtMost(0.1),
+            FigureTarget::AtMost(0.1),
         ),
-        Figure::new("… without any share", idle_without * 100.0, "%", Wanted::Nothing),
-        Figure::new(
+        BenchFigure::new("… without any share", idle_without * 100.0, "%", FigureTarget::Nothing),
+        BenchFigure::new(
             format!("restart with {SHARES} shares, until the first answer"),
             restarted.as_secs_f64(),
             "s",
-            Wanted::AtMost(3.0),
+            FigureTarget::AtMost(3.0),
         ),
     ])
 }

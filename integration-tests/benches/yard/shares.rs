@@ -10,15 +10,16 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers, Piece};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers, Piece};
 use reelyard_actors::share_expiry::{
-    AT_ONCE, CreateShare, Deadline, Due, Effort, NewShare, Owner, Room, RootName, ShareBoard,
-    ShareEvent, ShareExpiry, ShareId, ShareKind, SharePath, ShareSettings, ShareTable, Term, Timer,
+    AT_ONCE, CreateShare, Deadline, Effort, ExpiryTimerWheel, NewShare, RootName, ShareDueKey,
+    ShareEvent, ShareExpiry, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLimits,
+    ShareOwner, SharePath, ShareTable, ShareViewHandle,
 };
 use reelyard_integration_tests::catalog_input::media_name;
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage;
 
 const SHARES: u32 = 1_000_000;
@@ -29,13 +30,13 @@ const AT_THE_ACTOR: u32 = 200_000;
 const CLIENTS: usize = 64;
 
 /// Memory, reclaim and thaw of a table, and what an actor with a journal creates and reclaims.
-pub fn measure() -> Result<Vec<Figure>> {
+pub fn measure() -> Result<Vec<BenchFigure>> {
     let mut figures = of_the_table()?;
     figures.extend(on_a_system(at_the_actor())?);
     Ok(figures)
 }
 
-fn of_the_table() -> Result<Vec<Figure>> {
+fn of_the_table() -> Result<Vec<BenchFigure>> {
     let mut table = ShareTable::default();
     create(&mut table, 0..FIRST)?;
     let before = usage::memory_of(std::process::id())?;
@@ -61,26 +62,31 @@ fn of_the_table() -> Result<Vec<Figure>> {
     let per_share = grown as f64 / f64::from(SHARES - FIRST);
     let ms = |took: Duration| took.as_secs_f64() * 1e3;
     Ok(vec![
-        Figure::new("memory of one more share", per_share, "B", Wanted::AtMost(250.0)),
-        Figure::new(
+        BenchFigure::new("memory of one more share", per_share, "B", FigureTarget::AtMost(250.0)),
+        BenchFigure::new(
             "… creating it, in the table alone",
             each(created, SHARES - FIRST),
             "us",
-            Wanted::Nothing,
+            FigureTarget::Nothing,
         ),
-        Figure::new(
+        BenchFigure::new(
             format!("{SHARES} shares due at once, each in timer and table"),
             each(reclaim, SHARES),
             "us",
-            Wanted::AtMost(3.0),
+            FigureTarget::AtMost(3.0),
         ),
-        Figure::new(format!("{SHARES} shares frozen"), ms(froze), "ms", Wanted::AtMost(10.0)),
-        Figure::new("… and thawed", ms(thaw), "ms", Wanted::AtMost(1500.0)),
+        BenchFigure::new(
+            format!("{SHARES} shares frozen"),
+            ms(froze),
+            "ms",
+            FigureTarget::AtMost(10.0),
+        ),
+        BenchFigure::new("… and thawed", ms(thaw), "ms", FigureTarget::AtMost(1500.0)),
     ])
 }
 
 fn create(table: &mut ShareTable, numbers: std::ops::Range<u32>) -> Result<()> {
-    let owner = Some(Owner::new("somebody@example.org")?);
+    let owner = Some(ShareOwner::new("somebody@example.org")?);
     for number in numbers {
         let path = format!("films/{:03}/{}", number % 500, media_name(number as usize));
         let new = NewShare {
@@ -94,7 +100,7 @@ fn create(table: &mut ShareTable, numbers: std::ops::Range<u32>) -> Result<()> {
             note: None,
             password: None,
             max_downloads: None,
-            room: Room::default(),
+            room: ShareLimits::default(),
         };
         table.apply(NOW, &ShareEvent::Created(Box::new(new)))?;
     }
@@ -102,9 +108,9 @@ fn create(table: &mut ShareTable, numbers: std::ops::Range<u32>) -> Result<()> {
 }
 
 fn reclaim_all(table: &mut ShareTable) -> Result<Duration> {
-    let (mut timer, then) = (Timer::default(), NOW.after(Duration::from_secs(10)));
+    let (mut timer, then) = (ExpiryTimerWheel::default(), NOW.after(Duration::from_secs(10)));
     let began = Instant::now();
-    timer.start(Due::from(Millis(i64::MIN)));
+    timer.start(ShareDueKey::from(Millis(i64::MIN)));
     loop {
         let ids = timer.due(then, AT_ONCE, table);
         if ids.is_empty() {
@@ -117,15 +123,15 @@ fn reclaim_all(table: &mut ShareTable) -> Result<Duration> {
     Ok(took)
 }
 
-async fn at_the_actor() -> Result<Vec<Figure>> {
+async fn at_the_actor() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
-    let journal = JournalSettings::alone(dir.path(), 1);
+    let journal = JournalOptions::alone(dir.path(), 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await?;
-    let (board, clock) = (ShareBoard::default(), Clock::manual(NOW));
-    let settings = ShareSettings {
+    let (board, clock) = (ShareViewHandle::default(), Clock::manual(NOW));
+    let settings = ShareExpirySettings {
         roots: BTreeSet::from([RootName::new("media")?]),
         effort: Effort::MOST,
-        ..ShareSettings::default()
+        ..ShareExpirySettings::default()
     };
     let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone()).start();
     until(|| board.view().epoch.is_some()).await?;
@@ -139,7 +145,7 @@ async fn at_the_actor() -> Result<Vec<Figure>> {
                 path: SharePath::new(path)?,
                 kind: ShareKind::File,
                 looked: None,
-                term: Term::Ttl(Duration::from_secs(60)),
+                term: ShareLifetime::Ttl(Duration::from_secs(60)),
                 password: None,
                 max_downloads: None,
                 owner: None,
@@ -162,17 +168,17 @@ async fn at_the_actor() -> Result<Vec<Figure>> {
     journal.stop().await;
     let rate = |took: Duration| f64::from(AT_THE_ACTOR) / took.as_secs_f64();
     Ok(vec![
-        Figure::new(
+        BenchFigure::new(
             format!("shares created at the actor, durable, {CLIENTS} clients"),
             rate(created),
             "/s",
-            Wanted::AtLeast(30_000.0),
+            FigureTarget::AtLeast(30_000.0),
         ),
-        Figure::new(
+        BenchFigure::new(
             format!("{AT_THE_ACTOR} of them due at once and reclaimed, durable"),
             rate(reclaimed),
             "/s",
-            Wanted::AtLeast(200_000.0),
+            FigureTarget::AtLeast(200_000.0),
         ),
     ])
 }

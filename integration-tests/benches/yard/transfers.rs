@@ -9,9 +9,9 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::worker::{Said, TaskId, TaskOrder};
 use reelyard_integration_tests::worker_rig::{FakeNode, free_address};
-use reelyard_integration_tests::yard::{Role, wait_until_up};
+use reelyard_integration_tests::yard::{RoleProcess, wait_until_up};
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::Nginx;
 use crate::usage::{cpu_of, cpu_of_ended_children};
 
@@ -41,11 +41,11 @@ struct Cost {
 }
 
 /// One file of 4 GiB: from the order to the copy in its place, verified and synced.
-pub fn measure_one_file() -> Result<Vec<Figure>> {
-    let place = Place::new()?;
+pub fn measure_one_file() -> Result<Vec<BenchFigure>> {
+    let place = TransferDirectories::new()?;
     place.master("large.mpg", LARGE)?;
     let (ours, theirs) = actix_rt::System::new().block_on(async {
-        let yard = Yard::start(&place, 1).await?;
+        let yard = TransferYard::start(&place, 1).await?;
         let nginx = Nginx::start(&place.masters(), place.dir.path())?;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for turn in 0..TIMES {
@@ -63,28 +63,33 @@ pub fn measure_one_file() -> Result<Vec<Figure>> {
     let cpu = |cost: Cost| cost.cpu.as_secs_f64() * f64::from(1 << 30) / LARGE as f64;
     let peer = "nginx + curl + sync, unverified";
     Ok(vec![
-        Figure::new(
+        BenchFigure::new(
             "one file of 4 GiB, verified and synced",
             rate(ours),
             "MB/s",
-            Wanted::TimesPeer(1.3),
+            FigureTarget::TimesPeer(1.3),
         )
         .beside(peer, rate(theirs)),
-        Figure::new("… processor time", cpu(ours), "s/GiB", Wanted::AtMostTimesPeer(1.0))
-            .beside(peer, cpu(theirs)),
-        Figure::new(
+        BenchFigure::new(
+            "… processor time",
+            cpu(ours),
+            "s/GiB",
+            FigureTarget::AtMostTimesPeer(1.0),
+        )
+        .beside(peer, cpu(theirs)),
+        BenchFigure::new(
             "… the first time, when the source does not know its hash",
             rate(first),
             "MB/s",
-            Wanted::Nothing,
+            FigureTarget::Nothing,
         )
         .beside(peer, rate(theirs)),
     ])
 }
 
 /// Many small files: from the orders to the last copy in its place.
-pub fn measure_many_files() -> Result<Vec<Figure>> {
-    let place = Place::new()?;
+pub fn measure_many_files() -> Result<Vec<BenchFigure>> {
+    let place = TransferDirectories::new()?;
     // Others each time: a file system is slow to give numbers of files anew that it just took back.
     let turns: Vec<Vec<String>> = (0..TIMES)
         .map(|turn| (0..SMALL_FILES).map(|index| format!("small-{turn}-{index}.mpg")).collect())
@@ -93,7 +98,7 @@ pub fn measure_many_files() -> Result<Vec<Figure>> {
         place.master(name, SMALL)?;
     }
     let (ours, theirs) = actix_rt::System::new().block_on(async {
-        let yard = Yard::start(&place, 8).await?;
+        let yard = TransferYard::start(&place, 8).await?;
         let nginx = Nginx::start(&place.masters(), place.dir.path())?;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for (turn, names) in turns.iter().enumerate() {
@@ -109,10 +114,15 @@ pub fn measure_many_files() -> Result<Vec<Figure>> {
     let unsynced: Vec<Cost> = theirs.iter().map(|costs| costs.unsynced).collect();
     let what = format!("{SMALL_FILES} files of 64 KiB, each verified and synced");
     Ok(vec![
-        Figure::new(what, rate(ours), "files/s", Wanted::TimesPeer(1.0))
+        BenchFigure::new(what, rate(ours), "files/s", FigureTarget::TimesPeer(1.0))
             .beside("nginx + curl -Z 8 + sync, unverified", rate(best_of(&synced)?)),
-        Figure::new("… beside one that syncs nothing", rate(ours), "files/s", Wanted::Nothing)
-            .beside("nginx + curl -Z 8, unverified", rate(best_of(&unsynced)?)),
+        BenchFigure::new(
+            "… beside one that syncs nothing",
+            rate(ours),
+            "files/s",
+            FigureTarget::Nothing,
+        )
+        .beside("nginx + curl -Z 8, unverified", rate(best_of(&unsynced)?)),
     ])
 }
 
@@ -128,13 +138,13 @@ fn best_of(costs: &[Cost]) -> Result<Cost> {
 }
 
 /// Directories of a yard of two.
-struct Place {
+struct TransferDirectories {
     dir: tempfile::TempDir,
 }
 
-impl Place {
+impl TransferDirectories {
     fn new() -> Result<Self> {
-        let place = Place { dir: tempfile::tempdir()? };
+        let place = TransferDirectories { dir: tempfile::tempdir()? };
         for dir in [place.masters(), place.copies(), place.peers_copies()] {
             std::fs::create_dir(dir)?;
         }
@@ -171,14 +181,14 @@ impl Place {
 }
 
 /// A source and a destination as processes, and a node that orders.
-struct Yard {
+struct TransferYard {
     node: FakeNode,
     source: HostAddr,
-    roles: [Role; 2],
+    roles: [RoleProcess; 2],
 }
 
-impl Yard {
-    async fn start(place: &Place, copies_at_once: usize) -> Result<Self> {
+impl TransferYard {
+    async fn start(place: &TransferDirectories, copies_at_once: usize) -> Result<Self> {
         let node = FakeNode::start();
         let (source, destination) = (free_address(), free_address());
         let setting =
@@ -187,7 +197,7 @@ impl Yard {
         let start = |what: &str, settings: &[(String, String)]| {
             let state = setting("state_dir", &dir.join(what).display());
             let settings = [settings, &[state]].concat();
-            Role::start("worker", &settings, dir.join(format!("{what}.log")))
+            RoleProcess::start("worker", &settings, dir.join(format!("{what}.log")))
         };
         let masters = format!("[\"{}\"]", place.masters().display());
         let source_role =
@@ -204,7 +214,7 @@ impl Yard {
             ],
         )?;
         wait_until_up(destination.socket(), &destination_role)?;
-        Ok(Yard { node, source, roles: [source_role, destination_role] })
+        Ok(TransferYard { node, source, roles: [source_role, destination_role] })
     }
 
     fn cpu(&self) -> Result<Duration> {
@@ -216,7 +226,12 @@ impl Yard {
     }
 
     /// Orders copies of `names` and waits until each is reported done.
-    async fn copy(&self, place: &Place, names: &[String], turn: usize) -> Result<Cost> {
+    async fn copy(
+        &self,
+        place: &TransferDirectories,
+        names: &[String],
+        turn: usize,
+    ) -> Result<Cost> {
         let first = i64::try_from(1 + turn * names.len())?;
         let dir = place.masters();
         let mut orders = Vec::new();
@@ -259,7 +274,7 @@ impl Yard {
     }
 }
 
-fn curl_one(nginx: &Nginx, place: &Place) -> Result<Cost> {
+fn curl_one(nginx: &Nginx, place: &TransferDirectories) -> Result<Cost> {
     let copy = place.peers_copies().join("large.mpg");
     let (began, cpu) = (Instant::now(), nginx.cpu()?);
     let url = format!("{}/large.mpg", nginx.url());
@@ -268,7 +283,7 @@ fn curl_one(nginx: &Nginx, place: &Place) -> Result<Cost> {
     Ok(Cost { wall: began.elapsed(), cpu: curl + sync + nginx.cpu()? - cpu })
 }
 
-fn curl_many(nginx: &Nginx, place: &Place, names: &[String]) -> Result<PeersCosts> {
+fn curl_many(nginx: &Nginx, place: &TransferDirectories, names: &[String]) -> Result<PeersCosts> {
     let list = place.dir.path().join("curl.conf");
     let (url, copies) = (nginx.url(), place.peers_copies());
     let lines = names.iter().map(|name| {

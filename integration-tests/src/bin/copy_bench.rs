@@ -18,13 +18,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
-use reelyard_actors::downloader::cancel::Cancel;
-use reelyard_actors::downloader::data_port::{DataPort, DataPortLimits, Shelf};
+use reelyard_actors::downloader::cancel::CopyCancellation;
+use reelyard_actors::downloader::data_port::{DataPort, DataPortLimits, DataPortRoutes};
 use reelyard_actors::downloader::fetch::Fetcher;
-use reelyard_actors::downloader::hash_desk::HashDesk;
+use reelyard_actors::downloader::hash_cache::HashCache;
+use reelyard_actors::downloader::live_rate::LiveRate;
 use reelyard_actors::downloader::order::CopyOrder;
 use reelyard_actors::downloader::partials::{KeepFor, Partials};
-use reelyard_actors::downloader::rate_dial::RateDial;
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::worker::TaskId;
@@ -51,8 +51,8 @@ fn main() -> Result<()> {
 fn serve(listen: SocketAddr, source_dir: &Path, state_dir: &Path) -> Result<()> {
     let clock = Clock::system();
     let store = Arc::new(StateStore::open(state_dir)?);
-    let hashes = HashDesk::new(store, clock.clone());
-    let shelf = Shelf::new(vec![source_dir.to_owned()], None);
+    let hashes = HashCache::new(store, clock.clone());
+    let shelf = DataPortRoutes::new(vec![source_dir.to_owned()], None);
     let limits = DataPortLimits::default();
     let mut port = DataPort::start(listen, shelf, hashes.clone(), None, clock, limits)?;
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
@@ -87,8 +87,12 @@ fn fetch(orders: &[CopyOrder], base_dir: &Path, state_dir: &Path, at_once: usize
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let one_after_the_other = || {
         while let Some(order) = orders.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match fetcher.fetch(order, &Cancel::default(), &RateDial::at(order.copy_speed), &|_| {})
-            {
+            match fetcher.fetch(
+                order,
+                &CopyCancellation::default(),
+                &LiveRate::at(order.copy_speed),
+                &|_| {},
+            ) {
                 Ok(copied) => bytes.fetch_add(copied.size, Ordering::Relaxed),
                 Err(fault) => bail!("{}: {fault:?}", order.name),
             };

@@ -28,13 +28,13 @@ fn main() -> ExitCode {
 
 /// What it is called with.
 #[derive(Default)]
-struct Called {
+struct IsolateInvocation {
     box_id: u32,
     command: Option<&'static str>,
 }
 
-fn called() -> Result<Called> {
-    let mut called = Called::default();
+fn called() -> Result<IsolateInvocation> {
+    let mut called = IsolateInvocation::default();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let id = match argument.as_str() {

@@ -6,10 +6,10 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 
 use super::judge::Judge;
-use super::letters::{Answer, Call, Envelope, Letter};
-use super::network::{Fate, Network};
-use super::parties::{Party, Timer};
-use super::queue::{Happening, Queue};
+use super::messages::{SimulatedCall, SimulatedEnvelope, SimulatedMessage, SimulatedResponse};
+use super::network::{MessageFate, SimulatedNetwork};
+use super::parties::{Party, PartyTimer};
+use super::queue::{SimulationEvent, SimulationQueue};
 use super::trace::Trace;
 
 /// The wall clock at the beginning of a simulation: Unix milliseconds.
@@ -18,11 +18,11 @@ const WALL: i64 = 1_780_000_000_000;
 /// Everything outside the parties.
 pub struct Context {
     /// What happens when.
-    pub queue: Queue,
+    pub queue: SimulationQueue,
     /// All chance comes from here.
     pub rng: fastrand::Rng,
     /// The network.
-    pub network: Network,
+    pub network: SimulatedNetwork,
     /// What happened.
     pub trace: Trace,
     /// Whether it was right.
@@ -48,9 +48,9 @@ impl Context {
     /// Nothing has happened yet.
     pub fn new(seed: u64, nodes: usize, judge: Judge) -> Self {
         Context {
-            queue: Queue::default(),
+            queue: SimulationQueue::default(),
             rng: fastrand::Rng::with_seed(seed),
-            network: Network::default(),
+            network: SimulatedNetwork::default(),
             trace: Trace::default(),
             judge,
             leader: 0,
@@ -87,28 +87,36 @@ impl Context {
     }
 
     /// Sets a timer of a party's present life.
-    pub fn after(&mut self, millis: u64, party: Party, life: u32, timer: Timer) {
-        self.queue.push(millis, Happening::Rings { party, life, timer });
+    pub fn after(&mut self, millis: u64, party: Party, life: u32, timer: PartyTimer) {
+        self.queue.push(millis, SimulationEvent::Rings { party, life, timer });
     }
 
     /// Sends a letter.
-    pub fn send(&mut self, from: Party, to: Party, letter: Letter) {
-        if let Fate::Arrives(delay) = self.network.fate(from, to, &mut self.rng) {
-            self.queue.push(delay, Happening::Arrives(Envelope { from, to, letter }));
+    pub fn send(&mut self, from: Party, to: Party, letter: SimulatedMessage) {
+        if let MessageFate::Arrives(delay) = self.network.fate(from, to, &mut self.rng) {
+            self.queue
+                .push(delay, SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }));
         }
     }
 
     /// Calls somebody; the caller's timer goes off after `patience` milliseconds.
-    pub fn call(&mut self, from: Party, life: u32, to: Party, call: Call, patience: u64) -> u64 {
+    pub fn call(
+        &mut self,
+        from: Party,
+        life: u32,
+        to: Party,
+        call: SimulatedCall,
+        patience: u64,
+    ) -> u64 {
         self.calls += 1;
         let id = self.calls;
-        self.after(patience, from, life, Timer::CallIsOver(id));
-        self.send(from, to, Letter::Call { id, call });
+        self.after(patience, from, life, PartyTimer::CallIsOver(id));
+        self.send(from, to, SimulatedMessage::Call { id, call });
         id
     }
 
     /// Answers a call.
-    pub fn answer(&mut self, from: Party, to: Party, id: u64, answer: Answer) {
-        self.send(from, to, Letter::Answer { id, answer });
+    pub fn answer(&mut self, from: Party, to: Party, id: u64, answer: SimulatedResponse) {
+        self.send(from, to, SimulatedMessage::Answer { id, answer });
     }
 }

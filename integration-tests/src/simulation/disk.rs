@@ -8,7 +8,7 @@ use reelyard_actors::wire::worker::{ContentHash, TaskId};
 
 /// A file under its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copy {
+pub struct SimulatedCopy {
     /// What it holds; a content that no master ever had when its bytes are a mixture or cut short.
     pub content: u64,
     /// Bytes.
@@ -19,18 +19,18 @@ pub struct Copy {
 
 /// The disk of one host. Survives every end of its worker.
 #[derive(Clone, Debug, Default)]
-pub struct Disk {
+pub struct SimulatedDisk {
     /// Bytes it takes.
     pub capacity: u64,
     /// Bytes that others have written there.
     pub other: u64,
     /// The copies.
-    pub files: BTreeMap<FileName, Copy>,
+    pub files: BTreeMap<FileName, SimulatedCopy>,
     /// Bytes of copies under way, by task.
     pub partial: BTreeMap<TaskId, u64>,
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// Bytes in use.
     pub fn used(&self) -> u64 {
         let files: u64 = self.files.values().map(|copy| copy.size).sum();

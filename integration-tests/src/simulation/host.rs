@@ -1,5 +1,5 @@
 //! A storage host: its disk, and what any worker there answers. What it does by itself is in
-//! [`Ours`] and [`Old`].
+//! [`SimulatedWorker`] and [`SimulatedCfw`].
 
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostRole};
@@ -8,24 +8,24 @@ use reelyard_actors::wire::cfw::write_df;
 use reelyard_actors::wire::inventory::{InventoryLine, ListedFile, write_inventory};
 
 use super::context::Context;
-use super::disk::{Copy, Disk};
-use super::host_old::Old;
-use super::host_ours::Ours;
-use super::letters::{Answer, Call, Letter};
-use super::parties::{Party, Timer};
-use super::scene::{HostPlan, Yard};
+use super::disk::{SimulatedCopy, SimulatedDisk};
+use super::host_old::SimulatedCfw;
+use super::host_ours::SimulatedWorker;
+use super::messages::{SimulatedCall, SimulatedMessage, SimulatedResponse};
+use super::parties::{Party, PartyTimer};
+use super::scene::{HostPlan, SceneInputs};
 use crate::tell;
 
 /// The program that runs on a host.
-pub enum Program {
+pub enum SimulatedProgram {
     /// A Reelyard worker.
-    Ours(Ours),
+    Ours(SimulatedWorker),
     /// A Go cfw, with its defects.
-    Old(Old),
+    Old(SimulatedCfw),
 }
 
 /// A host.
-pub struct Host {
+pub struct SimulatedHost {
     /// Its number.
     pub id: usize,
     /// Its address.
@@ -39,27 +39,31 @@ pub struct Host {
     /// By how much its clock is wrong, in milliseconds.
     pub clock_off: i64,
     /// Its disk.
-    pub disk: Disk,
+    pub disk: SimulatedDisk,
     /// What runs there.
-    pub program: Program,
+    pub program: SimulatedProgram,
 }
 
-impl Host {
+impl SimulatedHost {
     /// A host that was never started.
-    pub fn new(id: usize, plan: &HostPlan, nodes: usize, yard: &Yard) -> Self {
-        let mut disk = Disk { capacity: plan.capacity, ..Disk::default() };
+    pub fn new(id: usize, plan: &HostPlan, nodes: usize, yard: &SceneInputs) -> Self {
+        let mut disk = SimulatedDisk { capacity: plan.capacity, ..SimulatedDisk::default() };
         for name in &plan.holds {
             if let Some(master) = yard.masters.get(name) {
-                let copy = Copy { content: master.content, size: master.size, task: None };
+                let copy = SimulatedCopy { content: master.content, size: master.size, task: None };
                 disk.files.insert(name.clone(), copy);
             }
         }
         let program = match plan.ours {
-            true => Program::Ours(Ours::new(plan.at_once, plan.fetches_from_old, nodes)),
-            false => Program::Old(Old::default()),
+            true => SimulatedProgram::Ours(SimulatedWorker::new(
+                plan.at_once,
+                plan.fetches_from_old,
+                nodes,
+            )),
+            false => SimulatedProgram::Old(SimulatedCfw::default()),
         };
         let (addr, role) = (plan.addr, plan.role);
-        Host { id, addr, role, up: false, life: 0, clock_off: 0, disk, program }
+        SimulatedHost { id, addr, role, up: false, life: 0, clock_off: 0, disk, program }
     }
 
     /// Itself.
@@ -80,13 +84,13 @@ impl Host {
         context.network.set_gone(self.party(), false);
         tell!(context, "{} starts ({})", self.party(), self.addr);
         match &mut self.program {
-            Program::Ours(ours) => ours.restart(),
-            Program::Old(old) => old.restart(),
+            SimulatedProgram::Ours(ours) => ours.restart(),
+            SimulatedProgram::Old(old) => old.restart(),
         }
         if self.role.is_destination() {
             let draw = context.rng.u64(0..500);
-            context.after(draw, self.party(), self.life, Timer::Ask);
-            context.after(draw + 1, self.party(), self.life, Timer::Deliver);
+            context.after(draw, self.party(), self.life, PartyTimer::Ask);
+            context.after(draw + 1, self.party(), self.life, PartyTimer::Deliver);
         }
     }
 
@@ -99,84 +103,99 @@ impl Host {
     }
 
     /// A timer goes off.
-    pub fn ring(&mut self, context: &mut Context, timer: Timer) {
+    pub fn ring(&mut self, context: &mut Context, timer: PartyTimer) {
         match self.program {
-            Program::Ours(_) => self.ring_ours(context, timer),
-            Program::Old(_) => self.ring_old(context, timer),
+            SimulatedProgram::Ours(_) => self.ring_ours(context, timer),
+            SimulatedProgram::Old(_) => self.ring_old(context, timer),
         }
     }
 
     /// A letter arrives.
-    pub fn receive(&mut self, context: &mut Context, yard: &Yard, from: Party, letter: Letter) {
+    pub fn receive(
+        &mut self,
+        context: &mut Context,
+        yard: &SceneInputs,
+        from: Party,
+        letter: SimulatedMessage,
+    ) {
         match letter {
-            Letter::Call { id, call } => {
+            SimulatedMessage::Call { id, call } => {
                 let answer = self.answer(yard, &call);
                 context.answer(self.party(), from, id, answer);
             }
-            Letter::Answer { id, answer } => self.answered(context, id, Some(answer)),
-            Letter::Raft(_) => {}
+            SimulatedMessage::Answer { id, answer } => self.answered(context, id, Some(answer)),
+            SimulatedMessage::Raft(_) => {}
         }
     }
 
     /// A call has its answer, or has waited long enough.
-    pub(super) fn answered(&mut self, context: &mut Context, id: u64, answer: Option<Answer>) {
+    pub(super) fn answered(
+        &mut self,
+        context: &mut Context,
+        id: u64,
+        answer: Option<SimulatedResponse>,
+    ) {
         match self.program {
-            Program::Ours(_) => self.answered_ours(context, id, answer),
-            Program::Old(_) => self.answered_old(context, id, answer),
+            SimulatedProgram::Ours(_) => self.answered_ours(context, id, answer),
+            SimulatedProgram::Old(_) => self.answered_old(context, id, answer),
         }
     }
 
-    fn answer(&self, yard: &Yard, call: &Call) -> Answer {
+    fn answer(&self, yard: &SceneInputs, call: &SimulatedCall) -> SimulatedResponse {
         match call {
-            Call::Heartbeat => Answer::ok([]),
-            Call::Info => match &self.program {
-                Program::Ours(ours) => ours.info(self.addr, self.role),
-                Program::Old(_) => Answer::status(404),
+            SimulatedCall::Heartbeat => SimulatedResponse::ok([]),
+            SimulatedCall::Info => match &self.program {
+                SimulatedProgram::Ours(ours) => ours.info(self.addr, self.role),
+                SimulatedProgram::Old(_) => SimulatedResponse::status(404),
             },
-            Call::Disk => Answer::ok(write_df(self.disk.figures())),
-            Call::Files => {
+            SimulatedCall::Disk => SimulatedResponse::ok(write_df(self.disk.figures())),
+            SimulatedCall::Files => {
                 let mut body = Vec::new();
                 for name in self.disk.files.keys() {
                     body.extend_from_slice(name.as_bytes());
                     body.push(b'\n');
                 }
-                Answer::ok(body)
+                SimulatedResponse::ok(body)
             }
-            Call::Inventory => {
-                Answer::ok(write_inventory(self.disk.files.iter().map(|(name, copy)| {
+            SimulatedCall::Inventory => SimulatedResponse::ok(write_inventory(
+                self.disk.files.iter().map(|(name, copy)| {
                     InventoryLine::File(ListedFile { name, size: copy.size, modified: Millis(0) })
-                })))
-            }
-            Call::Read { name, offset, length } if self.role.is_source() => {
+                }),
+            )),
+            SimulatedCall::Read { name, offset, length } if self.role.is_source() => {
                 read(yard, name, *offset, *length)
             }
-            Call::Hash { .. } if matches!(self.program, Program::Old(_)) => Answer::status(404),
-            Call::Hash { name } if self.role.is_source() => match yard.masters.get(name) {
-                Some(master) => Answer::ok(serde_json::to_vec(&master.content).unwrap_or_default()),
-                None => Answer::status(404),
+            SimulatedCall::Hash { .. } if matches!(self.program, SimulatedProgram::Old(_)) => {
+                SimulatedResponse::status(404)
+            }
+            SimulatedCall::Hash { name } if self.role.is_source() => match yard.masters.get(name) {
+                Some(master) => {
+                    SimulatedResponse::ok(serde_json::to_vec(&master.content).unwrap_or_default())
+                }
+                None => SimulatedResponse::status(404),
             },
-            _ => Answer::status(404),
+            _ => SimulatedResponse::status(404),
         }
     }
 }
 
 /// Some bytes of a master: its content, its size, and how many there are.
-fn read(yard: &Yard, name: &FileName, offset: u64, length: u64) -> Answer {
+fn read(yard: &SceneInputs, name: &FileName, offset: u64, length: u64) -> SimulatedResponse {
     match yard.masters.get(name) {
-        None => Answer::status(404),
+        None => SimulatedResponse::status(404),
         // What cannot be read breaks off half-way.
         Some(master) if !master.readable && offset + length > master.size / 2 => {
-            Answer::status(500)
+            SimulatedResponse::status(500)
         }
         Some(master) => {
             let bytes = length.min(master.size.saturating_sub(offset));
             let told = (master.content, master.size, bytes);
-            Answer::ok(serde_json::to_vec(&told).unwrap_or_default())
+            SimulatedResponse::ok(serde_json::to_vec(&told).unwrap_or_default())
         }
     }
 }
 
 /// What [`read`] wrote: content, size, bytes.
-pub(super) fn read_told(answer: &Answer) -> Option<(u64, u64, u64)> {
+pub(super) fn read_told(answer: &SimulatedResponse) -> Option<(u64, u64, u64)> {
     serde_json::from_slice(&answer.body).ok()
 }

@@ -9,10 +9,10 @@ use reelyard_actors::wire::cfm::CfmTask;
 use reelyard_actors::wire::worker::TaskId;
 
 use super::context::Context;
-use super::disk::{Copy, joined};
-use super::host::{Host, Program, read_told};
-use super::letters::{Answer, Call};
-use super::parties::Timer;
+use super::disk::{SimulatedCopy, joined};
+use super::host::{SimulatedHost, SimulatedProgram, read_told};
+use super::messages::{SimulatedCall, SimulatedResponse};
+use super::parties::PartyTimer;
 use crate::tell;
 
 /// Between two polls, in milliseconds.
@@ -22,7 +22,7 @@ const PATIENCE: u64 = 10_000;
 /// How much of a master is read at once.
 const STEP: u64 = 10_000_000;
 
-enum Asking {
+enum PendingCfwCall {
     Tasks,
     Working,
     Done,
@@ -38,85 +38,90 @@ struct Download {
 }
 
 /// A cfw.
-pub struct Old {
+pub struct SimulatedCfw {
     download: Option<Download>,
-    calls: BTreeMap<u64, Asking>,
+    calls: BTreeMap<u64, PendingCfwCall>,
     /// What its downloader does now and then, in cases of a hundred: fails, hangs, cuts short.
     pub faults: [u32; 3],
 }
 
-impl Default for Old {
+impl Default for SimulatedCfw {
     /// A cfw that was never started.
     fn default() -> Self {
-        Old { download: None, calls: BTreeMap::new(), faults: [8, 4, 4] }
+        SimulatedCfw { download: None, calls: BTreeMap::new(), faults: [8, 4, 4] }
     }
 }
 
-impl Old {
+impl SimulatedCfw {
     pub(super) fn restart(&mut self) {
-        *self = Old { faults: self.faults, ..Old::default() };
+        *self = SimulatedCfw { faults: self.faults, ..SimulatedCfw::default() };
     }
 }
 
-impl Host {
+impl SimulatedHost {
     #[allow(clippy::panic, reason = "callers have looked at what runs here")]
-    fn old(&mut self) -> &mut Old {
+    fn old(&mut self) -> &mut SimulatedCfw {
         match &mut self.program {
-            Program::Old(old) => old,
-            Program::Ours(_) => panic!("one of our workers runs here"),
+            SimulatedProgram::Old(old) => old,
+            SimulatedProgram::Ours(_) => panic!("one of our workers runs here"),
         }
     }
 
-    pub(super) fn ring_old(&mut self, context: &mut Context, timer: Timer) {
+    pub(super) fn ring_old(&mut self, context: &mut Context, timer: PartyTimer) {
         match timer {
-            Timer::Ask => {
+            PartyTimer::Ask => {
                 if self.disk.figures().used_percent > 90 {
-                    return context.after(POLL, self.party(), self.life, Timer::Ask);
+                    return context.after(POLL, self.party(), self.life, PartyTimer::Ask);
                 }
-                self.say(context, Call::Tasks, Asking::Tasks);
+                self.say(context, SimulatedCall::Tasks, PendingCfwCall::Tasks);
             }
-            Timer::CallIsOver(id) => self.answered_old(context, id, None),
-            Timer::Read(_) => self.download_on(context),
+            PartyTimer::CallIsOver(id) => self.answered_old(context, id, None),
+            PartyTimer::Read(_) => self.download_on(context),
             _ => {}
         }
     }
 
-    fn say(&mut self, context: &mut Context, call: Call, asking: Asking) {
+    fn say(&mut self, context: &mut Context, call: SimulatedCall, asking: PendingCfwCall) {
         let to = context.service();
         let id = context.call(self.party(), self.life, to, call, PATIENCE);
         self.old().calls.insert(id, asking);
     }
 
-    fn patch(&mut self, context: &mut Context, task: i64, status: &str, asking: Asking) {
+    fn patch(&mut self, context: &mut Context, task: i64, status: &str, asking: PendingCfwCall) {
         let body = format!("{{\"status\":\"{status}\"}}").into_bytes();
-        self.say(context, Call::Patch { id: task.to_string(), body }, asking);
+        self.say(context, SimulatedCall::Patch { id: task.to_string(), body }, asking);
     }
 
-    pub(super) fn answered_old(&mut self, context: &mut Context, id: u64, answer: Option<Answer>) {
+    pub(super) fn answered_old(
+        &mut self,
+        context: &mut Context,
+        id: u64,
+        answer: Option<SimulatedResponse>,
+    ) {
         let Some(asking) = self.old().calls.remove(&id) else { return };
         match asking {
-            Asking::Tasks => self.polled(context, answer),
+            PendingCfwCall::Tasks => self.polled(context, answer),
             // A refusal is only logged: it goes on.
-            Asking::Working => self.begin(context),
-            Asking::Done => {
-                context.after(1, self.party(), self.life, Timer::Ask);
+            PendingCfwCall::Working => self.begin(context),
+            PendingCfwCall::Done => {
+                context.after(1, self.party(), self.life, PartyTimer::Ask);
             }
-            Asking::Read => self.downloaded(context, answer),
+            PendingCfwCall::Read => self.downloaded(context, answer),
         }
     }
 
-    fn polled(&mut self, context: &mut Context, answer: Option<Answer>) {
+    fn polled(&mut self, context: &mut Context, answer: Option<SimulatedResponse>) {
         let own = self.addr.to_string();
         let tasks: Vec<CfmTask> =
             answer.and_then(|answer| serde_json::from_slice(&answer.body).ok()).unwrap_or_default();
         let mine = |task: &CfmTask| task.dst_addr == own && task.status == OldState::Ready;
         let Some(task) = tasks.into_iter().find(mine) else {
-            return context.after(POLL, self.party(), self.life, Timer::Ask);
+            return context.after(POLL, self.party(), self.life, PartyTimer::Ask);
         };
         let id = task.id;
         tell!(context, "{} takes {id} {}", self.party(), task.file_name);
         self.old().download = Some(Download { task, size: None, got: 0, pieces: Vec::new() });
-        self.patch(context, id, "working", Asking::Working);
+        self.patch(context, id, "working", PendingCfwCall::Working);
     }
 
     fn begin(&mut self, context: &mut Context) {
@@ -137,12 +142,12 @@ impl Host {
         let Some(source) = source.and_then(|source| context.judge.party_at(source)) else { return };
         let name = download.task.file_name.clone();
         let Ok(name) = reelyard_actors::names::FileName::new(name) else { return };
-        let call = Call::Read { name, offset: download.got, length: STEP };
+        let call = SimulatedCall::Read { name, offset: download.got, length: STEP };
         let id = context.call(self.party(), self.life, source, call, 3000);
-        self.old().calls.insert(id, Asking::Read);
+        self.old().calls.insert(id, PendingCfwCall::Read);
     }
 
-    fn downloaded(&mut self, context: &mut Context, answer: Option<Answer>) {
+    fn downloaded(&mut self, context: &mut Context, answer: Option<SimulatedResponse>) {
         let cuts = self.old().faults[2];
         let told =
             answer.filter(|answer| answer.status == 200).and_then(|answer| read_told(&answer));
@@ -160,7 +165,7 @@ impl Host {
         }
         if got < whole && bytes > 0 && !cut_short {
             let after = context.rng.u64(200..2500);
-            return context.after(after, self.party(), self.life, Timer::Read(task));
+            return context.after(after, self.party(), self.life, PartyTimer::Read(task));
         }
         // Renamed into place without a look at it.
         self.disk.partial.remove(&task);
@@ -168,7 +173,7 @@ impl Host {
         let content = if got < whole { 1 << 63 } else { joined(&download.pieces) };
         if let Ok(name) = reelyard_actors::names::FileName::new(download.task.file_name.clone()) {
             context.judge.published(self.addr, &name, content, Some(task), false);
-            self.disk.files.insert(name, Copy { content, size: got, task: Some(task) });
+            self.disk.files.insert(name, SimulatedCopy { content, size: got, task: Some(task) });
         }
         self.end(context, "ends");
     }
@@ -179,6 +184,6 @@ impl Host {
         let task = download.task.id;
         tell!(context, "{}: the download of {task} {how}; it says done", self.party());
         self.disk.partial.remove(&TaskId(task));
-        self.patch(context, task, "done", Asking::Done);
+        self.patch(context, task, "done", PendingCfwCall::Done);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::downloader::epoch_guard::Deposed;
 use reelyard_actors::downloader::order::CopyOrder;
-use reelyard_actors::downloader::transfers::{Act, Transfers};
+use reelyard_actors::downloader::transfers::{TransferAction, Transfers};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::wire::worker::{
@@ -14,10 +14,10 @@ use reelyard_actors::wire::worker::{
 };
 
 use super::context::Context;
-use super::disk::{Copy, hash_of, joined};
-use super::host::{Host, Program, read_told};
-use super::letters::{Answer, Call};
-use super::parties::{Party, Timer};
+use super::disk::{SimulatedCopy, hash_of, joined};
+use super::host::{SimulatedHost, SimulatedProgram, read_told};
+use super::messages::{SimulatedCall, SimulatedResponse};
+use super::parties::{Party, PartyTimer};
 use crate::tell;
 
 /// How long the node holds a long poll, in milliseconds.
@@ -30,7 +30,7 @@ const STEP: u64 = 8_000_000;
 const MOST_REPORTS: usize = 256;
 
 /// What a worker has asked.
-enum Asking {
+enum PendingWorkerCall {
     Orders,
     Reports(Vec<Report>),
     Read(TaskId),
@@ -51,20 +51,20 @@ struct Fetch {
 
 /// What survives the end of the process.
 #[derive(Default)]
-struct Store {
+struct SimulatedStateStore {
     reports: BTreeMap<TaskId, Report>,
     epoch: Epoch,
 }
 
 /// A worker.
-pub struct Ours {
+pub struct SimulatedWorker {
     at_once: usize,
     fetches_from_old: bool,
     nodes: usize,
-    store: Store,
+    store: SimulatedStateStore,
     transfers: Transfers,
     fetches: BTreeMap<TaskId, Fetch>,
-    calls: BTreeMap<u64, Asking>,
+    calls: BTreeMap<u64, PendingWorkerCall>,
     /// The node that is asked.
     node: usize,
     failures: u32,
@@ -72,14 +72,14 @@ pub struct Ours {
     known_last: Option<Vec<TaskId>>,
 }
 
-impl Ours {
+impl SimulatedWorker {
     /// A worker that was never started.
     pub fn new(at_once: usize, fetches_from_old: bool, nodes: usize) -> Self {
-        Ours {
+        SimulatedWorker {
             at_once,
             fetches_from_old,
             nodes,
-            store: Store::default(),
+            store: SimulatedStateStore::default(),
             transfers: Transfers::new(at_once, Vec::new()),
             fetches: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -94,15 +94,15 @@ impl Ours {
         let (store, node) = (std::mem::take(&mut self.store), self.node);
         let kept = store.reports.values().cloned().collect();
         let transfers = Transfers::new(self.at_once, kept);
-        *self = Ours {
+        *self = SimulatedWorker {
             store,
             transfers,
             node,
-            ..Ours::new(self.at_once, self.fetches_from_old, self.nodes)
+            ..SimulatedWorker::new(self.at_once, self.fetches_from_old, self.nodes)
         };
     }
 
-    pub(super) fn info(&self, host: HostAddr, role: HostRole) -> Answer {
+    pub(super) fn info(&self, host: HostAddr, role: HostRole) -> SimulatedResponse {
         let mut data_listen = host.socket();
         data_listen.set_port(data_listen.port() + 1);
         let info = WorkerInfo {
@@ -118,7 +118,7 @@ impl Ours {
             managers: Vec::new(),
             traffic: None,
         };
-        Answer::ok(serde_json::to_vec(&info).unwrap_or_default())
+        SimulatedResponse::ok(serde_json::to_vec(&info).unwrap_or_default())
     }
 
     /// Ends that no node has taken yet.
@@ -137,7 +137,7 @@ impl Ours {
     }
 
     /// A leader of `epoch` has spoken.
-    fn hear(&mut self, epoch: Epoch) -> bool {
+    fn observe_epoch(&mut self, epoch: Epoch) -> bool {
         match Deposed::unless_heard(epoch, self.store.epoch) {
             Ok(true) => self.store.epoch = epoch,
             Ok(false) => {}
@@ -154,35 +154,40 @@ impl Ours {
     }
 }
 
-impl Host {
+impl SimulatedHost {
     #[allow(clippy::panic, reason = "callers have looked at what runs here")]
-    fn ours(&mut self) -> &mut Ours {
+    fn ours(&mut self) -> &mut SimulatedWorker {
         match &mut self.program {
-            Program::Ours(ours) => ours,
-            Program::Old(_) => panic!("an old cfw runs here"),
+            SimulatedProgram::Ours(ours) => ours,
+            SimulatedProgram::Old(_) => panic!("an old cfw runs here"),
         }
     }
 
-    pub(super) fn ring_ours(&mut self, context: &mut Context, timer: Timer) {
+    pub(super) fn ring_ours(&mut self, context: &mut Context, timer: PartyTimer) {
         match timer {
-            Timer::Ask => self.ask_for_orders(context),
-            Timer::Deliver => self.deliver(context),
-            Timer::CallIsOver(id) => self.answered_ours(context, id, None),
-            Timer::Read(task) => self.read_on(context, task),
-            Timer::Publish(task) => self.publish(context, task),
-            Timer::Keep(task) => self.keep(context, task),
-            Timer::GivenUp(task) => self.given_up(context, task),
+            PartyTimer::Ask => self.ask_for_orders(context),
+            PartyTimer::Deliver => self.deliver(context),
+            PartyTimer::CallIsOver(id) => self.answered_ours(context, id, None),
+            PartyTimer::Read(task) => self.read_on(context, task),
+            PartyTimer::Publish(task) => self.publish(context, task),
+            PartyTimer::Keep(task) => self.keep(context, task),
+            PartyTimer::GivenUp(task) => self.given_up(context, task),
             _ => {}
         }
     }
 
-    pub(super) fn answered_ours(&mut self, context: &mut Context, id: u64, answer: Option<Answer>) {
+    pub(super) fn answered_ours(
+        &mut self,
+        context: &mut Context,
+        id: u64,
+        answer: Option<SimulatedResponse>,
+    ) {
         let Some(asking) = self.ours().calls.remove(&id) else { return };
         match asking {
-            Asking::Orders => self.ordered(context, answer),
-            Asking::Reports(sent) => self.delivered(context, sent, answer),
-            Asking::Read(task) => self.bytes_came(context, task, answer),
-            Asking::Hash(task) => self.hash_came(context, task, answer),
+            PendingWorkerCall::Orders => self.ordered(context, answer),
+            PendingWorkerCall::Reports(sent) => self.delivered(context, sent, answer),
+            PendingWorkerCall::Read(task) => self.bytes_came(context, task, answer),
+            PendingWorkerCall::Hash(task) => self.hash_came(context, task, answer),
         }
     }
 
@@ -190,9 +195,9 @@ impl Host {
         &mut self,
         context: &mut Context,
         to: Party,
-        call: Call,
+        call: SimulatedCall,
         patience: u64,
-        asking: Asking,
+        asking: PendingWorkerCall,
     ) {
         let id = context.call(self.party(), self.life, to, call, patience);
         self.ours().calls.insert(id, asking);
@@ -206,19 +211,19 @@ impl Host {
         let (known, to) = (ours.transfers.known(), Party::Node(ours.node));
         // Whoever has just changed nodes wants to know at once who is there.
         let wait = if ours.failures > 0 { 0 } else { WAIT };
-        let call = Call::Orders { host, known, wait };
-        self.call_out(context, to, call, wait + PATIENCE, Asking::Orders);
+        let call = SimulatedCall::Orders { host, known, wait };
+        self.call_out(context, to, call, wait + PATIENCE, PendingWorkerCall::Orders);
     }
 
-    fn ordered(&mut self, context: &mut Context, answer: Option<Answer>) {
+    fn ordered(&mut self, context: &mut Context, answer: Option<SimulatedResponse>) {
         let (now, draw) = (self.clock(context), context.rng.u64(0..100));
         let orders = answer
             .filter(|answer| answer.status == 200)
             .and_then(|answer| serde_json::from_slice::<TaskOrders>(&answer.body).ok());
         let ours = self.ours();
-        let Some(orders) = orders.filter(|orders| ours.hear(orders.epoch)) else {
+        let Some(orders) = orders.filter(|orders| ours.observe_epoch(orders.epoch)) else {
             let after = ours.failed(draw);
-            return context.after(after, self.party(), self.life, Timer::Ask);
+            return context.after(after, self.party(), self.life, PartyTimer::Ask);
         };
         ours.failures = 0;
         let orders: Vec<CopyOrder> = orders.tasks.into_iter().map(CopyOrder::from).collect();
@@ -228,7 +233,7 @@ impl Host {
         let after = if ours.known_last.as_ref() == Some(&known) { 100 } else { 1 };
         ours.known_last = Some(known);
         self.carry_out(context, acts);
-        context.after(after, self.party(), self.life, Timer::Ask);
+        context.after(after, self.party(), self.life, PartyTimer::Ask);
     }
 
     fn deliver(&mut self, context: &mut Context) {
@@ -245,13 +250,18 @@ impl Host {
         self.call_out(
             context,
             to,
-            Call::Reports { host, body },
+            SimulatedCall::Reports { host, body },
             PATIENCE + 5000,
-            Asking::Reports(sent),
+            PendingWorkerCall::Reports(sent),
         );
     }
 
-    fn delivered(&mut self, context: &mut Context, sent: Vec<Report>, answer: Option<Answer>) {
+    fn delivered(
+        &mut self,
+        context: &mut Context,
+        sent: Vec<Report>,
+        answer: Option<SimulatedResponse>,
+    ) {
         let (now, draw) = (self.clock(context), context.rng.u64(0..100));
         let host = self.addr;
         let taken = answer
@@ -259,9 +269,9 @@ impl Host {
             .and_then(|answer| serde_json::from_slice::<ReportsTaken>(&answer.body).ok());
         let ours = self.ours();
         ours.delivering = false;
-        let Some(taken) = taken.filter(|taken| ours.hear(taken.epoch)) else {
+        let Some(taken) = taken.filter(|taken| ours.observe_epoch(taken.epoch)) else {
             let after = ours.failed(draw);
-            return context.after(after, self.party(), self.life, Timer::Deliver);
+            return context.after(after, self.party(), self.life, PartyTimer::Deliver);
         };
         ours.failures = 0;
         let (settled, acts) = ours.transfers.taken(&sent, &taken.cancelled, now);
@@ -277,7 +287,7 @@ impl Host {
     /// Something is to be told.
     fn news(&mut self, context: &mut Context) {
         if !self.ours().delivering {
-            context.after(1, self.party(), self.life, Timer::Deliver);
+            context.after(1, self.party(), self.life, PartyTimer::Deliver);
         }
     }
 
@@ -287,21 +297,21 @@ impl Host {
         let fetch =
             Fetch { order, master: None, got: 0, pieces: Vec::new(), cancelled: false, said: None };
         self.ours().fetches.insert(task, fetch);
-        context.after(1, self.party(), self.life, Timer::Read(task));
+        context.after(1, self.party(), self.life, PartyTimer::Read(task));
     }
 
-    fn carry_out(&mut self, context: &mut Context, acts: Vec<Act>) {
+    fn carry_out(&mut self, context: &mut Context, acts: Vec<TransferAction>) {
         for act in acts {
             match act {
-                Act::Begin(run) => {
+                TransferAction::Begin(run) => {
                     run.into_iter().for_each(|order| self.begin_copy(context, order))
                 }
-                Act::GiveUp(task) => {
+                TransferAction::GiveUp(task) => {
                     if let Some(fetch) = self.ours().fetches.get_mut(&task) {
                         fetch.cancelled = true;
                     }
                     let after = context.rng.u64(1..300);
-                    context.after(after, self.party(), self.life, Timer::GivenUp(task));
+                    context.after(after, self.party(), self.life, PartyTimer::GivenUp(task));
                 }
             }
         }
@@ -320,11 +330,16 @@ impl Host {
         }
         let Some(source) = context.judge.party_at(fetch.order.source) else { return };
         let (name, offset) = (fetch.order.name.clone(), fetch.got);
-        let call = Call::Read { name, offset, length: STEP };
-        self.call_out(context, source, call, 3000, Asking::Read(task));
+        let call = SimulatedCall::Read { name, offset, length: STEP };
+        self.call_out(context, source, call, 3000, PendingWorkerCall::Read(task));
     }
 
-    fn bytes_came(&mut self, context: &mut Context, task: TaskId, answer: Option<Answer>) {
+    fn bytes_came(
+        &mut self,
+        context: &mut Context,
+        task: TaskId,
+        answer: Option<SimulatedResponse>,
+    ) {
         let now = self.clock(context);
         let Some(answer) = answer else {
             return self.fail(context, task, Blame::Source, "the source does not answer");
@@ -351,20 +366,31 @@ impl Host {
         self.news(context);
         if got < whole {
             let after = context.rng.u64(100..1500);
-            return context.after(after, self.party(), self.life, Timer::Read(task));
+            return context.after(after, self.party(), self.life, PartyTimer::Read(task));
         }
         let Some(fetch) = self.ours().fetches.get(&task) else { return };
         let (source, name) = (fetch.order.source, fetch.order.name.clone());
         if !context.judge.is_ours(source) {
             // An old cfw tells no hash: what came is all there is to go by.
             let after = context.rng.u64(5..200);
-            return context.after(after, self.party(), self.life, Timer::Publish(task));
+            return context.after(after, self.party(), self.life, PartyTimer::Publish(task));
         }
         let Some(source) = context.judge.party_at(source) else { return };
-        self.call_out(context, source, Call::Hash { name }, 3000, Asking::Hash(task));
+        self.call_out(
+            context,
+            source,
+            SimulatedCall::Hash { name },
+            3000,
+            PendingWorkerCall::Hash(task),
+        );
     }
 
-    fn hash_came(&mut self, context: &mut Context, task: TaskId, answer: Option<Answer>) {
+    fn hash_came(
+        &mut self,
+        context: &mut Context,
+        task: TaskId,
+        answer: Option<SimulatedResponse>,
+    ) {
         let Some(answer) = answer.filter(|answer| answer.status == 200) else {
             return self.fail(context, task, Blame::Source, "the source tells no hash");
         };
@@ -375,7 +401,7 @@ impl Host {
             return self.fail(context, task, Blame::File, "the master changed meanwhile");
         }
         let after = context.rng.u64(5..200);
-        context.after(after, self.party(), self.life, Timer::Publish(task));
+        context.after(after, self.party(), self.life, PartyTimer::Publish(task));
     }
 
     /// The copy is synced: it gets its name.
@@ -394,9 +420,9 @@ impl Host {
         self.disk.partial.remove(&task);
         tell!(context, "{} has {name:?} of {task}", self.party());
         context.judge.published(self.addr, &name, content, Some(task), verified);
-        self.disk.files.insert(name, Copy { content, size, task: Some(task) });
+        self.disk.files.insert(name, SimulatedCopy { content, size, task: Some(task) });
         let after = context.rng.u64(1..30);
-        context.after(after, self.party(), self.life, Timer::Keep(task));
+        context.after(after, self.party(), self.life, PartyTimer::Keep(task));
     }
 
     fn fail(&mut self, context: &mut Context, task: TaskId, blame: Blame, reason: &str) {
@@ -407,7 +433,7 @@ impl Host {
         fetch.said = Some(Said::Failed { blame, reason: reason.to_owned() });
         tell!(context, "{}: {task} fails: {reason}", self.party());
         self.disk.partial.remove(&task);
-        context.after(1, self.party(), self.life, Timer::Keep(task));
+        context.after(1, self.party(), self.life, PartyTimer::Keep(task));
     }
 
     /// The end is made durable, and then told.

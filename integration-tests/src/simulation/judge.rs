@@ -10,23 +10,23 @@ use reelyard_actors::event::{Commit, RequestId};
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::journal::{AppliedEntry, AppliedEvent, CommitAnswer, Ownership};
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::plan::Round;
+use reelyard_actors::task_manager::plan::PlanningRound;
 use reelyard_actors::task_manager::{
-    Dispatcher, NewTask, TaskBook, TaskEvent, TaskOutcome, TaskSettings,
+    NewTask, TaskBook, TaskEvent, TaskOutcome, TaskPolicy, TaskSettings,
 };
 use reelyard_actors::wire::worker::{Report, TaskId};
 
 use super::hashes::{hash, hash_answers};
 use super::invariants::{
-    Exceptions, acknowledged, back_off, deposed, ignored, one_copy, one_task, reports, right_bytes,
-    room, same_pieces, signs, sources, told, wires,
+    Exceptions, acknowledged, back_off, deposed, holdings, ignored, one_copy, one_task, reports,
+    right_bytes, room, same_pieces, signs, sources, wires,
 };
 use super::parties::Party;
 use super::scene::Scene;
 
 /// What went wrong.
 #[derive(Clone, Debug)]
-pub struct Broken {
+pub struct InvariantViolation {
     /// The invariant.
     pub invariant: &'static str,
     /// What was seen.
@@ -48,7 +48,7 @@ pub struct Committed {
 
 /// What is on record: the committed events, followed by simpler means than the piece's own.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct JudgeRecord {
     /// Every entry, from index 1 on.
     pub history: Vec<Committed>,
     /// Where each request was committed, and how many events it had.
@@ -66,9 +66,9 @@ pub struct Record {
 /// The judge of one run.
 pub struct Judge {
     /// The first thing that went wrong.
-    pub broken: Option<Broken>,
+    pub broken: Option<InvariantViolation>,
     /// What is on record.
-    pub record: Record,
+    pub record: JudgeRecord,
     /// Exceptions to "one copy", counted.
     pub exceptions: Exceptions,
     /// Commits that were acknowledged since the last look: index and term.
@@ -82,9 +82,9 @@ pub struct Judge {
     /// Every whole content that a master ever had.
     pub versions: BTreeSet<(FileName, u64)>,
     /// Who truly holds a file.
-    pub on_disk: told::OnDisk,
+    pub on_disk: holdings::OnDisk,
     parties: BTreeMap<HostAddr, Party>,
-    programs: BTreeMap<HostAddr, wires::Speaks>,
+    programs: BTreeMap<HostAddr, wires::ProgramCapabilities>,
     settings: TaskSettings,
     signs: BTreeMap<TaskId, Vec<(usize, Millis)>>,
     leaders: BTreeMap<u64, usize>,
@@ -100,7 +100,7 @@ impl Judge {
         let parties = scene.hosts.iter().enumerate();
         Judge {
             broken: None,
-            record: Record::default(),
+            record: JudgeRecord::default(),
             exceptions: Exceptions::default(),
             acknowledged: Vec::new(),
             commits: 0,
@@ -109,7 +109,11 @@ impl Judge {
             versions: BTreeSet::new(),
             on_disk: BTreeMap::new(),
             parties: parties.map(|(number, host)| (host.addr, Party::Host(number))).collect(),
-            programs: scene.hosts.iter().map(|host| (host.addr, wires::Speaks::of(host))).collect(),
+            programs: scene
+                .hosts
+                .iter()
+                .map(|host| (host.addr, wires::ProgramCapabilities::of(host)))
+                .collect(),
             settings: scene.settings.clone(),
             signs: BTreeMap::new(),
             leaders: BTreeMap::new(),
@@ -130,7 +134,7 @@ impl Judge {
 
     /// Something must not be so. Only the first is kept.
     pub fn fail(&mut self, invariant: &'static str, what: String) {
-        self.broken.get_or_insert(Broken { invariant, what });
+        self.broken.get_or_insert(InvariantViolation { invariant, what });
     }
 
     fn check(&mut self, (invariant, verdict): (&'static str, Result<(), String>)) {
@@ -326,25 +330,25 @@ impl Judge {
     }
 
     /// A leader decides on what is due, by what it knows.
-    pub fn due(&mut self, events: &[TaskEvent], knows: &told::Knows) {
+    pub fn due(&mut self, events: &[TaskEvent], knows: &holdings::LeaderKnowledge) {
         for event in events {
             let verdict = self.told(knows).check_removed(event);
             self.check(verdict);
         }
     }
 
-    fn told<'a>(&'a self, knows: &'a told::Knows) -> told::Told<'a> {
+    fn told<'a>(&'a self, knows: &'a holdings::LeaderKnowledge) -> holdings::GroundTruth<'a> {
         let (disks, programs) = (&self.on_disk, &self.programs);
         let (confirmed, clocks_agree) = (&self.record.confirmed, !self.clocks_jumped);
-        told::Told { disks, confirmed, programs, clocks_agree, knows }
+        holdings::GroundTruth { disks, confirmed, programs, clocks_agree, knows }
     }
 
     /// A round was planned by a leader, by what it knows.
     pub fn planned(
         &mut self,
-        round: &Round,
-        (desk, own): (&Dispatcher, &Ownership<TaskBook>),
-        knows: &told::Knows,
+        round: &PlanningRound,
+        (desk, own): (&TaskPolicy, &Ownership<TaskBook>),
+        knows: &holdings::LeaderKnowledge,
     ) {
         if !round.tasks.is_empty() {
             self.check(room::check(round, desk, own));

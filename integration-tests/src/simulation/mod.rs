@@ -8,7 +8,7 @@ mod host_old;
 mod host_ours;
 pub mod invariants;
 mod judge;
-mod letters;
+mod messages;
 mod network;
 mod node;
 mod node_watch;
@@ -23,16 +23,16 @@ mod world;
 
 use std::fmt;
 
-pub use judge::Broken;
-use world::World;
+pub use judge::InvariantViolation;
+use world::SimulationWorld;
 
 /// What a run of one seed came to.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct SeedResult {
     /// The seed.
     pub seed: u64,
     /// What went wrong, if anything did.
-    pub broken: Option<Broken>,
+    pub broken: Option<InvariantViolation>,
     /// A hash of everything that happened.
     pub trace: u64,
     /// The last lines of the trace.
@@ -61,14 +61,14 @@ pub struct Figures {
 }
 
 /// Runs one seed.
-pub fn run(seed: u64) -> Verdict {
+pub fn run(seed: u64) -> SeedResult {
     // Whatever draws from the thread's own generator draws the same in each run.
     fastrand::seed(seed);
-    let mut world = World::new(seed);
+    let mut world = SimulationWorld::new(seed);
     world.run();
     let seconds = world.context.now() / 1000;
     let judge = world.context.judge;
-    Verdict {
+    SeedResult {
         seed,
         broken: judge.broken,
         trace: world.context.trace.hash(),
@@ -98,14 +98,14 @@ impl Figures {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for SeedResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.tail {
             writeln!(f, "{line}")?;
         }
         let seed = self.seed;
         match &self.broken {
-            Some(Broken { invariant, what }) => {
+            Some(InvariantViolation { invariant, what }) => {
                 writeln!(f, "seed {seed} breaks \"{invariant}\": {what}")?;
             }
             None => writeln!(f, "seed {seed} holds: {:?}", self.figures)?,

@@ -6,7 +6,7 @@ use super::parties::Party;
 
 /// Which links are cut or slow, and how often a letter is lost anywhere.
 #[derive(Debug, Default)]
-pub struct Network {
+pub struct SimulatedNetwork {
     /// How many letters of a thousand are lost.
     pub lost_of_1000: u32,
     /// Links that carry nothing in that direction, each as often as it was cut.
@@ -19,18 +19,18 @@ pub struct Network {
 
 /// What becomes of a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum MessageFate {
     /// It is lost.
     Lost,
     /// It arrives after so many milliseconds.
     Arrives(u64),
 }
 
-impl Network {
+impl SimulatedNetwork {
     /// Draws what becomes of a letter.
-    pub fn fate(&self, from: Party, to: Party, rng: &mut fastrand::Rng) -> Fate {
+    pub fn fate(&self, from: Party, to: Party, rng: &mut fastrand::Rng) -> MessageFate {
         if self.is_cut(from, to) || rng.u32(0..1000) < self.lost_of_1000 {
-            return Fate::Lost;
+            return MessageFate::Lost;
         }
         let mut delay = rng.u64(1..12);
         if rng.u32(0..100) < 3 {
@@ -39,7 +39,7 @@ impl Network {
         if let Some(&most) = self.slow.get(&(from, to)) {
             delay += rng.u64(0..=most);
         }
-        Fate::Arrives(delay)
+        MessageFate::Arrives(delay)
     }
 
     /// Whether nothing goes from one to the other.
@@ -82,6 +82,9 @@ impl Network {
 
     /// Everything works from now on.
     pub fn heal(&mut self) {
-        *self = Network { gone: std::mem::take(&mut self.gone), ..Network::default() };
+        *self = SimulatedNetwork {
+            gone: std::mem::take(&mut self.gone),
+            ..SimulatedNetwork::default()
+        };
     }
 }

@@ -1,6 +1,6 @@
 //! A node: a replica of the log, the pure rooms of its actors, and what the actors around them do.
 //!
-//! Who decides is the code under test: [`Dispatcher`], [`Ownership`], `Deciding`. What is written
+//! Who decides is the code under test: [`TaskPolicy`], [`Ownership`], `TaskDecisionContext`. What is written
 //! here is what an actor's mailbox and timers do with it.
 
 mod calls;
@@ -10,28 +10,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::clock::{Held, Millis};
+use reelyard_actors::clock::{Millis, SystemClock};
 use reelyard_actors::event::{Epoch, RequestId};
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::journal::Ownership;
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::task_manager::{
-    Dispatcher, OldState, Standing, TaskBook, TaskEvent, Tasks, offered,
+    OldState, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TasksById, offered,
 };
 use reelyard_actors::wire::worker::TaskId;
 
 use super::context::Context;
-use super::invariants::told::Knows;
-use super::letters::{Answer, Call, Letter};
-use super::node_watch::Watch;
-use super::operator::Deed;
-use super::parties::{Party, Timer};
-use super::proposer::Proposer;
-use super::queue::Happening;
+use super::invariants::holdings::LeaderKnowledge;
+use super::messages::{SimulatedCall, SimulatedMessage, SimulatedResponse};
+use super::node_watch::HostWatch;
+use super::operator::OperatorAction;
+use super::parties::{Party, PartyTimer};
+use super::proposer::SimulatedProposer;
+use super::queue::SimulationEvent;
 use super::replica::Replica;
-use super::scene::{Scene, Yard};
+use super::scene::{Scene, SceneInputs};
 use crate::tell;
-use calls::{Poll, Taking};
+use calls::{PendingReports, Poll};
 
 /// How long a commit is waited for, in milliseconds.
 const COMMIT_TIMEOUT: u64 = 5000;
@@ -42,7 +42,7 @@ const SNAPSHOT_EVERY: usize = 40;
 
 /// Who waits for a commit.
 #[derive(Clone, Debug)]
-pub enum Waiter {
+pub enum CommitWaiter {
     /// The TaskManager, for something of its own.
     Itself,
     /// Reports of a worker, of which several commits may have come.
@@ -66,7 +66,7 @@ pub enum Waiter {
 }
 
 /// A node.
-pub struct Node {
+pub struct SimulatedNode {
     /// Its number.
     pub id: usize,
     /// Whether its process is there.
@@ -80,44 +80,44 @@ pub struct Node {
     /// The TaskManager's piece, and what is in flight.
     pub own: Ownership<TaskBook>,
     /// The TaskManager's memory.
-    pub desk: Dispatcher,
+    pub desk: TaskPolicy,
     pub(super) names: NameTable,
-    held: Held,
+    held: SystemClock,
     scene: Arc<Scene>,
     applied: u64,
     /// Since when it applies what it has, in virtual milliseconds.
     follows: u64,
-    proposer: Proposer<Waiter>,
+    proposer: SimulatedProposer<CommitWaiter>,
     noticing: bool,
     wake: Option<u64>,
-    pub(super) watches: BTreeMap<HostAddr, Watch>,
-    pub(super) calls: BTreeMap<u64, (HostAddr, super::node_watch::Asking)>,
+    pub(super) watches: BTreeMap<HostAddr, HostWatch>,
+    pub(super) calls: BTreeMap<u64, (HostAddr, super::node_watch::PendingHostCall)>,
     polls: Vec<Poll>,
     poll_numbers: u64,
-    takings: BTreeMap<u64, Taking>,
+    takings: BTreeMap<u64, PendingReports>,
     taking_numbers: u64,
-    shown: (Option<Epoch>, Arc<Tasks>),
+    shown: (Option<Epoch>, Arc<TasksById>),
     catalog_seen: [u64; 3],
 }
 
-impl Node {
+impl SimulatedNode {
     /// A node that was never started.
     pub fn new(id: usize, scene: &Arc<Scene>) -> Self {
         let names = NameTable::new();
-        Node {
+        SimulatedNode {
             id,
             up: false,
             life: 0,
             clock_off: 0,
             replica: Replica::new(id, scene.nodes),
             own: Ownership::new(TaskBook::new(names.clone())),
-            desk: Dispatcher::new(scene.settings.clone(), &scene.host_settings()),
+            desk: TaskPolicy::new(scene.settings.clone(), &scene.host_settings()),
             names,
-            held: Held::default(),
+            held: SystemClock::default(),
             scene: Arc::clone(scene),
             applied: 0,
             follows: 0,
-            proposer: Proposer::default(),
+            proposer: SimulatedProposer::default(),
             noticing: false,
             wake: None,
             watches: BTreeMap::new(),
@@ -147,18 +147,24 @@ impl Node {
         let mut replica = std::mem::replace(&mut self.replica, Replica::new(self.id, 1));
         replica.restart(context.now(), &mut context.rng);
         let (life, clock_off) = (self.life + 1, self.clock_off);
-        *self = Node { life, clock_off, replica, up: true, ..Node::new(self.id, &self.scene) };
+        *self = SimulatedNode {
+            life,
+            clock_off,
+            replica,
+            up: true,
+            ..SimulatedNode::new(self.id, &self.scene)
+        };
         context.network.set_gone(self.party(), false);
         tell!(context, "{} starts, log ends at {}", self.party(), self.replica.last());
         self.install(context);
         let after = self.replica.next_tick(context.now()).saturating_sub(context.now());
-        context.after(after, self.party(), life, Timer::Raft);
-        context.after(1, self.party(), life, Timer::Catalog);
+        context.after(after, self.party(), life, PartyTimer::Raft);
+        context.after(1, self.party(), life, PartyTimer::Catalog);
         let hosts: Vec<HostAddr> = self.scene.hosts.iter().map(|host| host.addr).collect();
         for host in hosts {
             let draw = context.rng.u64(0..500);
-            self.watches.insert(host, Watch::new(self.clock(context)));
-            context.after(draw, self.party(), life, Timer::Watch(host));
+            self.watches.insert(host, HostWatch::new(self.clock(context)));
+            context.after(draw, self.party(), life, PartyTimer::Watch(host));
         }
     }
 
@@ -171,12 +177,12 @@ impl Node {
     }
 
     /// The TaskManager panics and is started anew; the journal rebuilds its piece.
-    pub fn owner_panics(&mut self, context: &mut Context, yard: &Yard) {
+    pub fn owner_panics(&mut self, context: &mut Context, yard: &SceneInputs) {
         tell!(context, "{}: the TaskManager panics", self.party());
         self.proposer.session += 1;
         let names = self.names.clone();
         self.own = Ownership::new(TaskBook::new(names));
-        self.desk = Dispatcher::new(self.scene.settings.clone(), &self.scene.host_settings());
+        self.desk = TaskPolicy::new(self.scene.settings.clone(), &self.scene.host_settings());
         self.wake = None;
         self.takings.clear();
         let applied = self.applied;
@@ -211,38 +217,38 @@ impl Node {
     }
 
     /// A timer goes off.
-    pub fn ring(&mut self, context: &mut Context, yard: &Yard, timer: Timer) {
+    pub fn ring(&mut self, context: &mut Context, yard: &SceneInputs, timer: PartyTimer) {
         match timer {
-            Timer::Raft => {
+            PartyTimer::Raft => {
                 let now = context.now();
                 let out = self.replica.tick(now, &mut context.rng);
                 self.post(context, out);
                 let after = self.replica.next_tick(now) - now;
-                context.after(after.min(1000), self.party(), self.life, Timer::Raft);
+                context.after(after.min(1000), self.party(), self.life, PartyTimer::Raft);
                 self.advance(context);
             }
-            Timer::Notice => {
+            PartyTimer::Notice => {
                 self.noticing = false;
                 self.take_notice(context);
             }
-            Timer::Write { entry } => self.write(context, entry),
-            Timer::CommitIsOver { proposal } => {
+            PartyTimer::Write { entry } => self.write(context, entry),
+            PartyTimer::CommitIsOver { proposal } => {
                 let mut back = Vec::new();
                 self.proposer.is_over(proposal, &mut back);
                 self.settle_all(context, back);
             }
-            Timer::Turn { at } if self.wake == Some(at) => {
+            PartyTimer::Turn { at } if self.wake == Some(at) => {
                 self.wake = None;
                 self.turn(context);
             }
-            Timer::Watch(host) => self.watch(context, host),
-            Timer::CallIsOver(id) => self.answered(context, id, None),
-            Timer::Catalog => {
+            PartyTimer::Watch(host) => self.watch(context, host),
+            PartyTimer::CallIsOver(id) => self.answered(context, id, None),
+            PartyTimer::Catalog => {
                 self.see_catalog(context, yard);
                 let after = context.rng.u64(500..3000);
-                context.after(after, self.party(), self.life, Timer::Catalog);
+                context.after(after, self.party(), self.life, PartyTimer::Catalog);
             }
-            Timer::LookedUp { asked, seen } => {
+            PartyTimer::LookedUp { asked, seen } => {
                 let id = |name: &FileName| self.names.intern(name);
                 let asked: Vec<FileId> = asked.iter().map(id).collect();
                 let seen = seen.unwrap_or_default();
@@ -251,10 +257,11 @@ impl Node {
                 self.desk.looked(asked, seen, now);
                 self.turn(context);
             }
-            Timer::PollIsOver(number) => {
+            PartyTimer::PollIsOver(number) => {
                 if let Some(position) = self.polls.iter().position(|poll| poll.number == number) {
                     let poll = self.polls.remove(position);
-                    let answer = self.orders(context, poll.host).unwrap_or(Answer::status(503));
+                    let answer =
+                        self.orders(context, poll.host).unwrap_or(SimulatedResponse::status(503));
                     context.answer(self.party(), poll.caller.0, poll.caller.1, answer);
                 }
             }
@@ -263,20 +270,22 @@ impl Node {
     }
 
     /// A letter arrives.
-    pub fn receive(&mut self, context: &mut Context, from: Party, letter: Letter) {
+    pub fn receive(&mut self, context: &mut Context, from: Party, letter: SimulatedMessage) {
         match letter {
-            Letter::Raft(rpc) => self.raft(context, from, rpc),
-            Letter::Answer { id, answer } => self.answered(context, id, Some(answer)),
-            Letter::Call { id, call } => match call {
-                Call::Orders { host, known, wait } => {
+            SimulatedMessage::Raft(rpc) => self.raft(context, from, rpc),
+            SimulatedMessage::Answer { id, answer } => self.answered(context, id, Some(answer)),
+            SimulatedMessage::Call { id, call } => match call {
+                SimulatedCall::Orders { host, known, wait } => {
                     self.poll(context, (from, id), host, known, wait);
                 }
-                Call::Reports { host, body } => self.take_reports(context, (from, id), host, &body),
-                Call::Tasks => {
+                SimulatedCall::Reports { host, body } => {
+                    self.take_reports(context, (from, id), host, &body)
+                }
+                SimulatedCall::Tasks => {
                     let book = self.own.piece();
                     let tasks = book.open().values().chain(book.ended().values());
                     let now = self.clock(context);
-                    let standing = Standing { book, in_flight: self.own.in_flight(), now };
+                    let standing = TaskPieceContext { book, in_flight: self.own.in_flight(), now };
                     let again = match self.own.epoch() {
                         Some(_) => self.desk.offered_again(standing),
                         None => Default::default(),
@@ -284,10 +293,12 @@ impl Node {
                     let tasks: Vec<_> = tasks.map(|task| offered(task, &again)).collect();
                     let tasks = tasks.iter().map(AsRef::as_ref);
                     let body = reelyard_actors::wire::cfm::write_tasks(tasks, now);
-                    context.answer(self.party(), from, id, Answer::ok(body));
+                    context.answer(self.party(), from, id, SimulatedResponse::ok(body));
                 }
-                Call::Patch { id: task, body } => self.change(context, (from, id), &task, &body),
-                _ => context.answer(self.party(), from, id, Answer::status(404)),
+                SimulatedCall::Patch { id: task, body } => {
+                    self.change(context, (from, id), &task, &body)
+                }
+                _ => context.answer(self.party(), from, id, SimulatedResponse::status(404)),
             },
         }
     }
@@ -295,9 +306,9 @@ impl Node {
     // Below the journal.
 
     /// Where things stand for a decision.
-    pub fn at(&mut self, now: Millis) -> (&mut Dispatcher, Standing<'_>) {
-        let Node { desk, own, .. } = self;
-        (desk, Standing { book: own.piece(), in_flight: own.in_flight(), now })
+    pub fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
+        let SimulatedNode { desk, own, .. } = self;
+        (desk, TaskPieceContext { book: own.piece(), in_flight: own.in_flight(), now })
     }
 
     pub(super) fn soon(&mut self, context: &mut Context) {
@@ -310,7 +321,7 @@ impl Node {
             return;
         }
         self.wake = Some(at);
-        context.after(millis, self.party(), self.life, Timer::Turn { at });
+        context.after(millis, self.party(), self.life, PartyTimer::Turn { at });
     }
 
     fn turn(&mut self, context: &mut Context) {
@@ -320,14 +331,14 @@ impl Node {
         } else if self.own.epoch().is_some() {
             let (desk, standing) = self.at(now);
             let due = desk.due(standing);
-            let knows = Knows { lists: self.lists_told(), follows: self.follows };
+            let knows = LeaderKnowledge { lists: self.lists_told(), follows: self.follows };
             context.judge.due(&due, &knows);
-            self.commit(context, due, || Waiter::Itself);
+            self.commit(context, due, || CommitWaiter::Itself);
             let (desk, standing) = self.at(now);
             let round = desk.round(standing);
             context.judge.planned(&round, (&self.desk, &self.own), &knows);
             let created = round.tasks.into_iter().map(TaskEvent::Created).collect();
-            self.commit(context, created, || Waiter::Itself);
+            self.commit(context, created, || CommitWaiter::Itself);
             self.look_up(context, round.to_look_up);
             let (desk, standing) = self.at(now);
             for host in desk.claims_to_check(standing) {
@@ -355,7 +366,7 @@ impl Node {
         }
     }
 
-    fn see_catalog(&mut self, context: &mut Context, yard: &Yard) {
+    fn see_catalog(&mut self, context: &mut Context, yard: &SceneInputs) {
         use reelyard_actors::catalog::masters::Masters;
         use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
         use reelyard_actors::catalog::rising::RisingHits;
@@ -385,7 +396,11 @@ impl Node {
             let party = self.party();
             context.queue.push(
                 context.rng.u64(1..50),
-                Happening::Done(Deed::LookUp { node: party, life: self.life, names }),
+                SimulationEvent::Done(OperatorAction::LookUp {
+                    node: party,
+                    life: self.life,
+                    names,
+                }),
             );
         }
     }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use reelyard_actors::cfw_worker::holdings::{Answered, Extent, Holdings};
+use reelyard_actors::cfw_worker::holdings::{Extent, HeldFiles, InventoryAnswer};
 use reelyard_actors::cfw_worker::listing::{ListForm, ListLimits, ListReader};
-use reelyard_actors::cfw_worker::new_names::NewNames;
-use reelyard_actors::cfw_worker::schedule::Schedule;
+use reelyard_actors::cfw_worker::new_names::NewNameLimiter;
+use reelyard_actors::cfw_worker::schedule::PollSchedule;
 use reelyard_actors::cfw_worker::{DiskFigures, HostObserved};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::heartbeat::HealthChanged;
@@ -18,9 +18,9 @@ use reelyard_actors::wire::cfw::parse_df;
 use reelyard_actors::wire::worker::WorkerInfo;
 
 use super::context::Context;
-use super::letters::{Answer, Call};
-use super::node::Node;
-use super::parties::Timer;
+use super::messages::{SimulatedCall, SimulatedResponse};
+use super::node::SimulatedNode;
+use super::parties::PartyTimer;
 
 /// How often hosts are probed.
 const RHYTHM: Rhythm = Rhythm { interval: Duration::from_secs(5), jitter: 0.1 };
@@ -37,7 +37,7 @@ const DISK_KEPT: u32 = 4;
 
 /// What a node has asked a host.
 #[derive(Clone, Copy, Debug)]
-pub enum Asking {
+pub enum PendingHostCall {
     Probe,
     /// The first question of a look, asked at.
     Info(Millis),
@@ -48,7 +48,7 @@ pub enum Asking {
 }
 
 /// A look under way.
-struct Look {
+struct PendingObservation {
     asked: Millis,
     lists: bool,
     disks: bool,
@@ -58,41 +58,41 @@ struct Look {
 }
 
 /// One host, as a node knows it.
-pub struct Watch {
+pub struct HostWatch {
     health: HostHealth,
     next_probe: Millis,
     probing: bool,
     answers: Option<bool>,
     kind: HostKind,
-    holdings: Holdings,
+    holdings: HeldFiles,
     /// When the list was truly asked for that the holdings are made from.
     listed: Option<u64>,
     /// The same of what the TaskManager was told.
     told: Option<u64>,
     disk: Option<(DiskFigures, Millis)>,
-    list_schedule: Schedule,
-    disk_schedule: Schedule,
-    look: Option<Look>,
+    list_schedule: PollSchedule,
+    disk_schedule: PollSchedule,
+    look: Option<PendingObservation>,
     /// Another look is wanted after this one, and whether a Refresh waits for that.
     look_again: Option<bool>,
     disk_asked: bool,
 }
 
-impl Watch {
+impl HostWatch {
     /// A host that was never asked.
     pub fn new(now: Millis) -> Self {
-        Watch {
+        HostWatch {
             health: HostHealth::default(),
             next_probe: now,
             probing: false,
             answers: None,
             kind: HostKind::Unknown,
-            holdings: Holdings::default(),
+            holdings: HeldFiles::default(),
             listed: None,
             told: None,
             disk: None,
-            list_schedule: Schedule::new(LIST_EVERY),
-            disk_schedule: Schedule::new(DISK_EVERY),
+            list_schedule: PollSchedule::new(LIST_EVERY),
+            disk_schedule: PollSchedule::new(DISK_EVERY),
             look: None,
             look_again: None,
             disk_asked: false,
@@ -111,7 +111,7 @@ impl Watch {
     }
 }
 
-impl Node {
+impl SimulatedNode {
     /// Probes a host and looks at it, as far as that is due.
     pub(super) fn watch(&mut self, context: &mut Context, host: HostAddr) {
         let now = self.clock(context);
@@ -121,7 +121,13 @@ impl Node {
         if !watch.probing && RHYTHM.is_due(watch.next_probe, now) {
             watch.probing = true;
             watch.next_probe = RHYTHM.next(now, context.rng.f64());
-            self.ask(context, host, Call::Heartbeat, PROBE_TIMEOUT, Asking::Probe);
+            self.ask(
+                context,
+                host,
+                SimulatedCall::Heartbeat,
+                PROBE_TIMEOUT,
+                PendingHostCall::Probe,
+            );
         }
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if watch.answers == Some(true) && watch.look.is_none() {
@@ -133,20 +139,26 @@ impl Node {
                 && watch.kind != HostKind::Unknown
             {
                 watch.disk_asked = true;
-                self.ask(context, host, Call::Disk, CALL_TIMEOUT, Asking::Disk(now, false));
+                self.ask(
+                    context,
+                    host,
+                    SimulatedCall::Disk,
+                    CALL_TIMEOUT,
+                    PendingHostCall::Disk(now, false),
+                );
             }
         }
         let after = context.rng.u64(1500..2500);
-        context.after(after, self.party(), self.life, Timer::Watch(host));
+        context.after(after, self.party(), self.life, PartyTimer::Watch(host));
     }
 
     fn ask(
         &mut self,
         context: &mut Context,
         host: HostAddr,
-        call: Call,
+        call: SimulatedCall,
         patience: u64,
-        asking: Asking,
+        asking: PendingHostCall,
     ) {
         let Some(to) = context.judge.party_at(host) else { return };
         let id = context.call(self.party(), self.life, to, call, patience);
@@ -156,10 +168,16 @@ impl Node {
     fn look(&mut self, context: &mut Context, host: HostAddr, refresh: bool) {
         let now = self.clock(context);
         let Some(watch) = self.watches.get_mut(&host) else { return };
-        watch.look = Some(Look { asked: now, lists: false, disks: false, listed: false, refresh });
+        watch.look = Some(PendingObservation {
+            asked: now,
+            lists: false,
+            disks: false,
+            listed: false,
+            refresh,
+        });
         // A simulated worker tells everything each time.
         watch.holdings.asked(now, Duration::ZERO);
-        self.ask(context, host, Call::Info, CALL_TIMEOUT, Asking::Info(now));
+        self.ask(context, host, SimulatedCall::Info, CALL_TIMEOUT, PendingHostCall::Info(now));
     }
 
     /// Looks at a host now, or once more after the look that is under way.
@@ -191,14 +209,22 @@ impl Node {
     }
 
     /// A call has its answer, or has waited long enough.
-    pub(super) fn answered(&mut self, context: &mut Context, id: u64, answer: Option<Answer>) {
+    pub(super) fn answered(
+        &mut self,
+        context: &mut Context,
+        id: u64,
+        answer: Option<SimulatedResponse>,
+    ) {
         let Some((host, asking)) = self.calls.remove(&id) else { return };
-        let ok = answer.filter(|answer| answer.status == 200 || matches!(asking, Asking::Info(_)));
+        let ok = answer
+            .filter(|answer| answer.status == 200 || matches!(asking, PendingHostCall::Info(_)));
         match asking {
-            Asking::Probe => self.probed(context, host, ok.is_some()),
-            Asking::Info(asked) => self.told_what_it_is(context, host, asked, ok),
-            Asking::List(asked, truly) => self.listed(context, host, (asked, truly), ok),
-            Asking::Disk(asked, of_look) => self.disk_told(context, host, asked, ok, of_look),
+            PendingHostCall::Probe => self.probed(context, host, ok.is_some()),
+            PendingHostCall::Info(asked) => self.told_what_it_is(context, host, asked, ok),
+            PendingHostCall::List(asked, truly) => self.listed(context, host, (asked, truly), ok),
+            PendingHostCall::Disk(asked, of_look) => {
+                self.disk_told(context, host, asked, ok, of_look)
+            }
         }
     }
 
@@ -227,7 +253,7 @@ impl Node {
         context: &mut Context,
         host: HostAddr,
         asked: Millis,
-        answer: Option<Answer>,
+        answer: Option<SimulatedResponse>,
     ) {
         let kind = answer.and_then(|answer| match answer.status {
             404 => Some(HostKind::Cfw),
@@ -246,10 +272,17 @@ impl Node {
         if !self.desk.hosts().get(host).is_some_and(|host| host.role.is_destination()) {
             return self.looked(context, host, true);
         }
-        let list = if kind == HostKind::Cfw { Call::Files } else { Call::Inventory };
-        let listing = Asking::List(asked, context.now());
+        let list =
+            if kind == HostKind::Cfw { SimulatedCall::Files } else { SimulatedCall::Inventory };
+        let listing = PendingHostCall::List(asked, context.now());
         self.ask(context, host, list, CALL_TIMEOUT, listing);
-        self.ask(context, host, Call::Disk, CALL_TIMEOUT, Asking::Disk(asked, true));
+        self.ask(
+            context,
+            host,
+            SimulatedCall::Disk,
+            CALL_TIMEOUT,
+            PendingHostCall::Disk(asked, true),
+        );
     }
 
     fn listed(
@@ -257,7 +290,7 @@ impl Node {
         context: &mut Context,
         host: HostAddr,
         (asked, truly): (Millis, u64),
-        answer: Option<Answer>,
+        answer: Option<SimulatedResponse>,
     ) {
         let names = self.names.clone();
         let Some(watch) = self.watches.get_mut(&host) else { return };
@@ -267,14 +300,14 @@ impl Node {
         };
         let listed = answer.and_then(|answer| {
             let limits = ListLimits::of(100_000);
-            let new_names = NewNames::full(limits, asked);
+            let new_names = NewNameLimiter::full(limits, asked);
             let mut reader = ListReader::new(form, names, limits, new_names);
             reader.push(&answer.body).ok()?;
             reader.finish().ok()
         });
         let whole = listed.is_some();
         if let Some(listed) = listed {
-            let answered = Answered { extent: Extent::Whole, cursor: None, listed };
+            let answered = InventoryAnswer { extent: Extent::Whole, cursor: None, listed };
             watch.holdings.answered(answered, asked);
             watch.listed = Some(truly);
         }
@@ -290,7 +323,7 @@ impl Node {
         context: &mut Context,
         host: HostAddr,
         asked: Millis,
-        answer: Option<Answer>,
+        answer: Option<SimulatedResponse>,
         of_look: bool,
     ) {
         let now = self.clock(context);
@@ -368,7 +401,7 @@ impl Node {
 
     /// When the list was asked for that the TaskManager last had of each host.
     pub(super) fn lists_told(&self) -> BTreeMap<HostAddr, u64> {
-        let told = |(host, watch): (&HostAddr, &Watch)| Some((*host, watch.told?));
+        let told = |(host, watch): (&HostAddr, &HostWatch)| Some((*host, watch.told?));
         self.watches.iter().filter_map(told).collect()
     }
 

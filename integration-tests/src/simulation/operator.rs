@@ -9,7 +9,7 @@ use super::scene::Scene;
 
 /// One deed.
 #[derive(Clone, Debug)]
-pub enum Deed {
+pub enum OperatorAction {
     /// `kill -9`.
     Kill(Party),
     /// The process is started.
@@ -58,15 +58,15 @@ pub enum Deed {
     Delete(usize, FileName),
 }
 
-impl Deed {
+impl OperatorAction {
     /// Whether it belongs to the machinery and outlasts the trouble.
     pub fn lasts(&self) -> bool {
-        matches!(self, Deed::LookUp { .. } | Deed::Cancel { .. })
+        matches!(self, OperatorAction::LookUp { .. } | OperatorAction::Cancel { .. })
     }
 }
 
 /// Draws everything that will happen, each with its time in virtual milliseconds.
-pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, Deed)> {
+pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)> {
     let mut deeds = Vec::new();
     let names: Vec<FileName> = scene.yard.masters.keys().cloned().collect();
     for _ in 0..rng.usize(4..22) {
@@ -77,57 +77,57 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, Deed)> {
         let party = party(scene, rng);
         match rng.u32(0..18) {
             0..3 => {
-                deeds.push((at, Deed::Kill(party)));
-                deeds.push((at + lasts, Deed::Start(party)));
+                deeds.push((at, OperatorAction::Kill(party)));
+                deeds.push((at + lasts, OperatorAction::Start(party)));
             }
-            3 => deeds.push((at, Deed::OwnerPanics(rng.usize(0..scene.nodes)))),
+            3 => deeds.push((at, OperatorAction::OwnerPanics(rng.usize(0..scene.nodes)))),
             4..7 => {
                 let (other, both) = (self::party(scene, rng), rng.u32(0..100) < 70);
-                deeds.push((at, Deed::Cut(party, other, both)));
-                deeds.push((at + lasts, Deed::Join(party, other, both)));
+                deeds.push((at, OperatorAction::Cut(party, other, both)));
+                deeds.push((at + lasts, OperatorAction::Join(party, other, both)));
             }
             7 => {
                 // One node loses all the others, but not its hosts.
                 let node = rng.usize(0..scene.nodes);
                 for other in (0..scene.nodes).filter(|other| *other != node) {
                     let (node, other) = (Party::Node(node), Party::Node(other));
-                    deeds.push((at, Deed::Cut(node, other, true)));
-                    deeds.push((at + lasts, Deed::Join(node, other, true)));
+                    deeds.push((at, OperatorAction::Cut(node, other, true)));
+                    deeds.push((at + lasts, OperatorAction::Join(node, other, true)));
                 }
             }
             8 => {
                 let other = self::party(scene, rng);
-                deeds.push((at, Deed::Slow(party, other, rng.u64(200..6000))));
-                deeds.push((at + lasts, Deed::Slow(party, other, 0)));
+                deeds.push((at, OperatorAction::Slow(party, other, rng.u64(200..6000))));
+                deeds.push((at + lasts, OperatorAction::Slow(party, other, 0)));
             }
             9 => {
                 let most: i64 = [2000, 20_000, 200_000, 900_000][rng.usize(0..4)];
-                deeds.push((at, Deed::Jump(party, rng.i64(-most..most))));
+                deeds.push((at, OperatorAction::Jump(party, rng.i64(-most..most))));
             }
             10 => {
                 let request = RequestId(rng.u128(..));
-                deeds.push((at, Deed::Cancel { task: None, request }));
+                deeds.push((at, OperatorAction::Cancel { task: None, request }));
             }
             11..13 => {
-                deeds.push((at, Deed::Heat(name.clone(), rng.u32(3..9))));
-                deeds.push((at + lasts, Deed::Cool(name)));
+                deeds.push((at, OperatorAction::Heat(name.clone(), rng.u32(3..9))));
+                deeds.push((at + lasts, OperatorAction::Cool(name)));
             }
-            13 => deeds.push((at, Deed::Rank(rng.usize(0..3)))),
-            14 => deeds.push((at, Deed::Write(name))),
+            13 => deeds.push((at, OperatorAction::Rank(rng.usize(0..3)))),
+            14 => deeds.push((at, OperatorAction::Write(name))),
             15 => {
-                deeds.push((at, Deed::Remove(name.clone())));
+                deeds.push((at, OperatorAction::Remove(name.clone())));
                 if rng.bool() {
-                    deeds.push((at + lasts, Deed::Write(name)));
+                    deeds.push((at + lasts, OperatorAction::Write(name)));
                 }
             }
             16 => {
                 let bytes = scene.hosts[host].capacity / rng.u64(1..4);
                 let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-                deeds.push((at, Deed::Fill(host, bytes)));
-                deeds.push((at + lasts, Deed::Fill(host, -bytes)));
+                deeds.push((at, OperatorAction::Fill(host, bytes)));
+                deeds.push((at + lasts, OperatorAction::Fill(host, -bytes)));
             }
-            _ if rng.bool() => deeds.push((at, Deed::Put(host, name))),
-            _ => deeds.push((at, Deed::Delete(host, name))),
+            _ if rng.bool() => deeds.push((at, OperatorAction::Put(host, name))),
+            _ => deeds.push((at, OperatorAction::Delete(host, name))),
         }
     }
     deeds

@@ -27,7 +27,7 @@ impl fmt::Display for Party {
 
 /// What a timer is for.
 #[derive(Clone, Debug)]
-pub enum Timer {
+pub enum PartyTimer {
     /// A call has waited long enough for its answer.
     CallIsOver(u64),
     /// Raft: heartbeats and elections.

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 
 use reelyard_actors::event::{Commit, Epoch, RequestId};
-use reelyard_actors::journal::batch::{self, Fill};
+use reelyard_actors::journal::batch::{self, EntryFill};
 use reelyard_actors::journal::{CommitAnswer, CommitError, ENTRY_BYTES, ENTRY_EVENTS};
 
 /// One commit on its way, and who waits for it.
 #[derive(Clone, Debug)]
-pub struct Proposal<W> {
+pub struct SimulatedProposal<W> {
     /// The node's number for it.
     pub number: u64,
     /// Its request.
@@ -25,13 +25,13 @@ pub struct Proposal<W> {
 
 /// An entry that was filled.
 #[derive(Clone, Debug)]
-pub struct UnderWay<W> {
+pub struct PendingEntry<W> {
     /// The node's number for it.
     pub entry: u64,
     /// The session in which it was filled.
     pub session: u64,
     /// What is in it.
-    pub proposals: Vec<Proposal<W>>,
+    pub proposals: Vec<SimulatedProposal<W>>,
     /// Its bytes, until it is written.
     pub bytes: Option<Vec<u8>>,
     /// Where it was written: index and term.
@@ -39,7 +39,7 @@ pub struct UnderWay<W> {
 }
 
 /// A commit that came back.
-pub struct Back<W> {
+pub struct FinishedCommit<W> {
     /// Its request.
     pub request: RequestId,
     /// Who waits for it, unless it was told already.
@@ -50,10 +50,10 @@ pub struct Back<W> {
 
 /// The proposer of one node.
 #[derive(Debug)]
-pub struct Proposer<W> {
-    queue: VecDeque<Proposal<W>>,
+pub struct SimulatedProposer<W> {
+    queue: VecDeque<SimulatedProposal<W>>,
     /// The entry under way.
-    pub under_way: Option<UnderWay<W>>,
+    pub under_way: Option<PendingEntry<W>>,
     /// The epoch in which this node leads, as the proposer knows.
     pub leading: Option<Epoch>,
     /// Which run of leading.
@@ -61,14 +61,14 @@ pub struct Proposer<W> {
     numbers: u64,
 }
 
-impl<W> Default for Proposer<W> {
+impl<W> Default for SimulatedProposer<W> {
     fn default() -> Self {
         let (queue, under_way) = (VecDeque::new(), None);
-        Proposer { queue, under_way, leading: None, session: 0, numbers: 0 }
+        SimulatedProposer { queue, under_way, leading: None, session: 0, numbers: 0 }
     }
 }
 
-impl<W> Proposer<W> {
+impl<W> SimulatedProposer<W> {
     /// Takes a commit in; the number of its proposal, or what it is refused with.
     pub fn hand_in(&mut self, commit: &Commit, waiter: W) -> Result<u64, (W, CommitError)> {
         match self.leading {
@@ -82,7 +82,7 @@ impl<W> Proposer<W> {
             return Err((waiter, CommitError::TooLarge { events, bytes }));
         }
         self.numbers += 1;
-        self.queue.push_back(Proposal {
+        self.queue.push_back(SimulatedProposal {
             number: self.numbers,
             request: commit.request,
             epoch: commit.epoch,
@@ -95,11 +95,11 @@ impl<W> Proposer<W> {
     }
 
     /// Fills the next entry, if none is under way. Commits of another session are refused.
-    pub fn fill(&mut self, back: &mut Vec<Back<W>>) -> Option<u64> {
+    pub fn fill(&mut self, back: &mut Vec<FinishedCommit<W>>) -> Option<u64> {
         if self.under_way.is_some() {
             return None;
         }
-        let mut fill = Fill::default();
+        let mut fill = EntryFill::default();
         let mut proposals = Vec::new();
         while let Some(proposal) = self.queue.pop_front() {
             if self.leading != Some(proposal.epoch) || proposal.session != self.session {
@@ -116,7 +116,7 @@ impl<W> Proposer<W> {
         }
         self.numbers += 1;
         let bytes = batch::join(proposals.iter().map(|proposal| proposal.encoded.as_slice()));
-        self.under_way = Some(UnderWay {
+        self.under_way = Some(PendingEntry {
             entry: self.numbers,
             session: self.session,
             proposals,
@@ -127,7 +127,7 @@ impl<W> Proposer<W> {
     }
 
     /// What becomes of the entry under way is not waited for any more.
-    pub fn give_up(&mut self, back: &mut Vec<Back<W>>) {
+    pub fn give_up(&mut self, back: &mut Vec<FinishedCommit<W>>) {
         for proposal in self.under_way.take().into_iter().flat_map(|entry| entry.proposals) {
             let request = proposal.request;
             back.push(proposal.back(Err(CommitError::Unknown { request })));
@@ -135,7 +135,7 @@ impl<W> Proposer<W> {
     }
 
     /// The entry under way was applied.
-    pub fn applied(&mut self, answers: Vec<CommitAnswer>, back: &mut Vec<Back<W>>) {
+    pub fn applied(&mut self, answers: Vec<CommitAnswer>, back: &mut Vec<FinishedCommit<W>>) {
         let proposals = self.under_way.take().into_iter().flat_map(|entry| entry.proposals);
         for (proposal, answer) in proposals.zip(answers) {
             back.push(proposal.back(Ok(answer)));
@@ -143,7 +143,7 @@ impl<W> Proposer<W> {
     }
 
     /// A commit has waited long enough: who waits is told that its outcome is unknown.
-    pub fn is_over(&mut self, number: u64, back: &mut Vec<Back<W>>) {
+    pub fn is_over(&mut self, number: u64, back: &mut Vec<FinishedCommit<W>>) {
         let under_way = self.under_way.iter_mut().flat_map(|entry| entry.proposals.iter_mut());
         let mut all = self.queue.iter_mut().chain(under_way);
         if let Some(proposal) = all.find(|proposal| proposal.number == number)
@@ -151,13 +151,13 @@ impl<W> Proposer<W> {
         {
             let request = proposal.request;
             let result = Err(CommitError::Unknown { request });
-            back.push(Back { request, waiter: Some(waiter), result });
+            back.push(FinishedCommit { request, waiter: Some(waiter), result });
         }
     }
 }
 
-impl<W> Proposal<W> {
-    fn back(self, result: Result<CommitAnswer, CommitError>) -> Back<W> {
-        Back { request: self.request, waiter: self.waiter, result }
+impl<W> SimulatedProposal<W> {
+    fn back(self, result: Result<CommitAnswer, CommitError>) -> FinishedCommit<W> {
+        FinishedCommit { request: self.request, waiter: self.waiter, result }
     }
 }

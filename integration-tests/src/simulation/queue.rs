@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::letters::Envelope;
-use super::operator::Deed;
-use super::parties::{Party, Timer};
+use super::messages::SimulatedEnvelope;
+use super::operator::OperatorAction;
+use super::parties::{Party, PartyTimer};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum SimulationEvent {
     /// A letter arrives.
-    Arrives(Envelope),
+    Arrives(SimulatedEnvelope),
     /// A party's timer goes off; it means nothing to a later life of that party.
     Rings {
         /// Whose it is.
@@ -18,35 +18,35 @@ pub enum Happening {
         /// The life in which it was set.
         life: u32,
         /// What it is for.
-        timer: Timer,
+        timer: PartyTimer,
     },
     /// The operator, or fate, does something.
-    Done(Deed),
+    Done(OperatorAction),
 }
 
 /// What is to happen, and what time it is.
 #[derive(Debug, Default)]
-pub struct Queue {
+pub struct SimulationQueue {
     /// Milliseconds since the simulation began.
     now: u64,
     arrived: u64,
-    coming: BTreeMap<(u64, u64), Happening>,
+    coming: BTreeMap<(u64, u64), SimulationEvent>,
 }
 
-impl Queue {
+impl SimulationQueue {
     /// Virtual milliseconds since the beginning.
     pub fn now(&self) -> u64 {
         self.now
     }
 
     /// Lets something happen `after` milliseconds from now.
-    pub fn push(&mut self, after: u64, happening: Happening) {
+    pub fn push(&mut self, after: u64, happening: SimulationEvent) {
         self.arrived += 1;
         self.coming.insert((self.now + after, self.arrived), happening);
     }
 
     /// Moves on to the next happening, unless it lies behind `until`.
-    pub fn next(&mut self, until: u64) -> Option<Happening> {
+    pub fn next(&mut self, until: u64) -> Option<SimulationEvent> {
         let (&(at, _), _) = self.coming.first_key_value()?;
         if at > until {
             self.now = until;
@@ -57,8 +57,9 @@ impl Queue {
     }
 
     /// Drops everything that the operator still had in mind.
-    pub fn drop_deeds(&mut self) {
-        self.coming
-            .retain(|_, happening| !matches!(happening, Happening::Done(deed) if !deed.lasts()));
+    pub fn drop_actions(&mut self) {
+        self.coming.retain(
+            |_, happening| !matches!(happening, SimulationEvent::Done(deed) if !deed.lasts()),
+        );
     }
 }

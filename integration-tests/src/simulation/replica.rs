@@ -16,7 +16,7 @@ const KEPT_BEHIND: usize = 8;
 
 /// One entry; a leader's first one is empty.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ReplicaEntry {
     /// The term of the leader that wrote it.
     pub term: u64,
     /// The commits, as the journal joins them.
@@ -58,7 +58,7 @@ pub enum Rpc {
         /// Index and term of the entry before.
         prev: (u64, u64),
         /// The entries.
-        entries: Vec<Entry>,
+        entries: Vec<ReplicaEntry>,
         /// How far the log is committed.
         commit: u64,
     },
@@ -84,7 +84,7 @@ pub enum Rpc {
 pub type Outgoing = Vec<(usize, Rpc)>;
 
 #[derive(Debug)]
-enum Role {
+enum RaftRole {
     Follower,
     Candidate {
         votes: BTreeSet<usize>,
@@ -106,10 +106,10 @@ pub struct Replica {
     voted: Option<usize>,
     /// The entry before the first one kept: index and term.
     base: (u64, u64),
-    log: Vec<Entry>,
+    log: Vec<ReplicaEntry>,
     snapshot: Option<Snapshot>,
     // Not kept.
-    role: Role,
+    role: RaftRole,
     commit: u64,
     leader_heard: Option<u64>,
     stands_at: u64,
@@ -127,7 +127,7 @@ impl Replica {
             base: (0, 0),
             log: Vec::new(),
             snapshot: None,
-            role: Role::Follower,
+            role: RaftRole::Follower,
             commit: 0,
             leader_heard: None,
             stands_at: 0,
@@ -137,7 +137,7 @@ impl Replica {
 
     /// As it is after a restart at `now`.
     pub fn restart(&mut self, now: u64, rng: &mut fastrand::Rng) {
-        self.role = Role::Follower;
+        self.role = RaftRole::Follower;
         self.commit = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
         self.leader_heard = None;
         self.stands_at = if self.members == 1 { now } else { now + rng.u64(ELECTION) };
@@ -164,7 +164,7 @@ impl Replica {
     }
 
     /// An entry that is still kept.
-    pub fn entry(&self, index: u64) -> Option<&Entry> {
+    pub fn entry(&self, index: u64) -> Option<&ReplicaEntry> {
         let position = index.checked_sub(self.base.0 + 1)?;
         self.log.get(usize::try_from(position).ok()?)
     }
@@ -181,12 +181,12 @@ impl Replica {
 
     /// The term in which it leads.
     pub fn leads(&self) -> Option<u64> {
-        matches!(self.role, Role::Leader { .. }).then_some(self.term)
+        matches!(self.role, RaftRole::Leader { .. }).then_some(self.term)
     }
 
     /// The term in which it leads and a quorum has answered lately.
     pub fn leads_a_quorum(&self, now: u64) -> Option<u64> {
-        let Role::Leader { heard, .. } = &self.role else { return None };
+        let RaftRole::Leader { heard, .. } = &self.role else { return None };
         let answering = heard.values().filter(|&&at| now < at + PATIENCE).count();
         ((answering + 1) * 2 > self.members).then_some(self.term)
     }
@@ -194,7 +194,7 @@ impl Replica {
     /// Adds an entry, if it leads: its index and term.
     pub fn append(&mut self, payload: Arc<[u8]>) -> Option<(u64, u64)> {
         self.leads()?;
-        self.log.push(Entry { term: self.term, payload });
+        self.log.push(ReplicaEntry { term: self.term, payload });
         self.count();
         Some((self.last(), self.term))
     }
@@ -225,7 +225,7 @@ impl Replica {
         }
         self.term += 1;
         self.voted = Some(self.id);
-        self.role = Role::Candidate { votes: BTreeSet::from([self.id]) };
+        self.role = RaftRole::Candidate { votes: BTreeSet::from([self.id]) };
         self.stands_at = now + rng.u64(ELECTION);
         let (last, term) = (self.last(), self.term);
         let last = (self.term_of(last).unwrap_or(0), last);
@@ -278,7 +278,7 @@ impl Replica {
             }
             Rpc::Voted { term, granted } => {
                 self.follow(term);
-                if let Role::Candidate { votes } = &mut self.role
+                if let RaftRole::Candidate { votes } = &mut self.role
                     && granted
                     && term == self.term
                 {
@@ -289,7 +289,7 @@ impl Replica {
                 }
             }
             Rpc::Append { term, prev, entries, commit } => {
-                if self.hear_leader(term, now, rng) {
+                if self.record_leader_contact(term, now, rng) {
                     let matched = self.take(prev, entries);
                     if let Some(matched) = matched {
                         self.commit = self.commit.max(commit.min(matched));
@@ -300,7 +300,7 @@ impl Replica {
                 }
             }
             Rpc::Install { term, snapshot } => {
-                if self.hear_leader(term, now, rng) {
+                if self.record_leader_contact(term, now, rng) {
                     let index = snapshot.index;
                     let is_new = index > self.commit;
                     if is_new {
@@ -336,23 +336,23 @@ impl Replica {
         if term > self.term {
             self.term = term;
             self.voted = None;
-            self.role = Role::Follower;
+            self.role = RaftRole::Follower;
         }
     }
 
-    fn hear_leader(&mut self, term: u64, now: u64, rng: &mut fastrand::Rng) -> bool {
+    fn record_leader_contact(&mut self, term: u64, now: u64, rng: &mut fastrand::Rng) -> bool {
         self.follow(term);
         if term < self.term {
             return false;
         }
-        self.role = Role::Follower;
+        self.role = RaftRole::Follower;
         self.leader_heard = Some(now);
         self.stands_at = now + rng.u64(ELECTION);
         true
     }
 
     /// Takes a leader's entries behind `prev`; how far the log is then the leader's.
-    fn take(&mut self, prev: (u64, u64), entries: Vec<Entry>) -> Option<u64> {
+    fn take(&mut self, prev: (u64, u64), entries: Vec<ReplicaEntry>) -> Option<u64> {
         // What lies before the snapshot is committed, and so the leader's.
         let skipped = usize::try_from(self.base.0.saturating_sub(prev.0)).unwrap_or(usize::MAX);
         if skipped == 0 && self.term_of(prev.0) != Some(prev.1) {
@@ -373,7 +373,7 @@ impl Replica {
 
     fn win(&mut self, now: u64) -> Outgoing {
         let next = self.last() + 1;
-        self.role = Role::Leader {
+        self.role = RaftRole::Leader {
             next: self.others().map(|other| (other, next)).collect(),
             matched: self.others().map(|other| (other, 0)).collect(),
             heard: BTreeMap::new(),
@@ -384,7 +384,7 @@ impl Replica {
     }
 
     fn append_for(&self, other: usize) -> Option<Rpc> {
-        let Role::Leader { next, .. } = &self.role else { return None };
+        let RaftRole::Leader { next, .. } = &self.role else { return None };
         let prev = next.get(&other)? - 1;
         let term = self.term;
         if prev < self.base.0 {
@@ -405,7 +405,7 @@ impl Replica {
         now: u64,
     ) -> Outgoing {
         let end = self.last();
-        let Role::Leader { next, matched, heard } = &mut self.role else {
+        let RaftRole::Leader { next, matched, heard } = &mut self.role else {
             return Outgoing::new();
         };
         if term != self.term {
@@ -433,7 +433,7 @@ impl Replica {
     /// Commits what a majority has of this term.
     fn count(&mut self) {
         let end = self.last();
-        let Role::Leader { matched, .. } = &self.role else { return };
+        let RaftRole::Leader { matched, .. } = &self.role else { return };
         let mut ends: Vec<u64> = matched.values().copied().chain([end]).collect();
         ends.sort_unstable();
         let majority = ends[(ends.len() - 1) / 2];

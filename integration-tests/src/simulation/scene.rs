@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use reelyard_actors::back_off::CoolDown;
+use reelyard_actors::backoff::ExponentialBackoff;
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{HostSetting, Spread, TaskSettings};
+use reelyard_actors::task_manager::{HostSetting, PlacementPolicy, TaskSettings};
 
 /// The prefix of names that are never placed.
 pub const IGNORED: &[u8] = b"AD";
@@ -35,7 +35,7 @@ pub struct HostPlan {
 
 /// A master, as all sources see it.
 #[derive(Clone, Debug)]
-pub struct Master {
+pub struct SimulatedMaster {
     /// What it holds: one number for each version of each file.
     pub content: u64,
     /// Bytes.
@@ -46,13 +46,13 @@ pub struct Master {
 
 /// What the inputs say, and the masters.
 #[derive(Clone, Debug, Default)]
-pub struct Yard {
+pub struct SceneInputs {
     /// Graded files, best first.
     pub ranking: Vec<FileName>,
     /// Hot files and their hits.
     pub hot: BTreeMap<FileName, u32>,
     /// What the source directories hold.
-    pub masters: BTreeMap<FileName, Master>,
+    pub masters: BTreeMap<FileName, SimulatedMaster>,
     /// Every content that a name ever had, whole.
     pub versions: BTreeSet<(FileName, u64)>,
     /// Counts the changes of the ranking, of the hot files and of the listing.
@@ -68,7 +68,7 @@ pub struct Scene {
     /// The hosts.
     pub hosts: Vec<HostPlan>,
     /// The inputs at the beginning.
-    pub yard: Yard,
+    pub yard: SceneInputs,
     /// The settings of every TaskManager.
     pub settings: TaskSettings,
     /// How many letters of a thousand are lost until everything is healed.
@@ -77,13 +77,13 @@ pub struct Scene {
     pub trouble: u64,
 }
 
-impl Yard {
+impl SceneInputs {
     /// Writes a master anew.
     pub fn write(&mut self, name: &FileName, size: u64, readable: bool) {
         self.contents += 1;
         let content = self.contents;
         self.versions.insert((name.clone(), content));
-        self.masters.insert(name.clone(), Master { content, size, readable });
+        self.masters.insert(name.clone(), SimulatedMaster { content, size, readable });
     }
 }
 
@@ -92,7 +92,7 @@ impl Scene {
     pub fn draw(rng: &mut fastrand::Rng) -> Self {
         let files = rng.usize(5..22);
         let names: Vec<FileName> = (0..files).map(|number| name(rng, number)).collect();
-        let mut yard = Yard::default();
+        let mut yard = SceneInputs::default();
         for file in &names {
             let size = rng.u64(1..=40) * 1_000_000;
             yard.write(file, size, rng.u32(0..100) >= 5);
@@ -129,7 +129,7 @@ fn name(rng: &mut fastrand::Rng, number: usize) -> FileName {
     FileName::new(text).expect("a name")
 }
 
-fn draw_hosts(rng: &mut fastrand::Rng, names: &[FileName], yard: &Yard) -> Vec<HostPlan> {
+fn draw_hosts(rng: &mut fastrand::Rng, names: &[FileName], yard: &SceneInputs) -> Vec<HostPlan> {
     let all: u64 = yard.masters.values().map(|master| master.size).sum();
     let ours_of_100 = [0, 50, 70, 100][rng.usize(0..4)];
     let sources = rng.usize(1..4);
@@ -170,10 +170,10 @@ fn draw_settings(rng: &mut fastrand::Rng) -> TaskSettings {
     let seconds = Duration::from_secs;
     TaskSettings {
         copies_per_source: rng.usize(1..4),
-        placement: if rng.bool() { Spread::Room } else { Spread::Ring },
+        placement: if rng.bool() { PlacementPolicy::Room } else { PlacementPolicy::Ring },
         timeout: seconds(rng.u64(20..60)),
         pickup_timeout: seconds(rng.u64(15..40)),
-        back_off: CoolDown { base: seconds(rng.u64(2..8)), cap: seconds(60) },
+        back_off: ExponentialBackoff { base: seconds(rng.u64(2..8)), cap: seconds(60) },
         keep_ended: seconds(rng.u64(10..60)),
         keep_ended_count: rng.usize(3..20),
         ignore_prefixes: vec![IGNORED.to_vec()],

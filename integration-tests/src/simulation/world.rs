@@ -8,16 +8,16 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
 
 use super::context::Context;
-use super::disk::Copy;
-use super::host::{Host, Program};
+use super::disk::SimulatedCopy;
+use super::host::{SimulatedHost, SimulatedProgram};
 use super::invariants::{acknowledged, liveness, same_pieces};
 use super::judge::Judge;
-use super::letters::Envelope;
-use super::node::Node;
-use super::operator::{self, Deed};
-use super::parties::{Party, Timer};
-use super::queue::Happening;
-use super::scene::{MASTERS, Scene, Yard};
+use super::messages::SimulatedEnvelope;
+use super::node::SimulatedNode;
+use super::operator::{self, OperatorAction};
+use super::parties::{Party, PartyTimer};
+use super::queue::SimulationEvent;
+use super::scene::{MASTERS, Scene, SceneInputs};
 use crate::tell;
 
 /// How long everything may take to come to rest once it works again, in virtual milliseconds.
@@ -26,20 +26,20 @@ const PATIENCE: u64 = 20 * 60 * 1000;
 const LOOK_EVERY: u64 = 1000;
 
 /// Everybody and everything.
-pub struct World {
+pub struct SimulationWorld {
     /// The queue, chance, the network, the trace, the judge.
     pub context: Context,
     /// The seed's yard at the beginning.
     pub scene: Arc<Scene>,
     /// Masters and inputs.
-    pub yard: Yard,
+    pub yard: SceneInputs,
     /// The nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<SimulatedNode>,
     /// The hosts.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<SimulatedHost>,
 }
 
-impl World {
+impl SimulationWorld {
     /// The world of a seed, everybody started.
     pub fn new(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -50,20 +50,21 @@ impl World {
         let yard = scene.yard.clone();
         context.judge.versions = yard.versions.clone();
         let plans = scene.hosts.iter().enumerate();
-        let hosts: Vec<Host> =
-            plans.map(|(id, plan)| Host::new(id, plan, scene.nodes, &yard)).collect();
-        let nodes = (0..scene.nodes).map(|id| Node::new(id, &scene)).collect();
+        let hosts: Vec<SimulatedHost> =
+            plans.map(|(id, plan)| SimulatedHost::new(id, plan, scene.nodes, &yard)).collect();
+        let nodes = (0..scene.nodes).map(|id| SimulatedNode::new(id, &scene)).collect();
         for host in &hosts {
-            let program = if matches!(host.program, Program::Ours(_)) { "ours" } else { "cfw" };
+            let program =
+                if matches!(host.program, SimulatedProgram::Ours(_)) { "ours" } else { "cfw" };
             tell!(context, "host{} is {} {:?} {program}", host.id, host.addr, host.role);
             for name in host.disk.files.keys() {
                 context.judge.by_hand(host.addr, name, true);
             }
         }
         for (at, deed) in deeds {
-            context.queue.push(at, Happening::Done(deed));
+            context.queue.push(at, SimulationEvent::Done(deed));
         }
-        let mut world = World { context, scene, yard, nodes, hosts };
+        let mut world = SimulationWorld { context, scene, yard, nodes, hosts };
         for node in &mut world.nodes {
             node.start(&mut world.context);
         }
@@ -105,9 +106,9 @@ impl World {
         let now = self.context.queue.now();
         self.context.trace.mix(now);
         self.context.judge.now = now;
-        let World { context, yard, nodes, hosts, .. } = self;
+        let SimulationWorld { context, yard, nodes, hosts, .. } = self;
         match happening {
-            Happening::Arrives(Envelope { from, to, letter }) => {
+            SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }) => {
                 // What was under way when a link was cut, or its end went, does not arrive.
                 if context.network.is_cut(from, to) {
                     return true;
@@ -117,12 +118,12 @@ impl World {
                     Party::Host(id) => hosts[id].receive(context, yard, from, letter),
                 }
             }
-            Happening::Rings { party, life, timer } => match party {
+            SimulationEvent::Rings { party, life, timer } => match party {
                 Party::Node(id) if nodes[id].life == life => nodes[id].ring(context, yard, timer),
                 Party::Host(id) if hosts[id].life == life => hosts[id].ring(context, timer),
                 _ => {}
             },
-            Happening::Done(deed) => self.do_deed(deed),
+            SimulationEvent::Done(deed) => self.perform_action(deed),
         }
         self.check_acknowledged();
         true
@@ -137,77 +138,79 @@ impl World {
         }
     }
 
-    fn do_deed(&mut self, deed: Deed) {
+    fn perform_action(&mut self, deed: OperatorAction) {
         if !deed.lasts() {
             tell!(self.context, "{deed:?}");
         }
-        let World { context, yard, nodes, hosts, .. } = self;
+        let SimulationWorld { context, yard, nodes, hosts, .. } = self;
         match deed {
-            Deed::Kill(Party::Node(id)) if nodes[id].up => nodes[id].crash(context),
-            Deed::Kill(Party::Host(id)) if hosts[id].up => hosts[id].crash(context),
-            Deed::Start(Party::Node(id)) if !nodes[id].up => nodes[id].start(context),
-            Deed::Start(Party::Host(id)) if !hosts[id].up => hosts[id].start(context),
-            Deed::Kill(_) | Deed::Start(_) => {}
-            Deed::OwnerPanics(id) if nodes[id].up => nodes[id].owner_panics(context, yard),
-            Deed::OwnerPanics(_) => {}
-            Deed::Cut(a, b, both) => {
+            OperatorAction::Kill(Party::Node(id)) if nodes[id].up => nodes[id].crash(context),
+            OperatorAction::Kill(Party::Host(id)) if hosts[id].up => hosts[id].crash(context),
+            OperatorAction::Start(Party::Node(id)) if !nodes[id].up => nodes[id].start(context),
+            OperatorAction::Start(Party::Host(id)) if !hosts[id].up => hosts[id].start(context),
+            OperatorAction::Kill(_) | OperatorAction::Start(_) => {}
+            OperatorAction::OwnerPanics(id) if nodes[id].up => {
+                nodes[id].owner_panics(context, yard)
+            }
+            OperatorAction::OwnerPanics(_) => {}
+            OperatorAction::Cut(a, b, both) => {
                 context.network.cut(a, b);
                 if both {
                     context.network.cut(b, a);
                 }
             }
-            Deed::Join(a, b, both) => {
+            OperatorAction::Join(a, b, both) => {
                 context.network.join(a, b);
                 if both {
                     context.network.join(b, a);
                 }
             }
-            Deed::Slow(a, b, most) => context.network.slow(a, b, most),
-            Deed::Jump(Party::Node(id), by) => {
+            OperatorAction::Slow(a, b, most) => context.network.slow(a, b, most),
+            OperatorAction::Jump(Party::Node(id), by) => {
                 nodes[id].clock_off += by;
                 context.judge.clocks_jumped = true;
             }
-            Deed::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
-            Deed::Cancel { task, request } => self.cancel(task, request),
-            Deed::LookUp { node, life, names } => self.look_up(node, life, names),
-            Deed::Heat(name, hits) => {
+            OperatorAction::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
+            OperatorAction::Cancel { task, request } => self.cancel(task, request),
+            OperatorAction::LookUp { node, life, names } => self.look_up(node, life, names),
+            OperatorAction::Heat(name, hits) => {
                 yard.hot.insert(name, hits);
                 yard.changes[1] += 1;
             }
-            Deed::Cool(name) => {
+            OperatorAction::Cool(name) => {
                 yard.hot.remove(&name);
                 yard.changes[1] += 1;
             }
-            Deed::Rank(fewer) => {
+            OperatorAction::Rank(fewer) => {
                 let mut names: Vec<FileName> = yard.masters.keys().cloned().collect();
                 context.rng.shuffle(&mut names);
                 names.truncate(names.len() - names.len() / 8 * fewer);
                 yard.ranking = names;
                 yard.changes[0] += 1;
             }
-            Deed::Write(name) => {
+            OperatorAction::Write(name) => {
                 let size = context.rng.u64(1..=40) * 1_000_000;
                 yard.write(&name, size, true);
                 yard.changes[2] += 1;
                 context.judge.versions = yard.versions.clone();
             }
-            Deed::Remove(name) => {
+            OperatorAction::Remove(name) => {
                 yard.masters.remove(&name);
                 yard.changes[2] += 1;
             }
-            Deed::Fill(id, bytes) => {
+            OperatorAction::Fill(id, bytes) => {
                 let disk = &mut hosts[id].disk;
                 disk.other = disk.other.saturating_add_signed(bytes);
             }
-            Deed::Put(id, name) => {
+            OperatorAction::Put(id, name) => {
                 let host = &mut hosts[id];
                 if host.role.is_destination() {
-                    let copy = Copy { content: 0, size: 1_000_000, task: None };
+                    let copy = SimulatedCopy { content: 0, size: 1_000_000, task: None };
                     host.disk.files.insert(name.clone(), copy);
                     context.judge.by_hand(host.addr, &name, true);
                 }
             }
-            Deed::Delete(id, name) => {
+            OperatorAction::Delete(id, name) => {
                 let host = &mut hosts[id];
                 if host.disk.files.remove(&name).is_some() {
                     context.judge.by_hand(host.addr, &name, false);
@@ -222,10 +225,13 @@ impl World {
         task: Option<reelyard_actors::wire::worker::TaskId>,
         request: reelyard_actors::event::RequestId,
     ) {
-        let leading = |node: &&mut Node| node.up && node.own.epoch().is_some();
+        let leading = |node: &&mut SimulatedNode| node.up && node.own.epoch().is_some();
         match self.nodes.iter_mut().find(leading) {
             Some(node) => node.cancel(&mut self.context, task, request),
-            None => self.context.queue.push(3000, Happening::Done(Deed::Cancel { task, request })),
+            None => self
+                .context
+                .queue
+                .push(3000, SimulationEvent::Done(OperatorAction::Cancel { task, request })),
         }
     }
 
@@ -243,13 +249,13 @@ impl World {
         let seen = names.iter().map(|name| (name.clone(), look(name))).collect();
         let seen = (!in_vain).then_some(seen);
         let after = if in_vain { 5000 } else { 1 };
-        self.context.after(after, node, life, Timer::LookedUp { asked: names, seen });
+        self.context.after(after, node, life, PartyTimer::LookedUp { asked: names, seen });
     }
 
     /// Everything works from now on: links, clocks, disks; everybody is started anew.
     fn heal(&mut self) {
         tell!(self.context, "-- everything is healed --");
-        self.context.queue.drop_deeds();
+        self.context.queue.drop_actions();
         self.context.network.heal();
         self.context.astray = 0;
         let all: u64 = self.yard.masters.values().map(|master| master.size).sum();
@@ -263,7 +269,7 @@ impl World {
             host.clock_off = 0;
             host.disk.other = 0;
             host.disk.capacity = host.disk.capacity.max(10 * (host.disk.used() + all));
-            if let Program::Old(old) = &mut host.program {
+            if let SimulatedProgram::Old(old) = &mut host.program {
                 old.faults = [0; 3];
             }
             host.start(&mut self.context);
@@ -281,7 +287,7 @@ impl World {
     }
 
     /// The host at an address.
-    pub fn host(&self, addr: HostAddr) -> Option<&Host> {
+    pub fn host(&self, addr: HostAddr) -> Option<&SimulatedHost> {
         self.hosts.iter().find(|host| host.addr == addr)
     }
 }

@@ -7,7 +7,7 @@ use super::CfmSettings;
 
 /// What cfm knows of a file.
 #[derive(Clone, Debug)]
-pub struct Meta {
+pub struct CfmFileMeta {
     /// Line in grade.info, 1 = best.
     pub grade: i32,
     /// Bytes, -1 when not told.
@@ -16,7 +16,7 @@ pub struct Meta {
     pub servers: HashMap<IpAddr, u32>,
 }
 
-impl Meta {
+impl CfmFileMeta {
     /// `serverCount`.
     pub fn server_count(&self) -> u32 {
         self.servers.values().sum()
@@ -31,7 +31,7 @@ impl Meta {
 }
 
 /// By name; none while grade.info cannot be read.
-pub type Metas = HashMap<String, Meta>;
+pub type Metas = HashMap<String, CfmFileMeta>;
 
 /// Reads both files.
 pub fn read(settings: &CfmSettings) -> Option<Metas> {
@@ -40,7 +40,7 @@ pub fn read(settings: &CfmSettings) -> Option<Metas> {
     let mut metas = Metas::new();
     for (name, grade) in grades.lines().skip(1).filter(|line| !line.is_empty()).zip(1..) {
         let name = name.split('\t').next().unwrap_or_default();
-        metas.insert(name.to_owned(), Meta { grade, size: -1, servers: HashMap::new() });
+        metas.insert(name.to_owned(), CfmFileMeta { grade, size: -1, servers: HashMap::new() });
     }
     let destinations: Vec<IpAddr> = settings.destinations.iter().map(SocketAddr::ip).collect();
     for line in history.lines().skip(1) {

@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use reelyard_actors::outbound::in_the_clear;
+use reelyard_actors::http_client::without_tls;
 
 use super::metas::{self, Metas};
-use super::{CfmSettings, Shared};
+use super::{CfmSettings, StandInCfmState};
 
 /// The time-out of its calls to hosts (spec 2.3).
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Heartbeats, a round, a pause, again.
-pub(super) async fn for_ever(settings: &CfmSettings, shared: &Shared) {
+pub(super) async fn for_ever(settings: &CfmSettings, shared: &StandInCfmState) {
     // A new connection for every call.
-    let client = in_the_clear().timeout(CALL_TIMEOUT).pool_max_idle_per_host(0);
+    let client = without_tls().timeout(CALL_TIMEOUT).pool_max_idle_per_host(0);
     let Ok(http) = client.no_proxy().build() else { return };
     loop {
         let well = heartbeats(&http, settings).await;
@@ -65,7 +65,7 @@ async fn files(http: &reqwest::Client, host: SocketAddr) -> HashSet<String> {
 async fn remove_duplicates(
     http: &reqwest::Client,
     settings: &CfmSettings,
-    shared: &Shared,
+    shared: &StandInCfmState,
     metas: &mut Metas,
 ) {
     let destinations = descending(&settings.destinations);
@@ -107,14 +107,14 @@ fn master(settings: &CfmSettings, name: &str) -> Option<PathBuf> {
 async fn plan(
     http: &reqwest::Client,
     settings: &CfmSettings,
-    shared: &Shared,
+    shared: &StandInCfmState,
     metas: &Metas,
     well: &HashSet<SocketAddr>,
 ) {
     let is_well = |host: &str| host.parse().is_ok_and(|host| well.contains(&host));
     shared.tasks().clean(shared.task_timeout, is_well);
     let tasks = shared.tasks().rows();
-    let is_free = |host: &SocketAddr, of: fn(&super::CfmTask) -> &str| {
+    let is_free = |host: &SocketAddr, of: fn(&super::CfmTaskRow) -> &str| {
         well.contains(host) && !tasks.iter().any(|task| of(task) == host.to_string())
     };
     let mut sources = descending(&settings.sources);

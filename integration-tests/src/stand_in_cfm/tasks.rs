@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// A task as `GET /tasks` shows it, in the order of its fields.
 #[derive(Clone, Debug, Serialize)]
-pub struct CfmTask {
+pub struct CfmTaskRow {
     /// Unix nanoseconds at creation, as text.
     pub id: String,
     /// Unix seconds.
@@ -41,24 +41,24 @@ const COPY_SPEED: &str = "10000000";
 
 /// Every task, by its number.
 #[derive(Default)]
-pub struct Tasks {
-    by_id: BTreeMap<i64, (CfmTask, SystemTime)>,
+pub struct CfmTaskTable {
+    by_id: BTreeMap<i64, (CfmTaskRow, SystemTime)>,
     planned: HashMap<String, usize>,
 }
 
-impl Tasks {
+impl CfmTaskTable {
     /// By number.
-    pub fn rows(&self) -> Vec<CfmTask> {
+    pub fn rows(&self) -> Vec<CfmTaskRow> {
         self.by_id.values().map(|(task, _)| task.clone()).collect()
     }
 
     /// The one of that number.
-    pub fn get(&self, id: i64) -> Option<&CfmTask> {
+    pub fn get(&self, id: i64) -> Option<&CfmTaskRow> {
         self.by_id.get(&id).map(|(task, _)| task)
     }
 
     /// Puts one among them as it is.
-    pub fn insert(&mut self, id: i64, task: CfmTask) {
+    pub fn insert(&mut self, id: i64, task: CfmTaskRow) {
         self.by_id.insert(id, (task, SystemTime::now()));
     }
 
@@ -74,7 +74,7 @@ impl Tasks {
         let id = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
         let name = master.file_name().unwrap_or_default().to_string_lossy().into_owned();
         *self.planned.entry(name.clone()).or_default() += 1;
-        let task = CfmTask {
+        let task = CfmTaskRow {
             id: id.to_string(),
             ctime: since.as_secs(),
             mtime: since.as_secs(),

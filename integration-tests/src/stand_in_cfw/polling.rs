@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::outbound::in_the_clear;
+use reelyard_actors::http_client::without_tls;
 use reelyard_actors::task_manager::OldState;
 use reelyard_actors::wire::cfm::CfmTask;
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ use super::used_percent;
 
 /// What its external downloader does with a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Downloader {
+pub enum DownloaderBehavior {
     /// Copies the file at `file_path`, which must be on this machine.
     Copies,
     /// Writes nothing; the loop says `done` all the same.
@@ -44,7 +44,7 @@ impl Polling {
         dir: PathBuf,
         node: SocketAddr,
         every: Duration,
-        how: Downloader,
+        how: DownloaderBehavior,
     ) -> Polling {
         let (stop, mut stopped) = watch::channel(false);
         let thread = std::thread::spawn(move || {
@@ -72,10 +72,16 @@ impl Drop for Polling {
     }
 }
 
-async fn run(own: HostAddr, dir: PathBuf, node: SocketAddr, every: Duration, how: Downloader) {
+async fn run(
+    own: HostAddr,
+    dir: PathBuf,
+    node: SocketAddr,
+    every: Duration,
+    how: DownloaderBehavior,
+) {
     let temp = dir.join("temp.downloaded");
     let _ = fs::remove_dir_all(&temp);
-    let Ok(http) = in_the_clear().timeout(CALL_TIMEOUT).no_proxy().build() else {
+    let Ok(http) = without_tls().timeout(CALL_TIMEOUT).no_proxy().build() else {
         return;
     };
     loop {
@@ -84,14 +90,14 @@ async fn run(own: HostAddr, dir: PathBuf, node: SocketAddr, every: Duration, how
             continue;
         };
         // A refusal is only logged by the real one: it goes on.
-        say(&http, node, task.id, "working").await;
+        patch_status(&http, node, task.id, "working").await;
         match how {
             // A failed copy is reported done like any other.
-            Downloader::Copies => drop(copy(&task, &dir, &temp)),
-            Downloader::Fails => {}
-            Downloader::Hangs => std::future::pending().await,
+            DownloaderBehavior::Copies => drop(copy(&task, &dir, &temp)),
+            DownloaderBehavior::Fails => {}
+            DownloaderBehavior::Hangs => std::future::pending().await,
         }
-        say(&http, node, task.id, "done").await;
+        patch_status(&http, node, task.id, "done").await;
     }
 }
 
@@ -113,7 +119,7 @@ async fn next_task(
     tasks.into_iter().find(|task| task.dst_addr == own && task.status == OldState::Ready)
 }
 
-async fn say(http: &reqwest::Client, node: SocketAddr, task: i64, status: &str) {
+async fn patch_status(http: &reqwest::Client, node: SocketAddr, task: i64, status: &str) {
     let request = http.patch(format!("http://{node}/tasks/{task}"));
     let _ = request.body(format!("{{\"status\":\"{status}\"}}")).send().await;
 }

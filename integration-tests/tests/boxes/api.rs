@@ -384,7 +384,7 @@ fn a_box_is_taken_out_of_use_and_its_story_is_told() -> Result<()> {
     };
     let unquarantine =
         |number: u64| node.ask("POST", &format!("/pools/p/boxes/{number}/unquarantine"), None);
-    let refused = |answer: &reelyard_integration_tests::box_node::Answer| {
+    let refused = |answer: &reelyard_integration_tests::box_node::BoxNodeResponse| {
         (answer.status, answer.kind().to_owned())
     };
     assert_eq!(refused(&quarantine(0)), (409, "box-leased".to_owned()));

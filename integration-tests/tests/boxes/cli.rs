@@ -1,16 +1,16 @@
 //! `reelyard box` against a real node: what it prints, and how it ends.
 
 use anyhow::Result;
-use reelyard_integration_tests::binary::Ended;
+use reelyard_integration_tests::binary::ProgramOutput;
 use reelyard_integration_tests::box_node::BoxNode;
 use serde_json::{Value, json};
 
-fn done(ended: Ended) -> String {
+fn done(ended: ProgramOutput) -> String {
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     ended.out
 }
 
-fn read(ended: Ended) -> Value {
+fn read(ended: ProgramOutput) -> Value {
     serde_json::from_str(&done(ended)).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
+use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
 use reelyard_actors::box_lease::FenceToken;
 use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::running::on_a_system;
@@ -34,7 +34,7 @@ fn free(boxes: &BoxNode) -> u64 {
 #[test]
 fn what_is_held_is_given_back_however_it_is_let_go() {
     with(2, async |boxes, client| {
-        let wanted = Wanted { count: 2, ..Wanted::by("me") };
+        let wanted = BoxRequest { count: 2, ..BoxRequest::by("me") };
         let held = client.acquire("p", &wanted).await.unwrap();
         assert_eq!((held.box_id(), held.token()), (5, FenceToken(1)));
         assert_eq!((held.leases().len(), free(&boxes)), (2, 0));
@@ -56,7 +56,7 @@ fn what_is_held_is_given_back_however_it_is_let_go() {
 #[test]
 fn it_is_renewed_until_it_is_lost() {
     with(1, async |boxes, client| {
-        let wanted = Wanted { ttl: Some(Duration::from_secs(6)), ..Wanted::by("me") };
+        let wanted = BoxRequest { ttl: Some(Duration::from_secs(6)), ..BoxRequest::by("me") };
         let mut held = client.acquire("p", &wanted).await.unwrap();
         let renewals = || boxes.get("/pools/p/leases").body["items"][0]["renewals"].as_u64();
         eventually("it is renewed", || renewals() >= Some(2)).await;
@@ -76,8 +76,8 @@ fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
     with(2, async |boxes, client| {
         let ttl = Duration::from_secs(18);
         let other = boxes.take("p", json!({ "holder": "another", "ttl": "10m" }));
-        let wanted = |holder: &str| Wanted { ttl: Some(ttl), ..Wanted::by(holder) };
-        let old = Wanted { wait: Duration::from_secs(600), ..wanted("old") };
+        let wanted = |holder: &str| BoxRequest { ttl: Some(ttl), ..BoxRequest::by(holder) };
+        let old = BoxRequest { wait: Duration::from_secs(600), ..wanted("old") };
         let fresh = client.acquire("p", &wanted("fresh")).await.unwrap();
         let lets_go = async {
             eventually("it waits", || boxes.get("/pools/p").body["waiting"] == 1).await;
@@ -107,21 +107,21 @@ fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
 #[test]
 fn what_is_not_to_be_had_is_told_apart() {
     with(1, async |boxes, client| {
-        let held = client.acquire("p", &Wanted::by("me")).await.unwrap();
-        let second = client.acquire("p", &Wanted::by("you")).await;
+        let held = client.acquire("p", &BoxRequest::by("me")).await.unwrap();
+        let second = client.acquire("p", &BoxRequest::by("you")).await;
         assert!(matches!(second, Err(BoxClientError::NoBoxInTime(_))), "{second:?}");
-        let none = client.acquire("q", &Wanted::by("you")).await;
+        let none = client.acquire("q", &BoxRequest::by("you")).await;
         let Err(BoxClientError::Refused(problem)) = none else { panic!("{none:?}") };
         assert_eq!(problem.word(), "no-pool");
-        let unnamed = client.acquire("p", &Wanted::by("")).await;
+        let unnamed = client.acquire("p", &BoxRequest::by("")).await;
         assert!(matches!(unnamed, Err(BoxClientError::BadRequest(_))), "{unnamed:?}");
         let nobody = BoxClient::new("http://127.0.0.1:9", None).unwrap();
-        let nobody = nobody.acquire("p", &Wanted::by("me")).await;
+        let nobody = nobody.acquire("p", &BoxRequest::by("me")).await;
         assert!(matches!(nobody, Err(BoxClientError::Unreachable { .. })), "{nobody:?}");
         assert!(BoxClient::new("127.0.0.1:9", None).is_err());
 
         // Somebody who does not wait any longer leaves the queue.
-        let wanted = Wanted { wait: Duration::from_secs(600), ..Wanted::by("you") };
+        let wanted = BoxRequest { wait: Duration::from_secs(600), ..BoxRequest::by("you") };
         let waits = |count: u64| boxes.get("/pools/p").body["waiting"] == count;
         tokio::select! {
             answered = client.acquire("p", &wanted) => panic!("{answered:?}"),
@@ -135,7 +135,7 @@ fn what_is_not_to_be_had_is_told_apart() {
 #[test]
 fn a_request_by_name_is_granted_once() {
     with(2, async |boxes, client| {
-        let wanted = Wanted { request_id: Some("job 7".to_owned()), ..Wanted::by("me") };
+        let wanted = BoxRequest { request_id: Some("job 7".to_owned()), ..BoxRequest::by("me") };
         let (first, again) =
             tokio::join!(client.acquire("p", &wanted), client.acquire("p", &wanted));
         let (first, again) = (first.unwrap(), again.unwrap());
@@ -151,7 +151,7 @@ fn a_request_by_name_is_granted_once() {
 #[test]
 fn a_connection_that_hangs_does_not_cost_the_lease() {
     with_stub(async |stub, client| {
-        let wanted = Wanted::by("me");
+        let wanted = BoxRequest::by("me");
         let grants = async { stub.called().await.tell_lease(201, "6s") };
         let (held, ()) = tokio::join!(client.acquire("p", &wanted), grants);
         let mut held = held.unwrap();
@@ -175,7 +175,7 @@ fn a_connection_that_hangs_does_not_cost_the_lease() {
 fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_for() {
     for (status, kind) in [(504, "outcome-unknown"), (503, "leader-changed"), (502, "none")] {
         with_stub(async |stub, client| {
-            let wanted = Wanted::by("me");
+            let wanted = BoxRequest::by("me");
             let answers = async {
                 let first = stub.called().await;
                 let name = first.body["request_id"].clone();
@@ -193,7 +193,7 @@ fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_f
 #[test]
 fn what_was_surely_not_done_is_told_at_once() {
     with_stub(async |stub, client| {
-        let wanted = Wanted::by("me");
+        let wanted = BoxRequest::by("me");
         let answers = async { stub.called().await.refuse(503, "busy") };
         let (held, ()) = tokio::join!(client.acquire("p", &wanted), answers);
         let Err(BoxClientError::Refused(problem)) = held else { panic!("{held:?}") };

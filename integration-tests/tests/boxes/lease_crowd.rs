@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use reelyard_actors::box_lease::{
-    Acquisition, AskBoxes, BoxError, BoxPhase, BoxSettings, HookAnswer, HookKind, Lease, PoolName,
-    PoolSpec, PoolStanding, Priority, Said,
+    Acquisition, BoxError, BoxLeaseRequest, BoxLeaseSettings, BoxPhase, HookAnswer, HookKind,
+    HookOutput, Lease, PoolName, PoolSpec, PoolStatus, Priority,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
@@ -52,7 +52,7 @@ impl Crowd {
             85..90 => {
                 let kind = if self.dice.bool() { HookKind::Init } else { HookKind::Cleanup };
                 let answer = match self.dice.bool() {
-                    true => HookAnswer::Failed { said: Said::cut("no") },
+                    true => HookAnswer::Failed { said: HookOutput::cut("no") },
                     false => HookAnswer::Silent { why: "no answer".to_owned() },
                 };
                 self.yard.hosts.answer(kind, [answer]);
@@ -71,7 +71,7 @@ impl Crowd {
         let count = 1 + self.dice.u32(..2);
         let wait = self.dice.u64(..30);
         let request = RequestId::of(&format!("{pool} {name}"), &[1]);
-        let ask = AskBoxes {
+        let ask = BoxLeaseRequest {
             pool,
             count: 1 + u32::from(name.is_multiple_of(5)),
             ttl: Some(seconds(1 + self.dice.u64(..30))),
@@ -156,13 +156,13 @@ impl Crowd {
                 grant.leases.into_iter().for_each(|lease| self.told(lease));
             }
         }
-        let yard = BoxYard::open_with(dir, clock, BoxSettings::default(), hosts).await;
+        let yard = BoxYard::open_with(dir, clock, BoxLeaseSettings::default(), hosts).await;
         Crowd { yard, ..self }
     }
 
     /// Whether nobody waits, and every box is free again or quarantined.
     fn is_over(&self) -> bool {
-        let idle = |pool: &PoolStanding| {
+        let idle = |pool: &PoolStatus| {
             pool.counts.of(BoxPhase::Free) + pool.counts.of(BoxPhase::Quarantined)
         };
         let pools = self.yard.board.pools();

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use reelyard_actors::box_lease::{
-    Acquisition, AskBoxes, BoxError, BoxPhase, BoxRefusal, BoxSettings, FenceToken, Grant,
-    LeaseEnd, PoolSpec, Priority, Progress, RenewLease,
+    AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
+    BoxRefusal, FenceToken, Grant, LeaseEnd, PoolSpec, Priority, RenewLease,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, Journal, JournalSettings, NoPeers, StoreObserver};
+use reelyard_actors::journal::{CommitError, Journal, JournalOptions, NoPeers, StoreObserver};
 use reelyard_integration_tests::box_yard::{
     BoxYard, START, ScriptedHosts, ask, hosted, one, p, refused, seconds,
 };
@@ -29,23 +29,24 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// After which time a commit that is under way counts as one of which nobody knows.
 const UNKNOWN_AFTER: Duration = Duration::from_secs(2);
 
-async fn open(settings: JournalSettings, clock: &Clock) -> BoxYard {
+async fn open(settings: JournalOptions, clock: &Clock) -> BoxYard {
     let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Boxes]).await.unwrap();
-    let yard = BoxYard::start(journal, clock, BoxSettings::default(), ScriptedHosts::default());
+    let yard =
+        BoxYard::start(journal, clock, BoxLeaseSettings::default(), ScriptedHosts::default());
     eventually("this node leads", || yard.board.view().epoch.is_some()).await;
     yard
 }
 
 async fn on_small_disk(dir: &Path, clock: &Clock) -> BoxYard {
-    open(JournalSettings { reserve: RESERVE, ..JournalSettings::alone(dir, 1) }, clock).await
+    open(JournalOptions { reserve: RESERVE, ..JournalOptions::alone(dir, 1) }, clock).await
 }
 
 fn spec(size: u32) -> PoolSpec {
     PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }
 }
 
-fn named(name: &str, wait: u64) -> AskBoxes {
-    AskBoxes { request: Some(RequestId::of(name, b"a box")), ..ask("a", wait) }
+fn named(name: &str, wait: u64) -> BoxLeaseRequest {
+    BoxLeaseRequest { request: Some(RequestId::of(name, b"a box")), ..ask("a", wait) }
 }
 
 async fn is_full(yard: &BoxYard) {
@@ -96,17 +97,17 @@ fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
         for _ in 0..2 {
             on_full_disk(yard.acquire(ask("b", 0)).await);
         }
-        let more = yard.acquire(AskBoxes { count: 2, ..ask("b", 0) });
+        let more = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 0) });
         on_full_disk(more.await);
         // Nothing is tried until a pause is over; who comes meanwhile has its place.
         let waiting = yard.acquire(named("n", 600));
         let again = yard.acquire(named("n", 600));
         let brief = yard.acquire(ask("c", 5));
         let place = brief.progress();
-        let told = |position| Progress::Waiting { position, estimate: None };
+        let told = |position| AcquireProgress::Waiting { position, estimate: None };
         eventually("it is told its place", || *place.borrow() == told(2)).await;
         let priority = Priority::try_from(9).unwrap();
-        let urgent = yard.acquire(AskBoxes { priority, ..ask("e", 600) });
+        let urgent = yard.acquire(BoxLeaseRequest { priority, ..ask("e", 600) });
         let first = urgent.progress();
         eventually("it is the first", || *first.borrow() == told(1)).await;
         eventually("there is one more before it", || *place.borrow() == told(3)).await;
@@ -234,7 +235,7 @@ impl Drop for Opens {
 
 async fn behind(gate: &Gate, dir: &Path, commit_timeout: Duration, spec: PoolSpec) -> BoxYard {
     let observer: Option<Arc<dyn StoreObserver>> = Some(Arc::new(gate.clone()));
-    let settings = JournalSettings { observer, commit_timeout, ..JournalSettings::alone(dir, 1) };
+    let settings = JournalOptions { observer, commit_timeout, ..JournalOptions::alone(dir, 1) };
     let yard = open(settings, &Clock::manual(START)).await;
     let size = spec.size;
     yard.put(spec).await;

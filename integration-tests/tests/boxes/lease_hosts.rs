@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use reelyard_actors::box_lease::{
-    AskBoxes, AuditFilter, AuditPlace, BoxError, BoxNews, BoxNumber, BoxPhase, BoxRefusal,
-    BoxSettings, BoxState, HookAnswer, HookKind, LeaseEnd, PoolSpec, Progress, QuarantineBox,
-    Reason, RecheckPool, RemovePool, RevokeLease, Said, SlotId, SlotRange, UnquarantineBox,
+    AcquireProgress, AuditCursor, AuditFilter, BoxError, BoxLeaseRequest, BoxLeaseSettings,
+    BoxLogEvent, BoxNumber, BoxPhase, BoxRefusal, BoxState, HookAnswer, HookKind, HookOutput,
+    LeaseEnd, PoolSpec, QuarantineBox, Reason, RecheckPool, RemovePool, RevokeLease, SlotId,
+    SlotRange, UnquarantineBox,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
@@ -18,7 +19,7 @@ use reelyard_integration_tests::waiting::eventually;
 const MS: Duration = Duration::from_millis(1);
 
 fn failed(said: &str) -> HookAnswer {
-    HookAnswer::Failed { said: Said::cut(said) }
+    HookAnswer::Failed { said: HookOutput::cut(said) }
 }
 
 async fn yard(spec: PoolSpec, hosts: &ScriptedHosts) -> (tempfile::TempDir, BoxYard) {
@@ -29,7 +30,7 @@ async fn yard(spec: PoolSpec, hosts: &ScriptedHosts) -> (tempfile::TempDir, BoxY
 }
 
 async fn opened(dir: &std::path::Path, clock: &Clock, hosts: &ScriptedHosts) -> BoxYard {
-    BoxYard::open_with(dir, clock, BoxSettings::default(), hosts.clone()).await
+    BoxYard::open_with(dir, clock, BoxLeaseSettings::default(), hosts.clone()).await
 }
 
 fn unquarantine(number: u32) -> UnquarantineBox {
@@ -87,12 +88,12 @@ async fn what_a_cleanup_said_that_succeeded_is_told_with_the_story_of_the_box() 
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
-    let said = Said::cut("process 7 (sleep) was killed");
+    let said = HookOutput::cut("process 7 (sleep) was killed");
     hosts.answer(HookKind::Cleanup, [HookAnswer::Done { said: Some(said) }]);
     yard.release(&lease).await.unwrap();
     yard.until(BoxPhase::Free, 1).await;
     let filter = AuditFilter { number: Some(BoxNumber(0)), ..AuditFilter::of(p()) };
-    let story = yard.board.audit(&filter, AuditPlace::NEWEST, 9).lines;
+    let story = yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let [newest, _] = &story[..] else { panic!("{story:?}") };
     let AuditLine::Care(shown) = AuditLine::from(newest) else { panic!("{newest:?}") };
     assert_eq!((shown.what, shown.token), (CareKind::Cleaned, Some(lease.token)));
@@ -116,8 +117,10 @@ async fn a_box_that_is_found_dirty_is_cleaned_before_its_first_grant() {
     yard.advance(seconds(1)).await;
     yard.until(BoxPhase::Free, 2).await;
     assert_eq!(hosts.asked(), [(HookKind::Cleanup, 1, 1)]);
-    let care = yard.board.care(&p(), Some(BoxNumber(1)), u64::MAX, 9).lines;
-    assert!(matches!(&care[1].news, BoxNews::FoundDirty(said) if said.as_str().contains("60001")));
+    let care = yard.board.box_log(&p(), Some(BoxNumber(1)), u64::MAX, 9).lines;
+    assert!(
+        matches!(&care[1].news, BoxLogEvent::FoundDirty(said) if said.as_str().contains("60001"))
+    );
     // Whoever knows that the host was started anew has it look again.
     yard.send(RecheckPool { pool: p() }).await.unwrap();
     yard.until(BoxPhase::Free, 2).await;
@@ -139,12 +142,12 @@ async fn a_failed_init_costs_the_waiter_nothing() {
         (totals.init_failures, totals.ended(LeaseEnd::InitFailed), totals.cleaned),
         (1, 1, 1)
     );
-    let care = yard.board.care(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
-    assert_eq!(care.last().unwrap().news, BoxNews::InitFailed(Said::cut("no cgroup")));
+    let care = yard.board.box_log(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
+    assert_eq!(care.last().unwrap().news, BoxLogEvent::InitFailed(HookOutput::cut("no cgroup")));
     // Of two boxes none is handed out alone.
     hosts.answer(HookKind::Init, [HookAnswer::Done { said: None }, failed("no cgroup")]);
     let request = Some(RequestId(7));
-    let two = AskBoxes { count: 2, request, ..ask("b", 60) };
+    let two = BoxLeaseRequest { count: 2, request, ..ask("b", 60) };
     let grant = yard.acquire(two.clone()).await.unwrap();
     assert_eq!(grant.leases.len(), 2);
     assert_eq!(yard.count(BoxPhase::Leased), 3);
@@ -255,7 +258,7 @@ async fn who_wants_more_boxes_than_come_round_keeps_its_place_and_holds_up_nobod
     let (_dir, yard) = yard(hosted(2), &hosts).await;
     let held = one(yard.acquire(ask("a", 60)).await);
     let reason = Reason::new("it smells").unwrap();
-    let both = yard.acquire(AskBoxes { count: 2, ..ask("b", 600) });
+    let both = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 600) });
     let next = yard.acquire(ask("c", 600));
     yard.until_waiting(2).await;
     let (number, asked_by) = (BoxNumber(1), "an operator".to_owned());
@@ -350,7 +353,8 @@ async fn a_slow_host_delays_no_other_pool() {
     eventually("all are asked for", || hosts.count(HookKind::Init) == 100).await;
     for name in ["q", "logical"] {
         for _ in 0..3 {
-            let lease = one(yard.acquire(AskBoxes { pool: pool(name), ..ask("a", 60) }).await);
+            let lease =
+                one(yard.acquire(BoxLeaseRequest { pool: pool(name), ..ask("a", 60) }).await);
             yard.release(&lease).await.unwrap();
         }
     }
@@ -411,7 +415,7 @@ async fn a_new_leader_takes_up_what_was_under_way() {
     hosts.stick(host(1));
     yard.release(&lease).await.unwrap();
     let request = Some(RequestId::of("n", b"one"));
-    let named = AskBoxes { request, ..ask("b", 60) };
+    let named = BoxLeaseRequest { request, ..ask("b", 60) };
     let waiting = (yard.acquire(named.clone()), yard.acquire(ask("c", 60)));
     eventually("both are made ready", || hosts.count(HookKind::Init) == 4).await;
     yard.close().await;
@@ -426,7 +430,7 @@ async fn a_new_leader_takes_up_what_was_under_way() {
     .await;
     let waiting = yard.acquire(named.clone());
     let progress = waiting.progress();
-    eventually("it is told so", || *progress.borrow() == Progress::Preparing).await;
+    eventually("it is told so", || *progress.borrow() == AcquireProgress::Preparing).await;
     let other = yard.acquire(ask("d", 60));
     hosts.let_go(host(1));
     let lease = one(waiting.await);

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use reelyard_actors::box_lease::{
-    AskBoxes, BoxError, BoxSettings, FenceToken, PoolSpec, ReleaseLease,
+    BoxError, BoxLeaseRequest, BoxLeaseSettings, FenceToken, PoolSpec, ReleaseLease,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, JournalSettings};
+use reelyard_actors::journal::{CommitError, JournalOptions};
 use reelyard_integration_tests::box_yard::{BoxYard, START, ScriptedHosts, ask, one, p, seconds};
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
@@ -31,13 +31,13 @@ fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
         let (hub, clock) = (MemoryHub::default(), Clock::manual(START));
         let mut yards = Vec::new();
         for (node, dir) in NODES.into_iter().zip(&dirs) {
-            let alone = JournalSettings {
+            let alone = JournalOptions {
                 commit_timeout: Duration::from_secs(20),
-                ..JournalSettings::alone(dir.path(), node)
+                ..JournalOptions::alone(dir.path(), node)
             };
             let journal = hub.open(alone, PieceId::Boxes).await;
             let hosts = ScriptedHosts::default();
-            yards.push(BoxYard::start(journal, &clock, BoxSettings::default(), hosts));
+            yards.push(BoxYard::start(journal, &clock, BoxLeaseSettings::default(), hosts));
         }
         // Each founder may call an election of its own at first: the one that commits has won.
         let old = eventually_some("one leads and commits", || async {
@@ -47,7 +47,7 @@ fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
         })
         .await;
         let request = Some(RequestId::of("n", b"one"));
-        let named = AskBoxes { request, ..ask("a", 0) };
+        let named = BoxLeaseRequest { request, ..ask("a", 0) };
         let lease = one(yards[old].acquire(named.clone()).await);
         let other = yards[old].take("b").await;
         for yard in &yards {

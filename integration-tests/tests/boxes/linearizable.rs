@@ -10,7 +10,7 @@ use reelyard_integration_tests::waiting::eventually;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::history::{History, Log, Op, Ret, Yard};
+use crate::history::{BoxHistory, BoxHistoryYard, HookLog, LeaseOperation, LeaseResult};
 
 /// How many ask, and for how many boxes.
 const CLIENTS: u32 = 5;
@@ -27,10 +27,10 @@ const TTL: &str = "60s";
 #[test]
 fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
     on_a_system(async {
-        let mut yard = Yard::start(None);
+        let mut yard = BoxHistoryYard::start(None);
         let pool = json!({ "size": BOXES, "first_id": 0, "ttl_default": TTL });
         yard.ask("PUT", "/pools/p", Some(pool)).await.unwrap();
-        let history = History::default();
+        let history = BoxHistory::default();
         let clients = start_clients(&yard, &history, None, 11);
         for _ in 0..KILLS {
             let mut holder = yard.holder(&history).await;
@@ -50,7 +50,7 @@ fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
 fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
-        let log = Log::below(dir.path());
+        let log = HookLog::below(dir.path());
         let history = with_a_worker(&log, None, 12).await;
         let counts = history.check(BOXES, false);
         assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
@@ -63,7 +63,7 @@ fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
 fn ids_that_are_drawn_are_cleaned_before_another_holder_has_them() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
-        let log = Log::below(dir.path());
+        let log = HookLog::below(dir.path());
         // So few that each is drawn again and again.
         let ids = BOXES + 1;
         let history = with_a_worker(&log, Some(ids), 13).await;
@@ -74,10 +74,10 @@ fn ids_that_are_drawn_are_cleaned_before_another_holder_has_them() {
 
 /// What clients of a pool with a worker have seen, while holders were killed, and the worker and the node
 /// in turn.
-async fn with_a_worker(log: &Log, ids: Option<u32>, seed: u64) -> History {
-    let mut yard = Yard::start(Some(log));
+async fn with_a_worker(log: &HookLog, ids: Option<u32>, seed: u64) -> BoxHistory {
+    let mut yard = BoxHistoryYard::start(Some(log));
     yard.put_hosted_pool(BOXES, TTL, ids).await;
-    let history = History::default();
+    let history = BoxHistory::default();
     let clients = start_clients(&yard, &history, Some(log), seed);
     for round in 0..KILLS {
         let mut holder = yard.holder(&history).await;
@@ -96,15 +96,15 @@ async fn with_a_worker(log: &Log, ids: Option<u32>, seed: u64) -> History {
 }
 
 /// Waits until some more were granted.
-async fn granted(history: &History) {
+async fn granted(history: &BoxHistory) {
     let before = history.granted();
     eventually("boxes are granted", || history.granted() >= before + GRANTS).await;
 }
 
 fn start_clients(
-    yard: &Yard,
-    history: &History,
-    log: Option<&Log>,
+    yard: &BoxHistoryYard,
+    history: &BoxHistory,
+    log: Option<&HookLog>,
     seed: u64,
 ) -> Vec<JoinHandle<()>> {
     let clients = (0..CLIENTS).map(|number| {
@@ -113,28 +113,31 @@ fn start_clients(
         actix::spawn(async move {
             while !history.is_over() {
                 let wait = if dice.bool() { Duration::ZERO } else { Duration::from_secs(30) };
-                history.invoke(number, Op::Acquire);
+                history.invoke(number, LeaseOperation::Acquire);
                 let lease = api.acquire("p", &format!("client {number}"), wait).await;
                 let Some(lease) = lease else {
-                    history.give(number, Ret::NoBox);
+                    history.give(number, LeaseResult::NoBox);
                     tokio::time::sleep(Duration::from_millis(dice.u64(1..20))).await;
                     continue;
                 };
-                history.give(number, Ret::Granted { number: lease.number, token: lease.token });
+                history.give(
+                    number,
+                    LeaseResult::Granted { number: lease.number, token: lease.token },
+                );
                 log.iter().for_each(|log| log.held(&lease));
                 tokio::time::sleep(Duration::from_millis(dice.u64(0..30))).await;
                 let token = lease.token;
                 if dice.u8(..4) == 0 {
-                    history.invoke(number, Op::Verify { token });
-                    history.give(number, Ret::Live(api.verify(&lease).await));
+                    history.invoke(number, LeaseOperation::Verify { token });
+                    history.give(number, LeaseResult::Live(api.verify(&lease).await));
                 }
                 log.iter().for_each(|log| log.released(&lease));
-                history.invoke(number, Op::Release { token });
+                history.invoke(number, LeaseOperation::Release { token });
                 api.release(&lease).await;
-                history.give(number, Ret::Released);
+                history.give(number, LeaseResult::Released);
                 if dice.u8(..4) == 0 {
-                    history.invoke(number, Op::Verify { token });
-                    history.give(number, Ret::Live(api.verify(&lease).await));
+                    history.invoke(number, LeaseOperation::Verify { token });
+                    history.give(number, LeaseResult::Live(api.verify(&lease).await));
                 }
             }
         })

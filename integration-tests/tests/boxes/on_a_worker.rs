@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reelyard_actors::box_host::BoxLinkSettings;
-use reelyard_actors::box_lease::{HookAnswer, HookKind, HooksName, RunHook, Said};
+use reelyard_actors::box_lease::{HookAnswer, HookKind, HookOutput, HooksName, RunHook};
 use reelyard_actors::event::Epoch;
 use reelyard_integration_tests::box_host_rig::{HostRig, evidence, silence};
 use reelyard_integration_tests::external_program::is_alive;
@@ -94,7 +94,7 @@ async fn exit_codes_are_checked_and_what_was_said_is_kept() -> Result<()> {
     let said = evidence(rig.run(rig.hook("p", HookKind::Init, 7, 1)).await);
     assert_eq!(said, "init ended with exit code 7; stderr: err; stdout: out");
     let done = rig.run(rig.hook("p", HookKind::Init, 3, 1)).await;
-    assert_eq!(done, HookAnswer::Done { said: Some(Said::cut("stderr: err; stdout: out")) });
+    assert_eq!(done, HookAnswer::Done { said: Some(HookOutput::cut("stderr: err; stdout: out")) });
     // Once with 2, and again at once.
     assert_eq!(rig.run(rig.hook("p", HookKind::Cleanup, 4, 1)).await, DONE);
     assert_eq!(rig.text("cleanups").lines().count(), 2);
@@ -141,10 +141,10 @@ async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
     let left = format!("process {pid} (sleep) of user {user} is left");
     assert_eq!(evidence(keeps().await), format!("cleanup ended with exit code 0; {left}"));
     let looked = rig.look("keeps", 6).await.unwrap();
-    assert_eq!(looked[4].dirt, Some(Said::cut(&left)));
+    assert_eq!(looked[4].dirt, Some(HookOutput::cut(&left)));
     assert!(looked.iter().filter(|one| one.dirt.is_none()).count() == 5);
     let killed = rig.run(rig.hook("kills", HookKind::Cleanup, 4, 1)).await;
-    let said = Said::cut(&format!("process {pid} (sleep) was killed"));
+    let said = HookOutput::cut(&format!("process {pid} (sleep) was killed"));
     assert_eq!(killed, HookAnswer::Done { said: Some(said) });
     assert!(!orphan.wait()?.success());
     assert_eq!(keeps().await, DONE);
@@ -250,7 +250,7 @@ async fn what_is_refused_says_why() -> Result<()> {
     let why = silence(rig.run(unknown).await);
     assert!(why.contains("runs nothing called \"other\"") && why.ends_with("has p"), "{why}");
     assert!(rig.look("q", 1).await.unwrap_err().contains("nothing called \"q\""));
-    let http = reelyard_actors::outbound::in_the_clear().build()?;
+    let http = reelyard_actors::http_client::without_tls().build()?;
     let url = format!("http://{}/boxes/run", rig.host);
     assert_eq!(http.post(&url).body("{}").send().await?.status(), 401);
     let told = http.post(&url).bearer_auth("opensesame-0123456789").body("{").send().await?;

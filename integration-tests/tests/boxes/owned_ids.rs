@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use reelyard_actors::box_lease::{
-    AdoptBoxes, AdoptPool, AskBoxes, AuditEntry, AuditFilter, AuditPlace, BoxNews, BoxNumber,
-    BoxPhase, FenceToken, HookAnswer, HookKind, HookPlace, HooksName, IdRange, LookAtBoxes,
-    PoolSpec, RunHook, Said, SlotId, SlotRange,
+    AdoptBoxes, AdoptPool, AuditCursor, AuditEntry, AuditFilter, BoxLeaseRequest, BoxLogEvent,
+    BoxNumber, BoxPhase, FenceToken, HookAnswer, HookKind, HookOutput, HookTarget, HooksName,
+    IdRange, InspectBoxes, PoolSpec, RunHook, SlotId, SlotRange,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::Epoch;
@@ -51,7 +51,7 @@ async fn two_pools_never_have_the_same_boxes_of_a_host() {
     yard.put_as(pool("there"), PoolSpec { host: Some(host(2)), ..isolate(40, 1) }).await.unwrap();
     yard.put_as(pool("logical"), PoolSpec::of(40, 4)).await.unwrap();
     // A pool that shrinks has its box until nobody has it.
-    let lease = one(yard.acquire(AskBoxes { pool: pool("java"), ..ask("a", 60) }).await);
+    let lease = one(yard.acquire(BoxLeaseRequest { pool: pool("java"), ..ask("a", 60) }).await);
     yard.put_as(pool("java"), isolate(50, 4)).await.unwrap();
     assert!(said(isolate(lease.number.0, 1)).await.contains("java"));
     yard.release(&lease).await.unwrap();
@@ -114,15 +114,15 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
         let why = silence(rig.run(of(&rig, 1, 49)).await);
         assert!(why.starts_with("epoch 49 is over"), "{why}");
     }
-    let place = HookPlace { ids: vec![IdRange { first: 3, count: 1 }], ..of(&rig, 2, 2).place };
-    let look = LookAtBoxes {
+    let place = HookTarget { ids: vec![IdRange { first: 3, count: 1 }], ..of(&rig, 2, 2).place };
+    let look = InspectBoxes {
         place: place.clone(),
         boxes: vec![BoxNumber(3)],
         last_token: FenceToken(u64::MAX),
     };
     let why = other.hosts().look.recipient().send(look).await?.unwrap_err();
     assert!(why.starts_with("epoch 2 is over"), "{why}");
-    let adopt = |epoch| AdoptBoxes { place: HookPlace { epoch: Epoch(epoch), ..place.clone() } };
+    let adopt = |epoch| AdoptBoxes { place: HookTarget { epoch: Epoch(epoch), ..place.clone() } };
     let why = other.hosts().adopt.recipient().send(adopt(2)).await?.unwrap_err();
     assert!(why.contains("epoch 2 is over"), "{why}");
     // An operator of cluster 2 is believed, and its epochs still say nothing of those of cluster 1.
@@ -214,10 +214,10 @@ async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -
     assert_eq!(yard.send(adopt).await.unwrap(), [p()]);
     // It is on record who did that.
     let filter = AuditFilter { what: Some("adopted".to_owned()), ..AuditFilter::of(p()) };
-    let lines = yard.board.audit(&filter, AuditPlace::NEWEST, 9).lines;
+    let lines = yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let [AuditEntry::Care(line)] = lines.as_slice() else { panic!("{lines:?}") };
-    let said = Said::cut("pool p lost boxes");
-    assert_eq!(line.news, BoxNews::Adopted { said, by: "an operator".to_owned() });
+    let said = HookOutput::cut("pool p lost boxes");
+    assert_eq!(line.news, BoxLogEvent::Adopted { said, by: "an operator".to_owned() });
     let next = lease(&yard).await;
     assert!(next > highest, "{next} after {highest}");
     assert_eq!((lease(&yard).await.0, silence()), (next.0 + 1, None));

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use reelyard_actors::processes::table::processes;
-use reelyard_integration_tests::binary::{Ended, ended, reelyard};
+use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
 use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::yard::wait_for;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -31,21 +31,21 @@ fn command(boxes: &BoxNode, options: &[&str], run: &[&str]) -> Command {
     command
 }
 
-fn run(boxes: &BoxNode, options: &[&str], run: &[&str]) -> Ended {
+fn run(boxes: &BoxNode, options: &[&str], run: &[&str]) -> ProgramOutput {
     ended(&mut command(boxes, options, run))
 }
 
 /// A command that runs, and what it prints.
-struct Running {
+struct BoxRunProcess {
     process: Child,
     told: BufReader<ChildStdout>,
 }
 
-impl Running {
-    fn start(boxes: &BoxNode, options: &[&str], run: &[&str]) -> Running {
+impl BoxRunProcess {
+    fn start(boxes: &BoxNode, options: &[&str], run: &[&str]) -> BoxRunProcess {
         let mut process = command(boxes, options, run).spawn().unwrap();
         let told = BufReader::new(process.stdout.take().unwrap());
-        Running { process, told }
+        BoxRunProcess { process, told }
     }
 
     fn line(&mut self) -> String {
@@ -72,7 +72,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for BoxRunProcess {
     fn drop(&mut self) {
         // It may have ended by itself; the command dies with it.
         let _ = self.process.kill();
@@ -158,7 +158,7 @@ fn a_lost_lease_ends_everything_that_was_started() {
     let script = "trap '' TERM; (trap '' TERM; echo $BASHPID; exec sleep 1000) & \
                   setsid sh -c 'echo $$; exec sleep 1000' & wait";
     let options = ["--ttl", "6s", "--grace", "100ms"];
-    let mut running = Running::start(&boxes, &options, &["bash", "-c", script]);
+    let mut running = BoxRunProcess::start(&boxes, &options, &["bash", "-c", script]);
     let left = [running.pid(), running.pid()];
     revoke(&boxes);
     assert_eq!(running.end().code(), Some(124));
@@ -180,7 +180,7 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
     command.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let told = BufReader::new(process.stdout.take().unwrap());
-    let mut running = Running { process, told };
+    let mut running = BoxRunProcess { process, told };
     let command = running.pid();
     revoke(&boxes);
     until_gone(command);
@@ -203,7 +203,7 @@ fn signals_are_passed_on() {
     for (signal, number) in [(Signal::TERM, 15), (Signal::INT, 2), (Signal::HUP, 1)] {
         let script =
             format!("trap 'exit {number}' {number}; echo up; while :; do sleep 0.01; done");
-        let mut running = Running::start(&boxes, &[], &["bash", "-c", &script]);
+        let mut running = BoxRunProcess::start(&boxes, &[], &["bash", "-c", &script]);
         assert_eq!(running.line(), "up");
         running.tell(signal);
         assert_eq!(running.end().code(), Some(number));
@@ -228,7 +228,7 @@ fn what_is_ignored_from_the_start_stays_ignored() {
     command.args(["--pool", "p", "--", "python3", "-c", command_script]);
     let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let told = BufReader::new(process.stdout.take().unwrap());
-    let mut running = Running { process, told };
+    let mut running = BoxRunProcess { process, told };
     assert_eq!(running.line(), "up");
     let status = std::fs::read_to_string(format!("/proc/{}/status", running.own_pid())).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -256,7 +256,7 @@ fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed()
     let stop = boxes.ground.path("stop");
     assert!(Command::new("mkfifo").arg(&stop).status().unwrap().success());
     let run = ["sh", "-c", script, stop.to_str().unwrap()];
-    let mut running = Running::start(&boxes, &["--ttl", "10m"], &run);
+    let mut running = BoxRunProcess::start(&boxes, &["--ttl", "10m"], &run);
     let command = running.pid();
     running.tell(Signal::TSTP);
     until_stopped(running.own_pid(), true);
@@ -274,7 +274,7 @@ fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed()
 fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
     let boxes = one_box();
     let script = "echo $$; exec sleep 1000";
-    let mut running = Running::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
+    let mut running = BoxRunProcess::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
     let command = running.pid();
     running.tell(Signal::TSTP);
     until_stopped(running.own_pid(), true);
@@ -290,7 +290,7 @@ fn who_wakes_after_its_lease_ends_the_command_at_once() {
     let boxes = one_box();
     // It would not end by itself, and has no time left.
     let script = "trap '' TERM; echo $$; exec sleep 1000";
-    let mut running = Running::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
+    let mut running = BoxRunProcess::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
     let command = running.pid();
     kill_process(running.runner(), Signal::STOP).unwrap();
     until_stopped(running.own_pid(), true);
@@ -330,7 +330,7 @@ fn what_was_waited_for_is_renewed_before_the_command_runs() {
 fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
     let boxes = one_box();
     let lease = boxes.take("p", json!({ "holder": "another" }));
-    let mut running = Running::start(&boxes, &["--wait", "10m"], &["true"]);
+    let mut running = BoxRunProcess::start(&boxes, &["--wait", "10m"], &["true"]);
     boxes.until_waiting("p", 1).unwrap();
     running.tell(Signal::TERM);
     assert_eq!(running.end().code(), Some(128 + 15));
@@ -373,9 +373,9 @@ ctypes.CDLL(None).syscall(60, 0)' &
     echo $$
     exec sleep 1000"#;
 
-impl Running {
-    fn scattered(boxes: &BoxNode, options: &[&str]) -> (Running, [Pid; 5]) {
-        let mut running = Running::start(boxes, options, &["bash", "-c", SCATTERED]);
+impl BoxRunProcess {
+    fn scattered(boxes: &BoxNode, options: &[&str]) -> (BoxRunProcess, [Pid; 5]) {
+        let mut running = BoxRunProcess::start(boxes, options, &["bash", "-c", SCATTERED]);
         let all = std::array::from_fn(|_| running.pid());
         (running, all)
     }
@@ -399,7 +399,7 @@ fn children(parent: Pid) -> impl Iterator<Item = Pid> {
 fn killed_it_leaves_nothing_running_and_the_box_is_given_back() {
     let boxes = one_box();
     let options = ["--ttl", "10m", "--grace", "100ms"];
-    let (mut running, left) = Running::scattered(&boxes, &options);
+    let (mut running, left) = BoxRunProcess::scattered(&boxes, &options);
     running.tell(Signal::KILL);
     assert_eq!(running.end().signal(), Some(9));
     left.into_iter().for_each(until_gone);
@@ -411,7 +411,7 @@ fn killed_it_leaves_nothing_running_and_the_box_is_given_back() {
 fn killed_while_it_is_stopped_it_leaves_nothing_behind() {
     let boxes = one_box();
     let options = ["--ttl", "10m", "--grace", "100ms"];
-    let (mut running, left) = Running::scattered(&boxes, &options);
+    let (mut running, left) = BoxRunProcess::scattered(&boxes, &options);
     running.tell(Signal::TSTP);
     until_stopped(running.own_pid(), true);
     running.tell(Signal::KILL);
@@ -423,7 +423,8 @@ fn killed_while_it_is_stopped_it_leaves_nothing_behind() {
 #[test]
 fn a_lost_lease_also_ends_what_hides() {
     let boxes = one_box();
-    let (mut running, left) = Running::scattered(&boxes, &["--ttl", "6s", "--grace", "100ms"]);
+    let (mut running, left) =
+        BoxRunProcess::scattered(&boxes, &["--ttl", "6s", "--grace", "100ms"]);
     revoke(&boxes);
     assert_eq!(running.end().code(), Some(124));
     left.into_iter().for_each(until_gone);
@@ -433,7 +434,7 @@ fn a_lost_lease_also_ends_what_hides() {
 #[test]
 fn when_the_process_that_runs_the_command_is_killed_nothing_is_left_running() {
     let boxes = one_box();
-    let (mut running, left) = Running::scattered(&boxes, &["--ttl", "4s"]);
+    let (mut running, left) = BoxRunProcess::scattered(&boxes, &["--ttl", "4s"]);
     kill_process(running.runner(), Signal::KILL).unwrap();
     assert_eq!(running.end().code(), Some(125));
     left.into_iter().for_each(until_gone);
@@ -445,7 +446,7 @@ fn when_the_process_that_runs_the_command_is_killed_nothing_is_left_running() {
 fn what_ends_meanwhile_is_waited_for() {
     let boxes = one_box();
     let script = "for i in 1 2 3; do (sh -c : &); done; echo up; exec sleep 1000";
-    let mut running = Running::start(&boxes, &[], &["sh", "-c", script]);
+    let mut running = BoxRunProcess::start(&boxes, &[], &["sh", "-c", script]);
     assert_eq!(running.line(), "up");
     let runner = running.runner();
     let only_the_command = || (children(runner).count() == 1).then_some(());
@@ -460,7 +461,7 @@ fn a_node_that_is_started_again_meanwhile_takes_nothing_away() {
     let stop: PathBuf = boxes.ground.path("stop");
     let script = format!("echo up; while ! [ -e {} ]; do sleep 0.01; done; exit 5", stop.display());
     // It is renewed after ten seconds, for which the node has twice as long.
-    let mut running = Running::start(&boxes, &["--ttl", "30s"], &["sh", "-c", &script]);
+    let mut running = BoxRunProcess::start(&boxes, &["--ttl", "30s"], &["sh", "-c", &script]);
     assert_eq!(running.line(), "up");
     boxes.node.kill();
     boxes.node.start_again().unwrap();

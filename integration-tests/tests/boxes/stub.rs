@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 pub struct StubNode {
     /// Where it listens.
     pub addr: SocketAddr,
-    calls: mpsc::Receiver<Called>,
+    calls: mpsc::Receiver<StubCall>,
 }
 
 /// A call that waits for its answer. Dropped, it is cut off.
-pub struct Called {
+pub struct StubCall {
     /// Of the API.
     pub path: String,
     /// What was sent.
@@ -31,7 +31,7 @@ impl StubNode {
         let (sender, calls) = mpsc::channel();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let Some(called) = Called::read(stream.unwrap()) else { continue };
+                let Some(called) = StubCall::read(stream.unwrap()) else { continue };
                 if sender.send(called).is_err() {
                     return;
                 }
@@ -41,23 +41,23 @@ impl StubNode {
     }
 
     /// The next call.
-    pub fn next(&self) -> Called {
+    pub fn next(&self) -> StubCall {
         self.calls.recv_timeout(PATIENCE).unwrap()
     }
 
     /// The next call, if it is there already.
-    pub fn already(&self) -> Option<Called> {
+    pub fn already(&self) -> Option<StubCall> {
         self.calls.try_recv().ok()
     }
 
     /// The next call, of a client that runs on this thread.
-    pub async fn called(&self) -> Called {
+    pub async fn called(&self) -> StubCall {
         eventually_some("it is called", || async { self.calls.try_recv().ok() }).await
     }
 }
 
-impl Called {
-    fn read(stream: TcpStream) -> Option<Called> {
+impl StubCall {
+    fn read(stream: TcpStream) -> Option<StubCall> {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -70,7 +70,7 @@ impl Called {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
         let mut body = vec![0; length.parse().ok()?];
         reader.read_exact(&mut body).ok()?;
-        Some(Called { path, body: serde_json::from_slice(&body).ok()?, stream })
+        Some(StubCall { path, body: serde_json::from_slice(&body).ok()?, stream })
     }
 
     /// Answers it.

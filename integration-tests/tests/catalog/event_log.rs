@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::catalog::view::InputState;
+use reelyard_actors::catalog::view::CatalogInputState;
 use reelyard_integration_tests::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log, event_log_name, grade_info, not_found, replace, selection,
 };
@@ -170,7 +170,7 @@ async fn torn_long_and_garbled_rows_are_survived_and_counted() {
     assert_eq!(yard.hot(), [hot("A", 3)]);
     let view = yard.view.load();
     let log = &view.event_log.as_ref().unwrap().files[1];
-    assert_eq!(log.input.state, InputState::Ok);
+    assert_eq!(log.input.state, CatalogInputState::Ok);
     // Bad: cut short, only commas, far ahead, and a name that leaves its directory.
     assert_eq!((log.input.tally.rows, log.input.tally.bad()), (11, 4));
     assert_eq!((log.hits, log.not_found, log.selections_elsewhere, log.other), (3, 1, 1, 2));

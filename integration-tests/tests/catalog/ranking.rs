@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use actix::Actor;
-use reelyard_actors::catalog::Subscribe;
+use reelyard_actors::catalog::SubscribeToCatalog;
 use reelyard_actors::catalog::ranking::Ranking;
-use reelyard_actors::catalog::view::InputState;
+use reelyard_actors::catalog::view::CatalogInputState;
 use reelyard_integration_tests::catalog_input::{
-    HistoryRow, grade_info, hitcount_history, media_name, overwrite, replace,
+    HitcountHistoryRow, grade_info, hitcount_history, media_name, overwrite, replace,
 };
-use reelyard_integration_tests::catalog_probe::{CatalogProbe, TakeTold};
+use reelyard_integration_tests::catalog_probe::{CatalogProbe, TakeNotifications};
 use reelyard_integration_tests::catalog_yard::CatalogYard;
 
 const GRADES: &str = "grade.info";
@@ -31,10 +31,14 @@ fn yard_of(names: &[&str]) -> CatalogYard {
     })
 }
 
-fn rows_of<'a>(names: &'a [&str]) -> impl Iterator<Item = HistoryRow<&'a str>> {
+fn rows_of<'a>(names: &'a [&str]) -> impl Iterator<Item = HitcountHistoryRow<&'a str>> {
     let holders = vec![ip("10.0.0.21"), ip("10.0.0.99"), ip("10.0.0.21")];
     let sized = names.iter().zip(1..);
-    sized.map(move |(name, size)| HistoryRow { name: *name, size, holders: holders.clone() })
+    sized.map(move |(name, size)| HitcountHistoryRow {
+        name: *name,
+        size,
+        holders: holders.clone(),
+    })
 }
 
 fn best_first(yard: &CatalogYard, ranking: &Ranking) -> Vec<String> {
@@ -62,8 +66,8 @@ async fn a_late_subscriber_is_told_what_is_known() {
     let yard = yard_of(&["A"]);
     yard.look().await.unwrap();
     let late = CatalogProbe::default().start();
-    yard.catalog().send(Subscribe(CatalogProbe::subscribers(&late))).await.unwrap();
-    let told = late.send(TakeTold).await.unwrap();
+    yard.catalog().send(SubscribeToCatalog(CatalogProbe::subscribers(&late))).await.unwrap();
+    let told = late.send(TakeNotifications).await.unwrap();
     assert_eq!((told.rankings.len(), told.masters.len(), told.rising.len()), (1, 1, 1));
 }
 
@@ -102,7 +106,7 @@ async fn a_file_that_is_being_written_waits_until_it_keeps_still() {
     overwrite(&yard.path(GRADES), b"filename\nA\n").unwrap();
     assert!(yard.look().await.unwrap().rankings.is_empty());
     let view = yard.view.load();
-    assert_eq!(view.grade_info.as_ref().unwrap().state, InputState::Changing);
+    assert_eq!(view.grade_info.as_ref().unwrap().state, CatalogInputState::Changing);
     assert_eq!(view.graded, 2);
     yard.clock.advance(Duration::from_secs(3600));
     let told = yard.look().await.unwrap();
@@ -119,7 +123,7 @@ async fn a_missing_file_leaves_the_last_good_ranking_and_is_told_in_the_view() {
     let view = yard.view.load();
     assert!(!view.ready);
     for (input, name) in [(&view.grade_info, GRADES), (&view.hitcount_history, HISTORY)] {
-        assert_eq!(input.as_ref().unwrap().state, InputState::Missing);
+        assert_eq!(input.as_ref().unwrap().state, CatalogInputState::Missing);
         let told = format!("{} does not exist", yard.path(name).display());
         assert!(view.problems.contains(&told), "{:?}", view.problems);
     }

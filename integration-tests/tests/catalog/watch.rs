@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use reelyard_actors::catalog::view::{InputState, NoticedBy};
+use reelyard_actors::catalog::view::{CatalogInputState, NoticedBy};
 use reelyard_actors::catalog::{CatalogSettings, WatchMode};
 use reelyard_integration_tests::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log_name, grade_info, replace, selection,
@@ -53,7 +53,7 @@ async fn is_ranked(yard: &CatalogYard, names: &[&str]) {
     eventually(&format!("the ranking is {names:?}"), || best_first(yard) == names).await;
 }
 
-async fn is_in_state(yard: &CatalogYard, state: InputState) {
+async fn is_in_state(yard: &CatalogYard, state: CatalogInputState) {
     eventually(&format!("grade.info is {state:?}"), || {
         yard.view.load().grade_info.as_ref().is_some_and(|input| input.state == state)
     })
@@ -75,11 +75,11 @@ async fn a_file_that_is_replaced_is_read_at_once() {
 #[actix::test]
 async fn a_storm_of_writes_is_seen_at_once_and_read_once() {
     let yard = ranked(&["A"]).await;
-    yard.told().await.unwrap();
+    yard.take_notifications().await.unwrap();
     let path = yard.path("input/grade.info");
     let whole = grade_info((0..51).map(|index| format!("F{index}")));
     fs::write(&path, "").unwrap();
-    is_in_state(&yard, InputState::Changing).await;
+    is_in_state(&yard, CatalogInputState::Changing).await;
     for flush in whole.chunks(whole.len().div_ceil(51)) {
         append(&path, flush).unwrap();
         tokio::task::yield_now().await;
@@ -111,7 +111,7 @@ async fn a_file_that_is_always_written_is_read_after_the_limit() {
 #[actix::test]
 async fn a_file_in_a_directory_that_does_not_exist_is_seen_when_it_comes() {
     let yard = watching(|_, _| {});
-    is_in_state(&yard, InputState::Missing).await;
+    is_in_state(&yard, CatalogInputState::Missing).await;
     assert!(!yard.view.load().ready);
     fs::create_dir(yard.path("new")).unwrap();
     fs::write(yard.path("new/grade.info"), grade_info(["A"])).unwrap();
@@ -127,7 +127,7 @@ async fn a_file_deleted_and_made_again_keeps_the_last_good_ranking_meanwhile() {
     for name in ["B", "C"] {
         let before = best_first(&yard);
         fs::remove_file(&path).unwrap();
-        is_in_state(&yard, InputState::Missing).await;
+        is_in_state(&yard, CatalogInputState::Missing).await;
         let view = yard.view.load();
         assert!(view.problems[0].contains("grade.info does not exist"), "{:?}", view.problems);
         assert!(!view.ready);

@@ -4,33 +4,34 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
-    AskFailure, Call, CallStanding, CfwWorker, CfwWorkerSettings, HostConduct, HostViewHandle,
-    LookDue, Probe, Refresh, ResetBreaker, SubscribeToConduct, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CircuitState, HostCallKind,
+    HostCallStatus, LookDue, ProbeHeartbeat, Refresh, ResetBreaker, SubscribeToCallStatus,
+    http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::HostRole;
 use reelyard_actors::names::NameTable;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
 use reelyard_integration_tests::waiting::eventually_some;
 use tempfile::TempDir;
 
-struct Yard {
+struct BreakerYard {
     host: StandInCfw,
     worker: Addr<CfwWorker>,
-    view: HostViewHandle,
-    told: Told<HostConduct>,
+    view: CfwWorkerViewHandle,
+    told: Notifications<HostCallStatus>,
     clock: Clock,
     _dir: TempDir,
 }
 
-impl Yard {
+impl BreakerYard {
     /// An old cfw that was looked at once.
-    async fn open() -> Yard {
-        Yard::open_with(CfwWorkerSettings::default()).await
+    async fn open() -> BreakerYard {
+        BreakerYard::open_with(CfwWorkerSettings::default()).await
     }
 
-    async fn open_with(settings: CfwWorkerSettings) -> Yard {
+    async fn open_with(settings: CfwWorkerSettings) -> BreakerYard {
         let dir = TempDir::new().unwrap();
         let host = StandInCfw::start(dir.path()).unwrap();
         let clock = Clock::manual(Millis(1_795_240_000_000));
@@ -41,16 +42,16 @@ impl Yard {
         let view = worker.view();
         let worker = worker.start();
         let (addr, told) = subscriber();
-        worker.send(SubscribeToConduct { to: addr.recipient() }).await.unwrap();
-        let mut yard = Yard { host, worker, view, told, clock, _dir: dir };
-        assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
+        worker.send(SubscribeToCallStatus { to: addr.recipient() }).await.unwrap();
+        let mut yard = BreakerYard { host, worker, view, told, clock, _dir: dir };
+        assert_eq!(yard.told.next().await.calls, CircuitState::Closed);
         yard.probe().await;
         yard.worker.send(Refresh).await.unwrap().unwrap();
         yard
     }
 
     async fn probe(&self) {
-        let probe = Probe { timeout: Duration::from_secs(5) };
+        let probe = ProbeHeartbeat { timeout: Duration::from_secs(5) };
         self.worker.send(probe).await.unwrap().unwrap();
     }
 
@@ -64,7 +65,7 @@ impl Yard {
         self.view.load().looks
     }
 
-    fn calls(&self) -> CallStanding {
+    fn calls(&self) -> CircuitState {
         self.view.load().calls
     }
 
@@ -81,15 +82,15 @@ impl Yard {
 
 #[actix::test]
 async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() {
-    let mut yard = Yard::open().await;
+    let mut yard = BreakerYard::open().await;
     yard.host.set_df_failing(true);
     for _ in 0..3 {
         // Its list comes each time: it is the disk that fails.
         yard.worker.send(Refresh).await.unwrap().unwrap();
     }
-    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
     let trouble = yard.view.load().trouble.clone().unwrap();
-    assert_eq!((trouble.call, trouble.back_off.failures), (Call::Disk, 1));
+    assert_eq!((trouble.call, trouble.back_off.failures), (HostCallKind::Disk, 1));
 
     // Only probes go there from now on.
     let (looks, calls) = (yard.looks(), yard.host.calls().len());
@@ -102,8 +103,8 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
 
     // The trial fails: it is left alone for longer.
     yard.pass(5).await;
-    assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
-    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
     let trouble = yard.view.load().trouble.clone().unwrap();
     assert_eq!(trouble.back_off.failures, 2);
     assert!(trouble.back_off.until.since(yard.clock.now()) >= Duration::from_secs(18));
@@ -111,28 +112,28 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
     // Two good ones, one after the other, close it.
     yard.host.set_df_failing(false);
     yard.pass(20).await;
-    assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
     yard.looked().await;
-    assert_eq!(yard.calls(), CallStanding::Probation);
+    assert_eq!(yard.calls(), CircuitState::Probation);
     yard.pass(5).await;
-    assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Closed);
     assert!(yard.view.load().trouble.is_none());
 }
 
 #[actix::test]
 async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
-    let mut yard = Yard::open().await;
+    let mut yard = BreakerYard::open().await;
     yard.host.set_df_failing(true);
     for _ in 0..3 {
         yard.worker.send(Refresh).await.unwrap().unwrap();
     }
-    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
     yard.host.set_df_failing(false);
     yard.clock.advance(Duration::from_secs(1));
     yard.worker.send(ResetBreaker).await.unwrap();
-    assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Closed);
     yard.looked().await;
-    assert_eq!(yard.calls(), CallStanding::Closed);
+    assert_eq!(yard.calls(), CircuitState::Closed);
 }
 
 /// A trial that takes longer than the cool-down is still a trial: the breaker is not forgotten
@@ -141,22 +142,22 @@ async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
 async fn lists_that_time_out_make_each_cool_down_longer_while_the_disk_answers() {
     let list_timeout = Duration::from_millis(300);
     let settings = CfwWorkerSettings { list_timeout, ..CfwWorkerSettings::default() };
-    let mut yard = Yard::open_with(settings).await;
+    let mut yard = BreakerYard::open_with(settings).await;
     yard.host.set_holding_lists(true);
     for _ in 0..3 {
         let failed = yard.worker.send(Refresh).await.unwrap();
         assert!(matches!(failed, Err(AskFailure::TimedOut(_))), "{failed:?}");
     }
-    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
     for failures in 2..5 {
         let until = yard.view.load().trouble.clone().unwrap().back_off.until;
         yard.pass(until.since(yard.clock.now()).as_secs() + 1).await;
-        assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
+        assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
         // The trial is under way for as long as a list may take, which is longer than the
         // cool-down was.
         yard.pass(300).await;
-        assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+        assert_eq!(yard.told.next().await.calls, CircuitState::Open);
         let trouble = yard.view.load().trouble.clone().unwrap();
-        assert_eq!((trouble.call, trouble.back_off.failures), (Call::List, failures));
+        assert_eq!((trouble.call, trouble.back_off.failures), (HostCallKind::List, failures));
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
-    CfwWorker, CfwWorkerSettings, DeleteCopy, Deleted, HostViewHandle, Inventory, Probe, Refresh,
-    http_client,
+    CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, DeleteCopy, Deleted, Inventory,
+    ProbeHeartbeat, Refresh, http_client,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::Epoch;
@@ -19,13 +19,13 @@ use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::PATIENCE;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
-struct Node {
+struct HostChangesNode {
     worker: Addr<CfwWorker>,
-    view: HostViewHandle,
+    view: CfwWorkerViewHandle,
     names: NameTable,
 }
 
-impl Node {
+impl HostChangesNode {
     /// A node that has probed `host`.
     async fn of(host: HostAddr) -> Self {
         let settings = CfwWorkerSettings::default();
@@ -34,8 +34,8 @@ impl Node {
         let role = HostRole::Destination;
         let worker = CfwWorker::new(host, role, settings, http, names.clone(), clock);
         let view = worker.view();
-        let node = Node { worker: worker.start(), view, names };
-        node.worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+        let node = HostChangesNode { worker: worker.start(), view, names };
+        node.worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
         node
     }
 
@@ -69,7 +69,7 @@ async fn what_changes_on_a_worker_is_known_without_another_whole_list() {
     let running = started(settings.clone()).await;
     let copies = destination.copies();
     write(&copies, "first");
-    let node = Node::of(destination.host).await;
+    let node = HostChangesNode::of(destination.host).await;
     assert_eq!(node.holds().await, ["first"]);
     let whole = node.whole_lists();
 
@@ -102,7 +102,7 @@ async fn an_old_cfw_is_listed_whole_each_time() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "a");
     let host = StandInCfw::start(dir.path()).unwrap();
-    let node = Node::of(host.addr()).await;
+    let node = HostChangesNode::of(host.addr()).await;
     for _ in 0..3 {
         assert_eq!(node.holds().await, ["a"]);
     }

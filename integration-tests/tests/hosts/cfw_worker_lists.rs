@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, Probe, Refresh, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, ProbeHeartbeat, Refresh, http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::{HostAddr, HostRole};
@@ -71,7 +71,7 @@ async fn a_list_that_does_not_tell_its_end_is_not_believed() {
     ];
     for (number, list) in lists.into_iter().enumerate() {
         let worker = worker_of(answer_raw(list));
-        worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+        worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
         let failure = worker.send(Refresh).await.unwrap().map(|_| number).unwrap_err();
         match number {
             1 => assert!(matches!(failure, AskFailure::Unreachable(_)), "{failure:?}"),
@@ -104,7 +104,7 @@ async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
     let worker = CfwWorker::new(host, role, settings, http, names.clone(), clock.clone());
     let view = worker.view();
     let worker = worker.start();
-    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
     let (mut refused, mut taken, mut most) = (0, 0, 0);
     for _ in 0..40 {
         match worker.send(Refresh).await.unwrap() {

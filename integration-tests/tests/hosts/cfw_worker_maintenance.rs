@@ -2,8 +2,8 @@
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, ChangeSettings, DeleteCopy, HostViewHandle, LookDue,
-    Probe, Refresh, SetMaintenance, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, ChangeCfwWorkerSettings,
+    DeleteCopy, LookDue, ProbeHeartbeat, Refresh, SetHostMaintenance, http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::Epoch;
@@ -13,7 +13,7 @@ use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::{PATIENCE, eventually};
 
 /// A CfwWorker with a clock that stands still.
-fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, HostViewHandle) {
+fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, CfwWorkerViewHandle) {
     let settings = CfwWorkerSettings::default();
     let http = http_client(&settings).unwrap();
     let (names, clock) = (NameTable::new(), Clock::manual(Millis(1_795_240_000_000)));
@@ -26,7 +26,7 @@ fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, HostViewHan
 /// Everything that can be asked of a host is refused.
 async fn is_left_alone(worker: &Addr<CfwWorker>) {
     let alone = AskFailure::NotAsked("it is in maintenance".to_owned());
-    let probe = worker.send(Probe { timeout: PATIENCE }).await.unwrap();
+    let probe = worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap();
     assert_eq!(probe, Err(alone.clone()));
     assert_eq!(worker.send(Refresh).await.unwrap().unwrap_err(), alone);
     let delete = DeleteCopy { name: FileName::new("a").unwrap(), epoch: Epoch(1) };
@@ -40,14 +40,14 @@ async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
     std::fs::write(dir.path().join("a"), "a").unwrap();
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), false);
-    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
     eventually("it was looked at", || view.load().inventory.is_some()).await;
-    worker.send(SetMaintenance { on: true }).await.unwrap();
+    worker.send(SetHostMaintenance { on: true }).await.unwrap();
     let calls = host.calls().len();
     is_left_alone(&worker).await;
     let http = http_client(&CfwWorkerSettings::default()).unwrap();
     let settings = CfwWorkerSettings::default();
-    worker.send(ChangeSettings { settings, http }).await.unwrap();
+    worker.send(ChangeCfwWorkerSettings { settings, http }).await.unwrap();
     is_left_alone(&worker).await;
     assert_eq!(host.calls().len(), calls);
     let shown = view.load();
@@ -55,9 +55,9 @@ async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
     assert_eq!(shown.inventory.unwrap().files, 1, "what was known stays known");
 
     std::fs::write(dir.path().join("b"), "b").unwrap();
-    worker.send(SetMaintenance { on: false }).await.unwrap();
+    worker.send(SetHostMaintenance { on: false }).await.unwrap();
     assert_eq!(host.calls().len(), calls, "it must answer a probe first");
-    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
     let files = || view.load().inventory.map(|inventory| inventory.files);
     eventually("it was looked at again", || files() == Some(2)).await;
 }
@@ -67,12 +67,12 @@ async fn a_look_that_is_under_way_asks_nothing_more() {
     let dir = tempfile::tempdir().unwrap();
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), false);
-    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
     eventually("it was looked at", || view.load().inventory.is_some()).await;
     host.set_frozen(true);
     let refresh = actix::spawn(worker.send(Refresh));
     host.was_called("GET /info", 2).await;
-    worker.send(SetMaintenance { on: true }).await.unwrap();
+    worker.send(SetHostMaintenance { on: true }).await.unwrap();
     let calls = host.calls();
     host.set_frozen(false);
     let refreshed = refresh.await.unwrap().unwrap();

@@ -6,50 +6,51 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, CopyArrived, DeleteCopy, Deleted, HostObserved,
-    HostViewHandle, Inventory, LookDue, Probe, Refresh, Subscribe, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CopyArrived, DeleteCopy,
+    Deleted, HostObserved, Inventory, LookDue, ProbeHeartbeat, Refresh, SubscribeToHost,
+    http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostKind, HostRole};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_integration_tests::stand_in_cfw::{HELD_LIST, StandInCfw};
-use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
 use reelyard_integration_tests::waiting::PATIENCE;
 use tempfile::TempDir;
 
-const PROBE: Probe = Probe { timeout: PATIENCE };
+const PROBE: ProbeHeartbeat = ProbeHeartbeat { timeout: PATIENCE };
 
 /// Time-out of calls and lists in tests in which a host does not answer some of them. What it does
 /// answer must come within it, on a slow machine too.
 const LIMIT: Duration = Duration::from_secs(4);
 
 /// An old cfw over a real directory, its CfwWorker, and a subscriber.
-struct Yard {
+struct OldHostYard {
     host: StandInCfw,
     worker: Addr<CfwWorker>,
-    view: HostViewHandle,
-    told: Told<HostObserved>,
+    view: CfwWorkerViewHandle,
+    told: Notifications<HostObserved>,
     names: NameTable,
     clock: Clock,
     _dir: TempDir,
 }
 
-impl Yard {
-    async fn with(role: HostRole, files: &[&[u8]]) -> Yard {
-        Yard::set_up(role, files, CfwWorkerSettings::default()).await
+impl OldHostYard {
+    async fn with(role: HostRole, files: &[&[u8]]) -> OldHostYard {
+        OldHostYard::set_up(role, files, CfwWorkerSettings::default()).await
     }
 
-    async fn limited(files: &[&[u8]]) -> Yard {
+    async fn limited(files: &[&[u8]]) -> OldHostYard {
         let settings = CfwWorkerSettings {
             call_timeout: LIMIT,
             list_timeout: LIMIT,
             ..CfwWorkerSettings::default()
         };
-        Yard::set_up(HostRole::Destination, files, settings).await
+        OldHostYard::set_up(HostRole::Destination, files, settings).await
     }
 
-    async fn set_up(role: HostRole, files: &[&[u8]], settings: CfwWorkerSettings) -> Yard {
+    async fn set_up(role: HostRole, files: &[&[u8]], settings: CfwWorkerSettings) -> OldHostYard {
         let dir = TempDir::new().unwrap();
         let base = dir.path().join("copies");
         fs::create_dir(&base).unwrap();
@@ -65,8 +66,8 @@ impl Yard {
         let view = worker.view();
         let worker = worker.start();
         let (addr, told) = subscriber();
-        worker.send(Subscribe { to: addr.recipient() }).await.unwrap();
-        Yard { host, worker, view, told, names, clock, _dir: dir }
+        worker.send(SubscribeToHost { to: addr.recipient() }).await.unwrap();
+        OldHostYard { host, worker, view, told, names, clock, _dir: dir }
     }
 
     async fn probe(&self) -> Result<Duration, AskFailure> {
@@ -129,7 +130,7 @@ fn bytes(names: &[&[u8]]) -> Vec<Vec<u8>> {
 
 #[actix::test]
 async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
-    let mut yard = Yard::with(HostRole::Destination, &[b"b.mpg", b"a.mpg"]).await;
+    let mut yard = OldHostYard::with(HostRole::Destination, &[b"b.mpg", b"a.mpg"]).await;
     assert!(yard.probe().await.is_ok());
     let observed = yard.told.next().await;
     assert_eq!(observed.kind, HostKind::Cfw);
@@ -151,7 +152,7 @@ async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
 
 #[actix::test]
 async fn a_host_that_cannot_be_listed_is_not_empty() {
-    let mut yard = Yard::limited(&[b"a.mpg", b"b.mpg"]).await;
+    let mut yard = OldHostYard::limited(&[b"a.mpg", b"b.mpg"]).await;
     yard.probe().await.unwrap();
     yard.told.next().await;
 
@@ -181,7 +182,7 @@ async fn a_host_that_cannot_be_listed_is_not_empty() {
 
 #[actix::test]
 async fn disk_figures_that_cannot_be_read_are_not_zero() {
-    let mut yard = Yard::with(HostRole::Destination, &[]).await;
+    let mut yard = OldHostYard::with(HostRole::Destination, &[]).await;
     yard.host.set_df_failing(true);
     yard.probe().await.unwrap();
     let observed = yard.told.next().await;
@@ -199,7 +200,7 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
 
 #[actix::test]
 async fn a_pure_source_is_asked_what_it_is_and_nothing_else() {
-    let mut yard = Yard::with(HostRole::Source, &[b"master.mpg"]).await;
+    let mut yard = OldHostYard::with(HostRole::Source, &[b"master.mpg"]).await;
     yard.probe().await.unwrap();
     let observed = yard.told.next().await;
     assert_eq!((observed.kind, observed.disk), (HostKind::Cfw, None));
@@ -216,13 +217,13 @@ async fn a_pure_source_is_asked_what_it_is_and_nothing_else() {
 
 #[actix::test]
 async fn a_host_that_does_not_answer_gets_only_probes_and_a_look_when_it_is_back() {
-    let mut yard = Yard::with(HostRole::Destination, &[b"a.mpg"]).await;
+    let mut yard = OldHostYard::with(HostRole::Destination, &[b"a.mpg"]).await;
     assert!(matches!(yard.failed_refresh().await, AskFailure::NotAsked(_)));
     yard.probe().await.unwrap();
     yard.told.next().await;
 
     yard.host.set_frozen(true);
-    let short = Probe { timeout: LIMIT };
+    let short = ProbeHeartbeat { timeout: LIMIT };
     let missed = yard.worker.send(short).await.unwrap();
     assert_eq!(missed, Err(AskFailure::TimedOut(LIMIT)));
     let before = yard.host.calls().len();
@@ -242,7 +243,7 @@ async fn a_host_that_does_not_answer_gets_only_probes_and_a_look_when_it_is_back
 
 #[actix::test]
 async fn a_program_that_was_stopped_and_started_again_is_reached_again() {
-    let yard = Yard::with(HostRole::Destination, &[]).await;
+    let yard = OldHostYard::with(HostRole::Destination, &[]).await;
     yard.probe().await.unwrap();
     let (addr, dir) = (yard.host.addr().to_string(), yard.host.dir().to_owned());
     drop(yard.host);
@@ -261,7 +262,7 @@ async fn a_program_that_was_stopped_and_started_again_is_reached_again() {
 
 #[actix::test]
 async fn what_is_told_at_an_arrival_does_not_make_old_figures_of_the_disk_new() {
-    let mut yard = Yard::with(HostRole::Destination, &[]).await;
+    let mut yard = OldHostYard::with(HostRole::Destination, &[]).await;
     yard.probe().await.unwrap();
     let (_, asked) = yard.told.next().await.disk.unwrap();
     yard.clock.advance(Duration::from_secs(1));
@@ -274,7 +275,7 @@ async fn what_is_told_at_an_arrival_does_not_make_old_figures_of_the_disk_new() 
 
 #[actix::test]
 async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
-    let mut yard = Yard::with(HostRole::Destination, &[b"goes.mpg", b"stays.mpg"]).await;
+    let mut yard = OldHostYard::with(HostRole::Destination, &[b"goes.mpg", b"stays.mpg"]).await;
     yard.probe().await.unwrap();
     yard.told.next().await;
 
@@ -299,7 +300,7 @@ async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
 
 #[actix::test]
 async fn a_refresh_asked_for_during_a_look_gets_a_later_one() {
-    let mut yard = Yard::with(HostRole::Destination, &[b"a.mpg"]).await;
+    let mut yard = OldHostYard::with(HostRole::Destination, &[b"a.mpg"]).await;
     yard.probe().await.unwrap();
     yard.told.next().await;
     yard.host.set_holding_lists(true);
@@ -337,7 +338,7 @@ async fn hostile_names_are_deleted_exactly_as_named() {
     // What a call with the raw name would hit instead (D7).
     let bystanders: Vec<&[u8]> = vec![b"a", b"c", b"A1.mpg", b"sp"];
     let all: Vec<&[u8]> = hostile.iter().chain(&bystanders).copied().collect();
-    let mut yard = Yard::with(HostRole::Destination, &all).await;
+    let mut yard = OldHostYard::with(HostRole::Destination, &all).await;
     yard.probe().await.unwrap();
     let mut expected = bytes(&all);
     expected.sort();
@@ -353,7 +354,7 @@ async fn hostile_names_are_deleted_exactly_as_named() {
 
 #[actix::test]
 async fn a_host_says_what_became_of_a_deletion() {
-    let mut yard = Yard::limited(&[b"a.mpg"]).await;
+    let mut yard = OldHostYard::limited(&[b"a.mpg"]).await;
     fs::create_dir(yard.host.dir().join("dir")).unwrap();
     yard.probe().await.unwrap();
     yard.told.next().await;
@@ -375,7 +376,7 @@ async fn a_host_says_what_became_of_a_deletion() {
 async fn calls_beyond_the_bound_are_refused_at_once() {
     let settings =
         CfwWorkerSettings { open_calls: 2, waiting_calls: 3, ..CfwWorkerSettings::default() };
-    let mut yard = Yard::set_up(HostRole::Destination, &[], settings).await;
+    let mut yard = OldHostYard::set_up(HostRole::Destination, &[], settings).await;
     yard.probe().await.unwrap();
     yard.told.next().await;
     yard.host.set_frozen(true);

@@ -6,14 +6,16 @@ use std::time::Duration;
 use actix::prelude::*;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_actors::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, DeleteCopy, Deleted, Probe, Refresh, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, DeleteCopy, Deleted, ProbeHeartbeat, Refresh,
+    http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::signed_call::{
-    Addressee, Admitted, CHALLENGE_HEADER, CallGate, CallText, PROOF_HEADER, SIGNATURE_HEADER,
+    Addressee, CHALLENGE_HEADER, CallText, PROOF_HEADER, SIGNATURE_HEADER, SignedCallVerifier,
+    VerifiedCall,
 };
 use reelyard_actors::token::SharedToken;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
@@ -23,26 +25,26 @@ const TOKEN: &str = "of-the-yard-and-long";
 
 /// What a Reelyard worker answers, as `wire/worker.rs` has it, and what it was asked.
 #[derive(Clone)]
-struct Script {
+struct ScriptedWorker {
     /// Whom it says it is; none for the truth.
     says_it_is: Option<&'static str>,
     inventory: Arc<Mutex<&'static str>>,
     /// The cursor it tells, and what it answers to whom asks since that one.
     cursor: Arc<Mutex<Option<(&'static str, &'static str)>>>,
     epoch: u64,
-    gate: CallGate,
+    gate: SignedCallVerifier,
     /// `METHOD path signed? epoch` of each call.
     calls: Arc<Mutex<Vec<String>>>,
 }
 
-impl Script {
+impl ScriptedWorker {
     fn new() -> Self {
-        Script {
+        ScriptedWorker {
             says_it_is: None,
             inventory: Arc::new(Mutex::new("9 1 a%20b\n9 1 %FF\nend 2\n")),
             cursor: Arc::default(),
             epoch: 7,
-            gate: CallGate::default(),
+            gate: SignedCallVerifier::default(),
             calls: Arc::default(),
         }
     }
@@ -88,8 +90,8 @@ fn token() -> SharedToken {
     SharedToken::new(TOKEN).unwrap()
 }
 
-impl Script {
-    fn admit(&self, own: &str, request: &HttpRequest) -> Option<Admitted> {
+impl ScriptedWorker {
+    fn admit(&self, own: &str, request: &HttpRequest) -> Option<VerifiedCall> {
         let header = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
         let text = CallText {
             to: Addressee::Worker(own.parse().unwrap()),
@@ -116,7 +118,7 @@ impl Script {
     }
 }
 
-fn serve(script: Script) -> HostAddr {
+fn serve(script: ScriptedWorker) -> HostAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
     let server = HttpServer::new(move || {
@@ -145,7 +147,7 @@ fn worker_with(host: HostAddr, names: NameTable, clock: Clock) -> CfwWorker {
 }
 
 async fn probe(worker: &Addr<CfwWorker>) {
-    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
 }
 
 fn delete(epoch: u64) -> DeleteCopy {
@@ -154,7 +156,7 @@ fn delete(epoch: u64) -> DeleteCopy {
 
 #[actix::test]
 async fn a_reelyard_worker_is_recognised_listed_and_fenced() {
-    let script = Script::new();
+    let script = ScriptedWorker::new();
     let host = serve(script.clone());
     let worker = worker_of(host);
     let view = worker.view();
@@ -176,7 +178,7 @@ async fn a_reelyard_worker_is_recognised_listed_and_fenced() {
 
 #[actix::test]
 async fn a_torn_inventory_means_nothing() {
-    let script = Script::new();
+    let script = ScriptedWorker::new();
     let worker = worker_of(serve(script.clone()));
     let view = worker.view();
     let worker = worker.start();
@@ -192,7 +194,7 @@ async fn a_torn_inventory_means_nothing() {
 
 #[actix::test]
 async fn a_worker_that_tells_changes_is_asked_for_those_only() {
-    let script = Script::new();
+    let script = ScriptedWorker::new();
     *script.cursor.lock().unwrap() = Some(("a1.4", "+ 9 1 new\n- a%20b\nend 2\n"));
     let names = NameTable::new();
     let worker = worker_with(serve(script.clone()), names.clone(), at_noon());
@@ -230,7 +232,7 @@ async fn a_worker_that_tells_changes_is_asked_for_those_only() {
 
 #[actix::test]
 async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
-    let script = Script::new();
+    let script = ScriptedWorker::new();
     *script.cursor.lock().unwrap() = Some(("a1.4", "end 0\n"));
     let clock = at_noon();
     let worker = worker_with(serve(script.clone()), NameTable::new(), clock.clone());
@@ -250,7 +252,7 @@ async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
     assert_eq!(view.load().whole_lists, whole + 1);
 
     // An answer that is there already is taken even when there is no time for it.
-    while worker.send(Probe { timeout: Duration::ZERO }).await.unwrap().is_ok() {}
+    while worker.send(ProbeHeartbeat { timeout: Duration::ZERO }).await.unwrap().is_ok() {}
     probe(&worker).await;
     worker.send(Refresh).await.unwrap().unwrap();
     assert!(view.load().whole_lists > whole + 1);
@@ -258,7 +260,7 @@ async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
 
 #[actix::test]
 async fn a_worker_under_another_name_is_not_taken_for_this_host() {
-    let script = Script { says_it_is: Some("127.0.0.1:9"), ..Script::new() };
+    let script = ScriptedWorker { says_it_is: Some("127.0.0.1:9"), ..ScriptedWorker::new() };
     let worker = worker_of(serve(script));
     let view = worker.view();
     let worker = worker.start();

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
-    Agent, CfwWorker, CfwWorkerSettings, ChangeSettings, HostObserved, HostView, HostViewHandle,
-    LookDue, Probe, Subscribe, http_client,
+    Agent, CfwWorker, CfwWorkerSettings, CfwWorkerView, CfwWorkerViewHandle,
+    ChangeCfwWorkerSettings, HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost, http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
@@ -20,17 +20,17 @@ use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
 
 /// Answers every request with the text that stands there, and counts.
 #[derive(Clone)]
-struct Pages {
+struct TextServer {
     addr: HostAddr,
     answer: Arc<Mutex<String>>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Pages {
+impl TextServer {
     fn serve() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = HostAddr::from(listener.local_addr().unwrap());
-        let pages = Pages { addr, answer: Arc::default(), asked: Arc::default() };
+        let pages = TextServer { addr, answer: Arc::default(), asked: Arc::default() };
         let served = pages.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -77,13 +77,13 @@ fn page(sent: u64) -> String {
 
 /// Keeps what is told.
 #[derive(Default)]
-struct Listener(Arc<Mutex<Vec<HostObserved>>>);
+struct ObservationListener(Arc<Mutex<Vec<HostObserved>>>);
 
-impl Actor for Listener {
+impl Actor for ObservationListener {
     type Context = Context<Self>;
 }
 
-impl Handler<HostObserved> for Listener {
+impl Handler<HostObserved> for ObservationListener {
     type Result = ();
 
     fn handle(&mut self, seen: HostObserved, _: &mut Context<Self>) {
@@ -92,14 +92,14 @@ impl Handler<HostObserved> for Listener {
 }
 
 /// A CfwWorker whose host was probed, with a listener.
-struct Watched {
+struct TrafficYard {
     worker: Addr<CfwWorker>,
-    view: HostViewHandle,
+    view: CfwWorkerViewHandle,
     clock: Clock,
     told: Arc<Mutex<Vec<HostObserved>>>,
 }
 
-impl Watched {
+impl TrafficYard {
     async fn start(host: HostAddr, role: HostRole, settings: CfwWorkerSettings) -> Self {
         let http = http_client(&settings).unwrap();
         let clock = Clock::manual(Millis(1_795_240_000_000));
@@ -108,10 +108,10 @@ impl Watched {
         let view = worker.view();
         let worker = worker.start();
         let told = Arc::default();
-        let to = Listener(Arc::clone(&told)).start().recipient();
-        worker.send(Subscribe { to }).await.unwrap();
-        worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
-        Watched { worker, view, clock, told }
+        let to = ObservationListener(Arc::clone(&told)).start().recipient();
+        worker.send(SubscribeToHost { to }).await.unwrap();
+        worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
+        TrafficYard { worker, view, clock, told }
     }
 
     /// Lets so much time pass and has the worker notice.
@@ -120,7 +120,7 @@ impl Watched {
         self.worker.send(LookDue).await.unwrap();
     }
 
-    async fn until<T>(&self, what: &str, show: impl Fn(&HostView) -> Option<T>) -> T {
+    async fn until<T>(&self, what: &str, show: impl Fn(&CfwWorkerView) -> Option<T>) -> T {
         eventually_some(what, || {
             let shown = show(&self.view.load());
             async move { shown }
@@ -133,7 +133,7 @@ impl Watched {
     }
 }
 
-fn with_agent(host: HostAddr, agent: &Pages) -> CfwWorkerSettings {
+fn with_agent(host: HostAddr, agent: &TextServer) -> CfwWorkerSettings {
     let url = format!("http://{}/metrics?collect[]=netdev", agent.addr).parse().unwrap();
     let agent = Agent { url, device: None, link_speed: None };
     let call_timeout = PATIENCE;
@@ -143,10 +143,10 @@ fn with_agent(host: HostAddr, agent: &Pages) -> CfwWorkerSettings {
 #[actix::test]
 async fn an_agent_beside_an_old_cfw_tells_what_its_link_carries() {
     let dir = tempfile::tempdir().unwrap();
-    let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), Pages::serve());
+    let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     agent.say(page(1_000_000));
     let settings = with_agent(old.addr(), &agent);
-    let watched = Watched::start(old.addr(), HostRole::Destination, settings).await;
+    let watched = TrafficYard::start(old.addr(), HostRole::Destination, settings).await;
     watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
     agent.say(page(51_000_000));
     watched.until("it is looked at", |view| view.inventory).await;
@@ -169,12 +169,12 @@ async fn an_agent_beside_an_old_cfw_tells_what_its_link_carries() {
 #[actix::test]
 async fn an_agent_that_does_not_tell_is_shown_and_the_traffic_becomes_unknown() {
     let dir = tempfile::tempdir().unwrap();
-    let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), Pages::serve());
-    let elsewhere = Pages::serve();
+    let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
+    let elsewhere = TextServer::serve();
     elsewhere.say(page(1));
     agent.say(page(0));
     let settings = with_agent(old.addr(), &agent);
-    let watched = Watched::start(old.addr(), HostRole::Destination, settings).await;
+    let watched = TrafficYard::start(old.addr(), HostRole::Destination, settings).await;
     watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
     watched.pass(11).await;
     watched.until("a rate is told", |view| view.traffic.clone()).await;
@@ -214,14 +214,14 @@ async fn an_agent_that_does_not_tell_is_shown_and_the_traffic_becomes_unknown() 
 #[actix::test]
 async fn an_agent_that_is_configured_later_is_asked_and_one_no_longer_is_not() {
     let dir = tempfile::tempdir().unwrap();
-    let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), Pages::serve());
+    let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     agent.say(page(0));
     let plain = CfwWorkerSettings::default();
-    let watched = Watched::start(old.addr(), HostRole::Source, plain.clone()).await;
+    let watched = TrafficYard::start(old.addr(), HostRole::Source, plain.clone()).await;
     watched.until("it is known", |view| (view.looks > 0).then_some(())).await;
     let change = |settings: CfwWorkerSettings| {
         let http = http_client(&settings).unwrap();
-        ChangeSettings { settings, http }
+        ChangeCfwWorkerSettings { settings, http }
     };
     watched.worker.send(change(with_agent(old.addr(), &agent))).await.unwrap();
     watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
@@ -239,7 +239,7 @@ async fn an_agent_that_is_configured_later_is_asked_and_one_no_longer_is_not() {
 
 #[actix::test]
 async fn a_worker_of_ours_is_asked_between_two_looks_and_tells_its_copies_apart() {
-    let host = Pages::serve();
+    let host = TextServer::serve();
     let info = |sends: u64| {
         let addr = host.addr;
         ok(&format!(
@@ -250,7 +250,8 @@ async fn a_worker_of_ours_is_asked_between_two_looks_and_tells_its_copies_apart(
         ))
     };
     host.say(info(5));
-    let watched = Watched::start(host.addr, HostRole::Source, CfwWorkerSettings::default()).await;
+    let watched =
+        TrafficYard::start(host.addr, HostRole::Source, CfwWorkerSettings::default()).await;
     let traffic = watched.until("it tells", |view| view.traffic.clone()).await;
     let rates =
         |sends, receives| Rates { sends: BitsPerSecond(sends), receives: BitsPerSecond(receives) };

@@ -16,17 +16,17 @@ use reelyard_actors::names::FileName;
 use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{Task, TaskState};
 use reelyard_actors::wire::worker::TaskId;
-use reelyard_integration_tests::stand_in_cfw::{Downloader, StandInCfw};
-use reelyard_integration_tests::stand_in_task_manager::{StandInTaskManager, Tasks};
+use reelyard_integration_tests::stand_in_cfw::{DownloaderBehavior, StandInCfw};
+use reelyard_integration_tests::stand_in_task_manager::{StandInTaskManager, StandInTasks};
 use reelyard_integration_tests::waiting::PATIENCE;
 
 const NOW: Millis = Millis(1_795_240_700_000);
 const JSON: &str = "application/json;charset=UTF-8";
 
 /// A server of cfm's wire over tasks that the test sets.
-struct Node {
+struct CompatNode {
     addr: SocketAddr,
-    tasks: Tasks,
+    tasks: StandInTasks,
     heartbeat: HeartbeatViewHandle,
     turns: Arc<tokio::sync::Semaphore>,
 }
@@ -56,8 +56,9 @@ impl FileTable for ManyFiles {
     }
 }
 
-fn serve(tasks: Vec<Task>) -> Node {
-    let tasks: Tasks = Arc::new(std::sync::Mutex::new(tasks.into_iter().map(Arc::new).collect()));
+fn serve(tasks: Vec<Task>) -> CompatNode {
+    let tasks: StandInTasks =
+        Arc::new(std::sync::Mutex::new(tasks.into_iter().map(Arc::new).collect()));
     let manager = StandInTaskManager { tasks: tasks.clone() }.start();
     let (heartbeat, turns) = (HeartbeatViewHandle::default(), change_turns());
     let (read, for_cfws) = (tasks.clone(), tasks.clone());
@@ -83,7 +84,7 @@ fn serve(tasks: Vec<Task>) -> Node {
     .unwrap();
     let addr = server.addrs()[0];
     actix_rt::spawn(server.run());
-    Node { addr, tasks, heartbeat, turns }
+    CompatNode { addr, tasks, heartbeat, turns }
 }
 
 fn task(id: i64, state: TaskState) -> Task {
@@ -109,13 +110,13 @@ fn task(id: i64, state: TaskState) -> Task {
 }
 
 /// An answer as it came.
-struct Answer {
+struct CompatResponse {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answer {
+impl CompatResponse {
     fn header(&self, name: &str) -> Option<&str> {
         let is_named = |line: &&str| {
             line.split_once(':').is_some_and(|(key, _)| key.eq_ignore_ascii_case(name))
@@ -130,9 +131,9 @@ impl Answer {
     }
 }
 
-impl Node {
+impl CompatNode {
     /// Sends raw bytes and reads until the server closes.
-    async fn raw(&self, request: String) -> Answer {
+    async fn raw(&self, request: String) -> CompatResponse {
         let addr = self.addr;
         tokio::task::spawn_blocking(move || {
             let mut stream = TcpStream::connect(addr).unwrap();
@@ -143,13 +144,13 @@ impl Node {
             let answer = String::from_utf8(answer).unwrap();
             let (head, body) = answer.split_once("\r\n\r\n").unwrap();
             let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-            Answer { status, head: head.to_owned(), body: body.to_owned() }
+            CompatResponse { status, head: head.to_owned(), body: body.to_owned() }
         })
         .await
         .unwrap()
     }
 
-    async fn call(&self, line: &str, body: &str) -> Answer {
+    async fn call(&self, line: &str, body: &str) -> CompatResponse {
         let length = body.len();
         self.raw(format!(
             "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -381,7 +382,7 @@ async fn an_old_cfw_takes_its_task_copies_and_says_done() {
     mine.dir = masters.to_str().unwrap().to_owned();
     mine.destination = host.addr();
     let node = serve(vec![task(3, TaskState::Ready), mine]);
-    let _polling = host.poll(node.addr, Duration::from_millis(10), Downloader::Copies);
+    let _polling = host.poll(node.addr, Duration::from_millis(10), DownloaderBehavior::Copies);
     let done = async {
         while node.state(8) != TaskState::Done {
             tokio::task::yield_now().await;

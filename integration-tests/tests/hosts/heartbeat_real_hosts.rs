@@ -6,7 +6,8 @@ use actix::prelude::*;
 use reelyard_actors::cfw_worker::{CfwWorker, CfwWorkerSettings, http_client};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::heartbeat::{
-    AddHost, CheckNow, Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, Subscribe,
+    Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, ProbeNow, SubscribeToHealth,
+    WatchHost,
 };
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::names::NameTable;
@@ -34,10 +35,13 @@ async fn frozen_hosts_delay_nobody_and_come_back() {
     let view = supervisor.view();
     let supervisor = supervisor.start();
     let (addr, mut told) = subscriber::<HealthChanged>();
-    supervisor.send(Subscribe { to: addr.recipient() }).await.unwrap();
+    supervisor.send(SubscribeToHealth { to: addr.recipient() }).await.unwrap();
     for host in &hosts {
         let probe = worker_of(host.addr()).recipient();
-        supervisor.send(AddHost { host: host.addr(), probe, in_maintenance: false }).await.unwrap();
+        supervisor
+            .send(WatchHost { host: host.addr(), probe, in_maintenance: false })
+            .await
+            .unwrap();
     }
 
     // The one that answers is known to be up while the others are still being waited for.
@@ -53,7 +57,7 @@ async fn frozen_hosts_delay_nobody_and_come_back() {
     for host in &hosts[..3] {
         host.set_frozen(false);
     }
-    supervisor.send(CheckNow { host: None }).await.unwrap();
+    supervisor.send(ProbeNow { host: None }).await.unwrap();
     for _ in 0..3 {
         let back = told.next().await;
         assert_eq!((back.from, back.to), (Health::Suspect, Health::Up));

@@ -3,32 +3,32 @@
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{AskFailure, Probe};
+use reelyard_actors::cfw_worker::{AskFailure, ProbeHeartbeat};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::heartbeat::{
-    AddHost, ChangeSettings, CheckNow, Health, HealthChanged, HeartbeatSettings,
-    HeartbeatSupervisor, HeartbeatView, HeartbeatViewHandle, ProbeDue, RemoveHost, SetMaintenance,
-    Subscribe,
+    ChangeHeartbeatSettings, Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor,
+    HeartbeatView, HeartbeatViewHandle, ProbeDue, ProbeNow, SetHeartbeatMaintenance,
+    SubscribeToHealth, UnwatchHost, WatchHost,
 };
 use reelyard_actors::host::HostAddr;
-use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
 use reelyard_integration_tests::waiting::PATIENCE;
 use tokio::sync::{mpsc, oneshot};
 
-type Outcome = Result<Duration, AskFailure>;
+type ProbeOutcome = Result<Duration, AskFailure>;
 
 /// Stands in for a CfwWorker: the test answers each probe itself.
-struct Prober(mpsc::UnboundedSender<oneshot::Sender<Outcome>>);
+struct Prober(mpsc::UnboundedSender<oneshot::Sender<ProbeOutcome>>);
 
 impl Actor for Prober {
     type Context = Context<Self>;
 }
 
-impl Handler<Probe> for Prober {
-    type Result = ResponseFuture<Outcome>;
+impl Handler<ProbeHeartbeat> for Prober {
+    type Result = ResponseFuture<ProbeOutcome>;
 
-    fn handle(&mut self, _: Probe, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, _: ProbeHeartbeat, _: &mut Context<Self>) -> Self::Result {
         let (answer, answered) = oneshot::channel();
         self.0.send(answer).unwrap();
         // A probe that the test drops is one that never ends.
@@ -42,10 +42,10 @@ impl Handler<Probe> for Prober {
 }
 
 /// The test's end of one host's probes.
-struct Probes(mpsc::UnboundedReceiver<oneshot::Sender<Outcome>>);
+struct PendingProbes(mpsc::UnboundedReceiver<oneshot::Sender<ProbeOutcome>>);
 
-impl Probes {
-    async fn next(&mut self) -> oneshot::Sender<Outcome> {
+impl PendingProbes {
+    async fn next(&mut self) -> oneshot::Sender<ProbeOutcome> {
         tokio::time::timeout(PATIENCE, self.0.recv()).await.unwrap().unwrap()
     }
 
@@ -59,19 +59,19 @@ impl Probes {
     }
 }
 
-struct Yard {
+struct HeartbeatYard {
     supervisor: Addr<HeartbeatSupervisor>,
     view: HeartbeatViewHandle,
-    told: Told<HealthChanged>,
+    told: Notifications<HealthChanged>,
     clock: Clock,
 }
 
-impl Yard {
-    async fn new() -> Yard {
-        Yard::probing_at_once(HeartbeatSettings::default().probes_at_once).await
+impl HeartbeatYard {
+    async fn new() -> HeartbeatYard {
+        HeartbeatYard::probing_at_once(HeartbeatSettings::default().probes_at_once).await
     }
 
-    async fn probing_at_once(probes_at_once: usize) -> Yard {
+    async fn probing_at_once(probes_at_once: usize) -> HeartbeatYard {
         let settings = HeartbeatSettings {
             probes_at_once,
             rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.0 },
@@ -83,16 +83,16 @@ impl Yard {
         let view = supervisor.view();
         let supervisor = supervisor.start();
         let (addr, told) = subscriber();
-        supervisor.send(Subscribe { to: addr.recipient() }).await.unwrap();
-        Yard { supervisor, view, told, clock }
+        supervisor.send(SubscribeToHealth { to: addr.recipient() }).await.unwrap();
+        HeartbeatYard { supervisor, view, told, clock }
     }
 
-    async fn add(&self, host: &str) -> (HostAddr, Probes) {
+    async fn add(&self, host: &str) -> (HostAddr, PendingProbes) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let probe = Prober(sender).start().recipient();
         let host: HostAddr = host.parse().unwrap();
-        self.supervisor.send(AddHost { host, probe, in_maintenance: false }).await.unwrap();
-        (host, Probes(receiver))
+        self.supervisor.send(WatchHost { host, probe, in_maintenance: false }).await.unwrap();
+        (host, PendingProbes(receiver))
     }
 
     /// Moves the clock to the next probes; answers how many began.
@@ -122,7 +122,7 @@ impl Yard {
 
 #[actix::test]
 async fn health_follows_the_probes_and_is_told_once_per_change() {
-    let mut yard = Yard::new().await;
+    let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     probes.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
@@ -145,7 +145,7 @@ async fn health_follows_the_probes_and_is_told_once_per_change() {
 
 #[actix::test]
 async fn a_host_that_does_not_answer_delays_no_other_and_is_not_probed_twice() {
-    let mut yard = Yard::new().await;
+    let mut yard = HeartbeatYard::new().await;
     let (_, mut silent) = yard.add("127.0.0.1:1").await;
     let (quick, mut probes) = yard.add("127.0.0.2:1").await;
     let held = silent.next().await;
@@ -156,7 +156,7 @@ async fn a_host_that_does_not_answer_delays_no_other_and_is_not_probed_twice() {
         probes.answer().await;
         yard.has_beats(quick, beats).await;
     }
-    assert_eq!(yard.supervisor.send(CheckNow { host: None }).await.unwrap(), 1);
+    assert_eq!(yard.supervisor.send(ProbeNow { host: None }).await.unwrap(), 1);
     probes.answer().await;
     assert_eq!(yard.view.load().hosts[0].health, Health::Unknown);
     held.send(Ok(Duration::from_secs(1))).unwrap();
@@ -165,24 +165,24 @@ async fn a_host_that_does_not_answer_delays_no_other_and_is_not_probed_twice() {
 
 #[actix::test]
 async fn nothing_is_probed_before_its_time_but_check_now_does() {
-    let yard = Yard::new().await;
+    let yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     probes.answer().await;
     yard.has_beats(host, 1).await;
     yard.clock.advance(Duration::from_millis(4999));
     assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 0);
     let other: HostAddr = "127.0.0.9:1".parse().unwrap();
-    assert_eq!(yard.supervisor.send(CheckNow { host: Some(other) }).await.unwrap(), 0);
-    assert_eq!(yard.supervisor.send(CheckNow { host: Some(host) }).await.unwrap(), 1);
+    assert_eq!(yard.supervisor.send(ProbeNow { host: Some(other) }).await.unwrap(), 0);
+    assert_eq!(yard.supervisor.send(ProbeNow { host: Some(host) }).await.unwrap(), 1);
     probes.answer().await;
 }
 
 #[actix::test]
 async fn hosts_come_and_go_and_late_probes_of_removed_ones_count_for_nothing() {
-    let mut yard = Yard::new().await;
+    let mut yard = HeartbeatYard::new().await;
     let (host, mut before) = yard.add("127.0.0.1:1").await;
     let late = before.next().await;
-    yard.supervisor.send(RemoveHost { host }).await.unwrap();
+    yard.supervisor.send(UnwatchHost { host }).await.unwrap();
     assert!(yard.view.load().hosts.is_empty());
     let (_, mut again) = yard.add("127.0.0.1:1").await;
     late.send(Err(AskFailure::Status(500))).unwrap();
@@ -194,14 +194,14 @@ async fn hosts_come_and_go_and_late_probes_of_removed_ones_count_for_nothing() {
 
 #[actix::test]
 async fn who_subscribes_later_is_told_what_is_known() {
-    let mut yard = Yard::new().await;
+    let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     let (_, mut unknown) = yard.add("127.0.0.2:1").await;
     let _held = unknown.next().await;
     probes.answer().await;
     yard.next_change().await;
     let (addr, mut told) = subscriber::<HealthChanged>();
-    yard.supervisor.send(Subscribe { to: addr.recipient() }).await.unwrap();
+    yard.supervisor.send(SubscribeToHealth { to: addr.recipient() }).await.unwrap();
     let known = told.next().await;
     assert_eq!((known.host, known.from, known.to), (host, Health::Unknown, Health::Up));
     assert!(told.already().is_none());
@@ -209,13 +209,13 @@ async fn who_subscribes_later_is_told_what_is_known() {
 
 #[actix::test]
 async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
-    let mut yard = Yard::new().await;
+    let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("10.0.0.21:8888").await;
     probes.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
     assert_eq!(yard.next_round().await, 1);
     let late = probes.next().await;
-    let set = |on| yard.supervisor.send(SetMaintenance { host, on });
+    let set = |on| yard.supervisor.send(SetHeartbeatMaintenance { host, on });
     set(true).await.unwrap();
     set(true).await.unwrap();
     let HealthChanged { from, to, .. } = yard.told.next().await;
@@ -225,11 +225,11 @@ async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
     for _ in 0..5 {
         assert_eq!(yard.next_round().await, 0);
     }
-    assert_eq!(yard.supervisor.send(CheckNow { host: Some(host) }).await.unwrap(), 0);
+    assert_eq!(yard.supervisor.send(ProbeNow { host: Some(host) }).await.unwrap(), 0);
     let shown = yard.view.load().hosts[0].clone();
     assert_eq!((shown.health, shown.in_maintenance), (Health::Unknown, true));
     // The end of it is a probe at once.
-    yard.supervisor.send(SetMaintenance { host, on: false }).await.unwrap();
+    yard.supervisor.send(SetHeartbeatMaintenance { host, on: false }).await.unwrap();
     probes.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
     assert!(!yard.view.load().hosts[0].in_maintenance);
@@ -237,27 +237,27 @@ async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
 
 #[actix::test]
 async fn a_host_that_is_added_in_maintenance_waits_for_its_end() {
-    let mut yard = Yard::new().await;
+    let mut yard = HeartbeatYard::new().await;
     let (sender, receiver) = mpsc::unbounded_channel();
     let probe = Prober(sender).start().recipient();
     let host: HostAddr = "10.0.0.21:8888".parse().unwrap();
-    yard.supervisor.send(AddHost { host, probe, in_maintenance: true }).await.unwrap();
+    yard.supervisor.send(WatchHost { host, probe, in_maintenance: true }).await.unwrap();
     assert_eq!(yard.next_round().await, 0);
-    yard.supervisor.send(SetMaintenance { host, on: false }).await.unwrap();
-    Probes(receiver).answer().await;
+    yard.supervisor.send(SetHeartbeatMaintenance { host, on: false }).await.unwrap();
+    PendingProbes(receiver).answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
 }
 
 #[actix::test]
 async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
-    let mut yard = Yard::new().await;
+    let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("10.0.0.21:8888").await;
     probes.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
     let rhythm = Rhythm { interval: Duration::from_secs(1), jitter: 0.0 };
     let thresholds = Thresholds { down_after: 1, ..Thresholds::default() };
     let settings = HeartbeatSettings { rhythm, thresholds, ..HeartbeatSettings::default() };
-    yard.supervisor.send(ChangeSettings(settings)).await.unwrap();
+    yard.supervisor.send(ChangeHeartbeatSettings(settings)).await.unwrap();
     yard.clock.advance(Duration::from_secs(1));
     assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 1);
     probes.miss().await;
@@ -268,7 +268,7 @@ async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
 async fn silent_hosts_take_a_bounded_number_of_probes_and_who_is_due_longest_goes_first() {
     const HOSTS: usize = 7;
     const AT_ONCE: usize = 2;
-    let yard = Yard::probing_at_once(AT_ONCE).await;
+    let yard = HeartbeatYard::probing_at_once(AT_ONCE).await;
     let mut hosts = Vec::new();
     for last in 1..=HOSTS {
         hosts.push(yard.add(&format!("127.0.0.{last}:1")).await);

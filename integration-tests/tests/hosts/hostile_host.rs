@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::box_host::{BoxLink, BoxLinkSettings};
-use reelyard_actors::box_lease::{BoxNumber, FenceToken, HookPlace, LookAtBoxes, PoolName};
+use reelyard_actors::box_lease::{BoxNumber, FenceToken, HookTarget, InspectBoxes, PoolName};
 use reelyard_actors::cfw_worker::{
-    CfwWorker, CfwWorkerSettings, DeleteCopy, Probe, Refresh, http_client,
+    CfwWorker, CfwWorkerSettings, DeleteCopy, ProbeHeartbeat, Refresh, http_client,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::manager::{ClusterId, ManagerBadge};
+use reelyard_actors::manager::{ClusterId, ManagerIdentity};
 use reelyard_actors::names::{FileName, NameTable};
 use reelyard_actors::token::SharedToken;
 use reelyard_integration_tests::waiting::{PATIENCE, eventually};
@@ -121,19 +121,19 @@ async fn asked_by_a_node(host: SocketAddr) {
     let (host, names) = (HostAddr::from(host), NameTable::new());
     let worker =
         CfwWorker::new(host, HostRole::Destination, settings, http, names, Clock::system()).start();
-    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
     let _ = worker.send(Refresh).await.unwrap();
     let _ = worker.send(Refresh).await.unwrap();
     let delete = DeleteCopy { name: FileName::new("a").unwrap(), epoch: Epoch(1) };
     let _ = worker.send(delete).await.unwrap();
-    let badge = ManagerBadge::of_node(1);
+    let badge = ManagerIdentity::of_node(1);
     badge.set_cluster(ClusterId(1));
     let settings = BoxLinkSettings { token: Some(token()), ..Default::default() };
     let link = BoxLink::start(settings, badge);
     let pool = PoolName::new("judges").unwrap();
     let epoch = Epoch(1);
-    let place = HookPlace { host, epoch, pool, hooks: None, cluster: None, ids: Vec::new() };
-    let look = LookAtBoxes { place, boxes: vec![BoxNumber(0)], last_token: FenceToken(1) };
+    let place = HookTarget { host, epoch, pool, hooks: None, cluster: None, ids: Vec::new() };
+    let look = InspectBoxes { place, boxes: vec![BoxNumber(0)], last_token: FenceToken(1) };
     let _ = link.unwrap().hosts().look.recipient().send(look).await.unwrap();
 }
 
@@ -217,7 +217,7 @@ async fn what_was_signed_for_one_host_is_of_no_use_at_another() {
     std::fs::write(rig.copies().join("a"), b"x").unwrap();
     // The challenge of the true worker, which a thief can ask for as anybody can.
     let unsigned = format!("http://{}/info", rig.host);
-    let http = reelyard_actors::outbound::in_the_clear().build().unwrap();
+    let http = reelyard_actors::http_client::without_tls().build().unwrap();
     let refused = http.get(unsigned).send().await.unwrap();
     let challenge = refused.headers()["reelyard-challenge"].to_str().unwrap().to_owned();
     let thief = Thief::start(move |_, first| match first {

@@ -21,12 +21,16 @@ impl Actor for Clerk {
 /// Is noted as done.
 #[derive(Message)]
 #[rtype(result = "u32")]
-struct Note(u32);
+struct RecordNumber(u32);
 
-impl Handler<Note> for Clerk {
-    type Result = MessageResult<Note>;
+impl Handler<RecordNumber> for Clerk {
+    type Result = MessageResult<RecordNumber>;
 
-    fn handle(&mut self, Note(number): Note, _: &mut Context<Self>) -> Self::Result {
+    fn handle(
+        &mut self,
+        RecordNumber(number): RecordNumber,
+        _: &mut Context<Self>,
+    ) -> Self::Result {
         self.done.send(number).unwrap();
         MessageResult(number)
     }
@@ -35,12 +39,12 @@ impl Handler<Note> for Clerk {
 /// Keeps the actor's thread until the other end is dropped.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Hold(Receiver<()>);
+struct HoldThread(Receiver<()>);
 
-impl Handler<Hold> for Clerk {
+impl Handler<HoldThread> for Clerk {
     type Result = ();
 
-    fn handle(&mut self, Hold(until): Hold, _: &mut Context<Self>) {
+    fn handle(&mut self, HoldThread(until): HoldThread, _: &mut Context<Self>) {
         let _ = until.recv();
     }
 }
@@ -54,7 +58,7 @@ impl Handler<NoteLater> for Clerk {
     type Result = ();
 
     fn handle(&mut self, NoteLater(number): NoteLater, ctx: &mut Context<Self>) {
-        ctx.address().do_send(Note(number));
+        ctx.address().do_send(RecordNumber(number));
         let done = self.done.clone();
         ctx.wait(actix::fut::wrap_future(async move {
             tokio::task::yield_now().await;
@@ -96,12 +100,12 @@ fn what_waits_is_counted_also_while_the_actor_is_at_work() {
         let arbiter = Arbiter::new();
         let (clerk, seen) = clerk(&arbiter);
         let (release, held) = mpsc::channel();
-        clerk.addr().do_send(Hold(held));
+        clerk.addr().do_send(HoldThread(held));
         eventually("the clerk is at work", || clerk.status().waiting == 0).await;
-        let answers: Vec<_> = (1..=3).map(|number| clerk.ask(Note(number))).collect();
-        clerk.addr().do_send(Note(4));
+        let answers: Vec<_> = (1..=3).map(|number| clerk.ask(RecordNumber(number))).collect();
+        clerk.addr().do_send(RecordNumber(4));
         assert_eq!(clerk.status().waiting, 4);
-        clerk.addr().do_send(Note(5));
+        clerk.addr().do_send(RecordNumber(5));
         assert_eq!((clerk.status().waiting, clerk.status().handled), (5, 0));
         drop(release);
         for (number, answer) in (1..).zip(answers) {
@@ -128,10 +132,10 @@ fn counting_loses_no_message_and_changes_no_order() {
             }
         });
         for number in 0..MESSAGES {
-            clerk.addr().do_send(Note(number));
+            clerk.addr().do_send(RecordNumber(number));
             if number % 64 == 0 {
                 // The actor runs dry again and again: that is when a wake could be lost.
-                assert_eq!(clerk.ask(Note(number)).await, Ok(number));
+                assert_eq!(clerk.ask(RecordNumber(number)).await, Ok(number));
             }
         }
         let all = u64::from(MESSAGES + MESSAGES.div_ceil(64));
@@ -150,7 +154,7 @@ fn an_actor_that_waits_handles_what_it_sent_itself_afterwards() {
         let arbiter = Arbiter::new();
         let (clerk, seen) = clerk(&arbiter);
         clerk.addr().do_send(NoteLater(2));
-        clerk.addr().do_send(Note(1));
+        clerk.addr().do_send(RecordNumber(1));
         eventually("everything is handled", || clerk.status().handled == 3).await;
         let seen: Vec<u32> = seen.try_iter().collect();
         assert!(seen == [0, 1, 2] || seen == [0, 2, 1], "{seen:?}: first what it waited for");
@@ -162,22 +166,22 @@ fn what_waits_for_an_actor_that_fails_is_answered_and_the_counts_go_on() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, _seen) = clerk(&arbiter);
-        assert_eq!(clerk.ask(Note(1)).await, Ok(1));
+        assert_eq!(clerk.ask(RecordNumber(1)).await, Ok(1));
         let (release, held) = mpsc::channel();
-        clerk.addr().do_send(Hold(held));
+        clerk.addr().do_send(HoldThread(held));
         clerk.addr().do_send(Fail);
-        let behind = clerk.ask(Note(2));
+        let behind = clerk.ask(RecordNumber(2));
         // Taken out to be counted, it is lost with the others.
         assert!(clerk.status().waiting >= 2);
         drop(release);
         assert_eq!(behind.await, Err(AskError::Unknown));
         eventually("it runs again", || clerk.status().starts == 2).await;
-        assert_eq!(clerk.ask(Note(3)).await, Ok(3));
+        assert_eq!(clerk.ask(RecordNumber(3)).await, Ok(3));
         // Answered before it is counted.
         eventually("three are counted", || clerk.status().handled == 3).await;
         let status = clerk.status();
         assert_eq!((status.waiting, status.failures), (0, 1));
         clerk.stop().await;
-        assert_eq!(clerk.ask(Note(4)).await, Err(AskError::Unknown), "nobody is left");
+        assert_eq!(clerk.ask(RecordNumber(4)).await, Err(AskError::Unknown), "nobody is left");
     });
 }

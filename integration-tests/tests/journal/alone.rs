@@ -7,18 +7,18 @@ use std::time::Duration;
 use actix::{Actor, Addr};
 use reelyard_actors::event::{Epoch, PieceId, RequestId};
 use reelyard_actors::journal::{
-    CommitError, Condition, ENTRY_EVENTS, Journal, JournalSettings, Leadership, NoPeers, OpenError,
-    Seat, StoreObserver, accept_loss,
+    CommitError, Condition, ENTRY_EVENTS, Journal, JournalOptions, Leadership, NoPeers, OpenError,
+    ReplicaHandle, StoreObserver, accept_loss,
 };
 use reelyard_integration_tests::journal_probe::{
-    CLOSED, Closed, CommitEvents, CommitInOrder, CommitItself, Look, Probe, ProbeActor, ProbeEvent,
-    request_of, transfer,
+    AccountsPiece, CLOSED, Closed, CommitEvents, CommitInOrder, CommitItself, ProbeActor,
+    ProbeEvent, ReadAccounts, request_of, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
 
 async fn open(dir: &Path) -> Journal {
-    let settings = JournalSettings::alone(dir, 1);
+    let settings = JournalOptions::alone(dir, 1);
     Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap()
 }
 
@@ -43,7 +43,7 @@ fn what_was_committed_is_there_after_a_restart() {
         for id in 0..10 {
             commit(&probe, id).await;
         }
-        let before = probe.send(Look).await.unwrap();
+        let before = probe.send(ReadAccounts).await.unwrap();
         before.books.assert_whole();
         assert_eq!(before.books.taken, (0..10).collect::<Vec<_>>());
         assert_eq!(before.books.balances, [(1, -50), (2, 50)].into());
@@ -53,7 +53,7 @@ fn what_was_committed_is_there_after_a_restart() {
         let journal = open(dir.path()).await;
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
-        let after = probe.send(Look).await.unwrap();
+        let after = probe.send(ReadAccounts).await.unwrap();
         assert_eq!(after.books, before.books);
         commit(&probe, 10).await;
         journal.stop().await;
@@ -79,7 +79,7 @@ fn a_repeated_request_answers_the_same_and_changes_nothing_even_after_a_restart(
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
         assert_eq!(probe.send(again()).await.unwrap().unwrap(), first);
-        let view = probe.send(Look).await.unwrap();
+        let view = probe.send(ReadAccounts).await.unwrap();
         assert_eq!(view.books.taken, vec![7]);
         journal.stop().await;
     });
@@ -94,7 +94,7 @@ fn commits_come_into_the_log_in_the_order_in_which_they_were_decided() {
         leading(&journal).await;
         let list = |id| CommitEvents { request: request_of(id), events: transfer(id, 1) };
         probe.send(CommitInOrder((0..100).map(list).collect())).await.unwrap().unwrap();
-        let view = probe.send(Look).await.unwrap();
+        let view = probe.send(ReadAccounts).await.unwrap();
         assert_eq!(view.books.taken, (0..100).collect::<Vec<_>>());
         journal.stop().await;
     });
@@ -106,7 +106,7 @@ fn a_store_is_opened_by_one_process_and_one_node_at_a_time() {
     on_a_system(async {
         let journal = open(dir.path()).await;
         let again = |node| {
-            let settings = JournalSettings::alone(dir.path(), node);
+            let settings = JournalOptions::alone(dir.path(), node);
             Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe])
         };
         let refused = again(1).await.map(drop).unwrap_err();
@@ -155,15 +155,16 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
         };
         let refused = probe.send(large).await.unwrap().unwrap_err();
         assert!(matches!(refused, CommitError::TooLarge { events: 1, .. }), "{refused}");
-        assert_eq!(probe.send(Look).await.unwrap().in_flight, 0);
+        assert_eq!(probe.send(ReadAccounts).await.unwrap().in_flight, 0);
         assert!(journal.stuck().is_empty(), "whoever asked for too much is refused, no more");
 
-        for (part, events) in Seat::<Probe>::parts(events).into_iter().enumerate() {
+        for (part, events) in ReplicaHandle::<AccountsPiece>::parts(events).into_iter().enumerate()
+        {
             assert!(events.len() <= ENTRY_EVENTS);
             let request = RequestId::from_text(&format!("part {part}"));
             probe.send(CommitEvents { request, events }).await.unwrap().unwrap();
         }
-        let view = probe.send(Look).await.unwrap();
+        let view = probe.send(ReadAccounts).await.unwrap();
         view.books.assert_whole();
         assert_eq!(view.books.taken.len(), 400);
         journal.stop().await;
@@ -186,11 +187,11 @@ impl StoreObserver for SlowDisk {
 fn a_slow_disk_does_not_depose_the_only_node() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let settings = JournalSettings {
+        let settings = JournalOptions {
             heartbeat: Duration::from_millis(10),
             election: (Duration::from_millis(30), Duration::from_millis(60)),
             observer: Some(Arc::new(SlowDisk)),
-            ..JournalSettings::alone(dir.path(), 1)
+            ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
@@ -210,9 +211,9 @@ fn a_full_queue_is_refused_with_a_time_to_ask_again() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         // However slow the disk, what is taken is waited for.
-        let settings = JournalSettings {
+        let settings = JournalOptions {
             commit_timeout: Duration::from_secs(60),
-            ..JournalSettings::alone(dir.path(), 1)
+            ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
@@ -257,7 +258,7 @@ fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
         std::fs::remove_dir_all(dir.path().join("sled")).unwrap();
         std::fs::rename(older, dir.path().join("sled")).unwrap();
 
-        let settings = JournalSettings::alone(dir.path(), 1);
+        let settings = JournalOptions::alone(dir.path(), 1);
         let refused = Journal::open(settings.clone(), Arc::new(NoPeers), &[PieceId::Probe]).await;
         let refused = refused.map(drop).unwrap_err();
         assert!(matches!(refused, OpenError::Lost { missing: 1.., .. }), "{refused}");
@@ -266,7 +267,7 @@ fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
-        assert_eq!(probe.send(Look).await.unwrap().books.taken, vec![0]);
+        assert_eq!(probe.send(ReadAccounts).await.unwrap().books.taken, vec![0]);
         journal.stop().await;
         // Accepted once, it is as any other store.
         open(dir.path()).await.stop().await;
@@ -296,7 +297,7 @@ fn what_nobody_owns_is_never_passed_over() {
         commit(&probe, 0).await;
         journal.stop().await;
 
-        let settings = JournalSettings::alone(dir.path(), 1);
+        let settings = JournalOptions::alone(dir.path(), 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
         let why = journal.failed().await;
         assert!(why.contains("piece Probe, which no actor of this process owns"), "{why}");
@@ -332,10 +333,10 @@ fn commits_that_come_together_share_entries_and_flushes() {
 fn a_snapshot_is_taken_early_once_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let settings = JournalSettings {
+        let settings = JournalOptions {
             snapshot_log_bytes: 80_000,
             snapshot_when_quiet: Duration::from_millis(20),
-            ..JournalSettings::alone(dir.path(), 1)
+            ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
@@ -355,10 +356,10 @@ fn a_snapshot_is_taken_early_once_nothing_is_written() {
 fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let small = || JournalSettings {
+        let small = || JournalOptions {
             snapshot_log_bytes: 20_000,
             keep_entries: 0,
-            ..JournalSettings::alone(dir.path(), 1)
+            ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
@@ -377,7 +378,7 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
         let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
-        let view = probe.send(Look).await.unwrap();
+        let view = probe.send(ReadAccounts).await.unwrap();
         view.books.assert_whole();
         assert_eq!(view.books.taken, (0..id).collect::<Vec<_>>());
         journal.stop().await;

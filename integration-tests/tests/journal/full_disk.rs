@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix::{Actor, Addr};
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{
-    CommitError, Journal, JournalSettings, NoPeers, OpenError, StoreObserver,
+    CommitError, Journal, JournalOptions, NoPeers, OpenError, StoreObserver,
 };
 use reelyard_integration_tests::journal_probe::{
-    CommitEvents, Look, ProbeActor, ProbeEvent, request_of, transfer,
+    CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::small_disk::{SmallDisk, fill};
@@ -25,7 +25,7 @@ async fn open(
     dir: &Path,
     observer: Option<Arc<dyn StoreObserver>>,
 ) -> Result<(Journal, Addr<ProbeActor>), OpenError> {
-    let settings = JournalSettings { reserve: RESERVE, observer, ..JournalSettings::alone(dir, 1) };
+    let settings = JournalOptions { reserve: RESERVE, observer, ..JournalOptions::alone(dir, 1) };
     let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await?;
     let probe = ProbeActor::new(journal.clone()).start();
     let mut leadership = journal.leadership();
@@ -40,7 +40,7 @@ async fn commit(probe: &Addr<ProbeActor>, id: u64) -> Result<(), CommitError> {
 }
 
 async fn taken(probe: &Addr<ProbeActor>) -> BTreeSet<u64> {
-    let books = probe.send(Look).await.unwrap().books;
+    let books = probe.send(ReadAccounts).await.unwrap().books;
     books.assert_whole();
     books.taken.iter().copied().collect()
 }

@@ -11,12 +11,13 @@ use actix::{Actor, Arbiter, AsyncContext, Context, Handler};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::{Commit, Epoch, PieceId, RequestId};
 use reelyard_actors::journal::{
-    Apply, CommitAnswer, CommitError, Journal, NoPeers, Order, Piece, Seat,
+    Apply, CommitAnswer, CommitError, Journal, JournalCommand, NoPeers, Piece, ReplicaHandle,
 };
 use reelyard_actors::remover::RemovalBook;
 use reelyard_actors::supervision::{RestartPolicy, Supervised, Supervision};
 use reelyard_integration_tests::journal_probe::{
-    CommitEvents, Look, ProbeActor, Stumble, View, request_of, small_snapshots, transfer,
+    AccountsView, CommitEvents, PanicAccounts, ProbeActor, ReadAccounts, request_of,
+    small_snapshots, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
@@ -38,9 +39,9 @@ fn patient() -> Supervision {
     Supervision { policy, ..Supervision::of("probe") }
 }
 
-async fn leading(probe: &Supervised<ProbeActor>) -> View {
+async fn leading(probe: &Supervised<ProbeActor>) -> AccountsView {
     eventually_some("the probe leads", || async {
-        let view = probe.addr().send(Look).await.ok()?;
+        let view = probe.addr().send(ReadAccounts).await.ok()?;
         view.epoch.is_some().then_some(view)
     })
     .await
@@ -87,7 +88,7 @@ fn an_owner_that_panics_is_rebuilt_and_goes_on() {
                     (next.load(Ordering::Relaxed) >= until).then_some(())
                 })
                 .await;
-                probe.addr().do_send(Stumble);
+                probe.addr().do_send(PanicAccounts);
                 eventually_some("the panic is noticed", || async {
                     (probe.status().failures == panics).then_some(())
                 })
@@ -131,7 +132,7 @@ fn an_actor_that_fails_too_often_is_given_up() {
         let own = journal.clone();
         let probe = Supervised::start(supervision, move || ProbeActor::new(own.clone()));
         for failures in 1..=3 {
-            probe.addr().do_send(Stumble);
+            probe.addr().do_send(PanicAccounts);
             eventually_some("the panic is noticed", || async {
                 (probe.status().failures == failures).then_some(())
             })
@@ -179,7 +180,7 @@ fn a_commit_of_another_epoch_than_its_entry_changes_nothing() {
         assert_eq!(journal.commit(commit(stale)).await, Err(CommitError::Deposed));
         // ... and in any case when it comes to be applied.
         let (reply, answers) = oneshot::channel();
-        probe.addr().do_send(Order::Apply(Apply {
+        probe.addr().do_send(JournalCommand::Apply(Apply {
             index: 1000,
             term: epoch,
             commits: vec![Arc::new(commit(stale)), Arc::new(commit(epoch))],
@@ -218,7 +219,7 @@ fn an_actor_whose_arbiter_is_gone_has_ended() {
 }
 
 /// An owner of another piece, which does nothing but restart.
-struct Bystander(Seat<RemovalBook>, Journal);
+struct Bystander(ReplicaHandle<RemovalBook>, Journal);
 
 impl Actor for Bystander {
     type Context = Context<Self>;
@@ -228,18 +229,18 @@ impl Actor for Bystander {
     }
 }
 
-impl Handler<Order> for Bystander {
+impl Handler<JournalCommand> for Bystander {
     type Result = ();
 
-    fn handle(&mut self, order: Order, _: &mut Context<Self>) {
-        self.0.obey(order);
+    fn handle(&mut self, order: JournalCommand, _: &mut Context<Self>) {
+        self.0.handle_command(order);
     }
 }
 
-impl Handler<Stumble> for Bystander {
+impl Handler<PanicAccounts> for Bystander {
     type Result = ();
 
-    fn handle(&mut self, _: Stumble, _: &mut Context<Self>) {
+    fn handle(&mut self, _: PanicAccounts, _: &mut Context<Self>) {
         panic!("the bystander was asked to panic");
     }
 }
@@ -255,7 +256,7 @@ fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
         let probe = Supervised::start(patient(), move || ProbeActor::new(own.clone()));
         let own = journal.clone();
         let bystander = Supervised::start(patient(), move || {
-            Bystander(Seat::new(RemovalBook::default(), own.clone()), own.clone())
+            Bystander(ReplicaHandle::new(RemovalBook::default(), own.clone()), own.clone())
         });
         let epoch = leading(&probe).await.epoch;
         let (next, done) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -274,7 +275,7 @@ fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
                     (next.load(Ordering::Relaxed) >= until).then_some(())
                 })
                 .await;
-                bystander.addr().do_send(Stumble);
+                bystander.addr().do_send(PanicAccounts);
                 eventually_some("the panic is noticed", || async {
                     (bystander.status().failures == panics).then_some(())
                 })
@@ -284,7 +285,7 @@ fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
         };
         futures::join!(panics, writer(), writer(), writer(), writer());
         let view = eventually_some("nothing is in flight", || async {
-            let view = probe.addr().send(Look).await.ok()?;
+            let view = probe.addr().send(ReadAccounts).await.ok()?;
             (view.in_flight == 0).then_some(view)
         })
         .await;

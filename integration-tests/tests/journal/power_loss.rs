@@ -12,11 +12,12 @@ use actix::{Actor, Addr};
 use fastrand::Rng;
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{
-    self, Condition, Journal, JournalSettings, NoPeers, OpenError, StoreObserver,
+    self, Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver,
 };
 use reelyard_integration_tests::journal_power::{Plug, copy_tree, damage};
 use reelyard_integration_tests::journal_probe::{
-    Books, CommitEvents, Look, ProbeActor, ProbeEvent, request_of, small_snapshots, transfer,
+    Books, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
+    transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::PATIENCE;
@@ -34,7 +35,7 @@ fn seed() -> u64 {
 
 async fn open(dir: &Path, plug: Option<Arc<Plug>>) -> Result<(Journal, Addr<ProbeActor>), String> {
     let observer = plug.map(|plug| plug as Arc<dyn StoreObserver>);
-    let settings = JournalSettings { observer, ..small_snapshots(dir, 1) };
+    let settings = JournalOptions { observer, ..small_snapshots(dir, 1) };
     let opened = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await;
     let journal = opened.map_err(|error: OpenError| error.to_string())?;
     let probe = ProbeActor::new(journal.clone()).start();
@@ -108,7 +109,7 @@ fn whatever_was_acknowledged_survives_a_power_loss() {
         let taken = on_a_system(async {
             let plug = Plug::of(&here);
             let (journal, probe) = open(&here, Some(plug.clone())).await.unwrap();
-            let books = probe.send(Look).await.unwrap().books;
+            let books = probe.send(ReadAccounts).await.unwrap().books;
             acknowledged.check(&books, &format!("power loss {round}"));
             let first =
                 books.taken.iter().max().map_or(0, |last| last + 1).next_multiple_of(WRITERS);
@@ -149,7 +150,7 @@ fn whatever_was_acknowledged_survives_a_power_loss() {
     assert_eq!(report.condition, Condition::Whole, "{report:?}");
     let books = on_a_system(async {
         let (journal, probe) = open(&last, None).await.unwrap();
-        let books = probe.send(Look).await.unwrap().books;
+        let books = probe.send(ReadAccounts).await.unwrap().books;
         journal.stop().await;
         books
     });
@@ -174,7 +175,7 @@ fn a_damaged_store_is_told_and_never_silently_shortened() {
         let report = journal::check(&here, None).unwrap();
         let opened = on_a_system(async {
             let (journal, probe) = open(&here, None).await?;
-            let books = probe.send(Look).await.unwrap().books;
+            let books = probe.send(ReadAccounts).await.unwrap().books;
             journal.stop().await;
             Ok::<_, String>(books)
         });

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use actix::Actor;
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, NoPeers};
-use reelyard_integration_tests::journal_probe::{Books, Look, ProbeActor, small_snapshots};
+use reelyard_integration_tests::journal_probe::{Books, ProbeActor, ReadAccounts, small_snapshots};
 use reelyard_integration_tests::running::on_a_system;
 
 const ROUNDS: usize = 24;
@@ -85,7 +85,7 @@ fn reopened(dir: &Path) -> (Arc<Books>, Option<u64>) {
         let probe = ProbeActor::new(journal.clone()).start();
         let mut leadership = journal.leadership();
         leadership.wait_for(|now| now.epoch().is_some()).await.unwrap();
-        let view = probe.send(Look).await.unwrap();
+        let view = probe.send(ReadAccounts).await.unwrap();
         let snapshot = journal.status().snapshot;
         journal.stop().await;
         (view.books, snapshot)

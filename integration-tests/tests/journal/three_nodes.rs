@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use actix::{Actor, Addr};
 use reelyard_actors::event::{Epoch, PieceId};
-use reelyard_actors::journal::{CommitError, Journal, JournalSettings};
+use reelyard_actors::journal::{CommitError, Journal, JournalOptions};
 use reelyard_integration_tests::journal_probe::{
-    CommitEvents, Look, ProbeActor, ProbeEvent, View, request_of, small_snapshots, transfer,
+    AccountsView, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
+    transfer,
 };
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
@@ -21,20 +22,20 @@ struct Member {
     dir: TempDir,
 }
 
-struct Cluster {
+struct JournalCluster {
     hub: MemoryHub,
     members: BTreeMap<u64, Member>,
 }
 
-impl Cluster {
-    async fn found() -> Cluster {
+impl JournalCluster {
+    async fn found() -> JournalCluster {
         let hub = MemoryHub::default();
         let mut members = BTreeMap::new();
         for node in NODES {
             let dir = tempfile::tempdir().unwrap();
             members.insert(node, start(&hub, node, dir).await);
         }
-        Cluster { hub, members }
+        JournalCluster { hub, members }
     }
 
     /// The node that leads in the newest epoch, once there is one that `wanted` agrees to.
@@ -71,12 +72,12 @@ impl Cluster {
         .await;
     }
 
-    async fn look(&self, node: u64) -> View {
-        self.members[&node].probe.send(Look).await.unwrap()
+    async fn look(&self, node: u64) -> AccountsView {
+        self.members[&node].probe.send(ReadAccounts).await.unwrap()
     }
 
     /// Waits until every node has applied everything, and shows what each holds.
-    async fn agreed(&self) -> Vec<View> {
+    async fn agreed(&self) -> Vec<AccountsView> {
         eventually_some("every node has applied everything", || async {
             let all = self.members.values().map(|member| member.journal.status());
             let last: Vec<_> = all.map(|status| (status.last_log, status.applied)).collect();
@@ -95,7 +96,7 @@ impl Cluster {
 }
 
 async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> Member {
-    let alone = JournalSettings {
+    let alone = JournalOptions {
         commit_timeout: Duration::from_secs(2),
         ..small_snapshots(dir.path(), node)
     };
@@ -104,7 +105,7 @@ async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> Member {
     Member { journal, probe, dir }
 }
 
-fn assert_same(views: &[View]) {
+fn assert_same(views: &[AccountsView]) {
     for view in views {
         view.books.assert_whole();
         assert_eq!(view.books, views[0].books, "two nodes hold different state");
@@ -115,7 +116,7 @@ fn assert_same(views: &[View]) {
 #[test]
 fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
     on_a_system(async {
-        let cluster = Cluster::found().await;
+        let cluster = JournalCluster::found().await;
         let next = Cell::new(0);
         let done = Cell::new(false);
         let acknowledged = RefCell::new(Vec::new());
@@ -168,7 +169,7 @@ fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
 #[test]
 fn a_leader_without_a_quorum_never_hangs_and_its_commit_can_be_repeated() {
     on_a_system(async {
-        let cluster = Cluster::found().await;
+        let cluster = JournalCluster::found().await;
         let (old, _) = cluster.leader(|_, _| true).await;
         cluster.commit(0, 0).await;
         cluster.hub.isolate(old);
@@ -193,7 +194,7 @@ fn a_leader_without_a_quorum_never_hangs_and_its_commit_can_be_repeated() {
 #[test]
 fn a_node_that_was_away_for_long_is_given_a_snapshot() {
     on_a_system(async {
-        let cluster = Cluster::found().await;
+        let cluster = JournalCluster::found().await;
         let (leader, _) = cluster.leader(|_, _| true).await;
         cluster.commit(0, 0).await;
         let away = NODES.into_iter().find(|&node| node != leader).unwrap();
@@ -219,7 +220,7 @@ fn a_node_that_was_away_for_long_is_given_a_snapshot() {
 #[test]
 fn a_whole_cluster_that_restarts_goes_on_in_a_newer_epoch() {
     on_a_system(async {
-        let mut cluster = Cluster::found().await;
+        let mut cluster = JournalCluster::found().await;
         for id in 0..20 {
             cluster.commit(id, 100).await;
         }
@@ -233,7 +234,7 @@ fn a_whole_cluster_that_restarts_goes_on_in_a_newer_epoch() {
         let after = cluster.agreed().await;
         assert_same(&after);
         assert_eq!(after[0].books.taken, (0..=20).collect::<Vec<_>>());
-        let newest = |views: &[View]| views.iter().flat_map(|view| view.led.clone()).max();
+        let newest = |views: &[AccountsView]| views.iter().flat_map(|view| view.led.clone()).max();
         assert!(newest(&after) >= newest(&before));
         cluster.stop().await;
     });

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::api_document::ApiDocument;
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::event_reader::EventReader;
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, holds, wait_for};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
@@ -18,20 +18,20 @@ const TOKEN: &str = "open-sesame-open-now";
 const EVENTS: [&str; 2] = ["/api/v1/events", "/api/v1/shares/events"];
 
 /// A yard that has copied some files, failed with others, and cannot copy the rest.
-struct Yard {
-    ground: Ground,
-    roles: Vec<Role>,
+struct DocumentYard {
+    ground: ProcessYard,
+    roles: Vec<RoleProcess>,
     document: ApiDocument,
 }
 
 /// An answer.
-struct Answer {
+struct DocumentResponse {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answer {
+impl DocumentResponse {
     fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
@@ -42,9 +42,9 @@ impl Answer {
     }
 }
 
-impl Yard {
+impl DocumentYard {
     fn start() -> Result<Self> {
-        let ground = Ground::new(2, 2)?;
+        let ground = ProcessYard::new(2, 2)?;
         let mut ranked = Vec::new();
         let mut masters = BTreeMap::new();
         for number in 0..4 {
@@ -78,7 +78,7 @@ impl Yard {
         ];
         let printed = binary::run(&["openapi"]);
         ensure!(printed.code == Some(0), "{}", printed.err);
-        let yard = Yard { document: ApiDocument::read(&printed.out)?, ground, roles };
+        let yard = DocumentYard { document: ApiDocument::read(&printed.out)?, ground, roles };
         for (name, bytes) in &masters {
             let path = yard.ground.copies(0).join(name);
             yard.wait("the copies", || holds(&path, bytes).then_some(()))?;
@@ -94,7 +94,7 @@ impl Yard {
         wait_for(what, &self.roles.iter().collect::<Vec<_>>(), holds)
     }
 
-    fn curl(&self, method: &str, path: &str, more: &[&str]) -> Answer {
+    fn curl(&self, method: &str, path: &str, more: &[&str]) -> DocumentResponse {
         let mut command = Command::new("curl");
         command.args(["-s", "-i", "-m", "20", "-X", method]).args(more);
         command.args(["-H", &format!("Authorization: Bearer {TOKEN}")]);
@@ -103,15 +103,15 @@ impl Yard {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
         let (head, body) = (head.to_owned(), body.to_owned());
-        Answer { status: status.unwrap_or_default(), head, body }
+        DocumentResponse { status: status.unwrap_or_default(), head, body }
     }
 
-    fn get(&self, path: &str) -> Answer {
+    fn get(&self, path: &str) -> DocumentResponse {
         self.curl("GET", path, &[])
     }
 
     /// Checks one answer of the call that stands at `template` in the document.
-    fn check(&self, template: &str, method: &str, answer: &Answer) -> Result<()> {
+    fn check(&self, template: &str, method: &str, answer: &DocumentResponse) -> Result<()> {
         let kind = answer.header("content-type").unwrap_or_default();
         let body = answer.json();
         self.document
@@ -141,7 +141,7 @@ impl Yard {
     }
 }
 
-impl Yard {
+impl DocumentYard {
     /// The same of a call about boxes: each has a pool of its own, so that its first lease has token 1.
     fn filled_of_boxes(&self, template: &str) -> String {
         static POOLS: AtomicU32 = AtomicU32::new(0);
@@ -186,7 +186,7 @@ fn body_of(template: &str, method: &str) -> Vec<&'static str> {
 
 #[test]
 fn the_node_serves_what_the_command_prints() -> Result<()> {
-    let yard = Yard::start()?;
+    let yard = DocumentYard::start()?;
     let served = yard.get("/api/v1/openapi.json");
     assert_eq!(served.header("content-type"), Some("application/json"));
     assert_eq!(served.body, binary::run(&["openapi"]).out);
@@ -196,7 +196,7 @@ fn the_node_serves_what_the_command_prints() -> Result<()> {
 
 #[test]
 fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
-    let yard = Yard::start()?;
+    let yard = DocumentYard::start()?;
     let calls = yard.document.calls()?;
     assert!(calls.len() >= 12, "{calls:?}");
     let mut methods: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -251,7 +251,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
 
 #[test]
 fn refusals_are_those_of_the_document() -> Result<()> {
-    let yard = Yard::start()?;
+    let yard = DocumentYard::start()?;
     for call in yard.document.calls()? {
         let path = yard.filled(&call.path, &call.method);
         let unknown = format!("{path}?no-such-parameter=1");
@@ -307,7 +307,7 @@ fn refusals_are_those_of_the_document() -> Result<()> {
 
 #[test]
 fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Result<()> {
-    let mut yard = Yard::start()?;
+    let mut yard = DocumentYard::start()?;
     // A copy under way, and one that fails.
     yard.ground.master(b"slow.mpg", 8 << 20)?;
     let limit = "bandwidth.destinations";
@@ -317,7 +317,7 @@ fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Res
         let tasks = yard.get("/api/v1/tasks?state=working").json()?;
         (!tasks["items"].as_array()?.is_empty()).then_some(())
     })?;
-    let check = |yard: &Yard, template: &str, path: &str| -> Result<Value> {
+    let check = |yard: &DocumentYard, template: &str, path: &str| -> Result<Value> {
         let answer = yard.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         yard.check(template, "GET", &answer)?;
@@ -360,7 +360,7 @@ fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Res
 
 #[test]
 fn files_and_hosts_are_found_by_what_they_are() -> Result<()> {
-    let yard = Yard::start()?;
+    let yard = DocumentYard::start()?;
     let names = |query: &str| -> Vec<String> {
         let files = yard.get(&format!("/api/v1/files?{query}")).json().unwrap();
         let names = files["items"].as_array().unwrap().iter();

@@ -3,40 +3,40 @@
 use std::process::Command;
 
 use anyhow::Result;
-use reelyard_integration_tests::yard::{Ground, Role, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 use serde_json::Value;
 
 const TOKEN: &str = "open-sesame-open-now";
 const FILES: usize = 2500;
 
 /// A node with many files and a host that does not answer.
-struct Api {
-    ground: Ground,
-    node: Role,
+struct NodeApi {
+    ground: ProcessYard,
+    node: RoleProcess,
 }
 
 /// An answer as curl shows it: status, head in small letters, body.
-struct Answer {
+struct NodeApiResponse {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answer {
+impl NodeApiResponse {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.body))
     }
 }
 
-impl Api {
+impl NodeApi {
     fn start() -> Result<Self> {
-        let ground = Ground::new(1, 1)?;
+        let ground = ProcessYard::new(1, 1)?;
         let names: Vec<_> = (0..FILES).map(|i| format!("n{i}.mpg").into_bytes()).collect();
         let mut names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
         names.insert(0, b"\xff a&b%41.mpg");
         ground.grade(&names)?;
         let node = ground.start_node(&[("token", TOKEN), ("log.level", "debug")])?;
-        let api = Api { ground, node };
+        let api = NodeApi { ground, node };
         wait_for("the files are listed", &[&api.node], || {
             let answer = api.curl(&[], "/api/v1/files?limit=1");
             (answer.status == 200 && !answer.json()["items"].as_array()?.is_empty()).then_some(())
@@ -44,12 +44,12 @@ impl Api {
         Ok(api)
     }
 
-    fn curl(&self, arguments: &[&str], path: &str) -> Answer {
+    fn curl(&self, arguments: &[&str], path: &str) -> NodeApiResponse {
         let bearer = format!("Authorization: Bearer {TOKEN}");
         self.bare_curl(&[&["-H", &bearer], arguments].concat(), path)
     }
 
-    fn bare_curl(&self, arguments: &[&str], path: &str) -> Answer {
+    fn bare_curl(&self, arguments: &[&str], path: &str) -> NodeApiResponse {
         let output = Command::new("curl")
             .args(["-s", "-i", "-m", "20", "-H", "Expect:"])
             .args(arguments)
@@ -58,10 +58,10 @@ impl Api {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            return Answer { status: 0, head: text, body: String::new() };
+            return NodeApiResponse { status: 0, head: text, body: String::new() };
         };
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+        NodeApiResponse { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
     /// A refusal with this status, kind and words.
@@ -78,7 +78,7 @@ impl Api {
 
 #[test]
 fn every_list_and_view_has_its_shape() -> Result<()> {
-    let api = Api::start()?;
+    let api = NodeApi::start()?;
     for (path, members) in [
         ("/api/v1/tasks", &["items", "next"][..]),
         ("/api/v1/hosts", &["items", "next"]),
@@ -115,7 +115,7 @@ fn every_list_and_view_has_its_shape() -> Result<()> {
 
 #[test]
 fn pages_give_every_file_once_and_in_order() -> Result<()> {
-    let api = Api::start()?;
+    let api = NodeApi::start()?;
     let mut ranks = Vec::new();
     let mut cursor = String::new();
     loop {
@@ -133,7 +133,7 @@ fn pages_give_every_file_once_and_in_order() -> Result<()> {
 
 #[test]
 fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
-    let api = Api::start()?;
+    let api = NodeApi::start()?;
     for path in ["tasks", "tasks/1", "hosts", "files", "plan", "status"] {
         let path = format!("/api/v1/{path}?lmit=1");
         api.refused(&[], &path, 400, "bad-request", "unknown field `lmit`");
@@ -158,7 +158,7 @@ fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
 
 #[test]
 fn reports_that_are_none_are_refused() -> Result<()> {
-    let api = Api::start()?;
+    let api = NodeApi::start()?;
     let path = format!("/api/v1/workers/{}/reports", api.ground.destination(0));
     let json = ["-H", "content-type: application/json"];
     let post = |body: &'static str| [&json[..], &["-d", body]].concat();
@@ -178,7 +178,7 @@ fn reports_that_are_none_are_refused() -> Result<()> {
 
 #[test]
 fn without_the_token_nothing_is_told_and_it_is_never_logged() -> Result<()> {
-    let api = Api::start()?;
+    let api = NodeApi::start()?;
     for path in ["/api/v1/status", "/api/v1/nope"] {
         for arguments in [&[][..], &["-H", "Authorization: Bearer wrong-wrong-wrong-wrong"]] {
             let answer = api.bare_curl(arguments, path);

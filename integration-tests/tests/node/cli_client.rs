@@ -13,7 +13,7 @@ use reelyard_actors::names::{FileName, ShownName};
 use reelyard_actors::wire::api::{
     BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem,
 };
-use reelyard_integration_tests::binary::{self, Ended, run};
+use reelyard_integration_tests::binary::{self, ProgramOutput, run};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
@@ -163,7 +163,7 @@ async fn plan() -> HttpResponse {
     HttpResponse::Ok().body("<html>another program</html>")
 }
 
-fn ask(node: SocketAddr, arguments: &[&str]) -> Ended {
+fn ask(node: SocketAddr, arguments: &[&str]) -> ProgramOutput {
     run(&[arguments, &["--url", &format!("http://{node}")]].concat())
 }
 

@@ -1,8 +1,8 @@
 //! The roles as an operator starts and stops them, and the client commands against a real yard.
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::binary::{Ended, run};
-use reelyard_integration_tests::yard::{Ground, wait_for};
+use reelyard_integration_tests::binary::{ProgramOutput, run};
+use reelyard_integration_tests::yard::{ProcessYard, wait_for};
 use serde_json::Value;
 
 #[test]
@@ -19,7 +19,7 @@ fn a_wrong_configuration_ends_a_role_with_2_and_every_fault() {
 
 #[test]
 fn a_second_node_is_refused_in_words_and_the_first_stops_in_order() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let mut node = ground.start_node(&[])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;
     let data_dir = format!("data_dir={}", ground.path("node").display());
@@ -38,14 +38,15 @@ fn a_second_node_is_refused_in_words_and_the_first_stops_in_order() -> Result<()
 
 #[test]
 fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.master(b"placed.mpg", 10_000)?;
     ground.grade(&[b"placed.mpg", b"nowhere.mpg"])?;
     let source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
     let node = ground.start_node(&[])?;
     let url = format!("http://{}", ground.node);
-    let ask = |arguments: &[&str]| -> Ended { run(&[arguments, &["--url", &url]].concat()) };
+    let ask =
+        |arguments: &[&str]| -> ProgramOutput { run(&[arguments, &["--url", &url]].concat()) };
     let json = |arguments: &[&str]| -> Option<Value> {
         let ended = ask(&[arguments, &["--json"]].concat());
         serde_json::from_str(&ended.out).ok()
@@ -80,12 +81,13 @@ fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
 
 #[test]
 fn a_name_that_nothing_knows_is_pinned_only_by_force() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.master(b"known.mpg", 1_000)?;
     ground.grade(&[b"known.mpg", b"graded only.mpg"])?;
     let node = ground.start_node(&[])?;
     let url = format!("http://{}", ground.node);
-    let ask = |arguments: &[&str]| -> Ended { run(&[arguments, &["--url", &url]].concat()) };
+    let ask =
+        |arguments: &[&str]| -> ProgramOutput { run(&[arguments, &["--url", &url]].concat()) };
     wait_for("the files are ranked", &[&node], || {
         let files = ground.get("/api/v1/files?limit=10")?;
         (files["items"].as_array()?.len() == 2).then_some(())
@@ -110,7 +112,7 @@ fn a_name_that_nothing_knows_is_pinned_only_by_force() -> Result<()> {
 
 #[test]
 fn a_node_is_ready_before_the_load_balancer_has_written_a_log() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[])?;
     let watching = ground.watching();
     let watching: Vec<_> = watching.iter().map(|(key, value)| (*key, value.as_str())).collect();
@@ -130,7 +132,7 @@ fn a_node_is_ready_before_the_load_balancer_has_written_a_log() -> Result<()> {
 
 #[test]
 fn readiness_warns_while_no_destination_is_up() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     ground.grade(&[])?;
     let source = ground.start_source(0, &[])?;
     let node = ground.start_node(&[])?;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use actix::{Actor, Addr};
 use reelyard_actors::event::{Epoch, PieceId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
-use reelyard_integration_tests::binary::{Ended, run};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
+use reelyard_integration_tests::binary::{ProgramOutput, run};
 use reelyard_integration_tests::journal_power::copy_tree;
 use reelyard_integration_tests::journal_probe::{
-    CommitEvents, Look, ProbeActor, View, request_of, small_snapshots, transfer,
+    AccountsView, CommitEvents, ProbeActor, ReadAccounts, request_of, small_snapshots, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 
@@ -23,14 +23,14 @@ async fn open(data_dir: &Path) -> (Journal, Addr<ProbeActor>, Epoch) {
 }
 
 /// Commits transfers, as a node would.
-fn write(data_dir: &Path, ids: std::ops::Range<u64>) -> (View, Epoch) {
+fn write(data_dir: &Path, ids: std::ops::Range<u64>) -> (AccountsView, Epoch) {
     on_a_system(async {
         let (journal, probe, epoch) = open(data_dir).await;
         for id in ids {
             let message = CommitEvents { request: request_of(id), events: transfer(id, 5) };
             probe.send(message).await.unwrap().unwrap();
         }
-        let view = probe.send(Look).await.unwrap();
+        let view = probe.send(ReadAccounts).await.unwrap();
         journal.stop().await;
         (view, epoch)
     })
@@ -51,7 +51,7 @@ fn write_until_a_snapshot(data_dir: &Path) -> u64 {
     })
 }
 
-fn store(arguments: &[&str], data_dir: &Path) -> Ended {
+fn store(arguments: &[&str], data_dir: &Path) -> ProgramOutput {
     let data_dir = data_dir.to_str().unwrap();
     run(&[&["store"], arguments, &["--data-dir", data_dir]].concat())
 }
@@ -141,7 +141,7 @@ fn a_missing_mark_and_a_damaged_middle_are_told_apart() {
     std::fs::remove_file(dir.path().join("journal").join("mark")).unwrap();
     let (code, report) = check(&[], dir.path());
     assert_eq!((code, &report["condition"]), (Some(5), &"lost".into()));
-    let settings = JournalSettings::alone(dir.path().join("journal"), 1);
+    let settings = JournalOptions::alone(dir.path().join("journal"), 1);
     let refused = on_a_system(Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]));
     let refused = refused.map(drop).unwrap_err().to_string();
     assert!(refused.contains("`mark`"), "{refused}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use reelyard_integration_tests::binary::{Ended, run};
+use reelyard_integration_tests::binary::{ProgramOutput, run};
 use tempfile::TempDir;
 
 /// Every key of the last cfm.
@@ -57,23 +57,23 @@ runner:
     periodicRuns: []
 "#;
 
-struct Imported {
+struct ImportRun {
     _dir: TempDir,
-    ended: Ended,
+    ended: ProgramOutput,
     ours: PathBuf,
 }
 
-fn import(name: &str, text: &str) -> Imported {
+fn import(name: &str, text: &str) -> ImportRun {
     let dir = tempfile::tempdir().unwrap();
     let old = dir.path().join(name);
     fs::write(&old, text).unwrap();
     let ended = run(&["config", "import", old.to_str().unwrap()]);
     let ours = dir.path().join("ours.toml");
     fs::write(&ours, &ended.out).unwrap();
-    Imported { _dir: dir, ended, ours }
+    ImportRun { _dir: dir, ended, ours }
 }
 
-fn assert_shown(shown: &Ended, settings: &[&str]) {
+fn assert_shown(shown: &ProgramOutput, settings: &[&str]) {
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     for setting in settings {
         let is_it = |line: &str| line.split('#').next().unwrap_or_default().trim_end() == *setting;
@@ -128,7 +128,7 @@ fn runs_that_cfm_was_not_to_make_are_switched_off() {
         ("runRemover, runTasker", "on", "on"),
         ("", "on", "on"),
     ] {
-        let Imported { ended, ours, _dir } = import("cfm.yml", &lists(runs));
+        let ImportRun { ended, ours, _dir } = import("cfm.yml", &lists(runs));
         assert_eq!(ended.code, Some(0), "{}", ended.err);
         let shown = run(&["config", "show", "node", "--config", ours.to_str().unwrap()]);
         let modes =
@@ -143,7 +143,7 @@ fn runs_that_cfm_was_not_to_make_are_switched_off() {
     }
     // The default of a list that is not written has both.
     let one = "runner:\n  setup_runs:\n    eventRuns: [makeFmm]\n    betweenEventsRuns: []\n";
-    let Imported { ended, ours, _dir } = import("cfm.yml", one);
+    let ImportRun { ended, ours, _dir } = import("cfm.yml", one);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let shown = run(&["config", "show", "node", "--config", ours.to_str().unwrap()]);
     assert_shown(&shown, &["task.mode = \"on\"", "remover.mode = \"on\""]);
@@ -165,7 +165,7 @@ fn several_centres_are_watched_as_a_list_or_a_pattern() {
     }
     for lost in ["125.(3", "Server 125.* Selected"] {
         let text = format!("watch_dir: /log\nwatch_ip_string: '{lost}'\n");
-        let Imported { ended, .. } = import("cfm.yml", &text);
+        let ImportRun { ended, .. } = import("cfm.yml", &text);
         assert_eq!(ended.code, Some(1), "{lost}: {}", ended.out);
         assert!(ended.err.contains("event_log.dir is not set"), "{}", ended.err);
         assert!(!ended.out.contains("[event_log]"), "every request would count: {}", ended.out);
@@ -243,7 +243,7 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
 fn a_downloader_that_cannot_be_kept_is_told() {
     let text = "downloader_bin: ./SampleNetIODownloader\n\
                 downloader_download_success_match_string: '(Success'\n";
-    let Imported { ended, .. } = import("cfw.yml", text);
+    let ImportRun { ended, .. } = import("cfw.yml", text);
     assert_eq!(ended.code, Some(1));
     assert!(!ended.out.contains("program"), "{}", ended.out);
     for bad in ["cfw.yml:1: downloader_bin: bad value: an absolute", "cfw.yml:2: downloader_downl"]
@@ -255,7 +255,7 @@ fn a_downloader_that_cannot_be_kept_is_told() {
 #[test]
 fn an_import_with_a_loss_is_a_file_that_nothing_starts_with_unless_it_is_accepted() {
     let text = "listen_addr: 127.0.0.1:7888\ntasker:\n  task_timeout_sec: soon\n";
-    let Imported { ended, ours, _dir } = import("cfm.yml", text);
+    let ImportRun { ended, ours, _dir } = import("cfm.yml", text);
     assert_eq!(ended.code, Some(1));
     assert!(ended.out.contains("# listen = \"127.0.0.1:7888\""), "{}", ended.out);
     assert!(ended.err.contains("cfm.yml:3: tasker.task_timeout_sec: bad value"), "{}", ended.err);

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use reelyard_integration_tests::binary::{Ended, ended, reelyard, run};
+use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard, run};
 
-fn value<'a>(shown: &'a Ended, key: &str) -> &'a str {
+fn value<'a>(shown: &'a ProgramOutput, key: &str) -> &'a str {
     let line = shown.out.lines().find(|line| line.starts_with(&format!("{key} = ")));
     line.unwrap_or_else(|| panic!("{key} is not shown:\n{}{}", shown.out, shown.err))
 }
@@ -50,7 +50,7 @@ fn what_is_shown_can_be_used_as_a_file() {
     let again = run(&["config", "show", "--config", file.to_str().unwrap()]);
     for key in ["hosts.sources", "task.copy_speed", "event_log.window"] {
         let setting =
-            |ended: &Ended| value(ended, key).split('#').next().unwrap().trim().to_owned();
+            |ended: &ProgramOutput| value(ended, key).split('#').next().unwrap().trim().to_owned();
         assert_eq!(setting(&again), setting(&shown));
     }
 }

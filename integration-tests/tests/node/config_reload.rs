@@ -11,26 +11,26 @@ use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::event_reader::EventReader;
 use reelyard_integration_tests::old_yard::is_on;
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::Value;
 
 /// A node that is configured by a file.
-struct Yard {
-    ground: Ground,
-    node: Role,
+struct NodeReloadYard {
+    ground: ProcessYard,
+    node: RoleProcess,
     file: PathBuf,
 }
 
-impl Yard {
+impl NodeReloadYard {
     /// Starts a node whose destination is the first of two; `more` lines come behind the groups
     /// that every configuration here has.
     fn start(more: &str) -> Result<Self> {
-        let ground = Ground::new(1, 2)?;
+        let ground = ProcessYard::new(1, 2)?;
         ground.grade(&[])?;
         let file = ground.path("node.toml");
         std::fs::write(&file, configuration(&ground, 0, more))?;
-        let node = Role::start_by_file("node", &file, ground.path("node.log"))?;
-        let yard = Yard { ground, node, file };
+        let node = RoleProcess::start_by_file("node", &file, ground.path("node.log"))?;
+        let yard = NodeReloadYard { ground, node, file };
         yard.has_destination(0)?;
         Ok(yard)
     }
@@ -59,13 +59,13 @@ impl Yard {
     }
 
     /// `reelyard config reload`, with what it prints.
-    fn reload(&self, arguments: &[&str]) -> binary::Ended {
+    fn reload(&self, arguments: &[&str]) -> binary::ProgramOutput {
         let url = format!("http://{}", self.ground.node);
         binary::run(&[&["config", "reload", "--url", &url], arguments].concat())
     }
 }
 
-fn configuration(ground: &Ground, destination: usize, more: &str) -> String {
+fn configuration(ground: &ProcessYard, destination: usize, more: &str) -> String {
     let path = |part: &str| ground.path(part).display().to_string();
     format!(
         r#"
@@ -90,14 +90,14 @@ catalog.poll_interval = "100ms"
 }
 
 /// Where the ranking is, as a line of the configuration.
-fn graded(ground: &Ground, file: &str) -> String {
+fn graded(ground: &ProcessYard, file: &str) -> String {
     format!("catalog.grade_info_file = \"{}\"", ground.path(file).display())
 }
 
 #[test]
 fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
     let ranking = "heartbeat.interval = \"500ms\"\n";
-    let yard = Yard::start(ranking)?;
+    let yard = NodeReloadYard::start(ranking)?;
     let source = yard.ground.start_source(0, &[])?;
     let destination = yard.ground.start_destination(1, &[])?;
     yard.ground.master(b"a.mpg", 10_000)?;
@@ -124,7 +124,7 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
 
 #[test]
 fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result<()> {
-    let yard = Yard::start("")?;
+    let yard = NodeReloadYard::start("")?;
     yard.configure(1, "heartbeat.intervall = \"1s\"\ntask.timeout = \"soon\"")?;
     yard.node.hang_up()?;
     yard.logs("the configuration in force stays: the configuration has 2 faults:")?;
@@ -144,7 +144,7 @@ fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result
 
 #[test]
 fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()> {
-    let mut yard = Yard::start("http.threads = 1\n")?;
+    let mut yard = NodeReloadYard::start("http.threads = 1\n")?;
     yard.configure(1, "http.threads = 2\ntask.timeout = \"5m\"")?;
     let restart = "http.threads: 1 -> 2 (after a restart)";
     for _ in 0..2 {
@@ -169,7 +169,7 @@ fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()>
 
 #[test]
 fn inputs_prefixes_and_the_level_of_the_log_are_taken_at_once() -> Result<()> {
-    let yard = Yard::start("")?;
+    let yard = NodeReloadYard::start("")?;
     let listed = |name: &str| {
         let files = yard.ground.get("/api/v1/files?limit=1000")?;
         files["items"].as_array()?.iter().find(|file| file["name"] == name).cloned()
@@ -197,7 +197,7 @@ fn inputs_prefixes_and_the_level_of_the_log_are_taken_at_once() -> Result<()> {
 
 #[test]
 fn planning_is_switched_off_and_on_again() -> Result<()> {
-    let yard = Yard::start("task.mode = \"off\"\nheartbeat.interval = \"200ms\"")?;
+    let yard = NodeReloadYard::start("task.mode = \"off\"\nheartbeat.interval = \"200ms\"")?;
     let ground = &yard.ground;
     let source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
@@ -246,7 +246,7 @@ fn status_at(address: SocketAddr, path: &str) -> u16 {
 
 #[test]
 fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
-    let yard = Yard::start("")?;
+    let yard = NodeReloadYard::start("")?;
     let url = format!("http://{}", yard.ground.node);
     let create = |path: &str| binary::run(&["share", "create", path, "--json", "--url", &url]);
     for dir in ["films", "news"] {
@@ -314,7 +314,7 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
 
 #[test]
 fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
-    let yard = Yard::start("")?;
+    let yard = NodeReloadYard::start("")?;
     std::fs::create_dir(yard.ground.path("films"))?;
     let film = vec![7; 64 << 20];
     std::fs::write(yard.ground.path("films/a.mpg"), &film)?;
@@ -351,7 +351,7 @@ fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
 
 #[test]
 fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
-    let yard = Yard::start("")?;
+    let yard = NodeReloadYard::start("")?;
     std::fs::create_dir(yard.ground.path("films"))?;
     let film = vec![7; 64 << 20];
     std::fs::write(yard.ground.path("films/a.mpg"), &film)?;
@@ -386,14 +386,14 @@ fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
 #[test]
 fn another_token_is_asked_for_at_once_and_never_told() -> Result<()> {
     let [old, new] = ["token-of-yesterday-0", "token-of-tomorrow-00"];
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     ground.grade(&[])?;
     let file = ground.path("node.toml");
     let secret = ground.path("token");
     std::fs::write(&secret, old)?;
     let more = format!("token_file = \"{}\"", secret.display());
     std::fs::write(&file, configuration(&ground, 0, &more))?;
-    let node = Role::start_by_file("node", &file, ground.path("node.log"))?;
+    let node = RoleProcess::start_by_file("node", &file, ground.path("node.log"))?;
     let status = |token: &str| {
         let bearer = format!("Authorization: Bearer {token}");
         let url = format!("http://{}/api/v1/hosts", ground.node);

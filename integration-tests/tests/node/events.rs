@@ -11,12 +11,12 @@ use reelyard_integration_tests::api_document::ApiDocument;
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::event_reader::{EventReader, ReadEvent};
 use reelyard_integration_tests::exposition::{Form, read};
-use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for, wait_until_up};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for, wait_until_up};
 use serde_json::Value;
 
 /// A node without hosts that answer.
-fn lonely() -> Result<(Ground, Role)> {
-    let ground = Ground::new(1, 1)?;
+fn lonely() -> Result<(ProcessYard, RoleProcess)> {
+    let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[b"a.mpg"])?;
     let node = ground.start_node(&[])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;
@@ -24,7 +24,7 @@ fn lonely() -> Result<(Ground, Role)> {
 }
 
 /// Has the node publish one event, and answers once it has.
-fn pin(ground: &Ground, file: &str, method: &str) -> Result<()> {
+fn pin(ground: &ProcessYard, file: &str, method: &str) -> Result<()> {
     // Of a name that nothing else knows.
     let force = if method == "PUT" { "?force=true" } else { "" };
     let url = format!("http://{}/api/v1/files/{file}/pin{force}", ground.node);
@@ -33,7 +33,7 @@ fn pin(ground: &Ground, file: &str, method: &str) -> Result<()> {
     Ok(())
 }
 
-fn metric(ground: &Ground, series: &str) -> Option<f64> {
+fn metric(ground: &ProcessYard, series: &str) -> Option<f64> {
     let url = format!("http://{}/metrics", ground.node);
     let output = Command::new("curl").args(["-sf", &url]).output().ok()?;
     read(str::from_utf8(&output.stdout).ok()?, Form::Prometheus).ok()?.value(series)
@@ -42,7 +42,7 @@ fn metric(ground: &Ground, series: &str) -> Option<f64> {
 #[test]
 fn the_life_of_a_copy_is_told_as_the_document_says() -> Result<()> {
     let document = ApiDocument::read(&binary::run(&["openapi"]).out)?;
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"a.mpg", 5000)?;
     ground.grade(&[b"none.mpg"])?;
     let node = ground.start_node(&[])?;
@@ -163,7 +163,7 @@ fn stopping_the_node_ends_every_stream_in_order() -> Result<()> {
 }
 
 /// A connection that asked for the events and reads nothing.
-fn ask(ground: &Ground) -> Result<TcpStream> {
+fn ask(ground: &ProcessYard) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(ground.node)?;
     stream.set_read_timeout(Some(reelyard_integration_tests::waiting::PATIENCE))?;
     write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: node\r\n\r\n")?;
@@ -202,7 +202,7 @@ fn only_so_many_may_listen_and_who_left_is_noticed() -> Result<()> {
 #[test]
 fn a_slow_reader_is_told_that_it_missed_something() -> Result<()> {
     const FILES: usize = 1500;
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     // A long path makes long events: more than what the kernel keeps for one that reads nothing.
     let masters = (0..14).fold(ground.path("masters"), |dir, _| dir.join("d".repeat(250)));
     std::fs::create_dir_all(&masters)?;
@@ -325,7 +325,7 @@ fn every_kind_is_told_in_words() -> Result<()> {
 
 #[test]
 fn a_removal_is_told_from_its_decision_to_its_end() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 5000)?;
     ground.grade(&[b"a.mpg"])?;
     for destination in 0..2 {

@@ -5,13 +5,13 @@ use std::process::Command;
 
 use anyhow::Result;
 use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::yard::{Ground, free_addr, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, free_addr, wait_for};
 
 #[test]
 fn a_node_on_a_full_disk_is_read_as_before_and_says_what_to_do() -> Result<()> {
     let place = tempfile::tempdir()?;
     let disk = SmallDisk::mount(place.path(), 48);
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[b"first.mpg"])?;
     let data_dir = place.path().to_str().unwrap();
     let mut node = ground.start_node(&[("data_dir", data_dir), ("journal.reserve", "12MiB")])?;
@@ -57,7 +57,7 @@ fn a_link_is_revoked_on_a_full_disk_for_good() -> Result<()> {
     let disk = SmallDisk::mount(place.path(), 48);
     let shared = tempfile::tempdir()?;
     std::fs::write(shared.path().join("a.mpg"), b"leaked")?;
-    let ground = Ground::new(0, 1)?;
+    let ground = ProcessYard::new(0, 1)?;
     let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
     let settings = [
         ("data_dir", place.path().to_str().unwrap()),

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 use reelyard::guide::{CHAPTERS, GuideLanguage};
 use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::yard::{Ground, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, wait_for};
 
 /// An answer as curl shows it: status, head in small letters, body.
 struct Shown {
@@ -14,7 +14,7 @@ struct Shown {
     body: String,
 }
 
-fn get(ground: &Ground, path: &str, arguments: &[&str]) -> Shown {
+fn get(ground: &ProcessYard, path: &str, arguments: &[&str]) -> Shown {
     let output = Command::new("curl")
         .args(["-s", "-i", "-m", "20"])
         .args(arguments)
@@ -29,7 +29,7 @@ fn get(ground: &Ground, path: &str, arguments: &[&str]) -> Shown {
 
 #[test]
 fn a_node_serves_every_chapter_without_a_token() -> Result<()> {
-    let ground = Ground::new(0, 0)?;
+    let ground = ProcessYard::new(0, 0)?;
     let node = ground.start_node(&[("token", "open-sesame-open-now")])?;
     wait_for("the node answers", &[&node], || {
         (get(&ground, "/guide", &[]).status == 200).then_some(())
@@ -61,7 +61,7 @@ fn a_node_serves_every_chapter_without_a_token() -> Result<()> {
 
 #[test]
 fn the_address_or_the_browser_chooses_the_language() -> Result<()> {
-    let ground = Ground::new(0, 0)?;
+    let ground = ProcessYard::new(0, 0)?;
     let node = ground.start_node(&[])?;
     wait_for("the node answers", &[&node], || {
         (get(&ground, "/guide", &[]).status == 200).then_some(())

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::box_node::BoxNode;
-use reelyard_integration_tests::exposition::{Form, Page, read};
-use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for, wait_until_up};
+use reelyard_integration_tests::exposition::{ExpositionPage, Form, read};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for, wait_until_up};
 use serde_json::json;
 
 const FILES: usize = 5;
@@ -14,7 +14,7 @@ const SIZE: usize = 10_000;
 const OPEN_METRICS: &str = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
 
 /// The page at `addr`, which must be right.
-fn scrape(addr: SocketAddr) -> Result<Page> {
+fn scrape(addr: SocketAddr) -> Result<ExpositionPage> {
     let (head, body) = get(addr, "*/*")?;
     anyhow::ensure!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
     read(&body, Form::Prometheus).with_context(|| body.clone())
@@ -33,16 +33,16 @@ fn get(addr: SocketAddr, accept: &str) -> Result<(String, String)> {
 }
 
 /// A yard of one source and one destination that has copied everything.
-struct Copied {
-    ground: Ground,
-    node: Role,
-    source: Role,
-    destination: Role,
+struct CopiedYard {
+    ground: ProcessYard,
+    node: RoleProcess,
+    source: RoleProcess,
+    destination: RoleProcess,
 }
 
-impl Copied {
+impl CopiedYard {
     fn start() -> Result<Self> {
-        let ground = Ground::new(1, 1)?;
+        let ground = ProcessYard::new(1, 1)?;
         let names: Vec<_> = (0..FILES).map(|i| format!("n{i}.mpg").into_bytes()).collect();
         let masters: Vec<_> =
             names.iter().map(|name| ground.master(name, SIZE)).collect::<Result<_>>()?;
@@ -55,7 +55,7 @@ impl Copied {
         let source = ground.start_source(0, &token)?;
         let destination = ground.start_destination(0, &token)?;
         wait_until_up(ground.destination(0), &destination)?;
-        let copied = Copied { ground, node, source, destination };
+        let copied = CopiedYard { ground, node, source, destination };
         for (name, bytes) in names.iter().zip(&masters) {
             let path = copied.ground.copies(0).join(str::from_utf8(name)?);
             wait_for("the copy", &copied.roles(), || holds(&path, bytes).then_some(()))?;
@@ -63,14 +63,14 @@ impl Copied {
         Ok(copied)
     }
 
-    fn roles(&self) -> [&Role; 3] {
+    fn roles(&self) -> [&RoleProcess; 3] {
         [&self.node, &self.source, &self.destination]
     }
 }
 
 #[test]
 fn copies_are_counted_where_they_are_planned_made_and_served() -> Result<()> {
-    let yard = Copied::start()?;
+    let yard = CopiedYard::start()?;
     let ground = &yard.ground;
     let bytes = (FILES * SIZE) as f64;
     let page = wait_for("the copies on the node's page", &yard.roles(), || {
@@ -106,7 +106,7 @@ fn copies_are_counted_where_they_are_planned_made_and_served() -> Result<()> {
 
 #[test]
 fn actors_hosts_inputs_and_requests_are_on_the_page() -> Result<()> {
-    let mut yard = Copied::start()?;
+    let mut yard = CopiedYard::start()?;
     let addr = yard.ground.node;
     let page = scrape(addr)?;
     for actor in ["catalog", "heartbeat", "task_manager", "remover", "cfw_worker"] {
@@ -159,7 +159,7 @@ fn actors_hosts_inputs_and_requests_are_on_the_page() -> Result<()> {
 
 #[test]
 fn failures_are_counted_by_who_is_to_blame() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.master(b"slow.mpg", 8 << 20)?;
     ground.grade(&[b"slow.mpg"])?;
     // Over a minute: it does not end before its source does.

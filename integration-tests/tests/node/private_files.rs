@@ -6,7 +6,7 @@ use std::path::Path;
 
 use reelyard_integration_tests::binary::run;
 use reelyard_integration_tests::worker_rig::free_address;
-use reelyard_integration_tests::yard::{Role, wait_for};
+use reelyard_integration_tests::yard::{RoleProcess, wait_for};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o777
@@ -30,7 +30,7 @@ fn what_a_node_stores_and_backs_up_is_for_its_owner_alone() {
         ("data_dir", data.to_str().unwrap()),
         ("token_file", token.to_str().unwrap()),
     ]);
-    let mut node = Role::start("node", &settings, at("log")).unwrap();
+    let mut node = RoleProcess::start("node", &settings, at("log")).unwrap();
     wait_for("the node starts", &[&node], || {
         node.log_text().contains("node started").then_some(())
     })
@@ -73,13 +73,13 @@ fn what_a_worker_stores_is_for_its_owner_alone_and_a_shared_directory_is_left_al
         ("base_dir", copies.to_str().unwrap()),
         ("state_dir", state.to_str().unwrap()),
     ]);
-    let mut worker = Role::start("worker", &settings, at("log")).unwrap();
+    let mut worker = RoleProcess::start("worker", &settings, at("log")).unwrap();
     let told = "there are other files in it";
     wait_for("the warning", &[&worker], || worker.log_text().contains(told).then_some(())).unwrap();
     worker.kill();
     assert_eq!([mode(&state.join("db")), mode(&state), mode(&copies)], [0o600, 0o755, 0o755]);
     fs::remove_file(state.join("of-another-program")).unwrap();
-    let mut worker = Role::start("worker", &settings, at("log")).unwrap();
+    let mut worker = RoleProcess::start("worker", &settings, at("log")).unwrap();
     wait_for("it is narrowed", &[&worker], || (mode(&state) == 0o700).then_some(())).unwrap();
     worker.kill();
 }

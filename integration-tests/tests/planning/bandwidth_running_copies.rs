@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use reelyard_actors::bandwidth::{Bandwidth, HostLimits};
 use reelyard_actors::host::BitsPerSecond;
-use reelyard_actors::task_manager::{CheckNow, TaskSettings};
+use reelyard_actors::task_manager::{CheckTasksNow, TaskSettings};
 use reelyard_actors::wire::worker::{Said, TaskOrder};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
-use reelyard_integration_tests::yard::{Ground, Role, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 
-use crate::task_manager_yard::{Plot, destination};
+use crate::task_manager_yard::{YardPlan, destination};
 
 /// A Wednesday, 07:59:30 in Seoul.
 const ALMOST_EIGHT: i64 = 1_795_042_770_000;
@@ -32,7 +32,7 @@ fn the_clock_changes_the_rates_of_running_copies_but_not_of_those_at_old_cfws() 
                 ..Bandwidth::default()
             };
             let settings = TaskSettings { bandwidth, ..TaskSettings::default() };
-            let plot = Plot { settings, old, ..Plot::of(1, 1) };
+            let plot = YardPlan { settings, old, ..YardPlan::of(1, 1) };
             let dir = tempfile::tempdir().unwrap();
             let yard = plot.open_up(dir.path(), ALMOST_EIGHT).await;
             yard.grade(&["a.mpg"]).await;
@@ -44,7 +44,7 @@ fn the_clock_changes_the_rates_of_running_copies_but_not_of_those_at_old_cfws() 
             let mut changes = yard.board.changes();
             changes.mark_unchanged();
             yard.clock.advance(Duration::from_secs(30));
-            yard.manager.send(CheckNow).await.unwrap();
+            yard.manager.send(CheckTasksNow).await.unwrap();
             let after = yard.board.view().orders_for(destination(1)).unwrap();
             if old {
                 assert_eq!(after, before);
@@ -82,7 +82,7 @@ async fn a_running_copy_takes_a_new_rate() {
 }
 
 /// The rates of the open tasks, in bits per second, by file.
-fn rates(ground: &Ground) -> Option<Vec<(String, u64)>> {
+fn rates(ground: &ProcessYard) -> Option<Vec<(String, u64)>> {
     let tasks = ground.get("/api/v1/tasks?state=open")?;
     let rate = |task: &serde_json::Value| {
         Some((task["name"].as_str()?.to_owned(), task["copy_speed"].as_u64()?))
@@ -92,14 +92,14 @@ fn rates(ground: &Ground) -> Option<Vec<(String, u64)>> {
     Some(rates)
 }
 
-fn is_at(role: &Role, rate: &str) -> Option<()> {
+fn is_at(role: &RoleProcess, rate: &str) -> Option<()> {
     let text = role.log_text();
     text.lines().any(|line| line.contains("another rate") && line.contains(rate)).then_some(())
 }
 
 #[test]
 fn copies_of_one_source_share_its_limit_and_the_last_one_has_it_alone() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     for name in [b"A.mpg", b"B.mpg"] {
         ground.master(name, 50_000_000)?;
     }

@@ -17,7 +17,7 @@ use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::task_manager::plan::Unusable;
 use reelyard_actors::task_manager::{
-    Blamed, Dispatcher, HostSetting, OldState, Standing, TaskBook, TaskEvent, TaskSettings,
+    Blamed, HostSetting, OldState, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TaskSettings,
     TaskState,
 };
 use reelyard_actors::wire::worker::{Blame, TaskId};
@@ -59,18 +59,18 @@ struct OldHost {
     at_work: Option<(TaskId, FileId, Millis)>,
 }
 
-struct Yard {
+struct BrokenHostYard {
     now: Millis,
     book: TaskBook,
     in_flight: InFlight<TaskEvent>,
-    dispatcher: Dispatcher,
+    dispatcher: TaskPolicy,
     hosts: BTreeMap<HostAddr, OldHost>,
     failures: BTreeMap<HostAddr, u32>,
     /// Whom each failure was laid to, in order.
     blamed: Vec<Option<Blame>>,
 }
 
-impl Yard {
+impl BrokenHostYard {
     fn new(trial: Trial) -> Self {
         let sources = (1..=trial.sources).map(source);
         let mut hosts: BTreeMap<HostAddr, OldHost> = BTreeMap::new();
@@ -84,16 +84,16 @@ impl Yard {
             .map(|addr| HostSetting { addr, role: HostRole::Source })
             .chain(destinations.map(|addr| HostSetting { addr, role: HostRole::Destination }))
             .collect();
-        let mut yard = Yard {
+        let mut yard = BrokenHostYard {
             now: START,
             book: TaskBook::new(NameTable::new()),
             in_flight: InFlight::default(),
-            dispatcher: Dispatcher::new(TaskSettings::default(), &settings),
+            dispatcher: TaskPolicy::new(TaskSettings::default(), &settings),
             hosts,
             failures: BTreeMap::new(),
             blamed: Vec::new(),
         };
-        yard.dispatcher.lead(START);
+        yard.dispatcher.become_leader(START);
         for host in settings {
             let (from, to) = (Health::Unknown, Health::Up);
             yard.turn();
@@ -114,9 +114,9 @@ impl Yard {
         self.dispatcher.set_masters(Arc::new(Masters { files, ..Masters::default() }));
     }
 
-    fn standing(&mut self) -> (&mut Dispatcher, Standing<'_>) {
-        let Yard { dispatcher, book, in_flight, now, .. } = self;
-        (dispatcher, Standing { book, in_flight, now: *now })
+    fn standing(&mut self) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
+        let BrokenHostYard { dispatcher, book, in_flight, now, .. } = self;
+        (dispatcher, TaskPieceContext { book, in_flight, now: *now })
     }
 
     fn apply(&mut self, event: TaskEvent) {
@@ -129,7 +129,7 @@ impl Yard {
         let result = self.book.apply(at, &event);
         assert!(result.is_ok(), "{event:?}: {result:?}");
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.dispatcher.follow(&applied, &self.book, true);
+        self.dispatcher.on_applied(&applied, &self.book, true);
     }
 
     /// Does what is due, and plans, until nothing changes any more.
@@ -187,7 +187,7 @@ impl Yard {
 
     fn patch(&mut self, id: TaskId, to: OldState) {
         let (dispatcher, standing) = self.standing();
-        for event in dispatcher.deciding(standing).change(id, Some(to)).unwrap() {
+        for event in dispatcher.decision_context(standing).change(id, Some(to)).unwrap() {
             self.apply(event);
         }
         let (dispatcher, standing) = self.standing();
@@ -260,8 +260,8 @@ fn hosts_that_fail_everything_cost_no_more_than_as_long_again() {
         let healthy = 3 - broken;
         for more_room in [0, 500 * GIB] {
             let trial = Trial { sources, healthy, broken, more_room };
-            let without = Yard::new(Trial { broken: 0, ..trial }).run().unwrap();
-            let mut yard = Yard::new(trial);
+            let without = BrokenHostYard::new(Trial { broken: 0, ..trial }).run().unwrap();
+            let mut yard = BrokenHostYard::new(trial);
             let took = yard.run();
             let (placed, failures) = (yard.placed(), &yard.failures);
             println!("{trial:?}: {took:?}, {without:?} without, {failures:?}");
@@ -275,7 +275,8 @@ fn hosts_that_fail_everything_cost_no_more_than_as_long_again() {
 
 #[test]
 fn a_host_that_fails_backs_off_with_a_reason_and_no_file_does() {
-    let mut yard = Yard::new(Trial { sources: 1, healthy: 2, broken: 1, more_room: 500 * GIB });
+    let mut yard =
+        BrokenHostYard::new(Trial { sources: 1, healthy: 2, broken: 1, more_room: 500 * GIB });
     while yard.failures.is_empty() {
         yard.run_a_step();
     }
@@ -294,7 +295,8 @@ fn a_host_that_fails_backs_off_with_a_reason_and_no_file_does() {
 
 #[test]
 fn a_host_is_tried_again_with_one_copy_and_a_repaired_one_takes_part_again() {
-    let mut yard = Yard::new(Trial { sources: 2, healthy: 1, broken: 1, more_room: 500 * GIB });
+    let mut yard =
+        BrokenHostYard::new(Trial { sources: 2, healthy: 1, broken: 1, more_room: 500 * GIB });
     let host = destination(1);
     while yard.placed() < 4 {
         yard.run_a_step();

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::Piece;
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::plan::{Round, Skip, Waiting};
+use reelyard_actors::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
 use reelyard_actors::task_manager::{NewTask, TaskEvent};
 
 use crate::planner_case::oracle::Oracle;
-use crate::planner_case::world::{World, apply};
-use crate::planner_case::{Case, NOW, case};
+use crate::planner_case::world::{PlannerWorld, apply};
+use crate::planner_case::{NOW, PlannerCase, case};
 
-fn number_of(case: &Case, task: &NewTask) -> usize {
+fn number_of(case: &PlannerCase, task: &NewTask) -> usize {
     (0..case.files.len()).find(|&file| case.name(file) == task.name).unwrap()
 }
 
@@ -22,7 +22,7 @@ proptest! {
 
     #[test]
     fn a_round_plans_the_best_eligible_file_and_nothing_that_may_not_be(case in case()) {
-        let mut world = World::of(&case);
+        let mut world = PlannerWorld::of(&case);
         let round = world.round();
         prop_assert!(round.to_look_up.is_empty(), "every master was looked at");
         let mut oracle = Oracle::new(&case);
@@ -51,7 +51,7 @@ proptest! {
 
     #[test]
     fn what_is_planned_can_be_applied_and_the_next_round_plans_nothing_more(case in case()) {
-        let mut world = World::of(&case);
+        let mut world = PlannerWorld::of(&case);
         let round = world.round();
         // In flight it occupies what it needs, and so it does once it is applied.
         let events: Vec<TaskEvent> = round.tasks.iter().cloned().map(TaskEvent::Created).collect();
@@ -71,9 +71,9 @@ proptest! {
 
     #[test]
     fn a_file_of_which_a_copy_is_being_recorded_is_not_planned(case in case()) {
-        let planned = World::of(&case).round().tasks;
+        let planned = PlannerWorld::of(&case).round().tasks;
         let Some(best) = planned.first() else { return Ok(()) };
-        let mut world = World::of(&case);
+        let mut world = PlannerWorld::of(&case);
         let found = TaskEvent::Placed { host: best.destination, name: best.name.clone() };
         world.in_flight.begin(RequestId(u128::MAX), vec![found]);
         prop_assert!(world.round().tasks.iter().all(|task| task.name != best.name));
@@ -84,7 +84,7 @@ proptest! {
         case in case(),
         emptied in any::<proptest::sample::Index>(),
     ) {
-        let mut world = World::of(&case);
+        let mut world = PlannerWorld::of(&case);
         for _ in 0..3 {
             let round = world.round();
             world.complete(&round.tasks);
@@ -107,8 +107,8 @@ proptest! {
         files in 0..40usize,
         forgetful in any::<bool>(),
     ) {
-        let case = Case::plain(sources, destinations, files, true);
-        let mut world = World::of(&case);
+        let case = PlannerCase::plain(sources, destinations, files, true);
+        let mut world = PlannerWorld::of(&case);
         let mut taken = vec![0usize; destinations];
         loop {
             let round = world.round();
@@ -133,14 +133,14 @@ proptest! {
 
 #[test]
 fn files_without_room_are_looked_at_once_and_come_back_with_the_room() {
-    let mut case = Case::plain(1, 2, 50, false);
+    let mut case = PlannerCase::plain(1, 2, 50, false);
     for file in &mut case.files {
         file.size = 100;
     }
     // The roomy one is away, and the other has no room for any.
     case.destinations[0].up = false;
     case.destinations[1].room = Some(50);
-    let mut world = World::of(&case);
+    let mut world = PlannerWorld::of(&case);
     for _ in 0..2 {
         let round = world.round();
         assert!(round.tasks.is_empty());
@@ -155,28 +155,28 @@ fn files_without_room_are_looked_at_once_and_come_back_with_the_room() {
 
 #[test]
 fn an_old_source_with_nobody_to_serve_keeps_no_round_searching() {
-    let mut case = Case::plain(2, 1, 50, false);
+    let mut case = PlannerCase::plain(2, 1, 50, false);
     case.sources[1].ours = false;
-    let mut world = World::of(&case);
+    let mut world = PlannerWorld::of(&case);
     let round = world.round();
     assert_eq!(round.tasks.len(), 1);
-    assert_eq!(round.waiting, Some(Waiting::Source), "and it says what it waits for");
+    assert_eq!(round.waiting, Some(PlannerWaits::Source), "and it says what it waits for");
 }
 
 #[test]
 fn a_source_that_can_serve_nobody_keeps_no_round_searching() {
-    let mut case = Case::plain(1, 2, 50, false);
+    let mut case = PlannerCase::plain(1, 2, 50, false);
     // One destination backs off together with it, the other is full.
     case.held_pairs = vec![(0, 0)];
     case.destinations[1].room = Some(0);
-    let round = World::of(&case).round();
+    let round = PlannerWorld::of(&case).round();
     assert_eq!((round.tasks.len(), round.skipped.len()), (0, 0), "{:?}", round.skipped);
-    assert_eq!(round.waiting, Some(Waiting::Source));
+    assert_eq!(round.waiting, Some(PlannerWaits::Source));
 }
 
 #[test]
 fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
-    let mut case = Case::plain(2, 2, 600, false);
+    let mut case = PlannerCase::plain(2, 2, 600, false);
     for file in &mut case.files {
         file.size = 100;
     }
@@ -185,7 +185,7 @@ fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
     case.destinations[0].fetches_from_old = true;
     case.destinations[0].room = Some(50);
     case.files[0].under_way = Some((1, 1, true));
-    let mut world = World::of(&case);
+    let mut world = PlannerWorld::of(&case);
     for _ in 0..3 {
         assert!(world.round().tasks.is_empty());
         assert_eq!(world.wanted(), 600 - 256);
@@ -207,11 +207,11 @@ fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
 
 #[test]
 fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
-    let mut case = Case::plain(1, 1, 40, false);
+    let mut case = PlannerCase::plain(1, 1, 40, false);
     for file in &mut case.files {
         file.size = 5000;
     }
-    let mut world = World::of(&case);
+    let mut world = PlannerWorld::of(&case);
     assert_eq!(world.round().skipped.get(&Skip::TooBig), Some(&40));
     assert!(world.round().to_look_up.is_empty());
     let later = NOW.after(Duration::from_secs(3600));
@@ -225,7 +225,7 @@ fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
 
 #[test]
 fn a_hot_file_that_fits_nowhere_is_named_however_busy_the_sources_are() {
-    let mut case = Case::plain(1, 2, 4, false);
+    let mut case = PlannerCase::plain(1, 2, 4, false);
     for file in [1, 2, 3] {
         case.files[file].hits = 10 - file as u32;
         case.files[file].size = 100;
@@ -233,8 +233,8 @@ fn a_hot_file_that_fits_nowhere_is_named_however_busy_the_sources_are() {
     case.files[0].under_way = Some((0, 0, true));
     case.destinations[0].room = Some(60);
     case.destinations[1].room = Some(50);
-    let mut world = World::of(&case);
-    let named = |world: &mut World| -> Vec<(u64, u32)> {
+    let mut world = PlannerWorld::of(&case);
+    let named = |world: &mut PlannerWorld| -> Vec<(u64, u32)> {
         let wants = world.round().wants_room;
         wants.iter().map(|wish| (wish.size, wish.hits)).collect()
     };
@@ -248,7 +248,7 @@ fn a_hot_file_that_fits_nowhere_is_named_however_busy_the_sources_are() {
 
 #[test]
 fn room_that_was_made_for_a_file_is_kept_for_it() {
-    let mut case = Case::plain(2, 1, 3, false);
+    let mut case = PlannerCase::plain(2, 1, 3, false);
     case.files[1].hits = 9;
     case.files[2].hits = 5;
     for (file, size) in [(0, 10), (1, 60), (2, 80)] {
@@ -256,11 +256,11 @@ fn room_that_was_made_for_a_file_is_kept_for_it() {
     }
     // The hottest fits by itself; the room is for the other one.
     case.destinations[0].room = Some(100);
-    let mut world = World::of(&case);
+    let mut world = PlannerWorld::of(&case);
     let until = NOW.after(Duration::from_secs(60));
     world.room_made(case.destination(0), &case.name(2), 80, until);
     let round = world.round();
-    let planned = |round: &Round| -> Vec<FileName> {
+    let planned = |round: &PlanningRound| -> Vec<FileName> {
         round.tasks.iter().map(|task| task.name.clone()).collect()
     };
     assert_eq!(planned(&round), [case.name(2), case.name(0)], "what is left over is anybody's");

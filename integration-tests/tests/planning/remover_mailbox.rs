@@ -15,17 +15,17 @@ use reelyard_actors::cfw_worker::{AskFailure, DeleteCopy, Deleted};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::heartbeat::{Health, HealthChanged};
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::names::FileName;
 use reelyard_actors::remover::{
-    Collaborators, Ending, PinFile, Reason, RemovalMode, RemovalRecord, RemoveNow, Remover,
-    RemoverBoard, RemoverSettings, RemoverView, RoomVerdict, Spared,
+    Ending, PinFile, Reason, RemovalMode, RemovalRecord, RemoveNow, Remover, RemoverCollaborators,
+    RemoverSettings, RemoverView, RemoverViewHandle, RoomVerdict, Spared,
 };
 use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::TaskSettings;
 use reelyard_integration_tests::waiting::eventually_some;
 
-use crate::task_manager_yard::{GIB, Plot, SIZE, Shared, Yard, destination};
+use crate::task_manager_yard::{GIB, SIZE, SharedWorld, TaskManagerYard, YardPlan, destination};
 
 /// Deletions as their hosts were asked for them, and how they are answered.
 #[derive(Default)]
@@ -37,7 +37,7 @@ struct Deletions {
 
 struct ProbeDeleter {
     host: HostAddr,
-    world: Shared,
+    world: SharedWorld,
     names: reelyard_actors::names::NameTable,
     deletions: Arc<Mutex<Deletions>>,
 }
@@ -66,9 +66,9 @@ impl Handler<DeleteCopy> for ProbeDeleter {
 }
 
 struct RemoverYard {
-    yard: Yard,
+    yard: TaskManagerYard,
     remover: Addr<Remover>,
-    board: RemoverBoard,
+    board: RemoverViewHandle,
     deletions: Arc<Mutex<Deletions>>,
 }
 
@@ -82,10 +82,11 @@ async fn opened(
     destinations: u8,
     (tasks, removals): (TaskSettings, RemoverSettings),
 ) -> RemoverYard {
-    let board = RemoverBoard::default();
-    let plot = Plot { settings: tasks, removals: board.clone(), ..Plot::of(1, destinations) };
+    let board = RemoverViewHandle::default();
+    let plot =
+        YardPlan { settings: tasks, removals: board.clone(), ..YardPlan::of(1, destinations) };
     let pieces = [PieceId::Tasks, PieceId::Removals];
-    let journal = JournalSettings::alone(dir, 1);
+    let journal = JournalOptions::alone(dir, 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &pieces).await.unwrap();
     let yard = plot.open_on(journal.clone(), 1_000_000);
     let deletions = Arc::<Mutex<Deletions>>::default();
@@ -95,7 +96,7 @@ async fn opened(
         let deleter = ProbeDeleter { host: *host, world, names, deletions: deletions.clone() };
         delete.insert(*host, Route::fixed(deleter.start().recipient()));
     }
-    let collaborators = Collaborators {
+    let collaborators = RemoverCollaborators {
         look_up: yard.probes.look_up.clone(),
         refresh: yard.probes.refresh.clone(),
         delete: delete.into(),
@@ -208,7 +209,7 @@ async fn nothing_goes_before_the_host_of_the_copy_that_stays_has_confirmed_it() 
     yard.yard.alter(destination(2), |host| host.silent = false);
     yard.round().await;
     let ended = yard.ended(1).await;
-    assert_eq!(yard.asked(), [(destination(1), Yard::name("a"))]);
+    assert_eq!(yard.asked(), [(destination(1), TaskManagerYard::name("a"))]);
     assert_eq!((ended[0].keeper, &ended[0].ending), (Some(destination(2)), &Ending::Removed));
     yard.see(destination(1)).await;
     yard.round().await;
@@ -247,7 +248,7 @@ async fn what_is_pinned_stays_and_a_dry_run_removes_nothing() {
     assert_eq!(view.last.as_ref().unwrap().decided.len(), 1);
     assert!(view.open.is_empty() && yard.asked().is_empty());
     let (asked_by, request) = ("op".to_owned(), RequestId::random());
-    let pin = PinFile { name: Yard::name("a"), pinned: true, asked_by, request };
+    let pin = PinFile { name: TaskManagerYard::name("a"), pinned: true, asked_by, request };
     assert!(yard.remover.send(pin.clone()).await.unwrap().unwrap());
     assert!(yard.remover.send(pin).await.unwrap().unwrap(), "asked twice, it is the same answer");
     let view = yard.round().await;
@@ -274,7 +275,11 @@ async fn the_removal_and_the_copy_for_a_much_hotter_file_are_one_plan() {
     let task = yard.yard.open_task("hot").await;
     assert_eq!((task.destination, task.hits), (destination(1), 9));
     let ended = yard.ended(1).await;
-    assert_eq!(yard.asked(), [(destination(1), Yard::name("f17"))], "the worst, and no more");
+    assert_eq!(
+        yard.asked(),
+        [(destination(1), TaskManagerYard::name("f17"))],
+        "the worst, and no more"
+    );
     assert!(matches!(&ended[0].reason, Reason::MakesRoom { better_hits: 9, .. }));
     let view = yard.round().await;
     let sought = &view.last.as_ref().unwrap().rooms;

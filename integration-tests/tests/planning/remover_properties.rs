@@ -16,8 +16,8 @@ use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::remover::{
-    Confirmation, Desk, Intent, Proposal, Reason, RemovalBook, RemovalEvent, RemovalOutcome,
-    RemoverSettings, RoomWanted, Standing, Standpoint,
+    Confirmation, CopyHolderStatus, Intent, Reason, RemovalBook, RemovalEvent, RemovalOutcome,
+    RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
 };
 use reelyard_actors::task_manager::plan::WantsRoom;
 
@@ -43,8 +43,8 @@ struct FileTraits {
 
 /// One host, drawn once.
 #[derive(Clone, Debug)]
-struct Drawn {
-    standing: Standing,
+struct RemoverHost {
+    standing: CopyHolderStatus,
     old: bool,
     files: BTreeSet<u32>,
     /// Bytes of others on its disk.
@@ -53,7 +53,7 @@ struct Drawn {
 
 /// What happens between rounds.
 #[derive(Clone, Debug)]
-enum Happening {
+enum RemoverStep {
     Down(u8),
     Up(u8),
     /// A copy appears that nobody planned.
@@ -100,22 +100,18 @@ fn traits() -> impl Strategy<Value = FileTraits> {
     )
 }
 
-fn drawn() -> impl Strategy<Value = Drawn> {
+fn drawn() -> impl Strategy<Value = RemoverHost> {
     let standing = prop_oneof![
-        6 => Just(Standing::Serves),
-        2 => Just(Standing::Leaves),
-        1 => Just(Standing::Apart),
+        6 => Just(CopyHolderStatus::Serves),
+        2 => Just(CopyHolderStatus::Leaves),
+        1 => Just(CopyHolderStatus::Apart),
     ];
     let files = prop::collection::btree_set(0..FILES, 0..9);
-    (standing, any::<bool>(), files, 0..40_u64).prop_map(|(standing, old, files, foreign)| Drawn {
-        standing,
-        old,
-        files,
-        foreign,
-    })
+    (standing, any::<bool>(), files, 0..40_u64)
+        .prop_map(|(standing, old, files, foreign)| RemoverHost { standing, old, files, foreign })
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn happening() -> impl Strategy<Value = RemoverStep> {
     let deletion = prop_oneof![
         6 => Just(Deletion::Done),
         1 => Just(Deletion::DoneUntold),
@@ -124,25 +120,25 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => Just(Deletion::NotAsked),
     ];
     prop_oneof![
-        1 => (0..HOSTS).prop_map(Happening::Down),
-        2 => (0..HOSTS).prop_map(Happening::Up),
-        2 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| Happening::Copied(host, file)),
-        1 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| Happening::Lost(host, file)),
-        3 => (0..HOSTS).prop_map(Happening::Listed),
+        1 => (0..HOSTS).prop_map(RemoverStep::Down),
+        2 => (0..HOSTS).prop_map(RemoverStep::Up),
+        2 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| RemoverStep::Copied(host, file)),
+        1 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| RemoverStep::Lost(host, file)),
+        3 => (0..HOSTS).prop_map(RemoverStep::Listed),
         2 => (0..FILES, 5..60_u64, 0..9_u32)
-            .prop_map(|(file, size, hits)| Happening::Wanted(file, size, hits)),
-        6 => prop::collection::vec(deletion, 1..6).prop_map(Happening::Round),
-        1 => (1..30_u64).prop_map(Happening::Wait),
+            .prop_map(|(file, size, hits)| RemoverStep::Wanted(file, size, hits)),
+        6 => prop::collection::vec(deletion, 1..6).prop_map(RemoverStep::Round),
+        1 => (1..30_u64).prop_map(RemoverStep::Wait),
     ]
 }
 
 /// The yard as it truly is, and the Remover's view of it.
-struct World {
+struct RemoverWorld {
     names: NameTable,
     ids: Vec<FileId>,
     traits: Vec<FileTraits>,
-    hosts: BTreeMap<HostAddr, (Drawn, bool)>,
-    desk: Desk,
+    hosts: BTreeMap<HostAddr, (RemoverHost, bool)>,
+    desk: RemoverPolicy,
     book: RemovalBook,
     now: Millis,
     /// Deletions on their way.
@@ -151,8 +147,8 @@ struct World {
     relieved: BTreeSet<u32>,
 }
 
-impl World {
-    fn new(traits: Vec<FileTraits>, hosts: Vec<Drawn>) -> Self {
+impl RemoverWorld {
+    fn new(traits: Vec<FileTraits>, hosts: Vec<RemoverHost>) -> Self {
         let names = NameTable::new();
         let ids: Vec<FileId> = (0..FILES)
             .map(|file| {
@@ -170,7 +166,7 @@ impl World {
             make_room_percent: SHARE,
             ..RemoverSettings::default()
         };
-        let mut desk = Desk::new(settings);
+        let mut desk = RemoverPolicy::new(settings);
         let graded = ids.iter().zip(&traits).filter(|(_, traits)| traits.graded);
         let ranked = graded.map(|(file, _)| RankedFile {
             file: *file,
@@ -185,7 +181,7 @@ impl World {
         desk.set_rising(&RisingHits::new(hot.map(|(file, _)| (*file, 9)), &names));
         let yard: Vec<_> =
             (0..HOSTS).zip(&hosts).map(|(index, drawn)| (host(index), drawn.standing)).collect();
-        desk.set_yard(yard, Default::default());
+        desk.set_hosts(yard, Default::default());
         let mut book = RemovalBook::new(names.clone());
         for (file, traits) in ids.iter().zip(&traits) {
             if traits.pinned {
@@ -195,7 +191,7 @@ impl World {
             }
         }
         let hosts = (0..HOSTS).zip(hosts).map(|(index, drawn)| (host(index), (drawn, false)));
-        let mut world = World {
+        let mut world = RemoverWorld {
             names,
             ids,
             traits,
@@ -206,7 +202,7 @@ impl World {
             late: Vec::new(),
             relieved: BTreeSet::new(),
         };
-        world.desk.lead(world.now);
+        world.desk.become_leader(world.now);
         for index in 0..HOSTS {
             world.set_up(index, true);
         }
@@ -223,7 +219,7 @@ impl World {
         }
     }
 
-    fn used(drawn: &Drawn) -> u64 {
+    fn used(drawn: &RemoverHost) -> u64 {
         (drawn.files.len() as u64 * SIZE + drawn.foreign).min(CAPACITY)
     }
 
@@ -231,11 +227,11 @@ impl World {
     fn list(&mut self, addr: HostAddr) {
         self.now = self.now.after(Duration::from_millis(10));
         let (drawn, up) = &self.hosts[&addr];
-        if !up || drawn.standing == Standing::Apart {
+        if !up || drawn.standing == CopyHolderStatus::Apart {
             return;
         }
         let files = drawn.files.iter().map(|file| self.ids[*file as usize].0).collect();
-        let used = World::used(drawn);
+        let used = RemoverWorld::used(drawn);
         let disk = DiskFigures { used, avail: CAPACITY - used, ..DiskFigures::default() };
         let data_addr = addr.socket();
         let ours = HostKind::Reelyard { data_addr, fetches_from_old: false };
@@ -257,10 +253,10 @@ impl World {
         }
     }
 
-    fn propose(&mut self) -> Proposal {
+    fn propose(&mut self) -> RemovalProposal {
         let in_flight = InFlight::default();
-        let World { desk, book, now, .. } = self;
-        desk.propose(Standpoint { book, in_flight: &in_flight, now: *now })
+        let RemoverWorld { desk, book, now, .. } = self;
+        desk.propose(RemoverPieceContext { book, in_flight: &in_flight, now: *now })
     }
 
     fn apply(&mut self, event: RemovalEvent) {
@@ -269,20 +265,22 @@ impl World {
         assert_eq!(result, Ok(RemovalOutcome::Applied), "{event:?}");
         let request = RequestId(0);
         let applied = AppliedEvent { request, at: self.now, event, result };
-        self.desk.follow(&applied, &self.book, true);
+        self.desk.on_applied(&applied, &self.book, true);
     }
 
     /// What became clear is put on record.
     fn clear(&mut self) {
         let in_flight = InFlight::default();
-        let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
+        let standpoint =
+            RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
         for event in self.desk.cleared(standpoint) {
             self.apply(event);
         }
     }
 
     fn holders(&self, file: u32) -> Vec<HostAddr> {
-        let holds = |(_, (drawn, _)): &(&HostAddr, &(Drawn, bool))| drawn.files.contains(&file);
+        let holds =
+            |(_, (drawn, _)): &(&HostAddr, &(RemoverHost, bool))| drawn.files.contains(&file);
         self.hosts.iter().filter(holds).map(|(addr, _)| *addr).collect()
     }
 
@@ -304,7 +302,8 @@ impl World {
         let masters = proposal.masters().into_iter().collect();
         let seen = Confirmation { asked_at, masters, absent: Default::default() };
         let in_flight = InFlight::default();
-        let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
+        let standpoint =
+            RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
         let (events, _) = self.desk.confirm(proposal.removals, &seen, standpoint);
         self.check_rooms(&events);
         let mut ways = deletions.iter().cycle();
@@ -328,7 +327,7 @@ impl World {
             grade: 1,
             old_hosts_carry: true,
         };
-        let room = |drawn: &Drawn| 80_u64.saturating_sub(World::used(drawn));
+        let room = |drawn: &RemoverHost| 80_u64.saturating_sub(RemoverWorld::used(drawn));
         let rooms = self.hosts.iter().map(|(addr, (drawn, _))| (*addr, room(drawn))).collect();
         let files = if hits > 0 { vec![wish] } else { Vec::new() };
         self.desk.set_room_wanted(RoomWanted { files, rooms });
@@ -354,11 +353,11 @@ impl World {
         let file = self.index(&intent.name);
         let traits = &self.traits[file as usize];
         assert!(traits.has_master && !traits.ignored && !traits.pinned, "{intent:?}");
-        assert!(self.hosts[&intent.host].0.standing != Standing::Apart);
+        assert!(self.hosts[&intent.host].0.standing != CopyHolderStatus::Apart);
         match intent.keeper {
             Some(keeper) => {
                 let (drawn, up) = &self.hosts[&keeper];
-                assert!(*up && drawn.standing == Standing::Serves, "{intent:?}");
+                assert!(*up && drawn.standing == CopyHolderStatus::Serves, "{intent:?}");
                 assert!(
                     drawn.files.contains(&file),
                     "the copy that stays is not there: {intent:?}"
@@ -399,21 +398,21 @@ impl World {
         }
     }
 
-    fn happens(&mut self, happening: Happening) {
+    fn happens(&mut self, happening: RemoverStep) {
         match happening {
-            Happening::Down(index) => self.set_up(index, false),
-            Happening::Up(index) => self.set_up(index, true),
-            Happening::Copied(index, file) => {
+            RemoverStep::Down(index) => self.set_up(index, false),
+            RemoverStep::Up(index) => self.set_up(index, true),
+            RemoverStep::Copied(index, file) => {
                 self.hosts.get_mut(&host(index)).unwrap().0.files.insert(file);
             }
-            Happening::Lost(index, file) => {
+            RemoverStep::Lost(index, file) => {
                 self.hosts.get_mut(&host(index)).unwrap().0.files.remove(&file);
             }
-            Happening::Listed(index) => self.list(host(index)),
-            Happening::Wanted(file, size, hits) => self.want(file, size, hits),
-            Happening::Round(deletions) => {
+            RemoverStep::Listed(index) => self.list(host(index)),
+            RemoverStep::Wanted(file, size, hits) => self.want(file, size, hits),
+            RemoverStep::Round(deletions) => {
                 // A copy whose deletion is still on its way is as good as gone.
-                let is_sure = |world: &World, file| {
+                let is_sure = |world: &RemoverWorld, file| {
                     let mut holders = world.holders(file).into_iter();
                     holders.any(|addr| !world.late.contains(&(addr, file)))
                 };
@@ -425,7 +424,7 @@ impl World {
                     assert!(!had || has || self.relieved.contains(&file), "file {file} is gone");
                 }
             }
-            Happening::Wait(seconds) => self.now = self.now.after(Duration::from_secs(seconds)),
+            RemoverStep::Wait(seconds) => self.now = self.now.after(Duration::from_secs(seconds)),
         }
     }
 
@@ -438,7 +437,8 @@ impl World {
             }
             let goes = self.round(&[Deletion::Done]);
             let in_flight = InFlight::default();
-            let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
+            let standpoint =
+                RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
             let asks = !self.desk.to_refresh(standpoint).is_empty();
             let doubts = self.book.doubts().values().any(|until| *until > self.now);
             if goes == 0 && self.book.open().is_empty() && !doubts && !asks {
@@ -458,7 +458,7 @@ proptest! {
         hosts in prop::collection::vec(drawn(), HOSTS as usize),
         happenings in prop::collection::vec(happening(), 0..40),
     ) {
-        let mut world = World::new(traits, hosts);
+        let mut world = RemoverWorld::new(traits, hosts);
         for happening in happenings {
             world.happens(happening);
         }
@@ -475,9 +475,9 @@ proptest! {
                 holders.iter().filter(is).count()
             };
             if traits.has_master && !traits.ignored && !traits.pinned {
-                prop_assert!(with(Standing::Serves) <= 1, "too many copies of {file}");
-                let served = with(Standing::Serves) == 1;
-                prop_assert!(!served || with(Standing::Leaves) == 0, "{file} did not leave");
+                prop_assert!(with(CopyHolderStatus::Serves) <= 1, "too many copies of {file}");
+                let served = with(CopyHolderStatus::Serves) == 1;
+                prop_assert!(!served || with(CopyHolderStatus::Leaves) == 0, "{file} did not leave");
             }
         }
         for (addr, (drawn, _)) in &world.hosts {
@@ -485,8 +485,8 @@ proptest! {
                 let traits = &world.traits[*file as usize];
                 traits.has_master && !traits.ignored && !traits.pinned && !traits.hot
             });
-            let over = World::used(drawn) > 80;
-            let relieved = drawn.standing == Standing::Serves;
+            let over = RemoverWorld::used(drawn) > 80;
+            let relieved = drawn.standing == CopyHolderStatus::Serves;
             prop_assert!(!(over && movable && relieved), "{addr} stays over its limit");
         }
     }

@@ -1,6 +1,6 @@
 //! What the TaskManager tells of changes: each once, whatever becomes of the actor.
 
-use reelyard_actors::change_feed::{Begin, ChangeFeed, ChangeId, Listener};
+use reelyard_actors::change_feed::{ChangeFeed, ChangeId, ChangeListener, ListenFrom};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::task_manager::{ResetHost, TaskState};
@@ -8,14 +8,14 @@ use reelyard_actors::wire::api::{Change, HostEvent};
 use reelyard_actors::wire::worker::{Blame, Said};
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::{Plot, destination};
+use crate::task_manager_yard::{YardPlan, destination};
 
 const START: i64 = 1_000_000;
 
 /// What was told of copies, and of files that hosts hold, up to the change of that number.
-async fn told_to(listener: &mut Listener, clock: &Clock, last: u64) -> Vec<String> {
+async fn told_to(listener: &mut ChangeListener, clock: &Clock, last: u64) -> Vec<String> {
     let mut told = Vec::new();
-    while listener.heard_to().number < last {
+    while listener.received_up_to().number < last {
         for heard in listener.next(clock, 1).await {
             match &heard.event.change {
                 Change::Task(change) => {
@@ -34,8 +34,8 @@ async fn told_to(listener: &mut Listener, clock: &Clock, last: u64) -> Vec<Strin
 fn each_step_of_a_copy_is_told_once_and_in_order() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
-        let mut listener = yard.changes.listen(Begin::Now).unwrap();
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
+        let mut listener = yard.changes.listen(ListenFrom::Now).unwrap();
         yard.grade(&["a.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         yard.report(&task, Said::Working).await;
@@ -52,7 +52,7 @@ fn each_step_of_a_copy_is_told_once_and_in_order() {
 fn what_is_applied_again_is_not_told_again() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
-        let plot = Plot::of(1, 1);
+        let plot = YardPlan::of(1, 1);
         let yard = plot.open_up(dir.path(), START).await;
         yard.grade(&["a.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
@@ -64,7 +64,7 @@ fn what_is_applied_again_is_not_told_again() {
         again.until("and leads", |view| view.epoch).await;
         plot.up(&again).await;
         again.settle().await;
-        let begin = Begin::After(ChangeId { start: START, number: 0 });
+        let begin = ListenFrom::After(ChangeId { start: START, number: 0 });
         let mut listener = yard.changes.listen(begin).unwrap();
         let told = told_to(&mut listener, &yard.clock, yard.changes.published()).await;
         let of_copy: Vec<&String> = told.iter().filter(|one| one.ends_with(" a.mpg")).collect();
@@ -83,8 +83,8 @@ fn what_is_applied_again_is_not_told_again() {
 fn a_host_that_is_reset_is_told_with_who_asked() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
-        let mut listener = yard.changes.listen(Begin::Now).unwrap();
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
+        let mut listener = yard.changes.listen(ListenFrom::Now).unwrap();
         for back_offs in [0, 1] {
             if back_offs == 1 {
                 yard.grade(&["a.mpg"]).await;
@@ -109,8 +109,8 @@ fn a_host_that_is_reset_is_told_with_who_asked() {
 fn a_back_off_is_told_with_whom_it_is_about_and_again_when_it_is_forgotten() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
-        let mut listener = yard.changes.listen(Begin::Now).unwrap();
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
+        let mut listener = yard.changes.listen(ListenFrom::Now).unwrap();
         yard.grade(&["a.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         yard.fail(&task, Blame::Source).await;
@@ -119,7 +119,7 @@ fn a_back_off_is_told_with_whom_it_is_about_and_again_when_it_is_forgotten() {
         yard.manager.send(ResetHost { host, asked_by, request }).await.unwrap().unwrap();
         yard.settle().await;
         let (mut told, last) = (Vec::new(), yard.changes.published());
-        while listener.heard_to().number < last {
+        while listener.received_up_to().number < last {
             for heard in listener.next(&yard.clock, 1).await {
                 if let Change::BackOff(change) = &heard.event.change {
                     assert_eq!((change.source, change.destination), (Some(host), None));

@@ -7,16 +7,16 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::host::HostKind;
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::plan::{Explanation, MasterState, Says, Skip, Verdict};
-use reelyard_actors::task_manager::{ExplainFile, Spread};
+use reelyard_actors::task_manager::plan::{Explanation, MasterState, PlanVerdict, Says, Skip};
+use reelyard_actors::task_manager::{ExplainFile, PlacementPolicy};
 use reelyard_actors::wire::worker::Blame;
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::{GIB, Plot, SIZE, Yard, destination, source};
+use crate::task_manager_yard::{GIB, SIZE, TaskManagerYard, YardPlan, destination, source};
 
 const START: i64 = 1_800_000_000_000;
 
-async fn explain(yard: &Yard, file: &[u8]) -> Explanation {
+async fn explain(yard: &TaskManagerYard, file: &[u8]) -> Explanation {
     let name = FileName::new(file).unwrap();
     yard.manager.send(ExplainFile { name }).await.unwrap()
 }
@@ -30,18 +30,18 @@ fn destinations(told: &Explanation) -> Vec<Says> {
 fn every_stage_of_a_file_is_explained() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 2).open_up(dir.path(), START).await;
-        assert_eq!(explain(&yard, b"a.mpg").await.verdict, Verdict::RankingUnread);
+        let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
+        assert_eq!(explain(&yard, b"a.mpg").await.verdict, PlanVerdict::RankingUnread);
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
         yard.heat(&[("c.mpg", 4)]).await;
         let task = yard.until("a task", |view| view.open.values().next().cloned()).await;
         let told = explain(&yard, task.name.as_bytes()).await;
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::UnderWay));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::UnderWay));
         assert_eq!(told.task, Some(task.id));
 
         // The only source is busy: the others wait, the hot one first.
         let told = explain(&yard, b"b.mpg").await;
-        assert_eq!((told.verdict, told.rank, told.hits), (Verdict::WaitsForTurn, Some(2), 0));
+        assert_eq!((told.verdict, told.rank, told.hits), (PlanVerdict::WaitsForTurn, Some(2), 0));
         assert_eq!(told.master, MasterState::Found { dir: "/data".to_owned(), size: SIZE });
         assert_eq!(told.sources[0].says, Says::Busy);
         assert_eq!((told.sources[0].serving, told.sources[0].free), (1, 0));
@@ -52,14 +52,14 @@ fn every_stage_of_a_file_is_explained() {
 
         yard.finish(&task).await;
         let told = explain(&yard, task.name.as_bytes()).await;
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::Placed));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Placed));
         assert_eq!(told.held_on[0].host, task.destination);
         assert!(destinations(&told).contains(&Says::Holds));
 
         let failed = yard.until("a task", |view| view.open.values().next().cloned()).await;
         yard.fail(&failed, Blame::File).await;
         let told = explain(&yard, failed.name.as_bytes()).await;
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::BacksOff));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::BacksOff));
         let back_off = told.back_off.unwrap();
         assert_eq!((back_off.failures, back_off.reason.as_str()), (1, "as the test wants it"));
         yard.journal.stop().await;
@@ -70,17 +70,17 @@ fn every_stage_of_a_file_is_explained() {
 fn what_nobody_knows_and_what_is_not_there_is_explained_too() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
         let file = yard.file("gone.mpg");
         yard.world.lock().unwrap().masters.insert(file, MasterLook::Absent);
         yard.grade(&["a.mpg", "gone.mpg"]).await;
         yard.open_task("a.mpg").await;
         let told = explain(&yard, b"\xff nobody").await;
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::Ungraded));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Ungraded));
         assert_eq!((told.rank, told.master, told.ahead), (None, MasterState::NotListed, None));
         assert_eq!(yard.names.find(b"\xff nobody"), None, "a question makes no name known");
         let told = explain(&yard, b"gone.mpg").await;
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::MasterAbsent));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::MasterAbsent));
         assert_eq!(told.master, MasterState::Absent);
         yard.journal.stop().await;
     });
@@ -90,8 +90,8 @@ fn what_nobody_knows_and_what_is_not_there_is_explained_too() {
 fn each_destination_says_why_it_takes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let mut plot = Plot::of(1, 5);
-        plot.settings.placement = Spread::Ring;
+        let mut plot = YardPlan::of(1, 5);
+        plot.settings.placement = PlacementPolicy::Ring;
         let yard = plot.open(dir.path(), START).await;
         yard.alter(destination(2), |host| host.used = host.capacity * 9 / 10);
         yard.alter(destination(3), |host| host.kind = HostKind::Cfw);
@@ -107,7 +107,7 @@ fn each_destination_says_why_it_takes_nothing() {
         yard.fail(&again, Blame::Source).await;
         yard.until("nothing is open", |view| view.open.is_empty().then_some(())).await;
         let told = explain(&yard, carried_by_ours.as_bytes()).await;
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::NoPair));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::NoPair));
         assert_eq!(told.sources[0].says, Says::BacksOff);
         assert!(told.sources[0].back_off.is_some());
         let expected =
@@ -125,7 +125,7 @@ fn each_destination_says_why_it_takes_nothing() {
         yard.pass(Duration::from_secs(20)).await;
         let told = explain(&yard, b"large.mpg").await;
         assert!(largest > GIB);
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::TooBig), "{told:?}");
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::TooBig), "{told:?}");
         yard.journal.stop().await;
     });
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use reelyard_actors::back_off::CoolDown;
+use reelyard_actors::backoff::ExponentialBackoff;
 use reelyard_actors::bandwidth::Bandwidth;
-use reelyard_actors::cfw_worker::{CallStanding, HostConduct};
+use reelyard_actors::cfw_worker::{CircuitState, HostCallStatus};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::host::{BitsPerSecond, HostKind};
@@ -16,25 +16,25 @@ use reelyard_actors::task_manager::{
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::{Plot, SIZE, Yard, destination, ours, source};
+use crate::task_manager_yard::{SIZE, TaskManagerYard, YardPlan, destination, ours, source};
 
 const START: i64 = 1_800_000_000_000;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn plot(sources: u8, destinations: u8) -> Plot {
+fn plot(sources: u8, destinations: u8) -> YardPlan {
     let settings = TaskSettings {
         timeout: 30 * MINUTE,
         pickup_timeout: 5 * MINUTE,
-        back_off: CoolDown { base: MINUTE, cap: 60 * MINUTE },
+        back_off: ExponentialBackoff { base: MINUTE, cap: 60 * MINUTE },
         bandwidth: Bandwidth::of_each_copy(BitsPerSecond(1_000_000_000)),
         ..TaskSettings::default()
     };
-    Plot { settings, ..Plot::of(sources, destinations) }
+    YardPlan { settings, ..YardPlan::of(sources, destinations) }
 }
 
-fn old_plot(sources: u8, destinations: u8) -> Plot {
-    Plot { old: true, ..plot(sources, destinations) }
+fn old_plot(sources: u8, destinations: u8) -> YardPlan {
+    YardPlan { old: true, ..plot(sources, destinations) }
 }
 
 fn holds(view: &TaskManagerView, blamed: &Blamed) -> bool {
@@ -362,7 +362,7 @@ fn a_stranger_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
         let said = Said::Done { size: 5, hash: ContentHash([1; 32]) };
         let (task, at) = (TaskId(42), yard.clock.now());
-        let report = Report { task, name: Yard::name("a.mpg"), at, said };
+        let report = Report { task, name: TaskManagerYard::name("a.mpg"), at, said };
         let reports = |host| TakeReports { host, reports: vec![report.clone()] };
         assert!(yard.manager.send(reports(source(1))).await.unwrap().is_err());
         assert!(yard.manager.send(reports(destination(9))).await.unwrap().is_err());
@@ -446,10 +446,10 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
         let conduct = async |host, calls| {
             let at = yard.clock.now();
             let (epoch, managers) = (None, Vec::new());
-            let conduct = HostConduct { host, calls, epoch, managers, at };
+            let conduct = HostCallStatus { host, calls, epoch, managers, at };
             yard.manager.send(conduct).await.unwrap();
         };
-        conduct(destination(1), CallStanding::Open).await;
+        conduct(destination(1), CircuitState::Open).await;
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
         let two = |view: &TaskManagerView| (view.open.len() == 2).then(|| view.open.clone());
         let tasks = yard.until("the other one takes both", two).await;
@@ -457,8 +457,8 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
         let view = yard.board.view();
         let told = view.hosts.iter().find(|host| host.host == destination(1)).unwrap();
         assert_eq!(told.no_destination, Some(Unusable::CallsFail));
-        conduct(destination(1), CallStanding::Probation).await;
-        conduct(destination(2), CallStanding::Open).await;
+        conduct(destination(1), CircuitState::Probation).await;
+        conduct(destination(2), CircuitState::Open).await;
         for task in tasks.values() {
             yard.finish(task).await;
         }
@@ -519,7 +519,7 @@ fn a_copy_that_has_not_begun_is_withdrawn_once_the_file_is_elsewhere() {
     for old in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         on_a_system(async {
-            let yard = Plot { old, ..plot(1, 2) }.open_up(dir.path(), START).await;
+            let yard = YardPlan { old, ..plot(1, 2) }.open_up(dir.path(), START).await;
             yard.grade(&["a.mpg", "b.mpg"]).await;
             let task = yard.open_task("a.mpg").await;
             let other = [1, 2].map(destination).into_iter().find(|host| *host != task.destination);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
-use reelyard_actors::task_manager::{CheckNow, TaskManagerView};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
+use reelyard_actors::task_manager::{CheckTasksNow, TaskManagerView};
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::Plot;
+use crate::task_manager_yard::YardPlan;
 
 const START: i64 = 1_800_000_000_000;
 
@@ -17,14 +17,13 @@ fn what_cannot_be_committed_is_decided_again_only_after_a_pause() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         // A disk on which nothing has the room that is asked for takes no commit.
-        let settings =
-            JournalSettings { reserve: 1 << 60, ..JournalSettings::alone(dir.path(), 1) };
+        let settings = JournalOptions { reserve: 1 << 60, ..JournalOptions::alone(dir.path(), 1) };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
-        let yard = Plot::of(1, 1).open_on(journal, START);
+        let yard = YardPlan::of(1, 1).open_on(journal, START);
         let uncommitted = |view: &TaskManagerView| view.counters.uncommitted;
         yard.until("a commit failed", |view| (uncommitted(view) > 0).then_some(())).await;
         for _ in 0..200 {
-            yard.manager.send(CheckNow).await.unwrap();
+            yard.manager.send(CheckTasksNow).await.unwrap();
         }
         yard.pass(Duration::from_secs(1)).await;
         let count = yard

@@ -6,13 +6,13 @@ use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::host::{HostAddr, HostMode, HostRole};
 use reelyard_actors::task_manager::{
-    AddHost, ChangeSettings, HostRecord, HostRefused, HostSetting, RemoveHost, Roll, SetHostMode,
-    TaskSettings, TaskState,
+    AddHost, ChangeTaskSettings, HostRecord, HostRefused, HostRoster, HostSetting, RemoveHost,
+    SetHostMode, TaskSettings, TaskState,
 };
 use reelyard_actors::wire::worker::Said;
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::{Plot, Yard, destination, source};
+use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination, source};
 
 const START: i64 = 1_800_000_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -22,28 +22,29 @@ fn set_mode(host: HostAddr, mode: HostMode) -> SetHostMode {
 }
 
 /// What the roll says of a host first, in an incarnation that shows itself anew.
-async fn first_told(yard: &Yard, host: HostAddr) -> Option<HostRecord> {
-    let mut watch = yard.board.roll().watch();
-    let roll: Option<Roll> = watch.wait_for(Option::is_some).await.unwrap().clone();
+async fn first_told(yard: &TaskManagerYard, host: HostAddr) -> Option<HostRecord> {
+    let mut watch = yard.board.host_roster().watch();
+    let roll: Option<HostRoster> = watch.wait_for(Option::is_some).await.unwrap().clone();
     roll.unwrap().hosts.get(&host).copied()
 }
 
 /// Waits until the roll names a host: that of a new node is empty at first.
-async fn until_told(yard: &Yard, host: HostAddr) {
-    let mut watch = yard.board.roll().watch();
-    let names =
-        |roll: &Option<Roll>| roll.as_ref().is_some_and(|roll| roll.hosts.contains_key(&host));
+async fn until_told(yard: &TaskManagerYard, host: HostAddr) {
+    let mut watch = yard.board.host_roster().watch();
+    let names = |roll: &Option<HostRoster>| {
+        roll.as_ref().is_some_and(|roll| roll.hosts.contains_key(&host))
+    };
     watch.wait_for(names).await.unwrap();
 }
 
-async fn until_recorded(yard: &Yard, what: &str, holds: impl Fn(&HostRecord) -> bool) {
+async fn until_recorded(yard: &TaskManagerYard, what: &str, holds: impl Fn(&HostRecord) -> bool) {
     yard.until(what, |view| view.hosts.iter().any(|host| holds(&host.record)).then_some(())).await;
 }
 
 #[test]
 fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
     let dir = tempfile::tempdir().unwrap();
-    let plot = Plot::of(1, 2);
+    let plot = YardPlan::of(1, 2);
     let (resting, added) = (destination(1), destination(7));
     on_a_system({
         let (plot, dir) = (plot.clone(), dir.path().to_owned());
@@ -59,7 +60,7 @@ fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
     });
     on_a_system(async move {
         // Opened without waiting for anything: the first that is told is all there is.
-        let settings = reelyard_actors::journal::JournalSettings::alone(dir.path(), 1);
+        let settings = reelyard_actors::journal::JournalOptions::alone(dir.path(), 1);
         let pieces = [reelyard_actors::event::PieceId::Tasks];
         let transport = std::sync::Arc::new(reelyard_actors::journal::NoPeers);
         let journal =
@@ -76,7 +77,7 @@ fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
 fn a_repeated_request_is_answered_as_before() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async move {
-        let yard = Plot::of(1, 1).open(dir.path(), START).await;
+        let yard = YardPlan::of(1, 1).open(dir.path(), START).await;
         let host = destination(9);
         let (role, request) = (HostRole::Destination, RequestId::random());
         let add = AddHost { host, role, asked_by: "test".to_owned(), request };
@@ -97,7 +98,7 @@ fn a_repeated_request_is_answered_as_before() {
 fn a_mode_takes_back_what_it_says_and_the_file_goes_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async move {
-        let yard = Plot::of(2, 2).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(2, 2).open_up(dir.path(), START).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let (a, b) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
         yard.report(&a, Said::Working).await;
@@ -121,7 +122,7 @@ fn a_mode_takes_back_what_it_says_and_the_file_goes_elsewhere() {
 #[test]
 fn a_long_silence_is_a_loss_also_over_a_restart_and_ends_with_an_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let plot = Plot::of(1, 2);
+    let plot = YardPlan::of(1, 2);
     let silent = destination(2);
     on_a_system({
         let (plot, dir) = (plot.clone(), dir.path().to_owned());
@@ -157,7 +158,7 @@ fn a_long_silence_is_a_loss_also_over_a_restart_and_ends_with_an_answer() {
 fn a_new_configuration_is_put_on_record_and_what_left_takes_its_tasks_along() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async move {
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
         yard.grade(&["a.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         let hosts = vec![
@@ -165,7 +166,7 @@ fn a_new_configuration_is_put_on_record_and_what_left_takes_its_tasks_along() {
             HostSetting { addr: destination(5), role: HostRole::Destination },
         ];
         let settings = TaskSettings::default();
-        yard.manager.send(ChangeSettings { settings, hosts }).await.unwrap();
+        yard.manager.send(ChangeTaskSettings { settings, hosts }).await.unwrap();
         let reason = yard.ended(&task, TaskState::Cancelled).await.reason.clone();
         assert_eq!(reason, Some(format!("{} left the yard", destination(1))));
         let hosts: Vec<HostAddr> = yard.board.view().hosts.iter().map(|host| host.host).collect();

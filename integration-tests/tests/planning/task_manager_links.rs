@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use reelyard_actors::cfw_worker::HostObserved;
 use reelyard_actors::event::RequestId;
-use reelyard_actors::task_manager::plan::{ByHandRefused, LinkSays, Says, Unusable, Waiting};
+use reelyard_actors::task_manager::plan::{ByHandRefused, LinkSays, PlannerWaits, Says, Unusable};
 use reelyard_actors::task_manager::{CopyFile, CopyRefused, ExplainFile, LinkRules, Weights};
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::{GIB, Plot, Yard, destination, ours, source, traffic};
+use crate::task_manager_yard::{
+    GIB, TaskManagerYard, YardPlan, destination, ours, source, traffic,
+};
 
 const START: i64 = 1_800_000_000_000;
 
-fn plot(sources: u8, destinations: u8, links: LinkRules) -> Plot {
-    let mut plot = Plot::of(sources, destinations);
+fn plot(sources: u8, destinations: u8, links: LinkRules) -> YardPlan {
+    let mut plot = YardPlan::of(sources, destinations);
     plot.settings.links = links;
     plot
 }
@@ -27,7 +29,7 @@ fn marks(source: Option<u32>, destination: Option<u32>) -> LinkRules {
 }
 
 /// Has a source tell what its link carries.
-async fn source_tells(yard: &Yard, percent: u64) {
+async fn source_tells(yard: &TaskManagerYard, percent: u64) {
     let (host, at) = (source(1), yard.clock.now());
     let traffic = Some((traffic(percent), at));
     let (inventory, disk) = (None, None);
@@ -35,7 +37,7 @@ async fn source_tells(yard: &Yard, percent: u64) {
     yard.manager.send(seen).await.unwrap();
 }
 
-async fn destination_tells(yard: &Yard, last: u8, percent: Option<u64>) {
+async fn destination_tells(yard: &TaskManagerYard, last: u8, percent: Option<u64>) {
     yard.alter(destination(last), |host| host.link_percent = percent);
     yard.look(destination(last)).await;
 }
@@ -52,7 +54,8 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         assert_eq!(task.destination, destination(2));
-        let told = yard.manager.send(ExplainFile { name: Yard::name("b.mpg") }).await.unwrap();
+        let told =
+            yard.manager.send(ExplainFile { name: TaskManagerYard::name("b.mpg") }).await.unwrap();
         let says: Vec<_> = told.destinations.iter().map(|told| (told.says, told.link)).collect();
         let link = |used_percent| Some(LinkSays { used_percent, mark_percent: Some(80) });
         assert_eq!(says[0], (Says::BusyLink, link(81)));
@@ -60,7 +63,7 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         let view = yard.board.view();
         assert_eq!(view.hosts[1].no_destination, Some(Unusable::BusyLink), "{:?}", view.hosts);
         // By hand it is refused in words.
-        let (name, asked_by) = (Yard::name("c.mpg"), "op".to_owned());
+        let (name, asked_by) = (TaskManagerYard::name("c.mpg"), "op".to_owned());
         let (source, request) = (None, RequestId::random());
         let asked = CopyFile { name, destination: destination(1), source, asked_by, request };
         let refused = yard.manager.send(asked).await.unwrap();
@@ -81,11 +84,12 @@ fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_kn
         source_tells(&yard, 51).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let waits = |view: &reelyard_actors::task_manager::TaskManagerView| {
-            (view.plan.last.as_ref()?.waiting == Some(Waiting::Source)).then_some(())
+            (view.plan.last.as_ref()?.waiting == Some(PlannerWaits::Source)).then_some(())
         };
         yard.until("the round waits for a source", waits).await;
         assert!(yard.board.view().open.is_empty());
-        let told = yard.manager.send(ExplainFile { name: Yard::name("a.mpg") }).await.unwrap();
+        let told =
+            yard.manager.send(ExplainFile { name: TaskManagerYard::name("a.mpg") }).await.unwrap();
         assert_eq!(told.sources[0].says, Says::BusyLink);
         source_tells(&yard, 50).await;
         let task = yard.open_task("a.mpg").await;
@@ -141,7 +145,7 @@ fn copies_go_where_room_and_link_together_are_best() {
 fn without_weights_and_marks_traffic_decides_nothing() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 2).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
         yard.alter(destination(2), |host| host.used = GIB);
         destination_tells(&yard, 1, Some(100)).await;
         destination_tells(&yard, 2, Some(0)).await;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use reelyard_actors::cfw_worker::HostObserved;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::CommitError;
-use reelyard_actors::task_manager::plan::{Says, Skip, Verdict, Waiting};
+use reelyard_actors::task_manager::plan::{PlanVerdict, PlannerWaits, Says, Skip};
 use reelyard_actors::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
 use reelyard_actors::wire::worker::Said;
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::{Plot, SIZE, Yard, destination, is_of, source};
+use crate::task_manager_yard::{SIZE, TaskManagerYard, YardPlan, destination, is_of, source};
 
 const START: i64 = 1_800_000_000_000;
 
@@ -18,7 +18,7 @@ const START: i64 = 1_800_000_000_000;
 fn a_catalogue_is_placed_best_first_each_file_once() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(2, 3).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(2, 3).open_up(dir.path(), START).await;
         let names: Vec<String> = (0..12).map(|i| format!("f{i:02}.mpg")).collect();
         let files: Vec<&str> = names.iter().map(String::as_str).collect();
         yard.grade(&files).await;
@@ -32,7 +32,7 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
         let view = yard
             .until("nothing is left to do", |view| {
                 let last = view.plan.last.as_ref()?;
-                (view.open.is_empty() && last.waiting == Some(Waiting::Nothing))
+                (view.open.is_empty() && last.waiting == Some(PlannerWaits::Nothing))
                     .then(|| view.clone())
             })
             .await;
@@ -54,7 +54,7 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
 fn a_freed_source_is_used_again_within_100_ms() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 2).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
         yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"]).await;
         let mut fastest = Duration::MAX;
         for (file, next) in [("a.mpg", "b.mpg"), ("b.mpg", "c.mpg"), ("c.mpg", "d.mpg")] {
@@ -73,7 +73,7 @@ fn a_freed_source_is_used_again_within_100_ms() {
 fn hot_files_overtake_and_the_hottest_goes_first() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
         yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"]).await;
         let first = yard.open_task("a.mpg").await;
         yard.heat(&[("c.mpg", 4), ("d.mpg", 9)]).await;
@@ -91,7 +91,7 @@ fn hot_files_overtake_and_the_hottest_goes_first() {
 fn tasks_and_placements_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let plot = Plot::of(1, 2);
+        let plot = YardPlan::of(1, 2);
         let yard = plot.open_up(dir.path(), START).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let done = yard.open_task("a.mpg").await;
@@ -110,9 +110,9 @@ fn tasks_and_placements_survive_a_restart() {
         yard.health(destination(other), Health::Up).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.manager.send(PlanNow).await.unwrap().unwrap();
-        let name = Yard::name("a.mpg");
+        let name = TaskManagerYard::name("a.mpg");
         let told = yard.manager.send(ExplainFile { name }).await.unwrap();
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::Placed));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Placed));
         assert_eq!(told.held_on[0].host, done.destination);
         yard.journal.stop().await;
     });
@@ -122,7 +122,7 @@ fn tasks_and_placements_survive_a_restart() {
 fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_at_first() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 2).open(dir.path(), START).await;
+        let yard = YardPlan::of(1, 2).open(dir.path(), START).await;
         yard.alter(destination(2), |host| host.silent = true);
         for host in [source(1), destination(1), destination(2)] {
             yard.health(host, Health::Up).await;
@@ -141,7 +141,7 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.until("the round waits for the silent one", |view| {
             let waiting = view.plan.last.as_ref()?.waiting.as_ref()?;
-            (*waiting == Waiting::FirstLook(vec![destination(2)])).then_some(())
+            (*waiting == PlannerWaits::FirstLook(vec![destination(2)])).then_some(())
         })
         .await;
         assert!(yard.board.view().open.is_empty());
@@ -155,7 +155,7 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
 fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_count() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let plot = Plot::of(1, 2);
+        let plot = YardPlan::of(1, 2);
         let yard = plot.open_up(dir.path(), START).await;
         yard.grade(&["a.mpg"]).await;
         let done = yard.open_task("a.mpg").await;
@@ -180,12 +180,12 @@ fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_co
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let task = yard.open_task("b.mpg").await;
         assert_eq!(task.destination, other, "nothing goes to a host before it was listed");
-        let name = Yard::name("a.mpg");
+        let name = TaskManagerYard::name("a.mpg");
         let told = yard.manager.send(ExplainFile { name }).await.unwrap();
-        assert_eq!(told.verdict, Verdict::Skipped(Skip::Placed));
+        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Placed));
         let says = told.destinations.iter().find(|said| said.host == holder).unwrap().says;
         assert_eq!(says, Says::Holds);
-        let name = Yard::name("b.mpg");
+        let name = TaskManagerYard::name("b.mpg");
         let told = yard.manager.send(ExplainFile { name }).await.unwrap();
         let says = told.destinations.iter().find(|said| said.host == holder).unwrap().says;
         assert_eq!(says, Says::InventoryUnknown);
@@ -197,7 +197,7 @@ fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_co
 fn what_a_host_lists_is_not_copied_again() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 2).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
         let file = yard.file("a.mpg");
         yard.alter(destination(2), |host| {
             host.files.insert(file.0);
@@ -220,7 +220,7 @@ fn what_a_host_lists_is_not_copied_again() {
 fn whoever_does_not_lead_decides_nothing() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
         yard.journal.stop().await;
         yard.until("it no longer leads", |view| view.epoch.is_none().then_some(())).await;
         yard.grade(&["a.mpg"]).await;
@@ -235,7 +235,7 @@ fn whoever_does_not_lead_decides_nothing() {
 fn a_long_poll_is_woken_by_a_task_and_by_its_end_but_not_by_progress() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
         let mut changes = yard.board.changes();
         changes.mark_unchanged();
         assert!(yard.board.view().orders_for(destination(1)).unwrap().tasks.is_empty());

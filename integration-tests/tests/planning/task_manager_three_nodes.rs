@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use reelyard_actors::event::PieceId;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::JournalSettings;
+use reelyard_actors::journal::JournalOptions;
 use reelyard_actors::task_manager::{Task, TaskManagerView};
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
 
-use crate::task_manager_yard::{Plot, Yard};
+use crate::task_manager_yard::{TaskManagerYard, YardPlan};
 
 const START: i64 = 1_800_000_000_000;
 
 /// The node whose TaskManager leads in an epoch after `epoch`.
-async fn leader(yards: &[Yard], epoch: u64) -> usize {
+async fn leader(yards: &[TaskManagerYard], epoch: u64) -> usize {
     eventually_some("one TaskManager leads", || async {
         let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
@@ -25,10 +25,10 @@ async fn leader(yards: &[Yard], epoch: u64) -> usize {
     .await
 }
 
-type Held = (Vec<Arc<Task>>, Vec<Arc<Task>>, Vec<(HostAddr, Vec<String>)>);
+type TaskReplicaState = (Vec<Arc<Task>>, Vec<Arc<Task>>, Vec<(HostAddr, Vec<String>)>);
 
 /// What a node holds, in names: numbers of files are each node's own.
-fn held(yard: &Yard, view: &TaskManagerView) -> Held {
+fn held(yard: &TaskManagerYard, view: &TaskManagerView) -> TaskReplicaState {
     let named = |id| yard.names.name(reelyard_actors::names::FileId(id)).to_string();
     let placements = view.placements.iter().map(|(host, files)| {
         let mut names: Vec<String> = files.iter().map(named).collect();
@@ -44,11 +44,11 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
     let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
     on_a_system(async {
         let hub = MemoryHub::default();
-        let plot = Plot::of(1, 2);
+        let plot = YardPlan::of(1, 2);
         let mut yards = Vec::new();
         for (node, dir) in NODES.into_iter().zip(&dirs) {
             yards.push(plot.open_on(
-                hub.open(JournalSettings::alone(dir.path(), node), PieceId::Tasks).await,
+                hub.open(JournalOptions::alone(dir.path(), node), PieceId::Tasks).await,
                 START,
             ));
         }
@@ -71,7 +71,8 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
         hub.heal();
         assert_eq!(*yards[old].open_task("b.mpg").await, *next);
         eventually_some("all hold the same", || async {
-            let all: Vec<Held> = yards.iter().map(|yard| held(yard, &yard.board.view())).collect();
+            let all: Vec<TaskReplicaState> =
+                yards.iter().map(|yard| held(yard, &yard.board.view())).collect();
             all.iter().all(|held| *held == all[0] && held.0.len() == 1).then_some(())
         })
         .await;

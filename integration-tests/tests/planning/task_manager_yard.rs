@@ -21,14 +21,14 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::heartbeat::{Health, HealthChanged};
 use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
-use reelyard_actors::manager::ManagerBadge;
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
+use reelyard_actors::manager::ManagerIdentity;
 use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::remover::RemoverBoard;
+use reelyard_actors::remover::RemoverViewHandle;
 use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{
-    ChangeRefused, ChangeTask, CheckNow, Collaborators, HostSetting, OldState, TakeReports, Task,
-    TaskBoard, TaskManager, TaskManagerView, TaskSettings, TaskState,
+    ChangeRefused, ChangeTask, CheckTasksNow, HostSetting, OldState, TakeReports, Task,
+    TaskCollaborators, TaskManager, TaskManagerView, TaskSettings, TaskState, TaskViewHandle,
 };
 use reelyard_actors::traffic::{Rates, Traffic};
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
@@ -41,7 +41,7 @@ pub const SIZE: u64 = GIB;
 
 /// What the probes know, and a test may change.
 #[derive(Default)]
-pub struct World {
+pub struct ProbedWorld {
     pub masters: HashMap<FileId, MasterLook>,
     pub hosts: BTreeMap<HostAddr, ProbedHost>,
     /// Every file that was looked up, in order.
@@ -63,9 +63,9 @@ pub struct ProbedHost {
     pub link_percent: Option<u64>,
 }
 
-pub type Shared = Arc<Mutex<World>>;
+pub type SharedWorld = Arc<Mutex<ProbedWorld>>;
 
-struct ProbeCatalog(Shared);
+struct ProbeCatalog(SharedWorld);
 
 impl Actor for ProbeCatalog {
     type Context = Context<Self>;
@@ -84,13 +84,13 @@ impl Handler<LookUpMasters> for ProbeCatalog {
 
 struct ProbeWorker {
     host: HostAddr,
-    world: Shared,
+    world: SharedWorld,
     clock: Clock,
-    told: Told,
+    told: ObservationSubscribers,
 }
 
 /// Who is told what a host looks like.
-pub type Told = Arc<Mutex<Vec<Recipient<HostObserved>>>>;
+pub type ObservationSubscribers = Arc<Mutex<Vec<Recipient<HostObserved>>>>;
 
 impl Actor for ProbeWorker {
     type Context = Context<Self>;
@@ -164,54 +164,54 @@ pub fn ours(host: HostAddr) -> HostKind {
     HostKind::Reelyard { data_addr, fetches_from_old: false }
 }
 
-pub struct Yard {
+pub struct TaskManagerYard {
     pub names: NameTable,
     pub clock: Clock,
     pub journal: Journal,
     pub manager: Addr<TaskManager>,
-    pub board: TaskBoard,
-    pub world: Shared,
+    pub board: TaskViewHandle,
+    pub world: SharedWorld,
     pub changes: ChangeFeed,
-    pub told: Told,
-    pub probes: Probes,
+    pub told: ObservationSubscribers,
+    pub probes: YardProbes,
 }
 
 /// Who answers in the place of the Catalog and the CfwWorkers.
-pub struct Probes {
+pub struct YardProbes {
     pub look_up: Route<LookUpMasters>,
     pub refresh: HostRoutes<Refresh>,
 }
 
 /// What a yard consists of.
 #[derive(Clone)]
-pub struct Plot {
+pub struct YardPlan {
     pub settings: TaskSettings,
     pub sources: Vec<HostAddr>,
     pub destinations: Vec<HostAddr>,
     /// Whether the destinations are old cfws.
     pub old: bool,
     /// What shows who this node is.
-    pub badge: Option<ManagerBadge>,
+    pub badge: Option<ManagerIdentity>,
     /// What the Remover shows.
-    pub removals: RemoverBoard,
+    pub removals: RemoverViewHandle,
 }
 
-impl Plot {
+impl YardPlan {
     /// So many sources and destinations, all of them ours.
     pub fn of(sources: u8, destinations: u8) -> Self {
-        Plot {
+        YardPlan {
             settings: TaskSettings::default(),
             sources: (1..=sources).map(source).collect(),
             destinations: (1..=destinations).map(destination).collect(),
             old: false,
             badge: None,
-            removals: RemoverBoard::default(),
+            removals: RemoverViewHandle::default(),
         }
     }
 
     /// Opens the yard in `dir`, with its clock at `start`; nothing is known of any host.
-    pub async fn open(&self, dir: &Path, start: i64) -> Yard {
-        let settings = JournalSettings::alone(dir, 1);
+    pub async fn open(&self, dir: &Path, start: i64) -> TaskManagerYard {
+        let settings = JournalOptions::alone(dir, 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
         let yard = self.open_on(journal, start);
         yard.until("this node leads", |view| view.epoch).await;
@@ -219,16 +219,21 @@ impl Plot {
     }
 
     /// Opens the yard on a journal, whether its node leads or not.
-    pub fn open_on(&self, journal: Journal, start: i64) -> Yard {
+    pub fn open_on(&self, journal: Journal, start: i64) -> TaskManagerYard {
         let changes = ChangeFeed::new(&Clock::manual(Millis(start)));
         self.open_on_telling(journal, start, changes)
     }
 
     /// Opens the yard on a journal, and tells of changes on this feed.
-    pub fn open_on_telling(&self, journal: Journal, start: i64, changes: ChangeFeed) -> Yard {
+    pub fn open_on_telling(
+        &self,
+        journal: Journal,
+        start: i64,
+        changes: ChangeFeed,
+    ) -> TaskManagerYard {
         let clock = Clock::manual(Millis(start));
-        let world = Shared::default();
-        let told = Told::default();
+        let world = SharedWorld::default();
+        let told = ObservationSubscribers::default();
         let mut refresh = HashMap::new();
         let mut arrived = HashMap::new();
         for &host in &self.destinations {
@@ -241,7 +246,7 @@ impl Plot {
             arrived.insert(host, Route::fixed(worker.recipient()));
         }
         let look_up = Route::fixed(ProbeCatalog(world.clone()).start().recipient());
-        let probes = Probes { look_up: look_up.clone(), refresh: refresh.clone().into() };
+        let probes = YardProbes { look_up: look_up.clone(), refresh: refresh.clone().into() };
         let hosts: Vec<HostSetting> = self
             .sources
             .iter()
@@ -253,14 +258,14 @@ impl Plot {
             )
             .collect();
         let names = NameTable::new();
-        let board = TaskBoard::default();
+        let board = TaskViewHandle::default();
         let manager = TaskManager::new(
             self.settings.clone(),
             &hosts,
             names.clone(),
             clock.clone(),
             journal.clone(),
-            Collaborators {
+            TaskCollaborators {
                 look_up,
                 refresh: refresh.into(),
                 arrived: arrived.into(),
@@ -269,23 +274,23 @@ impl Plot {
             board.clone(),
         );
         let manager = match &self.badge {
-            Some(badge) => manager.speaking_as(badge.clone()),
+            Some(badge) => manager.with_manager_identity(badge.clone()),
             None => manager,
         };
-        let manager = manager.telling_on(changes.clone()).start();
+        let manager = manager.with_change_feed(changes.clone()).start();
         told.lock().unwrap().push(manager.clone().recipient());
-        Yard { names, clock, journal, manager, board, world, changes, told, probes }
+        TaskManagerYard { names, clock, journal, manager, board, world, changes, told, probes }
     }
 
     /// Opens the yard and has every host seen and up.
-    pub async fn open_up(&self, dir: &Path, start: i64) -> Yard {
+    pub async fn open_up(&self, dir: &Path, start: i64) -> TaskManagerYard {
         let yard = self.open(dir, start).await;
         self.up(&yard).await;
         yard
     }
 
     /// Has every host seen and up.
-    pub async fn up(&self, yard: &Yard) {
+    pub async fn up(&self, yard: &TaskManagerYard) {
         for &host in &self.sources {
             let kind = if self.old { HostKind::Cfw } else { ours(host) };
             let at = yard.clock.now();
@@ -301,13 +306,13 @@ impl Plot {
     }
 }
 
-impl Yard {
+impl TaskManagerYard {
     pub fn name(text: &str) -> FileName {
         FileName::new(text).unwrap()
     }
 
     pub fn file(&self, text: &str) -> FileId {
-        self.names.intern(&Yard::name(text))
+        self.names.intern(&TaskManagerYard::name(text))
     }
 
     /// Grades these files, best first, each with a master of [`SIZE`].
@@ -366,13 +371,13 @@ impl Yard {
     /// Moves the clock and lets the TaskManager notice.
     pub async fn pass(&self, time: Duration) {
         self.clock.advance(time);
-        self.manager.send(CheckNow).await.unwrap();
+        self.manager.send(CheckTasksNow).await.unwrap();
     }
 
     /// Waits until everything decided so far is applied: one more commit goes behind it.
     pub async fn settle(&self) {
         let host = *self.world.lock().unwrap().hosts.keys().next().unwrap();
-        let name = Yard::name(&format!("behind-{}", self.names.len()));
+        let name = TaskManagerYard::name(&format!("behind-{}", self.names.len()));
         let said = Said::Done { size: 0, hash: ContentHash([0; 32]) };
         let report = Report { task: TaskId(-1), name, at: self.clock.now(), said };
         let reports = TakeReports { host, reports: vec![report] };

@@ -7,20 +7,20 @@ use std::time::Duration;
 use anyhow::Result;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::wire::api::Rfc3339;
-use reelyard_integration_tests::binary::{Ended, ended, reelyard};
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 /// A node with a root that may be shared from.
-struct Place {
-    ground: Ground,
-    node: Role,
+struct ShareApiNode {
+    ground: ProcessYard,
+    node: RoleProcess,
     links: SocketAddr,
 }
 
-impl Place {
+impl ShareApiNode {
     fn start(more: &[(&str, &str)]) -> Result<Self> {
-        let ground = Ground::new(1, 0)?;
+        let ground = ProcessYard::new(1, 0)?;
         let root = ground.path("films");
         std::fs::create_dir_all(root.join("new"))?;
         std::fs::write(root.join("a.mpg"), b"0123456789")?;
@@ -31,7 +31,7 @@ impl Place {
         let listen = links.to_string();
         let own = [("share.roots", roots.as_str()), ("share.listen", listen.as_str())];
         let node = ground.start_node(&[&own[..], more].concat())?;
-        let place = Place { ground, node, links };
+        let place = ShareApiNode { ground, node, links };
         place.until_up()?;
         Ok(place)
     }
@@ -73,7 +73,7 @@ impl Place {
         (status.parse().unwrap(), body.to_owned())
     }
 
-    fn share(&self, arguments: &[&str], input: &str) -> Ended {
+    fn share(&self, arguments: &[&str], input: &str) -> ProgramOutput {
         let url = format!("http://{}", self.ground.node);
         let stdin = self.ground.path("stdin");
         std::fs::write(&stdin, input).unwrap();
@@ -84,7 +84,7 @@ impl Place {
 
 #[test]
 fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let made = place.share(&["create", "films/a.mpg", "--ttl", "1h", "--owner", "jo"], "");
     assert_eq!(made.code, Some(0), "{}", made.err);
     let url = made.out.lines().next().unwrap().to_owned();
@@ -139,7 +139,7 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
 
 #[test]
 fn what_cannot_be_shared_so_is_refused_with_its_reason() -> Result<()> {
-    let place = Place::start(&[("share.max_ttl", "8d"), ("share.max_per_owner", "1")])?;
+    let place = ShareApiNode::start(&[("share.max_ttl", "8d"), ("share.max_per_owner", "1")])?;
     place.create("films/a.mpg", json!({ "owner": "jo" }));
     for (wanted, status, kind, words) in [
         (json!({ "path": "films/none" }), 404, "not-found", "does not exist"),
@@ -168,7 +168,7 @@ fn what_cannot_be_shared_so_is_refused_with_its_reason() -> Result<()> {
 
 #[test]
 fn a_request_that_is_repeated_makes_one_link_also_over_a_kill() -> Result<()> {
-    let mut place = Place::start(&[])?;
+    let mut place = ShareApiNode::start(&[])?;
     let wanted = json!({ "request_id": "order 7", "ttl": "1h" });
     let first = place.create("films/a.mpg", wanted.clone());
     place.node.kill();
@@ -183,7 +183,7 @@ fn a_request_that_is_repeated_makes_one_link_also_over_a_kill() -> Result<()> {
 
 #[test]
 fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Result<()> {
-    let mut place = Place::start(&[])?;
+    let mut place = ShareApiNode::start(&[])?;
     let short = place.create("films/a.mpg", json!({ "ttl": "1s" }));
     place.node.kill();
     let url = format!("{}/file", short["url"].as_str().unwrap());
@@ -203,7 +203,7 @@ fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Res
 
 #[test]
 fn a_paused_reclaim_refuses_all_the_same_and_goes_on_when_it_is_resumed() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let paused = place.share(&["pause-reclaim"], "");
     assert!(paused.out.contains("reclaim is paused by api"), "{}{}", paused.out, paused.err);
     let short = place.create("films/a.mpg", json!({ "ttl": "1s" }));
@@ -220,7 +220,7 @@ fn a_paused_reclaim_refuses_all_the_same_and_goes_on_when_it_is_resumed() -> Res
 
 #[test]
 fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let (file, dir) =
         (place.create("films/new/b.mpg", json!({})), place.create("films/new", json!({})));
     let url = |share: &Value, part: &str| format!("{}/{part}", share["url"].as_str().unwrap());
@@ -262,7 +262,7 @@ fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
 
 #[test]
 fn a_request_that_is_repeated_after_its_file_was_moved_is_answered_as_before() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let wanted = json!({ "path": "films/a.mpg", "request_id": "order 8", "ttl": "1h" });
     let (_, first) = place.ask("POST", "/shares", Some(wanted.clone()));
     let to = json!({ "from": "films/a.mpg", "to": "films/new/a.mpg" });
@@ -278,7 +278,7 @@ fn a_request_that_is_repeated_after_its_file_was_moved_is_answered_as_before() -
 
 #[test]
 fn what_is_written_as_people_write_it_is_taken_or_refused_with_a_hint() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let share = place.create("films/new/", json!({}));
     assert_eq!(share["path"], "films/new");
     let id = format!("/shares/{}", share["id"].as_str().unwrap());
@@ -298,7 +298,7 @@ fn what_is_written_as_people_write_it_is_taken_or_refused_with_a_hint() -> Resul
 
 #[test]
 fn a_name_of_a_request_is_good_for_that_request_only() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let named = |method: &str, path: &str, mut body: Value| {
         body["request_id"] = json!("once");
         let (status, answer) = place.ask(method, path, Some(body));
@@ -326,7 +326,7 @@ fn a_name_of_a_request_is_good_for_that_request_only() -> Result<()> {
 
 #[test]
 fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
-    let place = Place::start(&[("share.removed_after", "100ms")])?;
+    let place = ShareApiNode::start(&[("share.removed_after", "100ms")])?;
     let share = place.create("films/a.mpg", json!({}));
     let url = format!("{}/file", share["url"].as_str().unwrap());
     std::fs::remove_file(place.ground.path("films/a.mpg"))?;
@@ -340,7 +340,7 @@ fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
 
 #[test]
 fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
-    let mut place = Place::start(&[])?;
+    let mut place = ShareApiNode::start(&[])?;
     let share = place.create("films/a.mpg", json!({}));
     place.node.start_again_with(&[("share.roots", "{}")])?;
     let path = format!("/shares/{}", share["id"].as_str().unwrap());
@@ -353,7 +353,7 @@ fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
 
 #[test]
 fn another_password_is_another_request() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let reused = "urn:reelyard:problem:request-id-reused";
     let create = |password: &str| {
         let wanted = json!({ "path": "films/a.mpg", "password": password, "request_id": "once" });
@@ -378,7 +378,7 @@ fn another_password_is_another_request() -> Result<()> {
 
 #[test]
 fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let mut at = "films/a.mpg";
     for n in 0..20_u64 {
         let other = if at == "films/a.mpg" { "films/new/a.mpg" } else { "films/a.mpg" };
@@ -405,7 +405,7 @@ fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> 
 
 #[test]
 fn a_share_that_never_was_is_told_and_the_others_end_all_the_same() -> Result<()> {
-    let place = Place::start(&[])?;
+    let place = ShareApiNode::start(&[])?;
     let urls = ["films/a.mpg", "films/new"].map(|path| {
         let share = place.create(path, json!({}));
         share["url"].as_str().unwrap().to_owned()

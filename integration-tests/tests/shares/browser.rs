@@ -6,7 +6,7 @@ use std::time::Duration;
 use reelyard::http::share::hash_password;
 use reelyard_actors::share_expiry::Deadline;
 use reelyard_integration_tests::browser::Browser;
-use reelyard_integration_tests::share_links::Links;
+use reelyard_integration_tests::share_links::ManualLinks;
 use reelyard_integration_tests::waiting::eventually_some;
 
 /// Waits until an element shows something that fits.
@@ -28,7 +28,7 @@ async fn saved(browser: &Browser, name: &str, bytes: &[u8]) {
 
 #[actix::test]
 async fn the_time_left_counts_down_and_at_its_end_the_page_says_that_the_link_has_expired() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("film.mp4", &[7; 3 << 20]);
     let browser = Browser::start(true).await.unwrap();
     let lasts = Duration::from_secs(8);
@@ -54,7 +54,7 @@ async fn the_time_left_counts_down_and_at_its_end_the_page_says_that_the_link_ha
 
 /// A link with a password, from its form to the file.
 async fn open_by_password(runs_scripts: bool) {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let name = "Grüße & \"mehr\".mpg";
     links.write(name, b"0123456789");
     let hash = hash_password("open sesame").unwrap();
@@ -97,7 +97,7 @@ async fn all_of_it_works_without_scripts() {
 
 #[actix::test]
 async fn without_scripts_the_time_left_stands_there_and_does_not_move() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("dir/a", b"x");
     let id = links.share("dir", |new| {
         new.deadline = Deadline::at(links.clock.now().after(Duration::from_secs(1)));

@@ -13,18 +13,18 @@ pub const FILM: &[u8] = b"0123456789";
 
 /// Where a node is asked.
 #[derive(Clone)]
-pub struct Api {
+pub struct ShareApi {
     http: reqwest::Client,
     node: SocketAddr,
     links: SocketAddr,
 }
 
-impl Api {
+impl ShareApi {
     pub fn new(node: SocketAddr, links: SocketAddr) -> Self {
         // Whoever was the first to ask for TLS has chosen it for all.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap();
-        Api { http, node, links }
+        ShareApi { http, node, links }
     }
 
     /// Status and body; none when nothing is known of what came of it.
@@ -77,7 +77,7 @@ impl Api {
 
 /// What a client knows of a share.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownShare {
     pub id: String,
     /// How many downloads it allows; 0 for any number.
     limit: u32,
@@ -90,7 +90,7 @@ pub struct Known {
     pub ended: Option<&'static str>,
 }
 
-impl Known {
+impl KnownShare {
     fn is_exhausted(&self) -> bool {
         self.limit > 0 && self.taken + self.unsure >= self.limit
     }
@@ -103,7 +103,7 @@ impl Known {
 
 /// What a client wants. Shares are named by their places in its list.
 #[derive(Clone, Debug)]
-enum Wish {
+enum ClientRequest {
     Create { limit: u32, body: Value },
     Extend { share: usize, brief: bool, body: Value },
     Revoke { share: usize, hard: bool },
@@ -111,27 +111,27 @@ enum Wish {
 }
 
 /// A client.
-pub struct Client {
-    api: Api,
+pub struct ShareClient {
+    api: ShareApi,
     random: fastrand::Rng,
     number: u8,
     /// How many names it has given to requests, and addresses to downloads.
     names: u16,
-    pub shares: Vec<Known>,
+    pub shares: Vec<KnownShare>,
     /// How many it made that had ended before it was told their ids.
     pub unseen: usize,
     /// What it was not answered.
-    open: Option<Wish>,
+    open: Option<ClientRequest>,
 }
 
 fn now() -> Millis {
     Clock::system().now()
 }
 
-impl Client {
-    pub fn new(number: u8, api: Api, seed: u64) -> Self {
+impl ShareClient {
+    pub fn new(number: u8, api: ShareApi, seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed ^ (u64::from(number) + 1));
-        Client { api, random, number, names: 0, shares: Vec::new(), unseen: 0, open: None }
+        ShareClient { api, random, number, names: 0, shares: Vec::new(), unseen: 0, open: None }
     }
 
     /// Those that have come due, unless it waits to hear of another deadline.
@@ -150,7 +150,7 @@ impl Client {
     }
 
     fn waits_for(&self, share: usize) -> bool {
-        matches!(self.open, Some(Wish::Extend { share: other, .. }) if other == share)
+        matches!(self.open, Some(ClientRequest::Extend { share: other, .. }) if other == share)
     }
 
     /// Does one thing after the other until it is not answered.
@@ -169,7 +169,7 @@ impl Client {
         match self.open.take() {
             None => {}
             // Whoever clicks again has another download.
-            Some(Wish::Download { share }) => self.shares[share].unsure += 1,
+            Some(ClientRequest::Download { share }) => self.shares[share].unsure += 1,
             Some(wish) => {
                 // A node that is up may still be about to lead.
                 while !self.get(&wish, true).await {
@@ -205,7 +205,7 @@ impl Client {
         }
     }
 
-    fn wish(&mut self) -> Wish {
+    fn wish(&mut self) -> ClientRequest {
         let random = &mut self.random;
         let count = self.shares.len();
         if count == 0 || random.u8(..) < 70 {
@@ -215,7 +215,7 @@ impl Client {
             if limit > 0 {
                 body["max_downloads"] = json!(limit);
             }
-            return Wish::Create { limit, body };
+            return ClientRequest::Create { limit, body };
         }
         // The newest ones are of more interest than those that have long ended.
         let share = count - 1 - random.usize(..count.min(12));
@@ -224,10 +224,10 @@ impl Client {
                 let brief = random.bool();
                 let ttl = if brief { "1s" } else { "2d" };
                 let body = json!({ "ttl": ttl, "request_id": self.name() });
-                Wish::Extend { share, brief, body }
+                ClientRequest::Extend { share, brief, body }
             }
-            1 => Wish::Revoke { share, hard: random.bool() },
-            _ => Wish::Download { share },
+            1 => ClientRequest::Revoke { share, hard: random.bool() },
+            _ => ClientRequest::Download { share },
         }
     }
 
@@ -237,12 +237,14 @@ impl Client {
     }
 
     /// Asks for it. Answers whether it was answered.
-    async fn get(&mut self, wish: &Wish, again: bool) -> bool {
+    async fn get(&mut self, wish: &ClientRequest, again: bool) -> bool {
         match wish {
-            Wish::Create { limit, body } => self.create(*limit, body).await,
-            Wish::Extend { share, brief, body } => self.extend(*share, again && *brief, body).await,
-            Wish::Revoke { share, hard } => self.revoke(*share, *hard).await,
-            Wish::Download { share } => self.download(*share).await,
+            ClientRequest::Create { limit, body } => self.create(*limit, body).await,
+            ClientRequest::Extend { share, brief, body } => {
+                self.extend(*share, again && *brief, body).await
+            }
+            ClientRequest::Revoke { share, hard } => self.revoke(*share, *hard).await,
+            ClientRequest::Download { share } => self.download(*share).await,
         }
     }
 
@@ -254,7 +256,7 @@ impl Client {
             201 => {
                 let id = told["id"].as_str().unwrap().to_owned();
                 let (taken, unsure, deadline) = (0, 0, expires(&told));
-                self.shares.push(Known { id, limit, taken, unsure, deadline, ended: None });
+                self.shares.push(KnownShare { id, limit, taken, unsure, deadline, ended: None });
             }
             // It was made, and is over.
             410 => self.unseen += 1,

@@ -8,11 +8,11 @@ use actix::prelude::*;
 use futures::future::join_all;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings};
+use reelyard_actors::journal::{Journal, JournalOptions};
 use reelyard_actors::share_expiry::{
-    CreateShare, Effort, Ending, Found, HappeningsFrom, LARGEST_PAGE, RootName, Share, ShareBoard,
-    ShareError, ShareExpiry, ShareFilter, ShareHappening, ShareId, ShareKind, SharePath,
-    ShareSettings, Term, Totals,
+    CreateShare, Effort, FetchNotifications, LARGEST_PAGE, RootName, Share, ShareEnding,
+    ShareError, ShareExpiry, ShareExpirySettings, ShareFilter, ShareId, ShareKind, ShareLifetime,
+    ShareLookup, ShareNotification, SharePath, ShareViewHandle, Totals,
 };
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
@@ -21,16 +21,16 @@ use tempfile::TempDir;
 pub const START: Millis = Millis(1_800_000_000_000);
 
 /// A node as far as shares go.
-pub struct Node {
+pub struct ShareNode {
     pub journal: Journal,
     pub expiry: Addr<ShareExpiry>,
-    pub board: ShareBoard,
+    pub board: ShareViewHandle,
     pub clock: Clock,
 }
 
-pub struct Cluster {
+pub struct ShareCluster {
     pub hub: MemoryHub,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ShareNode>,
     _dirs: Vec<TempDir>,
 }
 
@@ -44,7 +44,7 @@ pub fn film(ttl: u64) -> CreateShare {
         path: SharePath::new("a.mpg").unwrap(),
         kind: ShareKind::File,
         looked: None,
-        term: Term::Ttl(seconds(ttl)),
+        term: ShareLifetime::Ttl(seconds(ttl)),
         password: None,
         max_downloads: None,
         owner: None,
@@ -54,7 +54,7 @@ pub fn film(ttl: u64) -> CreateShare {
     }
 }
 
-impl Node {
+impl ShareNode {
     pub fn epoch(&self) -> u64 {
         self.board.view().epoch.map_or(0, |epoch| epoch.0)
     }
@@ -62,14 +62,14 @@ impl Node {
     /// Whether this node would serve a share now.
     pub fn serves(&self, id: ShareId) -> bool {
         match self.board.find(id) {
-            Found::Live(share) => share.is_live(self.clock.now()),
+            ShareLookup::Live(share) => share.is_live(self.clock.now()),
             _ => false,
         }
     }
 
-    pub fn ended(&self, id: ShareId) -> Option<Ending> {
+    pub fn ended(&self, id: ShareId) -> Option<ShareEnding> {
         match self.board.find(id) {
-            Found::Ended(tombstone) => Some(tombstone.why),
+            ShareLookup::Ended(tombstone) => Some(tombstone.why),
             _ => None,
         }
     }
@@ -85,25 +85,25 @@ impl Node {
     }
 }
 
-impl Cluster {
-    pub async fn new(settings: &ShareSettings) -> Self {
+impl ShareCluster {
+    pub async fn new(settings: &ShareExpirySettings) -> Self {
         let (hub, mut nodes, mut dirs) = (MemoryHub::default(), Vec::new(), Vec::new());
         for node in NODES {
             let dir = tempfile::tempdir().unwrap();
-            let journal = hub.open(JournalSettings::alone(dir.path(), node), PieceId::Shares).await;
-            let (board, clock) = (ShareBoard::default(), Clock::manual(START));
+            let journal = hub.open(JournalOptions::alone(dir.path(), node), PieceId::Shares).await;
+            let (board, clock) = (ShareViewHandle::default(), Clock::manual(START));
             let (settings, time) = (settings.clone(), clock.clone());
             let expiry = ShareExpiry::new(settings, time, journal.clone(), board.clone()).start();
-            nodes.push(Node { journal, expiry, board, clock });
+            nodes.push(ShareNode { journal, expiry, board, clock });
             dirs.push(dir);
         }
-        Cluster { hub, nodes, _dirs: dirs }
+        ShareCluster { hub, nodes, _dirs: dirs }
     }
 
     /// The node that leads in an epoch after `epoch`.
     pub async fn leader(&self, epoch: u64) -> usize {
         eventually_some("one leads", || async {
-            let epochs = self.nodes.iter().map(Node::epoch).enumerate();
+            let epochs = self.nodes.iter().map(ShareNode::epoch).enumerate();
             let (node, newest) = epochs.max_by_key(|&(_, epoch)| epoch)?;
             (newest > epoch).then_some(node)
         })
@@ -111,17 +111,17 @@ impl Cluster {
     }
 
     /// The node that leads now, if it is known.
-    pub fn leading(&self) -> Option<&Node> {
+    pub fn leading(&self) -> Option<&ShareNode> {
         self.nodes.iter().filter(|node| node.epoch() > 0).max_by_key(|node| node.epoch())
     }
 
-    pub async fn everywhere(&self, what: &str, is_so: impl Fn(&Node) -> bool) {
+    pub async fn everywhere(&self, what: &str, is_so: impl Fn(&ShareNode) -> bool) {
         eventually(what, || self.nodes.iter().all(&is_so)).await;
     }
 
     /// The same while time passes: what came to nothing is tried again after a while.
-    pub async fn in_time(&self, what: &str, is_so: impl Fn(&Node) -> bool) {
-        let so_far = |node: &Node| {
+    pub async fn in_time(&self, what: &str, is_so: impl Fn(&ShareNode) -> bool) {
+        let so_far = |node: &ShareNode| {
             node.clock.advance(Duration::from_millis(5));
             is_so(node)
         };
@@ -152,7 +152,7 @@ impl Cluster {
 
     /// Whatever they are asked, all answer the same; and every share that was created is there or
     /// has ended.
-    pub async fn hold_the_same(&self, ids: &[ShareId]) -> Held {
+    pub async fn hold_the_same(&self, ids: &[ShareId]) -> ShareReplicaState {
         let held = eventually_some("all hold the same", || async {
             let held = join_all(self.nodes.iter().map(|node| held(node, ids))).await;
             held.iter().all(|one| *one == held[0]).then(|| held.into_iter().next().unwrap())
@@ -177,14 +177,14 @@ impl Cluster {
 
 /// What a node holds.
 #[derive(Debug, PartialEq)]
-pub struct Held {
+pub struct ShareReplicaState {
     pub shares: Vec<Arc<Share>>,
     pub totals: Totals,
-    pub found: Vec<Found>,
-    pub told: Vec<ShareHappening>,
+    pub found: Vec<ShareLookup>,
+    pub told: Vec<ShareNotification>,
 }
 
-pub async fn held(node: &Node, ids: &[ShareId]) -> Held {
+pub async fn held(node: &ShareNode, ids: &[ShareId]) -> ShareReplicaState {
     let (mut shares, mut from) = (Vec::new(), None);
     loop {
         let page = node.board.list(&ShareFilter::default(), from, LARGEST_PAGE, node.clock.now());
@@ -196,7 +196,7 @@ pub async fn held(node: &Node, ids: &[ShareId]) -> Held {
     }
     let (mut told, mut from) = (Vec::new(), 0);
     loop {
-        let asked = HappeningsFrom { from, most: LARGEST_PAGE };
+        let asked = FetchNotifications { from, most: LARGEST_PAGE };
         let part = node.expiry.send(asked).await.unwrap();
         if part.happenings.is_empty() {
             break;
@@ -205,15 +205,15 @@ pub async fn held(node: &Node, ids: &[ShareId]) -> Held {
         told.extend(part.happenings);
     }
     let found = ids.iter().map(|id| node.board.find(*id)).collect();
-    Held { shares, totals: node.board.view().totals, found, told }
+    ShareReplicaState { shares, totals: node.board.view().totals, found, told }
 }
 
-pub fn settings() -> ShareSettings {
-    ShareSettings {
+pub fn settings() -> ShareExpirySettings {
+    ShareExpirySettings {
         roots: BTreeSet::from([RootName::new("films").unwrap()]),
         notice_before: None,
         effort: Effort::LEAST,
         keep_happenings: 1_000_000,
-        ..ShareSettings::default()
+        ..ShareExpirySettings::default()
     }
 }

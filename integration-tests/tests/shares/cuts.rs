@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
-use reelyard_integration_tests::share_links::{Links, curl};
+use reelyard_actors::share_expiry::{ShareEnding, ShareEvent, ShareId};
+use reelyard_integration_tests::share_links::{ManualLinks, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually};
 use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,13 +18,13 @@ const LARGE: usize = 24 << 20;
 /// had arrived.
 const ARRIVED: usize = 1 << 20;
 
-fn revoke(links: &Links, id: ShareId) {
-    let (ids, why, by) = (vec![id], Ending::Revoked, "test".to_owned());
+fn revoke(links: &ManualLinks, id: ShareId) {
+    let (ids, why, by) = (vec![id], ShareEnding::Revoked, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: true, by });
 }
 
 /// A connection whose client has room for little.
-async fn connect(links: &Links) -> TcpStream {
+async fn connect(links: &ManualLinks) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 << 10).unwrap();
     socket.connect(links.addr()).await.unwrap()
@@ -44,7 +44,7 @@ async fn drain(mut client: TcpStream) -> (usize, Option<ErrorKind>) {
 
 #[actix::test]
 async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; LARGE]);
     links.write("dir/a", &vec![7; LARGE]);
     for (at, part) in [("a", "file"), ("dir", "zip")] {
@@ -66,7 +66,7 @@ async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
 
 #[actix::test]
 async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
-    let links = Links::start(|settings| settings.request_timeout = PATIENCE);
+    let links = ManualLinks::start(|settings| settings.request_timeout = PATIENCE);
     links.write("a", &vec![7; 2 * ARRIVED]);
     let id = links.share("a", |_| {});
     let mut client = connect(&links).await;
@@ -97,7 +97,7 @@ async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
 
 #[actix::test]
 async fn a_hard_revoke_takes_back_what_is_under_tls() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; LARGE]);
     let id = links.share("a", |_| {});
@@ -132,7 +132,7 @@ async fn a_hard_revoke_takes_back_what_is_under_tls() {
 
 #[actix::test]
 async fn a_file_that_is_overwritten_meanwhile_does_not_pass_for_whole() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     for speaks_tls in [false, true] {
         links.write("a", &vec![7; LARGE]);
         let id = links.share("a", |_| {});

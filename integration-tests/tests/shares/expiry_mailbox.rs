@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::join_all;
-use reelyard_actors::change_feed::{Begin, ChangeFeed};
+use reelyard_actors::change_feed::{ChangeFeed, ListenFrom};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::share_expiry::{
-    Admission, AtLimit, ChangeSettings, CreateShare, EndRemoved, Ending, Found,
-    HappeningsDelivered, HappeningsFrom, NewTerms, OnlyIf, Owner, ReclaimNow, Revoked, ShareId,
-    SharePath, SharePlace, ShareRefusal, ShareSettings, Term, ToldUpTo, What,
+    AtLimit, ChangeShareSettings, CreateShare, DownloadAdmission, EndRemoved, FetchNotifications,
+    GetDeliveryCursor, NewTerms, OnlyIf, ReclaimNow, RecordDelivery, Revoked, ShareEnding,
+    ShareExpirySettings, ShareId, ShareLifetime, ShareLocation, ShareLookup, ShareNotificationKind,
+    ShareOwner, SharePath, ShareRefusal,
 };
 use reelyard_actors::wire::api::{Change, ShareChange};
 use reelyard_integration_tests::waiting::eventually;
@@ -26,7 +27,7 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let share = yard.create(film(60)).await;
-    assert_eq!(yard.board.find(share.id()), Found::Live(share.clone()));
+    assert_eq!(yard.board.find(share.id()), ShareLookup::Live(share.clone()));
     yard.advance(59).await;
     yard.clock.advance(Duration::from_millis(999));
     assert!(share.is_live(yard.clock.now()) && yard.is_there(share.id()));
@@ -34,7 +35,7 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
     assert!(!share.is_live(yard.clock.now()));
     // By its own timer, which wakes at least once a second.
     let tombstone = yard.ended(share.id()).await;
-    assert_eq!((tombstone.why, tombstone.ended), (Ending::Expired, START.after(seconds(60))));
+    assert_eq!((tombstone.why, tombstone.ended), (ShareEnding::Expired, START.after(seconds(60))));
     eventually("it is counted", || yard.board.view().counters.reclaimed == 1).await;
     let view = yard.board.view();
     assert_eq!((view.totals.created, view.totals.expired, view.shares), (1, 1, 0));
@@ -58,9 +59,9 @@ async fn what_was_created_outlives_a_restart_and_what_came_due_meanwhile_goes_fi
     yard.closed().await;
     clock.advance(seconds(60));
     let yard = opened(dir.path(), settings(), &clock).await;
-    assert_eq!(yard.ended(short.id()).await.why, Ending::Expired);
-    assert_eq!(yard.board.find(long.id()), Found::Live(long.clone()));
-    assert_eq!(yard.ended(revoked.id()).await.why, Ending::Revoked);
+    assert_eq!(yard.ended(short.id()).await.why, ShareEnding::Expired);
+    assert_eq!(yard.board.find(long.id()), ShareLookup::Live(long.clone()));
+    assert_eq!(yard.ended(revoked.id()).await.why, ShareEnding::Revoked);
     // Whoever repeats a request is answered as before.
     let again = yard.create(CreateShare { request, ..film(600) }).await;
     assert_eq!((again.id(), yard.board.view().totals.created), (long.id(), 3));
@@ -73,7 +74,7 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(60)).await.id();
     let term = |ttl, only_if| NewTerms {
-        term: Some(Term::Ttl(seconds(ttl))),
+        term: Some(ShareLifetime::Ttl(seconds(ttl))),
         only_if,
         ..NewTerms::default()
     };
@@ -82,18 +83,18 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
     assert!(matches!(fails, ShareRefusal::ConditionFails { .. }));
     yard.advance(119).await;
     assert!(yard.is_there(id));
-    let never = NewTerms { term: Some(Term::Never), ..NewTerms::default() };
+    let never = NewTerms { term: Some(ShareLifetime::Never), ..NewTerms::default() };
     assert!(matches!(refused(yard.change(id, never.clone()).await), ShareRefusal::Terms(_)));
     yard.change(id, term(5, None)).await.unwrap();
     yard.advance(4).await;
     assert!(yard.is_there(id));
     yard.advance(1).await;
     assert_eq!(yard.ended(id).await.ended, START.after(seconds(124)));
-    let why = Ending::Expired;
+    let why = ShareEnding::Expired;
     assert_eq!(refused(yard.change(id, term(60, None)).await), ShareRefusal::Ended { why });
     let mut forever = settings();
     forever.terms.allow_never = true;
-    yard.expiry.send(ChangeSettings(forever)).await.unwrap();
+    yard.expiry.send(ChangeShareSettings(forever)).await.unwrap();
     let id = yard.create(film(60)).await.id();
     yard.change(id, never).await.unwrap();
     yard.advance(1_000_000_000).await;
@@ -119,24 +120,24 @@ async fn exactly_as_many_downloads_are_given_as_a_share_allows() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let unlimited = yard.create(film(60)).await.id();
-    assert_eq!(yard.take(unlimited, 1, false).await, Ok(Admission::Unlimited));
+    assert_eq!(yard.take(unlimited, 1, false).await, Ok(DownloadAdmission::Unlimited));
     let limited = CreateShare { max_downloads: NonZeroU32::new(3), ..film(100_000) };
     let id = yard.create(limited).await.id();
     let answers = join_all((0..20).map(|client| yard.take(id, client, client % 2 == 0))).await;
     let mut left: Vec<u32> = Vec::new();
     for answer in answers {
         match answer {
-            Ok(Admission::Counted { left: after }) => left.push(after),
+            Ok(DownloadAdmission::Counted { left: after }) => left.push(after),
             other => assert_eq!(refused(other), ShareRefusal::Exhausted),
         }
     }
     left.sort_unstable();
     assert_eq!(left, [0, 1, 2]);
-    assert_eq!(yard.told().await, [(0, id, What::Ended(Ending::Exhausted))]);
+    assert_eq!(yard.told().await, [(0, id, ShareNotificationKind::Ended(ShareEnding::Exhausted))]);
     // Told, and still there for those who resume.
     assert!(yard.is_there(id));
     yard.advance(24 * 60 * 60).await;
-    assert_eq!(yard.ended(id).await.why, Ending::Exhausted);
+    assert_eq!(yard.ended(id).await.why, ShareEnding::Exhausted);
     assert_eq!(yard.told().await.len(), 2, "the other one expired");
     yard.closed().await;
 }
@@ -148,13 +149,14 @@ async fn the_parts_of_one_clients_download_count_once_and_may_be_resumed() {
     let limited = CreateShare { max_downloads: NonZeroU32::new(1), ..film(60) };
     let id = yard.create(limited).await.id();
     let answers = join_all((0..8).map(|_| yard.take(id, 7, true))).await;
-    let counted = answers.iter().filter(|answer| **answer == Ok(Admission::Counted { left: 0 }));
+    let counted =
+        answers.iter().filter(|answer| **answer == Ok(DownloadAdmission::Counted { left: 0 }));
     assert_eq!(counted.count(), 1);
-    let resumed = answers.iter().filter(|answer| **answer == Ok(Admission::Resumed));
+    let resumed = answers.iter().filter(|answer| **answer == Ok(DownloadAdmission::Resumed));
     assert_eq!(resumed.count(), 7);
-    assert_eq!(yard.take(id, 7, true).await, Ok(Admission::Resumed));
+    assert_eq!(yard.take(id, 7, true).await, Ok(DownloadAdmission::Resumed));
     // It began with a part: the whole is its own, once.
-    assert_eq!(yard.take(id, 7, false).await, Ok(Admission::Counted { left: 0 }));
+    assert_eq!(yard.take(id, 7, false).await, Ok(DownloadAdmission::Counted { left: 0 }));
     assert_eq!(refused(yard.take(id, 7, false).await), ShareRefusal::Exhausted);
     assert_eq!(refused(yard.take(id, 8, true).await), ShareRefusal::Exhausted);
     yard.clock.advance(seconds(60));
@@ -178,14 +180,14 @@ async fn a_paused_reclaim_lets_nothing_live_longer() {
     yard.advance(0).await;
     assert!(yard.is_there(share.id()), "it is paused after a restart, too");
     assert!(yard.pause(false).await);
-    assert_eq!(yard.ended(share.id()).await.why, Ending::Expired);
+    assert_eq!(yard.ended(share.id()).await.why, ShareEnding::Expired);
     yard.closed().await;
 }
 
 #[actix::test]
 async fn at_the_limit_the_least_recently_used_goes() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = ShareSettings {
+    let limits = ShareExpirySettings {
         max_shares: 3,
         at_limit: AtLimit::LeastRecentlyUsed,
         max_per_owner: 2,
@@ -199,7 +201,7 @@ async fn at_the_limit_the_least_recently_used_goes() {
     }
     yard.board.note_use(&ids[0], yard.clock.now());
     let fourth = yard.create(film(600)).await;
-    assert_eq!(yard.ended(ids[1].id()).await.why, Ending::Evicted);
+    assert_eq!(yard.ended(ids[1].id()).await.why, ShareEnding::Evicted);
     assert!(yard.is_there(ids[0].id()) && yard.is_there(ids[2].id()));
     // As many at a time as there are shares: what is under way makes no room twice.
     for _ in 0..7 {
@@ -209,12 +211,15 @@ async fn at_the_limit_the_least_recently_used_goes() {
     let totals = yard.board.view().totals;
     assert_eq!((totals.created, totals.evicted, yard.board.view().shares), (25, 22, 3));
     assert!(!yard.is_there(fourth.id()));
-    let refuse = ShareSettings { at_limit: AtLimit::Refuse, ..limits.clone() };
-    yard.expiry.send(ChangeSettings(refuse)).await.unwrap();
+    let refuse = ShareExpirySettings { at_limit: AtLimit::Refuse, ..limits.clone() };
+    yard.expiry.send(ChangeShareSettings(refuse)).await.unwrap();
     let full = refused(yard.expiry.send(film(60)).await.unwrap());
     assert_eq!(full, ShareRefusal::Full { most: 3 });
-    yard.expiry.send(ChangeSettings(ShareSettings { max_shares: 0, ..limits })).await.unwrap();
-    let owner = Some(Owner::new("me").unwrap());
+    yard.expiry
+        .send(ChangeShareSettings(ShareExpirySettings { max_shares: 0, ..limits }))
+        .await
+        .unwrap();
+    let owner = Some(ShareOwner::new("me").unwrap());
     let owned = (0..5).map(|_| yard.expiry.send(CreateShare { owner: owner.clone(), ..film(60) }));
     let created =
         join_all(owned).await.into_iter().filter(|answer| answer.as_ref().unwrap().is_ok());
@@ -231,16 +236,16 @@ async fn shares_of_what_is_gone_end_however_many_there_are() {
     let limited = CreateShare { max_downloads: NonZeroU32::new(1), ..film(100_000) };
     let taken = yard.create(limited).await;
     yard.pause(true).await;
-    assert_eq!(yard.take(taken.id(), 7, false).await, Ok(Admission::Counted { left: 0 }));
+    assert_eq!(yard.take(taken.id(), 7, false).await, Ok(DownloadAdmission::Counted { left: 0 }));
     yard.clock.advance(seconds(24 * 60 * 60));
     // More than one event ends.
     let others = futures::stream::iter(0..2000).map(|_| yard.create(film(60)));
     let mut others: Vec<_> = others.buffer_unordered(100).collect().await;
     others.insert(0, taken.clone());
     let ids: Vec<_> = others.iter().map(|share| share.id()).collect();
-    let place = SharePlace { root: taken.root().clone(), path: taken.path().clone() };
+    let place = ShareLocation { root: taken.root().clone(), path: taken.path().clone() };
     let removed = |path| {
-        let place = SharePlace { path, ..place.clone() };
+        let place = ShareLocation { path, ..place.clone() };
         let gone = ids.iter().map(|id| (*id, place.clone())).collect();
         EndRemoved { gone, asked_by: "a test".to_owned() }
     };
@@ -250,12 +255,12 @@ async fn shares_of_what_is_gone_end_however_many_there_are() {
     let here = || removed(taken.path().clone());
     assert_eq!(yard.expiry.send(here()).await.unwrap(), Ok(2000));
     assert_eq!(yard.expiry.send(here()).await.unwrap(), Ok(0));
-    assert_eq!(yard.ended(taken.id()).await.why, Ending::Exhausted);
-    assert_eq!(yard.ended(ids[2000]).await.why, Ending::Removed);
+    assert_eq!(yard.ended(taken.id()).await.why, ShareEnding::Exhausted);
+    assert_eq!(yard.ended(ids[2000]).await.why, ShareEnding::Removed);
     assert!(yard.is_there(kept.id()));
-    let no_roots = ShareSettings { roots: BTreeSet::new(), ..settings() };
-    yard.expiry.send(ChangeSettings(no_roots)).await.unwrap();
-    assert_eq!(yard.ended(kept.id()).await.why, Ending::RootGone);
+    let no_roots = ShareExpirySettings { roots: BTreeSet::new(), ..settings() };
+    yard.expiry.send(ChangeShareSettings(no_roots)).await.unwrap();
+    assert_eq!(yard.ended(kept.id()).await.why, ShareEnding::RootGone);
     assert_eq!(
         refused(yard.expiry.send(film(60)).await.unwrap()),
         ShareRefusal::NoRoot { root: root() }
@@ -268,7 +273,7 @@ async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let hook = "billing".to_owned();
-    let hooked = ShareSettings {
+    let hooked = ShareExpirySettings {
         hooks: BTreeSet::from([hook.clone()]),
         notice_before: Some(seconds(10)),
         keep_happenings: 0,
@@ -279,27 +284,31 @@ async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
     let id = yard.create(film(60)).await.id();
     let short = yard.create(film(10)).await.id();
     yard.advance(49).await;
-    assert_eq!(yard.ended(short).await.why, Ending::Expired);
+    assert_eq!(yard.ended(short).await.why, ShareEnding::Expired);
     yard.advance(1).await;
     next.wait_for(|next| *next == 2).await.unwrap();
     yard.advance(9).await;
     yard.advance(1).await;
     yard.ended(id).await;
     let told = || async {
-        let from = yard.expiry.send(ToldUpTo { hook: hook.clone() }).await.unwrap().unwrap();
-        let told = yard.expiry.send(HappeningsFrom { from, most: 9 }).await.unwrap();
+        let from =
+            yard.expiry.send(GetDeliveryCursor { hook: hook.clone() }).await.unwrap().unwrap();
+        let told = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
         told.happenings.iter().map(|told| (told.number, told.id, told.what)).collect::<Vec<_>>()
     };
-    let expired = What::Ended(Ending::Expired);
-    assert_eq!(told().await, [(0, short, expired), (1, id, What::Notice), (2, id, expired)]);
-    let delivered = HappeningsDelivered { hook: hook.clone(), up_to: 2 };
+    let expired = ShareNotificationKind::Ended(ShareEnding::Expired);
+    assert_eq!(
+        told().await,
+        [(0, short, expired), (1, id, ShareNotificationKind::Notice), (2, id, expired)]
+    );
+    let delivered = RecordDelivery { hook: hook.clone(), up_to: 2 };
     yard.expiry.send(delivered).await.unwrap().unwrap();
     yard.closed().await;
     let yard = opened(dir.path(), hooked, &clock).await;
-    let from = yard.expiry.send(ToldUpTo { hook: hook.clone() }).await.unwrap().unwrap();
-    let told = yard.expiry.send(HappeningsFrom { from, most: 9 }).await.unwrap();
+    let from = yard.expiry.send(GetDeliveryCursor { hook: hook.clone() }).await.unwrap().unwrap();
+    let told = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
     assert_eq!(told.happenings.iter().map(|told| told.number).collect::<Vec<_>>(), [2]);
-    yard.expiry.send(HappeningsDelivered { hook, up_to: told.next }).await.unwrap().unwrap();
+    yard.expiry.send(RecordDelivery { hook, up_to: told.next }).await.unwrap().unwrap();
     yard.advance(0).await;
     eventually("what was told is forgotten", || yard.board.view().happenings == 0).await;
     yard.closed().await;
@@ -310,14 +319,14 @@ async fn a_clock_that_is_set_is_noticed_and_brings_nothing_back() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let (near, far) = (yard.create(film(60)).await, yard.create(film(7200)).await);
-    yard.clock.set_by(3_600_000);
+    yard.clock.step_by(3_600_000);
     yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
-    assert_eq!(yard.ended(near.id()).await.why, Ending::Expired);
-    yard.clock.set_by(-3_600_000);
+    assert_eq!(yard.ended(near.id()).await.why, ShareEnding::Expired);
+    yard.clock.step_by(-3_600_000);
     yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
     let counters = yard.board.view().counters;
     assert_eq!((counters.jumps_forward, counters.jumps_back), (1, 1));
-    assert_eq!(yard.ended(near.id()).await.why, Ending::Expired, "it stays ended");
+    assert_eq!(yard.ended(near.id()).await.why, ShareEnding::Expired, "it stays ended");
     yard.advance(7199).await;
     assert!(yard.is_there(far.id()));
     yard.advance(1).await;
@@ -339,7 +348,7 @@ async fn thousands_that_are_due_at_once_all_go_and_the_most_overdue_first() {
     eventually("all are reclaimed", || yard.board.view().counters.reclaimed == 6000).await;
     let (mut from, mut deadlines) = (0, Vec::new());
     while from < 6000 {
-        let told = yard.expiry.send(HappeningsFrom { from, most: 1000 }).await.unwrap();
+        let told = yard.expiry.send(FetchNotifications { from, most: 1000 }).await.unwrap();
         deadlines.extend(told.happenings.iter().map(|told| told.deadline));
         from = told.next;
     }
@@ -351,14 +360,14 @@ async fn thousands_that_are_due_at_once_all_go_and_the_most_overdue_first() {
 async fn changes_are_told_as_they_happen() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let journal = JournalSettings::alone(dir.path(), 1);
+    let journal = JournalOptions::alone(dir.path(), 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
     let feed = ChangeFeed::new(&clock);
-    let mut listener = feed.listen(Begin::Now).unwrap();
+    let mut listener = feed.listen(ListenFrom::Now).unwrap();
     let yard = opened_on(journal, settings(), &clock, Some(feed)).await;
     let id = yard.create(film(60)).await.id();
     // What happens is news whatever clocks say.
-    clock.set_by(-7_200_000);
+    clock.step_by(-7_200_000);
     yard.pause(true).await;
     yard.revoke(&[id], false).await;
     let mut told = Vec::new();
@@ -369,7 +378,9 @@ async fn changes_are_told_as_they_happen() {
                     told.push("created")
                 }
                 Change::Share(ShareChange::Reclaim { paused: true, .. }) => told.push("paused"),
-                Change::Share(ShareChange::Ended { why: Ending::Revoked, number: 0, .. }) => {
+                Change::Share(ShareChange::Ended {
+                    why: ShareEnding::Revoked, number: 0, ..
+                }) => {
                     told.push("revoked");
                 }
                 other => panic!("{other:?}"),

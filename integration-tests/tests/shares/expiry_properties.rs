@@ -10,10 +10,11 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::{InFlight, Piece};
 use reelyard_actors::share_expiry::{
-    ClientKey, CreateShare, Deadline, Desk, Due, Ending, FileIdentity, Found, MoveEnd, MoveRefused,
-    NewMove, NewTerms, OnlyIf, RootName, Share, ShareEvent, ShareId, ShareKind, ShareOutcome,
-    SharePath, SharePlace, ShareSettings, ShareTable, Standpoint, TakeDownload, Taking, Term,
-    TermsPolicy, Timer, What,
+    ClientKey, CreateShare, Deadline, DownloadDecision, ExpiryTimerWheel, MoveEnd, MoveRefused,
+    NewMove, NewTerms, OnlyIf, RootName, Share, ShareDecisionContext, ShareDueKey, ShareEnding,
+    ShareEvent, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
+    ShareNotificationKind, ShareOutcome, SharePath, SharePolicy, ShareTable, SharedFileIdentity,
+    TakeDownload, TermsPolicy,
 };
 
 const START: i64 = 1_000_000;
@@ -25,7 +26,7 @@ const PATHS: [&str; 5] = ["a", "a/x", "a/y/z", "b", "b/x"];
 
 /// What happens next. Shares are named by their places in the order of their creation.
 #[derive(Clone, Debug)]
-enum Op {
+enum ShareStep {
     Create {
         ttl: u64,
         path: usize,
@@ -58,7 +59,7 @@ enum Op {
     Restart,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = ShareStep> {
     let only_if = prop_oneof![
         Just(OnlyIf::None),
         Just(OnlyIf::Exists),
@@ -72,22 +73,22 @@ fn op() -> impl Strategy<Value = Op> {
     ];
     prop_oneof![
         6 => (1..60_u64, 0..PATHS.len(), 0..4_u32)
-            .prop_map(|(ttl, path, limit)| Op::Create { ttl, path, limit }),
+            .prop_map(|(ttl, path, limit)| ShareStep::Create { ttl, path, limit }),
         3 => (0..40_usize, proptest::option::of(1..60_u64), proptest::option::of(only_if))
-            .prop_map(|(share, ttl, only_if)| Op::Change(share, ttl, only_if)),
+            .prop_map(|(share, ttl, only_if)| ShareStep::Change(share, ttl, only_if)),
         1 => (prop::collection::vec(0..40_usize, 1..4), any::<bool>())
-            .prop_map(|(shares, hard)| Op::Revoke(shares, hard)),
+            .prop_map(|(shares, hard)| ShareStep::Revoke(shares, hard)),
         4 => (0..40_usize, 0..4_u64, any::<bool>())
-            .prop_map(|(share, client, ranged)| Op::Take(share, client, ranged)),
+            .prop_map(|(share, client, ranged)| ShareStep::Take(share, client, ranged)),
         3 => (0..PATHS.len(), 0..PATHS.len(), end, 1..5_u64, any::<bool>())
-            .prop_map(|(from, to, end, most, restart)| Op::Move { from, to, end, most, restart }),
-        1 => (0..PATHS.len()).prop_map(Op::Remove),
-        1 => any::<bool>().prop_map(Op::Pause),
-        4 => (0..40_u64).prop_map(Op::Wait),
-        1 => (-100..100_i64).prop_map(Op::Set),
-        5 => prop_oneof![Just(1), Just(3), Just(1000)].prop_map(Op::Reclaim),
-        2 => Just(Op::Notice),
-        1 => Just(Op::Restart),
+            .prop_map(|(from, to, end, most, restart)| ShareStep::Move { from, to, end, most, restart }),
+        1 => (0..PATHS.len()).prop_map(ShareStep::Remove),
+        1 => any::<bool>().prop_map(ShareStep::Pause),
+        4 => (0..40_u64).prop_map(ShareStep::Wait),
+        1 => (-100..100_i64).prop_map(ShareStep::Set),
+        5 => prop_oneof![Just(1), Just(3), Just(1000)].prop_map(ShareStep::Reclaim),
+        2 => Just(ShareStep::Notice),
+        1 => Just(ShareStep::Restart),
     ]
 }
 
@@ -103,7 +104,7 @@ struct Modelled {
     /// Whose last one began with a part, and who have not begun the whole since.
     in_part: BTreeMap<u64, i64>,
     noticed: bool,
-    ended: Option<Ending>,
+    ended: Option<ShareEnding>,
     /// Whether running downloads are to be cut.
     cut: bool,
 }
@@ -125,20 +126,23 @@ impl Modelled {
     }
 
     /// Ends for this reason, or by time if that came first.
-    fn end(&mut self, now: i64, why: Ending) {
+    fn end(&mut self, now: i64, why: ShareEnding) {
         if self.ended.is_none() {
-            let by_time =
-                if self.exhausted().is_some() { Ending::Exhausted } else { Ending::Expired };
+            let by_time = if self.exhausted().is_some() {
+                ShareEnding::Exhausted
+            } else {
+                ShareEnding::Expired
+            };
             self.ended = Some(if self.is_live(now) { why } else { by_time });
         }
     }
 }
 
-struct World {
+struct ShareWorld {
     table: ShareTable,
-    desk: Desk,
-    timer: Timer,
-    notices: Timer,
+    desk: SharePolicy,
+    timer: ExpiryTimerWheel,
+    notices: ExpiryTimerWheel,
     now: i64,
     model: Vec<Modelled>,
     paused: bool,
@@ -148,22 +152,22 @@ struct World {
     noticed: usize,
 }
 
-impl World {
+impl ShareWorld {
     fn new() -> Self {
         let terms =
             TermsPolicy { min_ttl: Duration::ZERO, allow_never: true, ..TermsPolicy::default() };
-        let settings = ShareSettings {
+        let settings = ShareExpirySettings {
             roots: [root()].into(),
             terms,
             notice_before: Some(Duration::from_millis(NOTICE.unsigned_abs())),
             resume_within: Duration::from_millis(RESUME.unsigned_abs()),
-            ..ShareSettings::default()
+            ..ShareExpirySettings::default()
         };
-        World {
+        ShareWorld {
             table: ShareTable::default(),
-            desk: Desk::new(settings),
-            timer: Timer::with_window(3),
-            notices: Timer::with_window(3),
+            desk: SharePolicy::new(settings),
+            timer: ExpiryTimerWheel::with_window(3),
+            notices: ExpiryTimerWheel::with_window(3),
             now: START,
             model: Vec::new(),
             paused: false,
@@ -177,41 +181,41 @@ impl World {
     }
 
     fn note(&mut self, id: ShareId) {
-        let World { table, timer, notices, .. } = self;
+        let ShareWorld { table, timer, notices, .. } = self;
         table.look(id, |share| {
             timer.note(share);
             notices.note(share);
         });
     }
 
-    fn step(&mut self, op: &Op) {
+    fn step(&mut self, op: &ShareStep) {
         match op {
-            Op::Create { ttl, path, limit } => self.create(*ttl, PATHS[*path], *limit),
-            Op::Change(share, ttl, only_if) => self.change(*share, *ttl, *only_if),
-            Op::Revoke(shares, hard) => self.revoke(shares, *hard),
-            Op::Take(share, client, ranged) => self.take(*share, *client, *ranged),
-            Op::Move { from, to, end, most, restart } => {
+            ShareStep::Create { ttl, path, limit } => self.create(*ttl, PATHS[*path], *limit),
+            ShareStep::Change(share, ttl, only_if) => self.change(*share, *ttl, *only_if),
+            ShareStep::Revoke(shares, hard) => self.revoke(shares, *hard),
+            ShareStep::Take(share, client, ranged) => self.take(*share, *client, *ranged),
+            ShareStep::Move { from, to, end, most, restart } => {
                 self.relocate(PATHS[*from], PATHS[*to], *end, *most, *restart);
             }
-            Op::Remove(path) => self.remove(PATHS[*path]),
-            Op::Pause(paused) => {
+            ShareStep::Remove(path) => self.remove(PATHS[*path]),
+            ShareStep::Pause(paused) => {
                 let by = "me".to_owned();
                 let event =
                     if *paused { ShareEvent::Paused { by } } else { ShareEvent::Resumed { by } };
                 self.apply(&event);
                 self.paused = *paused;
             }
-            Op::Wait(ms) => self.now += i64::try_from(*ms).unwrap(),
-            Op::Set(by) => {
+            ShareStep::Wait(ms) => self.now += i64::try_from(*ms).unwrap(),
+            ShareStep::Set(by) => {
                 self.now += by;
                 if *by < 0 {
                     self.last = i64::MIN;
-                    self.notices.start(Due::from(Millis(self.now + 1)));
+                    self.notices.start(ShareDueKey::from(Millis(self.now + 1)));
                 }
             }
-            Op::Reclaim(most) => self.reclaim(*most),
-            Op::Notice => self.notice(),
-            Op::Restart => self.restart(),
+            ShareStep::Reclaim(most) => self.reclaim(*most),
+            ShareStep::Notice => self.notice(),
+            ShareStep::Restart => self.restart(),
         }
     }
 
@@ -221,7 +225,7 @@ impl World {
             path: SharePath::new(path).unwrap(),
             kind: ShareKind::File,
             looked: None,
-            term: Term::Ttl(Duration::from_millis(ttl)),
+            term: ShareLifetime::Ttl(Duration::from_millis(ttl)),
             password: None,
             max_downloads: NonZeroU32::new(limit),
             owner: None,
@@ -230,8 +234,8 @@ impl World {
             request: None,
         };
         let id = ShareId(self.model.len() as u128);
-        let World { table, desk, now, .. } = self;
-        let at = Standpoint {
+        let ShareWorld { table, desk, now, .. } = self;
+        let at = ShareDecisionContext {
             table,
             in_flight: &InFlight::default(),
             now: Millis(*now),
@@ -257,10 +261,11 @@ impl World {
 
     fn change(&mut self, share: usize, ttl: Option<u64>, only_if: Option<OnlyIf>) {
         let id = ShareId(share as u128);
-        let term = ttl.map_or(Term::Never, |ttl| Term::Ttl(Duration::from_millis(ttl)));
+        let term =
+            ttl.map_or(ShareLifetime::Never, |ttl| ShareLifetime::Ttl(Duration::from_millis(ttl)));
         let change = NewTerms { term: Some(term), only_if, ..NewTerms::default() };
-        let World { table, desk, now, .. } = self;
-        let at = Standpoint {
+        let ShareWorld { table, desk, now, .. } = self;
+        let at = ShareDecisionContext {
             table,
             in_flight: &InFlight::default(),
             now: Millis(*now),
@@ -297,10 +302,10 @@ impl World {
     fn revoke(&mut self, shares: &[usize], hard: bool) {
         let ids = shares.iter().map(|share| ShareId(*share as u128)).collect();
         let by = "me".to_owned();
-        self.apply(&ShareEvent::Ended { ids, why: Ending::Revoked, cut: hard, by });
+        self.apply(&ShareEvent::Ended { ids, why: ShareEnding::Revoked, cut: hard, by });
         for share in shares {
             if let Some(modelled) = self.model.get_mut(*share) {
-                modelled.end(self.now, Ending::Revoked);
+                modelled.end(self.now, ShareEnding::Revoked);
                 modelled.cut |= hard;
             }
         }
@@ -310,14 +315,14 @@ impl World {
         let (id, now) = (ShareId(share as u128), self.now);
         let asked =
             TakeDownload { id, client: ClientKey(client), ranged, request: RequestId::random() };
-        let at = Standpoint {
+        let at = ShareDecisionContext {
             table: &self.table,
             in_flight: &InFlight::default(),
             now: Millis(now),
             latest: Millis(now),
             confirmed_in: Duration::ZERO,
         };
-        let decided = self.desk.take(&asked, at);
+        let decided = self.desk.take_download(&asked, at);
         let Some(modelled) = self.model.get_mut(share).filter(|modelled| modelled.is_live(now))
         else {
             assert!(decided.is_err());
@@ -325,12 +330,12 @@ impl World {
         };
         let holds = |(taker, at): &(u64, i64)| *taker == client && now < at + RESUME;
         if modelled.limit == 0 {
-            assert_eq!(decided, Ok(Taking::Unlimited));
+            assert_eq!(decided, Ok(DownloadDecision::Unlimited));
         } else if ranged && modelled.taken.iter().any(holds) {
-            assert_eq!(decided, Ok(Taking::Resumes));
+            assert_eq!(decided, Ok(DownloadDecision::Resumes));
         } else if !ranged && modelled.in_part.get(&client).is_some_and(|at| now < at + RESUME) {
             modelled.in_part.remove(&client);
-            let Ok(Taking::Counts(event)) = decided else { panic!("{decided:?}") };
+            let Ok(DownloadDecision::Counts(event)) = decided else { panic!("{decided:?}") };
             assert!(matches!(event, ShareEvent::WholeBegun { .. }), "{event:?}");
             self.apply(&event);
         } else if modelled.exhausted().is_some() {
@@ -341,15 +346,15 @@ impl World {
                 true => modelled.in_part.insert(client, now),
                 false => modelled.in_part.remove(&client),
             };
-            let Ok(Taking::Counts(event)) = decided else { panic!("{decided:?}") };
+            let Ok(DownloadDecision::Counts(event)) = decided else { panic!("{decided:?}") };
             self.apply(&event);
             self.note(id);
         }
     }
 
     fn relocate(&mut self, from: &str, to: &str, end: MoveEnd, most: u64, restart: bool) {
-        let place = |text: &str| SharePlace { root: root(), path: path(text) };
-        let file = FileIdentity { device: 1, inode: 2, born: None };
+        let place = |text: &str| ShareLocation { root: root(), path: path(text) };
+        let file = SharedFileIdentity { device: 1, inode: 2, born: None };
         let (by, request) = ("me".to_owned(), RequestId(0));
         let new = NewMove { from: place(from), to: place(to), file, by, request };
         let begun = self.table.apply(Millis(self.now), &ShareEvent::MoveBegun(Box::new(new)));
@@ -389,7 +394,7 @@ impl World {
     fn remove(&mut self, removed: &str) {
         let removed = path(removed);
         let ids = self.table.within(&root(), &removed, None).map(|share| share.id()).collect();
-        let (why, by) = (Ending::Removed, "me".to_owned());
+        let (why, by) = (ShareEnding::Removed, "me".to_owned());
         self.apply(&ShareEvent::Ended { ids, why, cut: false, by });
         self.remove_modelled(&removed);
     }
@@ -397,7 +402,7 @@ impl World {
     fn remove_modelled(&mut self, removed: &SharePath) {
         for modelled in &mut self.model {
             if path(&modelled.path).is_within(removed) {
-                modelled.end(self.now, Ending::Removed);
+                modelled.end(self.now, ShareEnding::Removed);
             }
         }
     }
@@ -426,7 +431,7 @@ impl World {
             assert!(due >= self.last, "due at {due}, after one due at {}", self.last);
             self.last = due;
             let modelled = &mut self.model[usize::try_from(id.0).unwrap()];
-            modelled.end(self.now, Ending::Expired);
+            modelled.end(self.now, ShareEnding::Expired);
         }
         self.apply(&ShareEvent::Reclaimed { ids });
     }
@@ -449,15 +454,15 @@ impl World {
         let mut thawed = self.table.emptied();
         self.table.freeze().write(&mut |row| thawed.thaw(row).unwrap());
         self.table = thawed;
-        self.timer.start(Due::from(Millis(i64::MIN)));
-        self.notices.start(Due::from(Millis(i64::MIN)));
+        self.timer.start(ShareDueKey::from(Millis(i64::MIN)));
+        self.notices.start(ShareDueKey::from(Millis(i64::MIN)));
     }
 
     fn check(&self) {
-        let mut ended: BTreeMap<Ending, u64> = BTreeMap::new();
+        let mut ended: BTreeMap<ShareEnding, u64> = BTreeMap::new();
         for (share, modelled) in self.model.iter().enumerate() {
             match (self.table.find(ShareId(share as u128)), modelled.ended) {
-                (Found::Live(found), None) => {
+                (ShareLookup::Live(found), None) => {
                     assert_eq!(found.is_live(Millis(self.now)), modelled.is_live(self.now));
                     assert_eq!(found.deadline().instant().map(|at| at.0), modelled.deadline);
                     assert_eq!(found.path().as_str(), modelled.path);
@@ -465,7 +470,7 @@ impl World {
                     let taken = found.downloads().map_or(0, |downloads| downloads.taken());
                     assert_eq!(taken as usize, modelled.taken.len());
                 }
-                (Found::Ended(tombstone), Some(why)) => {
+                (ShareLookup::Ended(tombstone), Some(why)) => {
                     assert_eq!((tombstone.why, tombstone.cut), (why, modelled.cut));
                     *ended.entry(why).or_default() += 1;
                 }
@@ -473,7 +478,7 @@ impl World {
             }
         }
         let totals = self.table.totals();
-        for why in Ending::ALL {
+        for why in ShareEnding::ALL {
             assert_eq!(totals.of(why), ended.get(&why).copied().unwrap_or_default(), "{why:?}");
         }
         assert_eq!(totals.created, self.model.len() as u64);
@@ -486,16 +491,17 @@ impl World {
     /// Each end was told exactly once, and those of the last downloads when they were taken.
     fn check_told(&self) {
         let told = self.table.happenings(0, 1000).happenings;
-        let count = |wanted: What| told.iter().filter(|told| told.what == wanted).count();
-        assert_eq!(count(What::Notice), self.noticed);
-        for why in Ending::ALL {
+        let count =
+            |wanted: ShareNotificationKind| told.iter().filter(|told| told.what == wanted).count();
+        assert_eq!(count(ShareNotificationKind::Notice), self.noticed);
+        for why in ShareEnding::ALL {
             let expected = match why {
-                Ending::Exhausted => {
+                ShareEnding::Exhausted => {
                     self.model.iter().filter(|modelled| modelled.exhausted().is_some()).count()
                 }
                 why => self.model.iter().filter(|modelled| modelled.ended == Some(why)).count(),
             };
-            assert_eq!(count(What::Ended(why)), expected, "{why:?}");
+            assert_eq!(count(ShareNotificationKind::Ended(why)), expected, "{why:?}");
         }
     }
 }
@@ -513,15 +519,15 @@ proptest! {
 
     #[test]
     fn the_table_agrees_with_the_rules(ops in prop::collection::vec(op(), 1..120)) {
-        let mut world = World::new();
+        let mut world = ShareWorld::new();
         for op in &ops {
             world.step(op);
             world.check();
         }
         // Whatever happened: once time has passed and reclaim goes on, all that has a deadline ends.
-        world.step(&Op::Pause(false));
-        world.step(&Op::Wait(1000));
-        world.step(&Op::Reclaim(1000));
+        world.step(&ShareStep::Pause(false));
+        world.step(&ShareStep::Wait(1000));
+        world.step(&ShareStep::Reclaim(1000));
         world.check();
         let left = world.model.iter().filter(|modelled| modelled.ended.is_none());
         prop_assert!(left.into_iter().all(|modelled| modelled.due().is_none()));

@@ -8,21 +8,21 @@ use futures::future::join_all;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
-    AtLimit, BeginMove, Begun, ChangeShare, CreateShare, EndRemoved, Ending, FileIdentity, Found,
-    MoveEnd, MoveRefused, NewMove, NewTerms, OnlyIf, Owner, SettleMove, SharePlace, ShareRefusal,
-    ShareSettings, Term,
+    AtLimit, BeginMove, BegunMove, ChangeShare, CreateShare, EndRemoved, MoveEnd, MoveRefused,
+    NewMove, NewTerms, OnlyIf, SettleMove, ShareEnding, ShareExpirySettings, ShareLifetime,
+    ShareLocation, ShareLookup, ShareOwner, ShareRefusal, SharedFileIdentity,
 };
 
 use crate::expiry_yard::*;
 
-fn ann() -> Option<Owner> {
-    Some(Owner::new("ann").unwrap())
+fn ann() -> Option<ShareOwner> {
+    Some(ShareOwner::new("ann").unwrap())
 }
 
 #[actix::test]
 async fn a_creation_that_is_repeated_before_it_is_answered_does_not_stand_in_its_own_way() {
     let dir = tempfile::tempdir().unwrap();
-    let settings = ShareSettings { max_per_owner: 1, max_shares: 2, ..settings() };
+    let settings = ShareExpirySettings { max_per_owner: 1, max_shares: 2, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;
     let wanted =
         CreateShare { owner: ann(), request: Some(RequestId::of("once", b"a share")), ..film(60) };
@@ -40,7 +40,7 @@ async fn a_creation_that_is_repeated_before_it_is_answered_does_not_stand_in_its
 async fn who_repeats_takes_nobody_elses_room() {
     let dir = tempfile::tempdir().unwrap();
     let settings =
-        ShareSettings { max_shares: 3, at_limit: AtLimit::LeastRecentlyUsed, ..settings() };
+        ShareExpirySettings { max_shares: 3, at_limit: AtLimit::LeastRecentlyUsed, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;
     for _ in 0..3 {
         yard.create(film(60)).await;
@@ -63,7 +63,7 @@ async fn a_change_that_is_repeated_before_it_is_answered_meets_its_own_condition
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(60)).await.id();
     let change = NewTerms {
-        term: Some(Term::Ttl(seconds(90))),
+        term: Some(ShareLifetime::Ttl(seconds(90))),
         only_if: Some(OnlyIf::Greater),
         ..NewTerms::default()
     };
@@ -94,7 +94,7 @@ async fn what_may_have_been_moved_since_it_was_looked_at_is_looked_at_again() {
 #[actix::test]
 async fn a_full_owner_is_given_no_share_of_another_but_for_one_whose_time_has_come() {
     let dir = tempfile::tempdir().unwrap();
-    let settings = ShareSettings { max_per_owner: 2, ..settings() };
+    let settings = ShareExpirySettings { max_per_owner: 2, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;
     yard.pause(true).await;
     let short = yard.create(CreateShare { owner: ann(), ..film(60) }).await;
@@ -107,7 +107,7 @@ async fn a_full_owner_is_given_no_share_of_another_but_for_one_whose_time_has_co
     assert_eq!(refused(yard.change(id, to_ann.clone()).await), full);
     yard.clock.advance(Duration::from_millis(1));
     assert_eq!(yard.change(id, to_ann).await.unwrap().owner(), ann().as_ref());
-    assert_eq!(yard.ended(short.id()).await.why, Ending::Expired);
+    assert_eq!(yard.ended(short.id()).await.why, ShareEnding::Expired);
     yard.closed().await;
 }
 
@@ -116,16 +116,16 @@ async fn what_is_being_moved_does_not_end_because_it_is_not_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(600)).await.id();
-    let place = |path_of: &str| SharePlace { root: root(), path: path(path_of) };
+    let place = |path_of: &str| ShareLocation { root: root(), path: path(path_of) };
     let end = || async {
         let gone = vec![(id, place("d/film.mkv"))];
         let asked = EndRemoved { gone, asked_by: "a test".to_owned() };
         yard.expiry.send(asked).await.unwrap().unwrap()
     };
-    let file = FileIdentity { device: 1, inode: 2, born: None };
+    let file = SharedFileIdentity { device: 1, inode: 2, born: None };
     let (by, request) = ("a test".to_owned(), RequestId::of("a move", b""));
     let new = NewMove { from: place("d"), to: place("e"), file, by, request };
-    let Begun { number, .. } = yard.expiry.send(BeginMove(new)).await.unwrap().unwrap();
+    let BegunMove { number, .. } = yard.expiry.send(BeginMove(new)).await.unwrap().unwrap();
     assert_eq!(end().await, 0);
     assert_eq!(yard.board.moves_begun(&root(), &path("d/film.mkv")), None);
     assert_eq!(yard.board.moves_begun(&root(), &path("other")), Some(1));
@@ -156,12 +156,12 @@ async fn no_limit_is_lowered_below_what_was_taken() {
 #[actix::test]
 async fn downloads_are_cut_also_of_what_is_forgotten() {
     let dir = tempfile::tempdir().unwrap();
-    let settings = ShareSettings { keep_tombstones: 0, ..settings() };
+    let settings = ShareExpirySettings { keep_tombstones: 0, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;
     let id = yard.create(film(60)).await.id();
     yard.advance(60).await;
     yard.forgotten(id).await;
-    assert_eq!(yard.board.find(id), Found::Unknown);
+    assert_eq!(yard.board.find(id), ShareLookup::Unknown);
     assert!(!yard.board.is_cut(id));
     yard.revoke(&[id], true).await;
     assert!(yard.board.is_cut(id));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{ChangeSettings, Effort, ShareSettings};
+use reelyard_actors::share_expiry::{ChangeShareSettings, Effort, ShareExpirySettings};
 use reelyard_integration_tests::waiting::eventually;
 
 use crate::expiry_yard::*;
@@ -47,7 +47,7 @@ async fn what_was_reclaimed_is_counted_with_how_late_that_was() {
 #[actix::test]
 async fn little_effort_takes_more_turns_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    let effort = |effort| ShareSettings { effort, ..settings() };
+    let effort = |effort| ShareExpirySettings { effort, ..settings() };
     let yard = opened(dir.path(), effort(Effort::LEAST), &Clock::manual(START)).await;
     yard.pause(true).await;
     for _ in 0..20 {
@@ -59,7 +59,7 @@ async fn little_effort_takes_more_turns_and_says_so() {
     yard.clock.advance(seconds(60));
     yard.pause(false).await;
     eventually("its share of a core is used up", || yard.board.view().counters.time_caps > 0).await;
-    yard.expiry.send(ChangeSettings(effort(Effort::MOST))).await.unwrap();
+    yard.expiry.send(ChangeShareSettings(effort(Effort::MOST))).await.unwrap();
     eventually("all are reclaimed", || yard.board.view().counters.reclaimed == 20_000).await;
     yard.closed().await;
 }

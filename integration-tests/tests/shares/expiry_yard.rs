@@ -9,21 +9,21 @@ use actix::prelude::*;
 use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::share_expiry::{
-    Admission, ChangeShare, ClientKey, CreateShare, Found, HappeningsFrom, NewTerms, PauseReclaim,
-    ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareBoard, ShareError, ShareExpiry,
-    ShareId, ShareKind, SharePath, ShareRefusal, ShareSettings, TakeDownload, Term, Tombstone,
-    What,
+    ChangeShare, ClientKey, CreateShare, DownloadAdmission, FetchNotifications, NewTerms,
+    PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareError, ShareExpiry,
+    ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLookup, ShareNotificationKind,
+    SharePath, ShareRefusal, ShareViewHandle, TakeDownload, Tombstone,
 };
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
 pub const START: Millis = Millis(1_700_000_000_000);
 
-pub struct Yard {
+pub struct ShareExpiryYard {
     pub journal: Journal,
     pub expiry: Addr<ShareExpiry>,
-    pub board: ShareBoard,
+    pub board: ShareViewHandle,
     pub clock: Clock,
 }
 
@@ -35,11 +35,11 @@ pub fn path(text: &str) -> SharePath {
     SharePath::new(text).unwrap()
 }
 
-pub fn settings() -> ShareSettings {
-    ShareSettings {
+pub fn settings() -> ShareExpirySettings {
+    ShareExpirySettings {
         roots: BTreeSet::from([root()]),
         notice_before: None,
-        ..ShareSettings::default()
+        ..ShareExpirySettings::default()
     }
 }
 
@@ -53,7 +53,7 @@ pub fn film(ttl: u64) -> CreateShare {
         path: path("d/film.mkv"),
         kind: ShareKind::File,
         looked: None,
-        term: Term::Ttl(seconds(ttl)),
+        term: ShareLifetime::Ttl(seconds(ttl)),
         password: None,
         max_downloads: None,
         owner: None,
@@ -63,43 +63,43 @@ pub fn film(ttl: u64) -> CreateShare {
     }
 }
 
-pub async fn opened(dir: &Path, settings: ShareSettings, clock: &Clock) -> Yard {
-    let journal = JournalSettings::alone(dir, 1);
+pub async fn opened(dir: &Path, settings: ShareExpirySettings, clock: &Clock) -> ShareExpiryYard {
+    let journal = JournalOptions::alone(dir, 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
     opened_on(journal, settings, clock, None).await
 }
 
 pub async fn opened_on(
     journal: Journal,
-    settings: ShareSettings,
+    settings: ShareExpirySettings,
     clock: &Clock,
     feed: Option<ChangeFeed>,
-) -> Yard {
+) -> ShareExpiryYard {
     opened_keeping(journal, settings, clock, feed, None).await
 }
 
 /// The same, with the time kept in a file.
 pub async fn opened_keeping(
     journal: Journal,
-    settings: ShareSettings,
+    settings: ShareExpirySettings,
     clock: &Clock,
     feed: Option<ChangeFeed>,
     kept: Option<&Path>,
-) -> Yard {
-    let (board, clock) = (ShareBoard::default(), clock.clone());
+) -> ShareExpiryYard {
+    let (board, clock) = (ShareViewHandle::default(), clock.clone());
     let mut expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
     if let Some(path) = kept {
         expiry = expiry.keeping_time_at(path);
     }
     if let Some(feed) = feed {
-        expiry = expiry.telling_on(feed);
+        expiry = expiry.with_change_feed(feed);
     }
     let expiry = expiry.start();
     eventually("this node leads", || board.view().epoch.is_some()).await;
-    Yard { journal, expiry, board, clock }
+    ShareExpiryYard { journal, expiry, board, clock }
 }
 
-impl Yard {
+impl ShareExpiryYard {
     pub async fn create(&self, asked: CreateShare) -> Arc<Share> {
         self.expiry.send(asked).await.unwrap().unwrap()
     }
@@ -120,7 +120,7 @@ impl Yard {
         id: ShareId,
         client: u64,
         ranged: bool,
-    ) -> impl Future<Output = Result<Admission, ShareError>> + use<> {
+    ) -> impl Future<Output = Result<DownloadAdmission, ShareError>> + use<> {
         let (client, request) = (ClientKey(client), RequestId::random());
         let asked = self.expiry.send(TakeDownload { id, client, ranged, request });
         async move { asked.await.unwrap() }
@@ -142,7 +142,7 @@ impl Yard {
             let found = self.board.find(id);
             async move {
                 match found {
-                    Found::Ended(tombstone) => Some(tombstone),
+                    ShareLookup::Ended(tombstone) => Some(tombstone),
                     _ => None,
                 }
             }
@@ -154,17 +154,17 @@ impl Yard {
     pub async fn forgotten(&self, id: ShareId) {
         let asked = || async {
             self.expiry.send(ReclaimNow).await.unwrap().unwrap();
-            matches!(self.board.find(id), Found::Unknown).then_some(())
+            matches!(self.board.find(id), ShareLookup::Unknown).then_some(())
         };
         eventually_some("it is forgotten", asked).await;
     }
 
     pub fn is_there(&self, id: ShareId) -> bool {
-        matches!(self.board.find(id), Found::Live(_))
+        matches!(self.board.find(id), ShareLookup::Live(_))
     }
 
-    pub async fn told(&self) -> Vec<(u64, ShareId, What)> {
-        let told = self.expiry.send(HappeningsFrom { from: 0, most: 1000 }).await.unwrap();
+    pub async fn told(&self) -> Vec<(u64, ShareId, ShareNotificationKind)> {
+        let told = self.expiry.send(FetchNotifications { from: 0, most: 1000 }).await.unwrap();
         told.happenings.into_iter().map(|told| (told.number, told.id, told.what)).collect()
     }
 

@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::StreamExt;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
-    BeginMove, Ending, FileIdentity, MoveEnd, MoveRefused, Moved, NewMove, SettleMove, ShareError,
-    ShareId, ShareRefusal,
+    BeginMove, MoveEnd, MoveRefused, Moved, NewMove, SettleMove, ShareEnding, ShareError, ShareId,
+    ShareRefusal, SharedFileIdentity,
 };
-use reelyard_actors::share_files::{Disk, MoveError, MoveFile, Slot, SystemDisk};
+use reelyard_actors::share_files::{
+    MoveError, MoveFile, NameInDirectory, ShareFileSystem, SystemFileSystem,
+};
 use reelyard_integration_tests::waiting::eventually;
 use rustix::io::Errno;
 
@@ -20,7 +22,7 @@ use crate::files_yard::*;
 
 #[actix::test]
 async fn a_move_takes_the_file_and_every_share_along_and_is_made_once() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (dir, file) = (yard.create("films/d").await, yard.create("films/d/deep/b").await);
     let beside = yard.create("films/other").await;
@@ -41,7 +43,7 @@ async fn a_move_takes_the_file_and_every_share_along_and_is_made_once() {
 
 #[actix::test]
 async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let id = yard.create("films/d/a").await;
     for (from, to, why) in [
@@ -65,12 +67,12 @@ async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
 
 #[actix::test]
 async fn what_is_overwritten_takes_its_shares_along() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (moved, there) = (yard.create("films/d/a").await, yard.create("films/other").await);
     let onto = MoveFile { overwrite: true, ..wanted("films/d/a", "films/other") };
     assert_eq!(yard.make(onto).await, Ok(Moved { followed: 1, ended: 1 }));
-    assert_eq!(yard.ended(there).await, Ending::Removed);
+    assert_eq!(yard.ended(there).await, ShareEnding::Removed);
     assert_eq!(yard.said(moved).unwrap(), "films/other");
     assert_eq!(std::fs::read(ground.path("films/other")).unwrap(), b"films/d/a");
     yard.closed().await;
@@ -78,7 +80,7 @@ async fn what_is_overwritten_takes_its_shares_along() {
 
 #[actix::test]
 async fn more_shares_than_one_entry_takes_follow_in_several() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let made = futures::stream::iter(0..2500).map(|_| yard.create("films/d/a"));
     let ids: Vec<ShareId> = made.buffer_unordered(200).collect().await;
@@ -90,14 +92,14 @@ async fn more_shares_than_one_entry_takes_follow_in_several() {
 }
 
 /// What a node leaves behind that was stopped right after it had put a move on record.
-async fn begun(ground: &Ground, from: &str, to: &str) -> (ShareId, ShareId, NewMove) {
+async fn begun(ground: &ShareDirectories, from: &str, to: &str) -> (ShareId, ShareId, NewMove) {
     let yard = table_alone(ground).await;
     let (id, above) = (yard.create(&format!("{from}/a")).await, yard.create(from).await);
     let file = std::fs::File::open(ground.path(from)).unwrap();
     let new = NewMove {
         from: place(from),
         to: place(to),
-        file: FileIdentity::of(&file).unwrap(),
+        file: SharedFileIdentity::of(&file).unwrap(),
         by: "a test".to_owned(),
         request: RequestId::random(),
     };
@@ -115,7 +117,7 @@ fn again(new: &NewMove) -> MoveFile {
 
 #[actix::test]
 async fn a_node_that_was_stopped_before_the_rename_finds_the_file_where_it_was() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let (id, above, new) = begun(&ground, "films/d", "more/e").await;
     let yard = opened(&ground).await;
     eventually("the move is settled", || yard.shares.unsettled().borrow().is_empty()).await;
@@ -129,7 +131,7 @@ async fn a_node_that_was_stopped_before_the_rename_finds_the_file_where_it_was()
 
 #[actix::test]
 async fn a_node_that_was_stopped_after_the_rename_finds_the_file_where_it_is() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let (id, above, new) = begun(&ground, "films/d", "more/e").await;
     std::fs::rename(ground.path("films/d"), ground.path("more/e")).unwrap();
     // Something else may have taken the old path since.
@@ -142,7 +144,7 @@ async fn a_node_that_was_stopped_after_the_rename_finds_the_file_where_it_is() {
 
 #[actix::test]
 async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let yard = table_alone(&ground).await;
     let made = futures::stream::iter(0..2500).map(|_| yard.create("films/d/a"));
     let ids: Vec<ShareId> = made.buffer_unordered(200).collect().await;
@@ -165,11 +167,11 @@ async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
 
 #[actix::test]
 async fn what_is_at_neither_path_after_a_stop_ends() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let (id, above, _) = begun(&ground, "films/d", "more/e").await;
     std::fs::rename(ground.path("films/d"), ground.path("aside")).unwrap();
     let yard = opened(&ground).await;
-    assert_eq!([yard.ended(id).await, yard.ended(above).await], [Ending::Removed; 2]);
+    assert_eq!([yard.ended(id).await, yard.ended(above).await], [ShareEnding::Removed; 2]);
     yard.closed().await;
 }
 
@@ -179,31 +181,35 @@ struct Failing {
     mended: AtomicBool,
 }
 
-impl Disk for Failing {
-    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
-        SystemDisk.rename(from, to)
+impl ShareFileSystem for Failing {
+    fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> rustix::io::Result<()> {
+        SystemFileSystem.rename(from, to)
     }
 
-    fn rename_to_free(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
-        SystemDisk.rename_to_free(from, to)
+    fn rename_to_free(
+        &self,
+        from: NameInDirectory<'_>,
+        to: NameInDirectory<'_>,
+    ) -> rustix::io::Result<()> {
+        SystemFileSystem.rename_to_free(from, to)
     }
 
-    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
-        SystemDisk.link(from, to)
+    fn link(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> rustix::io::Result<()> {
+        SystemFileSystem.link(from, to)
     }
 
-    fn unlink(&self, at: Slot<'_>) -> rustix::io::Result<()> {
-        SystemDisk.unlink(at)
+    fn unlink(&self, at: NameInDirectory<'_>) -> rustix::io::Result<()> {
+        SystemFileSystem.unlink(at)
     }
 
     fn sync(&self, dir: BorrowedFd<'_>) -> rustix::io::Result<()> {
-        if self.mended.load(Ordering::SeqCst) { SystemDisk.sync(dir) } else { Err(Errno::IO) }
+        if self.mended.load(Ordering::SeqCst) { SystemFileSystem.sync(dir) } else { Err(Errno::IO) }
     }
 }
 
 #[actix::test]
 async fn a_move_that_the_disk_does_not_confirm_is_told_as_done_only_once_it_does() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let disk = Arc::<Failing>::default();
     let yard = opened_on(&ground, disk.clone()).await;
     let id = yard.create("films/d/a").await;
@@ -227,7 +233,7 @@ async fn a_move_that_the_disk_does_not_confirm_is_told_as_done_only_once_it_does
 
 #[actix::test]
 async fn a_move_is_seen_as_long_as_its_root_is_away() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let (id, _, new) = begun(&ground, "films/d", "films/e").await;
     std::fs::rename(ground.path("films"), ground.path("aside")).unwrap();
     std::fs::create_dir(ground.path("films")).unwrap();
@@ -250,7 +256,7 @@ async fn a_move_is_seen_as_long_as_its_root_is_away() {
 
 #[actix::test]
 async fn what_is_missing_for_long_enough_ends_and_what_comes_back_does_not() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (gone, back) = (yard.create("films/d/a").await, yard.create("films/other").await);
     let whole = yard.create("films/d/deep").await;
@@ -258,16 +264,22 @@ async fn what_is_missing_for_long_enough_ends_and_what_comes_back_does_not() {
     // A link has found both missing, but one of them only for a moment.
     yard.shares.note_missing(back);
     yard.shares.note_missing(gone);
-    assert_eq!(yard.ended(gone).await, Ending::Removed);
+    assert_eq!(yard.ended(gone).await, ShareEnding::Removed);
     assert!(yard.said(back).is_some());
     std::fs::remove_dir_all(ground.path("films/d")).unwrap();
     yard.sweep().await;
-    assert_eq!(yard.ended(whole).await, Ending::Removed, "without a read");
+    assert_eq!(yard.ended(whole).await, ShareEnding::Removed, "without a read");
     assert!(yard.said(back).is_some());
     yard.closed().await;
 }
 
-async fn ends_nothing(ground: &Ground, yard: &Yard, id: ShareId, why: &str, hide: impl Fn(&Path)) {
+async fn ends_nothing(
+    ground: &ShareDirectories,
+    yard: &ShareFilesYard,
+    id: ShareId,
+    why: &str,
+    hide: impl Fn(&Path),
+) {
     hide(&ground.path("films"));
     let before = yard.board.view();
     yard.shares.note_missing(id);
@@ -285,7 +297,7 @@ async fn ends_nothing(ground: &Ground, yard: &Yard, id: ShareId, why: &str, hide
 
 #[actix::test]
 async fn a_root_that_cannot_be_reached_ends_nothing() {
-    let ground = Ground::new();
+    let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let id = yard.create("films/other").await;
     let aside = ground.path("aside");
@@ -312,7 +324,7 @@ async fn a_root_that_cannot_be_reached_ends_nothing() {
     assert!(yard.said(id).is_some(), "nothing shows yet that it is the directory that is meant");
     yard.create("films/d/a").await;
     yard.sweep().await;
-    assert_eq!(yard.ended(id).await, Ending::Removed, "of a root that can be reached");
+    assert_eq!(yard.ended(id).await, ShareEnding::Removed, "of a root that can be reached");
     eventually("that is told", || yard.board.view().unreachable.is_empty()).await;
     yard.closed().await;
 }

@@ -9,13 +9,15 @@ use actix::prelude::*;
 use reelyard::http::share::Roots;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, Journal, JournalSettings};
+use reelyard_actors::journal::{CommitError, Journal, JournalOptions};
 use reelyard_actors::share_expiry::{
-    BeginMove, Begun, CreateShare, Found, MoveRefused, Moved, RootName, ShareBoard, ShareError,
-    ShareExpiry, ShareId, ShareKind, SharePlace, ShareRefusal, ShareSettings, Term,
+    BeginMove, BegunMove, CreateShare, MoveRefused, Moved, RootName, ShareError, ShareExpiry,
+    ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
+    ShareRefusal, ShareViewHandle,
 };
 use reelyard_actors::share_files::{
-    Collaborators, MoveError, MoveFile, ShareFiles, ShareFilesBoard, ShareFilesSettings,
+    MoveError, MoveFile, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
+    ShareFilesViewHandle,
 };
 use reelyard_actors::supervision::Route;
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
@@ -27,7 +29,7 @@ const START: Millis = Millis(1_800_000_000_000);
 /// Puts a move on record and answers that only once its node has lost the lead, if it is to.
 struct Delayed {
     expiry: Addr<ShareExpiry>,
-    board: ShareBoard,
+    board: ShareViewHandle,
     hub: MemoryHub,
     node: u64,
 }
@@ -37,7 +39,7 @@ impl Actor for Delayed {
 }
 
 impl Handler<BeginMove> for Delayed {
-    type Result = ResponseFuture<Result<Begun, ShareError>>;
+    type Result = ResponseFuture<Result<BegunMove, ShareError>>;
 
     fn handle(&mut self, asked: BeginMove, _: &mut Context<Self>) -> Self::Result {
         let (expiry, board, hub) = (self.expiry.clone(), self.board.clone(), self.hub.clone());
@@ -56,30 +58,31 @@ impl Handler<BeginMove> for Delayed {
 /// Whoever asks by this name finds that the node loses the lead meanwhile.
 const LOSER: &str = "the unlucky";
 
-struct Node {
+struct ShareFilesNode {
     journal: Journal,
     expiry: Addr<ShareExpiry>,
     files: Addr<ShareFiles>,
-    shares: ShareBoard,
+    shares: ShareViewHandle,
 }
 
 fn root() -> RootName {
     "films".parse().unwrap()
 }
 
-fn place(path: &str) -> SharePlace {
-    SharePlace { root: root(), path: path.parse().unwrap() }
+fn place(path: &str) -> ShareLocation {
+    ShareLocation { root: root(), path: path.parse().unwrap() }
 }
 
-async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Node {
-    let alone = JournalSettings::alone(dir, node);
+async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> ShareFilesNode {
+    let alone = JournalOptions::alone(dir, node);
     let journal = hub.open(alone, PieceId::Shares).await;
-    let (shares, clock) = (ShareBoard::default(), Clock::manual(START));
-    let settings = ShareSettings { roots: BTreeSet::from([root()]), ..ShareSettings::default() };
+    let (shares, clock) = (ShareViewHandle::default(), Clock::manual(START));
+    let settings =
+        ShareExpirySettings { roots: BTreeSet::from([root()]), ..ShareExpirySettings::default() };
     let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), shares.clone()).start();
     let (board, hub) = (shares.clone(), hub.clone());
     let delayed = Delayed { expiry: expiry.clone(), board, hub, node }.start();
-    let others = Collaborators {
+    let others = ShareFilesCollaborators {
         shares: shares.clone(),
         recall: Route::fixed(expiry.clone().recipient()),
         begin: Route::fixed(delayed.recipient()),
@@ -90,12 +93,13 @@ async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Node 
     let (removed_after, sweep_every) = (Duration::from_secs(3600), Duration::from_secs(3600));
     let settings = ShareFilesSettings { removed_after, sweep_every };
     let dirs = Roots::open([(root(), storage.to_owned())]).shared_dirs();
-    let files = ShareFiles::new(settings, dirs, others, clock, ShareFilesBoard::default()).start();
-    Node { journal, expiry, files, shares }
+    let files =
+        ShareFiles::new(settings, dirs, others, clock, ShareFilesViewHandle::default()).start();
+    ShareFilesNode { journal, expiry, files, shares }
 }
 
 /// The node that leads in an epoch after `epoch`, and that epoch.
-async fn leader(nodes: &[Node], epoch: u64) -> (usize, u64) {
+async fn leader(nodes: &[ShareFilesNode], epoch: u64) -> (usize, u64) {
     eventually_some("one leads", || async {
         let epochs = nodes.iter().map(|node| node.shares.view().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
@@ -104,14 +108,14 @@ async fn leader(nodes: &[Node], epoch: u64) -> (usize, u64) {
     .await
 }
 
-fn said(node: &Node, id: ShareId) -> Option<String> {
+fn said(node: &ShareFilesNode, id: ShareId) -> Option<String> {
     match node.shares.find(id) {
-        Found::Live(share) => Some(share.path().to_string()),
+        ShareLookup::Live(share) => Some(share.path().to_string()),
         _ => None,
     }
 }
 
-async fn made(node: &Node, by: &str, request: RequestId) -> Result<Moved, MoveError> {
+async fn made(node: &ShareFilesNode, by: &str, request: RequestId) -> Result<Moved, MoveError> {
     let (from, to, asked_by) = (place("a"), place("b"), by.to_owned());
     node.files.send(MoveFile { from, to, overwrite: false, asked_by, request }).await.unwrap()
 }
@@ -132,7 +136,7 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
             path: place("a").path,
             kind: ShareKind::File,
             looked: None,
-            term: Term::Ttl(Duration::from_secs(86_400)),
+            term: ShareLifetime::Ttl(Duration::from_secs(86_400)),
             password: None,
             max_downloads: None,
             owner: None,

@@ -9,14 +9,15 @@ use actix::prelude::*;
 use reelyard::http::share::Roots;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::share_expiry::{
-    CreateShare, Ending, Found, MoveRefused, Moved, RootName, Share, ShareBoard, ShareError,
-    ShareExpiry, ShareId, ShareKind, SharePlace, ShareRefusal, ShareSettings, Term,
+    CreateShare, MoveRefused, Moved, RootName, Share, ShareEnding, ShareError, ShareExpiry,
+    ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
+    ShareRefusal, ShareViewHandle,
 };
 use reelyard_actors::share_files::{
-    Collaborators, Disk, MoveError, MoveFile, ShareFiles, ShareFilesBoard, ShareFilesSettings,
-    SweepNow, SystemDisk,
+    MoveError, MoveFile, ShareFileSystem, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
+    ShareFilesViewHandle, SweepNow, SystemFileSystem,
 };
 use reelyard_actors::supervision::Route;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
@@ -25,13 +26,13 @@ use tempfile::TempDir;
 pub const START: Millis = Millis(1_700_000_000_000);
 
 /// Where everything is: a journal, and two roots on one file system.
-pub struct Ground {
+pub struct ShareDirectories {
     pub dir: TempDir,
 }
 
-impl Ground {
+impl ShareDirectories {
     pub fn new() -> Self {
-        let ground = Ground { dir: tempfile::tempdir().unwrap() };
+        let ground = ShareDirectories { dir: tempfile::tempdir().unwrap() };
         std::fs::create_dir_all(ground.path("films/d/deep")).unwrap();
         std::fs::create_dir_all(ground.path("more/kept")).unwrap();
         for file in ["films/d/a", "films/d/deep/b", "films/other"] {
@@ -45,48 +46,51 @@ impl Ground {
     }
 }
 
-pub struct Yard {
+pub struct ShareFilesYard {
     pub journal: Journal,
     pub expiry: Addr<ShareExpiry>,
     pub files: Option<Addr<ShareFiles>>,
-    pub shares: ShareBoard,
-    pub board: ShareFilesBoard,
+    pub shares: ShareViewHandle,
+    pub board: ShareFilesViewHandle,
 }
 
 pub fn root(name: &str) -> RootName {
     name.parse().unwrap()
 }
 
-pub fn place(at: &str) -> SharePlace {
+pub fn place(at: &str) -> ShareLocation {
     let (name, path) = at.split_once('/').unwrap();
-    SharePlace { root: root(name), path: path.parse().unwrap() }
+    ShareLocation { root: root(name), path: path.parse().unwrap() }
 }
 
 /// Without anybody who looks at the disk.
-pub async fn table_alone(ground: &Ground) -> Yard {
-    let settings = JournalSettings::alone(ground.path("journal"), 1);
+pub async fn table_alone(ground: &ShareDirectories) -> ShareFilesYard {
+    let settings = JournalOptions::alone(ground.path("journal"), 1);
     let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
-    let shares = ShareBoard::default();
-    let settings = ShareSettings {
+    let shares = ShareViewHandle::default();
+    let settings = ShareExpirySettings {
         roots: BTreeSet::from([root("films"), root("more")]),
         notice_before: None,
-        ..ShareSettings::default()
+        ..ShareExpirySettings::default()
     };
     let expiry = ShareExpiry::new(settings, Clock::manual(START), journal.clone(), shares.clone());
     let expiry = expiry.start();
     eventually("this node leads", || shares.view().epoch.is_some()).await;
-    Yard { journal, expiry, files: None, shares, board: ShareFilesBoard::default() }
+    ShareFilesYard { journal, expiry, files: None, shares, board: ShareFilesViewHandle::default() }
 }
 
-pub async fn opened(ground: &Ground) -> Yard {
-    opened_on(ground, Arc::new(SystemDisk)).await
+pub async fn opened(ground: &ShareDirectories) -> ShareFilesYard {
+    opened_on(ground, Arc::new(SystemFileSystem)).await
 }
 
-pub async fn opened_on(ground: &Ground, disk: Arc<dyn Disk>) -> Yard {
+pub async fn opened_on(
+    ground: &ShareDirectories,
+    disk: Arc<dyn ShareFileSystem>,
+) -> ShareFilesYard {
     let mut yard = table_alone(ground).await;
     let named = ["films", "more"].map(|name| (root(name), ground.path(name)));
     let dirs = Roots::open(named).shared_dirs().on(disk);
-    let others = Collaborators {
+    let others = ShareFilesCollaborators {
         shares: yard.shares.clone(),
         recall: Route::fixed(yard.expiry.clone().recipient()),
         begin: Route::fixed(yard.expiry.clone().recipient()),
@@ -108,19 +112,19 @@ pub fn wanted(from: &str, to: &str) -> MoveFile {
     MoveFile { from: place(from), to: place(to), overwrite: false, asked_by, request }
 }
 
-impl Yard {
+impl ShareFilesYard {
     pub async fn create(&self, at: &str) -> ShareId {
         self.try_to_create(at).await.unwrap().id()
     }
 
     pub async fn try_to_create(&self, at: &str) -> Result<Arc<Share>, ShareError> {
-        let SharePlace { root, path } = place(at);
+        let ShareLocation { root, path } = place(at);
         let asked = CreateShare {
             root,
             path,
             kind: ShareKind::File,
             looked: None,
-            term: Term::Ttl(Duration::from_secs(600)),
+            term: ShareLifetime::Ttl(Duration::from_secs(600)),
             password: None,
             max_downloads: None,
             owner: None,
@@ -142,17 +146,17 @@ impl Yard {
     /// Where a share says that it is; none once it has ended.
     pub fn said(&self, id: ShareId) -> Option<String> {
         match self.shares.find(id) {
-            Found::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
+            ShareLookup::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
             _ => None,
         }
     }
 
-    pub async fn ended(&self, id: ShareId) -> Ending {
+    pub async fn ended(&self, id: ShareId) -> ShareEnding {
         eventually_some("the share ends", || {
             let found = self.shares.find(id);
             async move {
                 match found {
-                    Found::Ended(tombstone) => Some(tombstone.why),
+                    ShareLookup::Ended(tombstone) => Some(tombstone.why),
                     _ => None,
                 }
             }

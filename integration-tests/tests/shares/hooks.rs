@@ -9,30 +9,30 @@ use anyhow::Result;
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::certificate::Pem;
 use reelyard_integration_tests::event_reader::EventReader;
-use reelyard_integration_tests::hook_receiver::{HookReceiver, Manner, SECRET};
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use reelyard_integration_tests::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 /// A node with a root and webhooks, configured by a file.
-struct Place {
-    ground: Ground,
-    node: Role,
+struct WebhookNode {
+    ground: ProcessYard,
+    node: RoleProcess,
     links: String,
 }
 
-impl Place {
+impl WebhookNode {
     fn start(hooks: &str) -> Result<Self> {
-        Place::start_on(Ground::new(1, 0)?, hooks, None)
+        WebhookNode::start_on(ProcessYard::new(1, 0)?, hooks, None)
     }
 
-    fn start_on(ground: Ground, hooks: &str, trusted: Option<&Path>) -> Result<Self> {
+    fn start_on(ground: ProcessYard, hooks: &str, trusted: Option<&Path>) -> Result<Self> {
         std::fs::create_dir_all(ground.path("films"))?;
         std::fs::write(ground.path("films/a.mpg"), b"0123456789")?;
         let file = ground.path("node.toml");
         let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
         std::fs::write(&file, configuration(&ground, &links, hooks))?;
-        let node = Role::start_trusting("node", &file, ground.path("node.log"), trusted)?;
-        let place = Place { ground, node, links };
+        let node = RoleProcess::start_trusting("node", &file, ground.path("node.log"), trusted)?;
+        let place = WebhookNode { ground, node, links };
         place.until_up()?;
         Ok(place)
     }
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-fn configuration(ground: &Ground, links: &str, hooks: &str) -> String {
+fn configuration(ground: &ProcessYard, links: &str, hooks: &str) -> String {
     format!(
         r#"
 listen = "{}"
@@ -123,7 +123,7 @@ keep_ended = "1s"
 #[test]
 fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()> {
     let receiver = HookReceiver::start()?;
-    let place = Place::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
+    let place = WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     let events = EventReader::open(place.ground.node, "?kinds=share", &[])?;
     let soon = place.create(&json!({ "ttl": "10m 2s", "owner": "jo" }));
     let revoked = place.revoked();
@@ -174,8 +174,8 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
         bad.hook(", timeout = \"300ms\""),
         good.hook("")
     );
-    let place = Place::start(&both)?;
-    bad.is_to(Manner::Hangs);
+    let place = WebhookNode::start(&both)?;
+    bad.is_to(ReceiverMode::Hangs);
     place.revoked();
     place.revoked();
     assert_eq!(place.taken(&good, 2)?, [0, 1]);
@@ -184,7 +184,7 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
         let reason = hook["failing"]["reason"].as_str()?.to_owned();
         (reason == "it did not answer within 300ms").then_some(())
     })?;
-    bad.is_to(Manner::Refuses(410, Some(1)));
+    bad.is_to(ReceiverMode::Refuses(410, Some(1)));
     wait_for("it refuses", &[&place.node], || {
         (place.hook("bad")["failing"]["reason"] == "it answers 410 Gone").then_some(())
     })?;
@@ -216,11 +216,11 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
 
 #[test]
 fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<()> {
-    let ground = Ground::new(1, 0)?;
+    let ground = ProcessYard::new(1, 0)?;
     let [trusted, other] = ["trusted", "other"].map(|name| Pem::make(&ground.path(""), name));
     let (good, bad) = (HookReceiver::start_tls(&trusted)?, HookReceiver::start_tls(&other)?);
     let both = format!("webhooks = {{ good = {}, bad = {} }}", good.hook(""), bad.hook(""));
-    let place = Place::start_on(ground, &both, Some(&trusted.certificate))?;
+    let place = WebhookNode::start_on(ground, &both, Some(&trusted.certificate))?;
     let id = place.revoked();
     assert_eq!(place.taken(&good, 1)?, [0]);
     assert_eq!(good.taken()[0].body["share"]["id"], id.as_str());
@@ -240,10 +240,11 @@ fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<(
 #[test]
 fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
     let receiver = HookReceiver::start()?;
-    let mut place = Place::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
+    let mut place =
+        WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     place.revoked();
     place.taken(&receiver, 1)?;
-    receiver.is_to(Manner::Refuses(503, None));
+    receiver.is_to(ReceiverMode::Refuses(503, None));
     for _ in 0..5 {
         place.revoked();
     }
@@ -251,7 +252,7 @@ fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
         receiver.received().iter().any(|one| one.number() == 1).then_some(())
     })?;
     place.node.kill();
-    receiver.is_to(Manner::Takes);
+    receiver.is_to(ReceiverMode::Takes);
     place.node.start_again()?;
     place.until_up()?;
     wait_for("all are told", &[&place.node], || {
@@ -280,7 +281,7 @@ fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
 
 #[test]
 fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result<()> {
-    let place = Place::start("")?;
+    let place = WebhookNode::start("")?;
     place.revoked();
     let receiver = HookReceiver::start()?;
     let table = format!(
@@ -314,15 +315,15 @@ fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result
 #[test]
 fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Result<()> {
     let receiver = HookReceiver::start()?;
-    receiver.is_to(Manner::Refuses(500, None));
+    receiver.is_to(ReceiverMode::Refuses(500, None));
     let hooks =
         format!("webhook_retention = \"2s\"\nwebhooks = {{ billing = {} }}", receiver.hook(""));
-    let place = Place::start(&hooks)?;
+    let place = WebhookNode::start(&hooks)?;
     place.revoked();
     wait_for("it is dropped", &[&place.node], || {
         (place.hook("billing")["dropped"] == 1).then_some(())
     })?;
-    receiver.is_to(Manner::Takes);
+    receiver.is_to(ReceiverMode::Takes);
     assert!(place.node.log_text().contains("what happened is dropped"));
     let hooks = format!("webhooks = {{ billing = {} }}", receiver.hook(""));
     place.reload(&hooks)?;
@@ -334,7 +335,7 @@ fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Resul
 
 #[test]
 fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> Result<()> {
-    let mut place = Place::start("")?;
+    let mut place = WebhookNode::start("")?;
     let node = place.ground.node;
     let open = |query: &str, last: Option<&str>| {
         let last = last.map(|last| format!("Last-Event-ID: {last}"));
@@ -400,8 +401,8 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
 #[test]
 fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
     let receiver = HookReceiver::start()?;
-    receiver.is_to(Manner::Refuses(503, None));
-    let place = Place::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
+    receiver.is_to(ReceiverMode::Refuses(503, None));
+    let place = WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     place.revoked();
     place.revoked();
     wait_for("two wait", &[&place.node], || (place.hook("billing")["backlog"] == 2).then_some(()))?;
@@ -414,7 +415,7 @@ fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
 
 #[test]
 fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<()> {
-    let place = Place::start("webhook_retention = \"1s\"")?;
+    let place = WebhookNode::start("webhook_retention = \"1s\"")?;
     place.revoked();
     place.revoked();
     let path = "/api/v1/shares/events";

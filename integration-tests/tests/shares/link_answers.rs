@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reelyard::http::share::hash_password;
 use reelyard_actors::share_expiry::{NewShare, ShareId};
-use reelyard_integration_tests::share_links::{Answer, Links};
+use reelyard_integration_tests::share_links::{CurlResponse, ManualLinks};
 use reelyard_integration_tests::waiting::PATIENCE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -18,13 +18,13 @@ fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
 }
 
 /// Sends the form of a link's page, from an address.
-async fn enter(links: &Links, id: ShareId, password: &str, from: &str) -> Answer {
+async fn enter(links: &ManualLinks, id: ShareId, password: &str, from: &str) -> CurlResponse {
     let (field, from) = (format!("password={password}"), format!("X-Forwarded-For: {from}"));
     links.get(id, "", &["-H", &from, "--data-urlencode", &field]).await
 }
 
 /// All that comes on a connection after `text` was sent in one packet.
-async fn ask(links: &Links, text: &str) -> String {
+async fn ask(links: &ManualLinks, text: &str) -> String {
     let mut stream = TcpStream::connect(links.addr()).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -35,7 +35,7 @@ async fn ask(links: &Links, text: &str) -> String {
 
 #[actix::test]
 async fn a_file_that_became_a_directory_is_not_what_was_shared_nor_the_other_way_round() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     links.write("dir/a", b"film");
     let (file, dir) = (links.share("a", |_| {}), links.share("dir", |_| {}));
@@ -55,7 +55,7 @@ async fn a_file_that_became_a_directory_is_not_what_was_shared_nor_the_other_way
 
 #[actix::test]
 async fn right_passwords_use_up_no_tries_and_wrong_ones_do() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(3).unwrap();
         settings.password_every = Duration::from_secs(600);
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
@@ -85,7 +85,7 @@ async fn right_passwords_use_up_no_tries_and_wrong_ones_do() {
 
 #[actix::test]
 async fn behind_a_path_of_a_proxy_everything_leads_to_that_path() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.public_url = Some("https://share.example.net/dl/here".into());
     });
     links.write("a", b"film");
@@ -111,7 +111,7 @@ async fn behind_a_path_of_a_proxy_everything_leads_to_that_path() {
 
 #[actix::test]
 async fn after_an_answer_that_is_the_last_there_is_no_other() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let (open, closed) = (links.share("a", |_| {}), links.share("a", locked("right")));
     let more = format!(
@@ -142,7 +142,7 @@ async fn after_an_answer_that_is_the_last_there_is_no_other() {
 
 #[actix::test]
 async fn the_page_of_a_directory_counts_what_its_archive_has() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("other/secret", b"secret");
     links.write("dir/a", &[7; 2048]);
     links.write("dir/sub/b", b"film");

@@ -4,8 +4,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{Changes, Deadline, Ending, NewDeadline, ShareEvent, ShareId};
-use reelyard_integration_tests::share_links::{A_DAY, Links, RESUME_WITHIN, curl};
+use reelyard_actors::share_expiry::{
+    Deadline, NewDeadline, ShareChanges, ShareEnding, ShareEvent, ShareId,
+};
+use reelyard_integration_tests::share_links::{A_DAY, ManualLinks, RESUME_WITHIN, curl};
 use reelyard_integration_tests::waiting::eventually;
 use tokio::task::JoinHandle;
 
@@ -16,7 +18,7 @@ const LARGE: usize = 24 << 20;
 const RESET: i32 = 56;
 
 /// A download that is slow enough to be still running when something happens; how curl ends.
-async fn running(links: &Links, id: ShareId, part: &str, more: &[&str]) -> JoinHandle<i32> {
+async fn running(links: &ManualLinks, id: ShareId, part: &str, more: &[&str]) -> JoinHandle<i32> {
     let begun = || match (part, links.server.counters()) {
         // By then the directory was listed.
         ("/zip", counters) => counters.bytes,
@@ -32,19 +34,19 @@ async fn running(links: &Links, id: ShareId, part: &str, more: &[&str]) -> JoinH
     download
 }
 
-fn set_deadline(links: &Links, id: ShareId, deadline: Deadline) {
+fn set_deadline(links: &ManualLinks, id: ShareId, deadline: Deadline) {
     let deadline = Some(NewDeadline { deadline, noticed: true });
-    let changes = Box::new(Changes { deadline, ..Changes::default() });
+    let changes = Box::new(ShareChanges { deadline, ..ShareChanges::default() });
     links.apply(&ShareEvent::Changed { id, generation: 0, changes });
 }
 
-fn end(links: &Links, id: ShareId, why: Ending) {
+fn end(links: &ManualLinks, id: ShareId, why: ShareEnding) {
     links.apply(&ShareEvent::Ended { ids: vec![id], why, cut: false, by: "test".to_owned() });
 }
 
 /// Links that cut at the deadline, with a large file.
-fn strict() -> Links {
-    let links = Links::start(|settings| settings.cut_at_deadline = true);
+fn strict() -> ManualLinks {
+    let links = ManualLinks::start(|settings| settings.cut_at_deadline = true);
     links.write("a", &vec![7; LARGE]);
     links
 }
@@ -59,8 +61,8 @@ async fn only_the_deadline_cuts_and_no_other_end() {
     let of_last = running(&links, last, "/file", &[]).await;
     let of_revoked = running(&links, revoked, "/file", &[]).await;
     let of_removed = running(&links, removed, "/file", &[]).await;
-    end(&links, revoked, Ending::Revoked);
-    end(&links, removed, Ending::Removed);
+    end(&links, revoked, ShareEnding::Revoked);
+    end(&links, removed, ShareEnding::Removed);
     assert_eq!((of_revoked.await.unwrap(), of_removed.await.unwrap()), (0, 0));
     assert_eq!(of_last.await.unwrap(), 0);
     let again = links.share("a", |new| {
@@ -103,13 +105,13 @@ async fn a_deadline_cuts_also_what_ended_before_it_and_is_forgotten() {
     };
     let id = links.share("a", |_| {});
     let download = running(&links, id, "/file", &[]).await;
-    end(&links, id, Ending::Revoked);
+    end(&links, id, ShareEnding::Revoked);
     forget();
     assert_eq!(download.await.unwrap(), 0, "the deadline it had is still to come");
     for is_forgotten in [false, true] {
         let id = links.share("a", |_| {});
         let download = running(&links, id, "/file", &[]).await;
-        end(&links, id, Ending::Revoked);
+        end(&links, id, ShareEnding::Revoked);
         if is_forgotten {
             forget();
         }
@@ -122,7 +124,7 @@ async fn a_deadline_cuts_also_what_ended_before_it_and_is_forgotten() {
 
 #[actix::test]
 async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chunks() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; LARGE]);
     let id = links.share("dir", |_| {});
     let download = running(&links, id, "/zip", &["--http1.0"]).await;
@@ -138,7 +140,7 @@ async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chun
 
 #[actix::test]
 async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let elsewhere = |name: &str| links.outside().join(name);
     for (moved, to) in [
         ("dir/b", links.below("dir/c")),
@@ -164,7 +166,7 @@ async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
 
 #[actix::test]
 async fn what_is_added_while_an_archive_is_made_does_not_break_it_off() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; LARGE]);
     links.write("dir/sub/x", b"x");
     let id = links.share("dir", |_| {});

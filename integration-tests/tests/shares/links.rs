@@ -10,11 +10,14 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::{CommitError, Piece};
 use reelyard_actors::share_expiry::{
-    Admission, Deadline, Ending, FileIdentity, MoveEnd, NewMove, NewShare, Room, ShareBoard,
-    ShareError, ShareEvent, ShareId, ShareKind, SharePlace, ShareRefusal, ShareTable, TakeDownload,
+    Deadline, DownloadAdmission, MoveEnd, NewMove, NewShare, ShareEnding, ShareError, ShareEvent,
+    ShareId, ShareKind, ShareLimits, ShareLocation, ShareRefusal, ShareTable, ShareViewHandle,
+    SharedFileIdentity, TakeDownload,
 };
 use reelyard_actors::supervision::Route;
-use reelyard_integration_tests::share_links::{A_DAY, Links, START, Site, curl, path, root};
+use reelyard_integration_tests::share_links::{
+    A_DAY, LinkSite, ManualLinks, START, curl, path, root,
+};
 use reelyard_integration_tests::waiting::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -25,14 +28,14 @@ fn film(length: usize) -> Vec<u8> {
     std::iter::repeat_with(|| random.u8(..)).take(length).collect()
 }
 
-fn revoke(links: &Links, id: ShareId, cut: bool) {
-    let (ids, why, by) = (vec![id], Ending::Revoked, "test".to_owned());
+fn revoke(links: &ManualLinks, id: ShareId, cut: bool) {
+    let (ids, why, by) = (vec![id], ShareEnding::Revoked, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut, by });
 }
 
 #[actix::test]
 async fn a_file_is_served_whole_and_by_range() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let film = film(3_000_000);
     links.write("new/a.mp4", &film);
     let id = links.share("new/a.mp4", |_| {});
@@ -88,7 +91,7 @@ async fn a_file_is_served_whole_and_by_range() {
 
 #[actix::test]
 async fn a_broken_download_is_resumed_and_one_connection_serves_many_requests() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let film = film(2_000_000);
     links.write("a.mp4", &film);
     links.write("empty", b"");
@@ -110,7 +113,7 @@ async fn a_broken_download_is_resumed_and_one_connection_serves_many_requests() 
 
 #[actix::test]
 async fn names_arrive_as_they_are() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("Grüße \"1\".txt", b"x");
     let id = links.share("Grüße \"1\".txt", |_| {});
     let answer = links.get(id, "/file", &[]).await;
@@ -125,7 +128,7 @@ async fn names_arrive_as_they_are() {
 
 #[actix::test]
 async fn a_link_is_live_until_its_deadline_and_not_at_it() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let id = links.share("a", |_| {});
     links.clock.advance(A_DAY - Duration::from_millis(1));
@@ -155,7 +158,7 @@ async fn a_link_is_live_until_its_deadline_and_not_at_it() {
 
 #[actix::test]
 async fn what_was_never_a_link_tells_nothing() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let unknown = links.get(ShareId::random().unwrap(), "/file", &[]).await;
     let malformed = links.ask("/s/x/file", &[]).await;
     assert_eq!((unknown.status, malformed.status), (404, 404));
@@ -175,7 +178,7 @@ async fn what_was_never_a_link_tells_nothing() {
 
 #[actix::test]
 async fn only_what_is_below_the_root_is_served() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     std::fs::write(links.outside().join("secret"), b"secret").unwrap();
     symlink("../secret", links.below("out")).unwrap();
     links.write("dir/a", b"inside");
@@ -196,7 +199,7 @@ async fn only_what_is_below_the_root_is_served() {
 
 #[actix::test]
 async fn a_link_survives_a_move_and_ends_with_its_file() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("old/a.mp4", b"film");
     links.write("new/a.mp4", b"another film");
     let (id, other) = (links.share("old/a.mp4", |_| {}), links.share("new/a.mp4", |_| {}));
@@ -206,11 +209,11 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     };
     let film = (200, "film".to_owned());
     let file = std::fs::File::open(links.below("old/a.mp4")).unwrap();
-    let place = |at| SharePlace { root: root(), path: path(at) };
+    let place = |at| ShareLocation { root: root(), path: path(at) };
     links.apply(&ShareEvent::MoveBegun(Box::new(NewMove {
         from: place("old/a.mp4"),
         to: place("new/a.mp4"),
-        file: FileIdentity::of(&file).unwrap(),
+        file: SharedFileIdentity::of(&file).unwrap(),
         by: "test".to_owned(),
         request: RequestId(1),
     })));
@@ -235,7 +238,7 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     std::fs::remove_file(links.below("new/a.mp4")).unwrap();
     assert_eq!(read(id).await.0, 404);
     assert_eq!(links.board.take_missing(), [id], "whoever looks after that hears of it");
-    let (ids, why, by) = (vec![id], Ending::Removed, "test".to_owned());
+    let (ids, why, by) = (vec![id], ShareEnding::Removed, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: false, by });
     let removed = links.get(id, "/file", &[]).await;
     assert_eq!(removed.status, 410);
@@ -245,7 +248,7 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
 
 #[actix::test]
 async fn only_downloads_are_counted_and_no_more_than_allowed() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
     links.write("a", &film(100_000));
@@ -283,7 +286,7 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
 }
 
 /// A download that is slow enough to be still running when something happens to its share.
-async fn running(links: &Links, id: ShareId) -> tokio::task::JoinHandle<i32> {
+async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/file"), links.server.counters().downloads);
     let download = tokio::spawn(async move {
         let discard = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
@@ -295,7 +298,7 @@ async fn running(links: &Links, id: ShareId) -> tokio::task::JoinHandle<i32> {
 
 #[actix::test]
 async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; 24 << 20]);
     let (soft, due) = (links.share("a", |_| {}), links.share("a", |_| {}));
     let (of_soft, of_due) = (running(&links, soft).await, running(&links, due).await);
@@ -317,7 +320,7 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
 
 #[actix::test]
 async fn a_deadline_cuts_where_that_is_configured() {
-    let links = Links::start(|settings| settings.cut_at_deadline = true);
+    let links = ManualLinks::start(|settings| settings.cut_at_deadline = true);
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
     let download = running(&links, id).await;
@@ -329,7 +332,7 @@ async fn a_deadline_cuts_where_that_is_configured() {
 
 #[actix::test]
 async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.guesses = NonZeroU32::new(3).unwrap();
         settings.guess_every = Duration::from_secs(600);
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
@@ -359,7 +362,7 @@ async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
 
 #[actix::test]
 async fn connections_are_bounded_and_who_only_waits_makes_room() {
-    let links = Links::start(|settings| settings.connections_per_address = 2);
+    let links = ManualLinks::start(|settings| settings.connections_per_address = 2);
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
     let mut idle = TcpStream::connect(links.addr()).await.unwrap();
@@ -377,7 +380,7 @@ async fn connections_are_bounded_and_who_only_waits_makes_room() {
 
 #[actix::test]
 async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.send_timeout = Duration::from_millis(600);
         settings.request_timeout = Duration::from_millis(300);
     });
@@ -396,7 +399,7 @@ async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
 
 #[actix::test]
 async fn what_is_no_request_is_answered_and_left() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let id = links.share("a", |_| {});
     let ask = async |text: String| {
@@ -421,7 +424,7 @@ async fn what_is_no_request_is_answered_and_left() {
 
 #[actix::test]
 async fn stopping_breaks_off_what_is_running() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
     let (url, download) = (links.url(id, "/file"), running(&links, id).await);
@@ -432,17 +435,17 @@ async fn stopping_breaks_off_what_is_running() {
 
 /// Answers every question for a download as `answer` says, which is told how often that request was
 /// asked before.
-struct Answers<F>(F, std::collections::HashMap<RequestId, usize>);
+struct ScriptedAdmissions<F>(F, std::collections::HashMap<RequestId, usize>);
 
-impl<F: Unpin + 'static> Actor for Answers<F> {
+impl<F: Unpin + 'static> Actor for ScriptedAdmissions<F> {
     type Context = Context<Self>;
 }
 
-impl<F> Handler<TakeDownload> for Answers<F>
+impl<F> Handler<TakeDownload> for ScriptedAdmissions<F>
 where
-    F: Fn(&TakeDownload, usize) -> Result<Admission, ShareError> + Unpin + 'static,
+    F: Fn(&TakeDownload, usize) -> Result<DownloadAdmission, ShareError> + Unpin + 'static,
 {
-    type Result = Result<Admission, ShareError>;
+    type Result = Result<DownloadAdmission, ShareError>;
 
     fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
         let before = self.1.entry(asked.request).or_default();
@@ -454,11 +457,11 @@ where
 
 /// Status and text of the answer to a link whose downloads are limited, and counted so.
 async fn counted_by(
-    answer: impl Fn(&TakeDownload, usize) -> Result<Admission, ShareError> + Unpin + 'static,
+    answer: impl Fn(&TakeDownload, usize) -> Result<DownloadAdmission, ShareError> + Unpin + 'static,
 ) -> (u16, String) {
-    let (clock, board) = (Clock::manual(START), ShareBoard::default());
+    let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
     let mut table = ShareTable::default();
-    table.show_on(&board);
+    table.attach_view_handle(&board);
     let id = ShareId::random().unwrap();
     let new = NewShare {
         id,
@@ -471,11 +474,11 @@ async fn counted_by(
         note: None,
         password: None,
         max_downloads: NonZeroU32::new(9),
-        room: Room::default(),
+        room: ShareLimits::default(),
     };
     table.apply(START, &ShareEvent::Created(Box::new(new))).unwrap();
-    let take = Route::fixed(Answers(answer, Default::default()).start().recipient());
-    let site = Site::start(board, take, clock, |_| {});
+    let take = Route::fixed(ScriptedAdmissions(answer, Default::default()).start().recipient());
+    let site = LinkSite::start(board, take, clock, |_| {});
     site.write("a", b"film");
     let answer = site.get(id, "/file", &[]).await;
     site.server.stop().await;
@@ -485,9 +488,9 @@ async fn counted_by(
 #[actix::test]
 async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
     for (refusal, status, words) in [
-        (ShareRefusal::Ended { why: Ending::Revoked }, 410, "taken back"),
-        (ShareRefusal::Ended { why: Ending::Removed }, 410, "removed"),
-        (ShareRefusal::Ended { why: Ending::Expired }, 410, "expired"),
+        (ShareRefusal::Ended { why: ShareEnding::Revoked }, 410, "taken back"),
+        (ShareRefusal::Ended { why: ShareEnding::Removed }, 410, "removed"),
+        (ShareRefusal::Ended { why: ShareEnding::Expired }, 410, "expired"),
         (ShareRefusal::Exhausted, 410, "downloads of this link were taken"),
         (ShareRefusal::Unknown, 404, "no such link"),
     ] {
@@ -510,14 +513,14 @@ async fn a_download_that_may_have_been_counted_is_asked_for_once_more_by_the_sam
     let answer = |asked: &TakeDownload, before| match before {
         0 => Err(CommitError::Unknown { request: asked.request }.into()),
         1 => Err(CommitError::Busy { retry_after: Duration::from_millis(1) }.into()),
-        _ => Ok(Admission::Counted { left: 8 }),
+        _ => Ok(DownloadAdmission::Counted { left: 8 }),
     };
     assert_eq!(counted_by(answer).await, (200, "film".to_owned()));
 }
 
 #[actix::test]
 async fn a_link_of_which_the_last_download_was_taken_says_so_also_after_its_deadline() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let deadline = Deadline::at(START.after(Duration::from_secs(60)));
     let id =

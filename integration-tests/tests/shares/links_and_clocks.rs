@@ -7,46 +7,49 @@ use std::time::Duration;
 
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{CommitError, Journal, JournalOptions, NoPeers};
 use reelyard_actors::share_expiry::{
-    ConfirmClock, CreateShare, Ending, Found, NewTerms, ReclaimNow, ShareId, ShareRefusal, Term,
+    ConfirmClock, CreateShare, NewTerms, ReclaimNow, ShareEnding, ShareId, ShareLifetime,
+    ShareLookup, ShareRefusal,
 };
 use reelyard_actors::supervision::Route;
 use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::share_links::{START, Site};
+use reelyard_integration_tests::share_links::{LinkSite, START};
 use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::waiting::eventually;
 
-use crate::expiry_yard::{Yard, film, opened, opened_keeping, path, refused, seconds, settings};
+use crate::expiry_yard::{
+    ShareExpiryYard, film, opened, opened_keeping, path, refused, seconds, settings,
+};
 
 const HOUR_MS: i64 = 3_600_000;
 const TEN_YEARS_MS: i64 = 10 * 365 * 24 * HOUR_MS;
 
 /// A journal with its actor, and links to it.
-struct Place {
-    yard: Yard,
-    site: Site,
+struct LinkClockYard {
+    yard: ShareExpiryYard,
+    site: LinkSite,
 }
 
-impl Place {
+impl LinkClockYard {
     async fn open(dir: &Path, clock: &Clock) -> Self {
-        Place::of(opened(dir, settings(), clock).await, clock)
+        LinkClockYard::of(opened(dir, settings(), clock).await, clock)
     }
 
     /// The same, with the time kept in a file as by a node.
     async fn keeping_time(dir: &Path, clock: &Clock) -> Self {
-        let journal = JournalSettings::alone(dir.join("journal"), 1);
+        let journal = JournalOptions::alone(dir.join("journal"), 1);
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
         let kept = dir.join("share-clock");
         let yard = opened_keeping(journal, settings(), clock, None, Some(&kept)).await;
-        Place::of(yard, clock)
+        LinkClockYard::of(yard, clock)
     }
 
-    fn of(yard: Yard, clock: &Clock) -> Self {
+    fn of(yard: ShareExpiryYard, clock: &Clock) -> Self {
         let take = Route::fixed(yard.expiry.clone().recipient());
-        let site = Site::start(yard.board.clone(), take, clock.clone(), |_| {});
+        let site = LinkSite::start(yard.board.clone(), take, clock.clone(), |_| {});
         site.write("a", b"film");
-        Place { yard, site }
+        LinkClockYard { yard, site }
     }
 
     async fn share(&self, ttl: u64) -> ShareId {
@@ -78,7 +81,7 @@ impl Place {
     async fn turn(&self) {
         self.yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
         // What is answered behind its commits. Its deadline is the same by every clock.
-        let late = Term::At(Millis::LAST);
+        let late = ShareLifetime::At(Millis::LAST);
         self.yard.create(CreateShare { path: path("a"), term: late, ..film(1) }).await;
     }
 
@@ -89,18 +92,18 @@ impl Place {
 }
 
 fn extended(ttl: u64) -> NewTerms {
-    NewTerms { term: Some(Term::Ttl(seconds(ttl))), ..NewTerms::default() }
+    NewTerms { term: Some(ShareLifetime::Ttl(seconds(ttl))), ..NewTerms::default() }
 }
 
 #[actix::test]
 async fn a_start_with_a_clock_ten_years_ahead_ends_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     let ids = place.shares(20, 3600).await;
     place.close().await;
     let ahead = Clock::manual(Millis(START.0 + TEN_YEARS_MS));
-    let place = Place::open(dir.path(), &ahead).await;
+    let place = LinkClockYard::open(dir.path(), &ahead).await;
     assert_eq!(place.count(&ids, 410).await, 20, "they are refused by comparison");
     place.turn().await;
     ahead.advance(seconds(60));
@@ -108,11 +111,11 @@ async fn a_start_with_a_clock_ten_years_ahead_ends_nothing() {
     let is_there = |id: &ShareId| place.yard.is_there(*id);
     assert!(ids.iter().all(is_there), "nothing is reclaimed");
     // While the process runs.
-    ahead.set_by(-TEN_YEARS_MS);
+    ahead.step_by(-TEN_YEARS_MS);
     assert_eq!(place.count(&ids, 200).await, 20, "a corrected clock brings every one back");
     place.close().await;
     // And after a start.
-    let place = Place::open(dir.path(), &Clock::manual(Millis(START.0 + 61_000))).await;
+    let place = LinkClockYard::open(dir.path(), &Clock::manual(Millis(START.0 + 61_000))).await;
     assert_eq!(place.count(&ids, 200).await, 20);
     place.close().await;
 }
@@ -121,9 +124,9 @@ async fn a_start_with_a_clock_ten_years_ahead_ends_nothing() {
 async fn a_running_node_holds_a_jump_of_hours_until_it_has_lasted() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     let id = place.share(3600).await;
-    clock.set_by(2 * HOUR_MS);
+    clock.step_by(2 * HOUR_MS);
     assert_eq!(place.status(id).await, 410);
     place.turn().await;
     clock.advance(seconds(14 * 60));
@@ -132,7 +135,7 @@ async fn a_running_node_holds_a_jump_of_hours_until_it_has_lasted() {
     assert_eq!(place.status(id).await, 410);
     clock.advance(seconds(60));
     place.turn().await;
-    assert_eq!(place.yard.ended(id).await.why, Ending::Expired, "it has held for clock_hold");
+    assert_eq!(place.yard.ended(id).await.why, ShareEnding::Expired, "it has held for clock_hold");
     place.close().await;
 }
 
@@ -140,16 +143,16 @@ async fn a_running_node_holds_a_jump_of_hours_until_it_has_lasted() {
 async fn what_was_refused_stays_refused_when_the_clock_steps_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     let ids = place.shares(10, 60).await;
     assert!(place.yard.pause(true).await);
     clock.advance(seconds(61));
     assert_eq!(place.count(&ids, 410).await, 10);
-    clock.set_by(-HOUR_MS);
+    clock.step_by(-HOUR_MS);
     assert_eq!(place.count(&ids, 410).await, 10, "the backlog stays refused");
     let again = refused(place.yard.change(ids[0], extended(3600)).await);
-    assert_eq!(again, ShareRefusal::Ended { why: Ending::Expired });
-    assert!(matches!(place.yard.board.find(ids[0]), Found::Live(_)), "it is not reclaimed");
+    assert_eq!(again, ShareRefusal::Ended { why: ShareEnding::Expired });
+    assert!(matches!(place.yard.board.find(ids[0]), ShareLookup::Live(_)), "it is not reclaimed");
     place.close().await;
 }
 
@@ -157,7 +160,7 @@ async fn what_was_refused_stays_refused_when_the_clock_steps_back() {
 async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     let id = place.share(60).await;
     assert!(place.yard.pause(true).await);
     clock.advance(seconds(61));
@@ -167,10 +170,10 @@ async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind()
     eventually("its end is on record though reclaim is paused", on_record).await;
     place.close().await;
     let behind = Clock::manual(Millis(START.0 - 2 * HOUR_MS));
-    let place = Place::open(dir.path(), &behind).await;
+    let place = LinkClockYard::open(dir.path(), &behind).await;
     assert_eq!(place.status(id).await, 410);
     let again = refused(place.yard.change(id, extended(3600)).await);
-    assert_eq!(again, ShareRefusal::Ended { why: Ending::Expired });
+    assert_eq!(again, ShareRefusal::Ended { why: ShareEnding::Expired });
     place.close().await;
 }
 
@@ -178,9 +181,9 @@ async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind()
 async fn time_goes_on_after_a_small_step_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     place.share(60).await;
-    clock.set_by(-120_000);
+    clock.step_by(-120_000);
     let id = place.share(3).await;
     clock.advance(Duration::from_millis(2900));
     assert_eq!(place.status(id).await, 200);
@@ -195,11 +198,11 @@ async fn time_goes_on_after_a_small_step_back() {
 async fn an_hour_forward_is_followed_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     let id = place.share(60).await;
-    clock.set_by(HOUR_MS);
+    clock.step_by(HOUR_MS);
     place.turn().await;
-    assert_eq!(place.yard.ended(id).await.why, Ending::Expired);
+    assert_eq!(place.yard.ended(id).await.why, ShareEnding::Expired);
     place.close().await;
 }
 
@@ -207,13 +210,13 @@ async fn an_hour_forward_is_followed_at_once() {
 async fn what_ends_while_the_node_is_off_stays_ended_though_the_clock_steps_back_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::keeping_time(dir.path(), &clock).await;
+    let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
     let (short, long) = (place.share(2).await, place.share(60).await);
     eventually("the time is kept", || dir.path().join("share-clock").exists()).await;
     place.close().await;
     clock.advance(seconds(3));
-    clock.set_by(-2 * HOUR_MS);
-    let place = Place::keeping_time(dir.path(), &clock).await;
+    clock.step_by(-2 * HOUR_MS);
+    let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
     assert_eq!(place.status(short).await, 410);
     assert_eq!(place.status(long).await, 200);
     place.close().await;
@@ -223,12 +226,12 @@ async fn what_ends_while_the_node_is_off_stays_ended_though_the_clock_steps_back
 async fn a_node_that_was_off_for_a_day_while_the_machine_was_up_holds_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::keeping_time(dir.path(), &clock).await;
+    let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
     let id = place.share(60).await;
     eventually("the time is kept", || dir.path().join("share-clock").exists()).await;
     place.close().await;
     clock.advance(seconds(24 * 3600));
-    let place = Place::keeping_time(dir.path(), &clock).await;
+    let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
     place.yard.ended(id).await;
     assert_eq!(place.yard.board.view().trouble, None);
     place.close().await;
@@ -238,10 +241,10 @@ async fn a_node_that_was_off_for_a_day_while_the_machine_was_up_holds_nothing() 
 async fn an_operator_confirms_the_clock_either_way() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     let (early, late) = (place.share(3600).await, place.share(7200).await);
     let confirm = || ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
-    clock.set_by(HOUR_MS + 60_000);
+    clock.step_by(HOUR_MS + 60_000);
     place.turn().await;
     let told = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
     let told = told.unwrap();
@@ -253,7 +256,7 @@ async fn an_operator_confirms_the_clock_either_way() {
     clock.advance(seconds(3600));
     assert_eq!(place.status(late).await, 410);
     place.turn().await;
-    clock.set_by(-2 * HOUR_MS);
+    clock.step_by(-2 * HOUR_MS);
     place.turn().await;
     let told = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
     assert!(told.unwrap().contains("2h behind"));
@@ -263,7 +266,7 @@ async fn an_operator_confirms_the_clock_either_way() {
     assert_eq!(place.yard.board.view().trouble, None);
     place.close().await;
     // It is on record, too.
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     assert_eq!(place.status(late).await, 200);
     place.close().await;
 }
@@ -272,9 +275,9 @@ async fn an_operator_confirms_the_clock_either_way() {
 async fn no_link_gets_a_deadline_that_only_a_wrong_clock_allows() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     let id = place.share(3 * 3600).await;
-    clock.set_by(2 * HOUR_MS);
+    clock.step_by(2 * HOUR_MS);
     let ahead = Duration::from_secs(7200);
     let held = |for_s: u64| ShareRefusal::ClockUnconfirmed { ahead, confirmed_in: seconds(for_s) };
     let create = |asked| place.yard.expiry.send(asked);
@@ -282,12 +285,13 @@ async fn no_link_gets_a_deadline_that_only_a_wrong_clock_allows() {
     assert_eq!(refused(create(asked()).await.unwrap()), held(900));
     assert_eq!(refused(place.yard.change(id, extended(4 * 3600)).await), held(900));
     let until = Millis(START.0 + 4 * HOUR_MS);
-    let both = create(CreateShare { term: Term::At(until), ..asked() }).await.unwrap().unwrap();
+    let both =
+        create(CreateShare { term: ShareLifetime::At(until), ..asked() }).await.unwrap().unwrap();
     assert_eq!(both.deadline().instant(), Some(until));
     clock.advance(seconds(300));
     assert_eq!(refused(create(asked()).await.unwrap()), held(600));
     // Once it is corrected, and so once it is confirmed.
-    clock.set_by(-2 * HOUR_MS);
+    clock.step_by(-2 * HOUR_MS);
     let share = create(asked()).await.unwrap().unwrap();
     assert_eq!(share.deadline().instant(), Some(Millis(START.0 + 360_000)));
     place.close().await;
@@ -299,11 +303,12 @@ fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
     let disk = SmallDisk::mount(dir.path(), 48);
     on_a_system(async {
         let clock = Clock::manual(START);
-        let journal =
-            JournalSettings { reserve: 12 << 20, ..JournalSettings::alone(dir.path(), 1) };
+        let journal = JournalOptions { reserve: 12 << 20, ..JournalOptions::alone(dir.path(), 1) };
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
-        let place =
-            Place::of(opened_keeping(journal, settings(), &clock, None, None).await, &clock);
+        let place = LinkClockYard::of(
+            opened_keeping(journal, settings(), &clock, None, None).await,
+            &clock,
+        );
         let id = place.share(60).await;
         assert!(place.yard.pause(true).await);
         clock.advance(seconds(61));
@@ -311,7 +316,7 @@ fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
         let on_record = || place.yard.board.view().on_record.is_some_and(|time| time >= due);
         eventually("its end is on record", on_record).await;
         assert_eq!(place.status(id).await, 410);
-        clock.set_by(-2 * HOUR_MS);
+        clock.step_by(-2 * HOUR_MS);
         disk.fill();
         eventually("the disk is full", || place.yard.journal.disk_full().is_some()).await;
         let confirm = ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
@@ -327,7 +332,7 @@ fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
 async fn figures_of_what_is_due_are_right_while_reclaim_is_paused_and_after() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
-    let place = Place::open(dir.path(), &clock).await;
+    let place = LinkClockYard::open(dir.path(), &clock).await;
     place.shares(50, 60).await;
     assert!(place.yard.pause(true).await);
     clock.advance(seconds(61));

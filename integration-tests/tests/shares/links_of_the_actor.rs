@@ -9,38 +9,39 @@ use std::time::Duration;
 use actix::prelude::*;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::share_expiry::{
-    CreateShare, Found, PauseReclaim, ReclaimNow, RevokeShares, ShareBoard, ShareExpiry, ShareId,
-    ShareKind, ShareSettings, Term,
+    CreateShare, PauseReclaim, ReclaimNow, RevokeShares, ShareExpiry, ShareExpirySettings, ShareId,
+    ShareKind, ShareLifetime, ShareLookup, ShareViewHandle,
 };
 use reelyard_actors::supervision::Route;
-use reelyard_integration_tests::share_links::{START, Site, curl, path, root};
+use reelyard_integration_tests::share_links::{LinkSite, START, curl, path, root};
 use reelyard_integration_tests::waiting::eventually;
 use tempfile::TempDir;
 
 const TTL: Duration = Duration::from_secs(3600);
 
 /// The actor, and links to what it holds.
-struct Yard {
+struct ActorLinksYard {
     _journal_dir: TempDir,
     journal: Journal,
     expiry: Addr<ShareExpiry>,
-    site: Site,
+    site: LinkSite,
 }
 
-impl Yard {
+impl ActorLinksYard {
     async fn open() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let journal = JournalSettings::alone(dir.path(), 1);
+        let journal = JournalOptions::alone(dir.path(), 1);
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
-        let (clock, board) = (Clock::manual(START), ShareBoard::default());
-        let settings = ShareSettings { roots: BTreeSet::from([root()]), ..Default::default() };
+        let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
+        let settings =
+            ShareExpirySettings { roots: BTreeSet::from([root()]), ..Default::default() };
         let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
         let expiry = expiry.start();
         eventually("this node leads", || board.view().epoch.is_some()).await;
-        let site = Site::start(board, Route::fixed(expiry.clone().recipient()), clock, |_| {});
-        Yard { _journal_dir: dir, journal, expiry, site }
+        let site = LinkSite::start(board, Route::fixed(expiry.clone().recipient()), clock, |_| {});
+        ActorLinksYard { _journal_dir: dir, journal, expiry, site }
     }
 
     async fn share(&self, at: &str, max_downloads: Option<u32>) -> ShareId {
@@ -49,7 +50,7 @@ impl Yard {
             path: path(at),
             kind: ShareKind::File,
             looked: None,
-            term: Term::Ttl(TTL),
+            term: ShareLifetime::Ttl(TTL),
             password: None,
             max_downloads: max_downloads.and_then(NonZeroU32::new),
             owner: None,
@@ -72,7 +73,7 @@ impl Yard {
 
 #[actix::test]
 async fn as_many_downloads_as_are_allowed_whoever_comes_at_once() {
-    let yard = Yard::open().await;
+    let yard = ActorLinksYard::open().await;
     yard.site.write("a", &[7; 100_000]);
     let id = yard.share("a", Some(3)).await;
     assert_eq!(yard.status(id, &["-I"]).await, 200);
@@ -85,7 +86,7 @@ async fn as_many_downloads_as_are_allowed_whoever_comes_at_once() {
 
 #[actix::test]
 async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
-    let yard = Yard::open().await;
+    let yard = ActorLinksYard::open().await;
     yard.site.write("a", b"film");
     let pause = |paused| PauseReclaim {
         paused,
@@ -98,10 +99,11 @@ async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
     yard.site.clock.advance(TTL);
     let passive = yard.site.get(id, "/file", &[]).await;
     assert_eq!(passive.status, 410);
-    assert!(matches!(yard.site.board.find(id), Found::Live(_)), "it is not reclaimed yet");
+    assert!(matches!(yard.site.board.find(id), ShareLookup::Live(_)), "it is not reclaimed yet");
     yard.expiry.send(pause(false)).await.unwrap().unwrap();
     yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
-    eventually("it is reclaimed", || matches!(yard.site.board.find(id), Found::Ended(_))).await;
+    eventually("it is reclaimed", || matches!(yard.site.board.find(id), ShareLookup::Ended(_)))
+        .await;
     let active = yard.site.get(id, "/file", &[]).await;
     assert_eq!(active.status, 410);
     assert_eq!(passive.body, active.body, "nobody sees a difference");
@@ -110,7 +112,7 @@ async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
 
 #[actix::test]
 async fn a_hard_revoke_reaches_what_is_running() {
-    let yard = Yard::open().await;
+    let yard = ActorLinksYard::open().await;
     yard.site.write("a", &vec![7; 24 << 20]);
     let id = yard.share("a", None).await;
     let url = yard.site.url(id, "/file");
@@ -134,7 +136,7 @@ async fn a_hard_revoke_reaches_what_is_running() {
 
 #[actix::test]
 async fn a_player_that_probes_fetches_and_seeks_takes_one_download() {
-    let yard = Yard::open().await;
+    let yard = ActorLinksYard::open().await;
     yard.site.write("a.mp4", &[7; 100_000]);
     let id = yard.share("a.mp4", Some(1)).await;
     assert_eq!(yard.status(id, &["-r", "0-1"]).await, 206, "the probe");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 /// Status and body of what curl is told; status 0 for no answer.
@@ -80,15 +80,15 @@ impl Mover {
     }
 }
 
-struct Place {
-    ground: Ground,
-    node: Role,
+struct ShareMoveYard {
+    ground: ProcessYard,
+    node: RoleProcess,
     mover: Mover,
 }
 
-impl Place {
+impl ShareMoveYard {
     fn start() -> Result<Self> {
-        let ground = Ground::new(1, 0)?;
+        let ground = ProcessYard::new(1, 0)?;
         let root = ground.path("films");
         std::fs::create_dir_all(root.join("new"))?;
         std::fs::write(root.join("a.mpg"), b"0123456789")?;
@@ -110,7 +110,7 @@ impl Place {
         let shuttles =
             [shared(["new", "old"], "/b.mpg", "abc"), shared(["a.mpg", "c.mpg"], "", "0123456789")];
         let mover = Mover { shuttles, made: 0, open: None };
-        Ok(Place { ground, node, mover })
+        Ok(ShareMoveYard { ground, node, mover })
     }
 
     fn root(&self) -> PathBuf {
@@ -178,7 +178,7 @@ impl Place {
 
 #[test]
 fn whatever_was_answered_is_so_and_every_link_goes_on() -> Result<()> {
-    let mut place = Place::start()?;
+    let mut place = ShareMoveYard::start()?;
     for round in 0..6 {
         // At another moment in each round.
         place.kill_while_it_moves(2 + round)?;
@@ -194,7 +194,7 @@ fn whatever_was_answered_is_so_and_every_link_goes_on() -> Result<()> {
 
 #[test]
 fn a_move_that_nobody_can_settle_is_seen() -> Result<()> {
-    let mut place = Place::start()?;
+    let mut place = ShareMoveYard::start()?;
     let (root, aside) = (place.root(), place.ground.path("aside"));
     // Until it is killed between putting a move on record and telling what became of it.
     let seen = wait_for("a move is found begun", &[], || {

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use reelyard::http::share::hash_password;
-use reelyard_actors::share_expiry::{Changes, Deadline, NewShare, ShareEvent, ShareId};
-use reelyard_integration_tests::share_links::{Answer, Links};
+use reelyard_actors::share_expiry::{Deadline, NewShare, ShareChanges, ShareEvent, ShareId};
+use reelyard_integration_tests::share_links::{CurlResponse, ManualLinks};
 
 fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
     let hash = hash_password(password).unwrap();
@@ -13,20 +13,20 @@ fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
 }
 
 /// Sends the form of a link's page.
-async fn enter(links: &Links, id: ShareId, password: &str, more: &[&str]) -> Answer {
+async fn enter(links: &ManualLinks, id: ShareId, password: &str, more: &[&str]) -> CurlResponse {
     let field = format!("password={password}");
     links.get(id, "", &[&["--data-urlencode", &field], more].concat()).await
 }
 
 /// The cookie of an answer, as the browser sends it again.
-fn cookie(answer: &Answer) -> String {
+fn cookie(answer: &CurlResponse) -> String {
     let set = answer.header("set-cookie").unwrap();
     format!("Cookie: {}", set.split(';').next().unwrap())
 }
 
 #[actix::test]
 async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.public_url = Some("https://share.example.net/".into());
     });
     links.write("<b>&film.mp4", &[7; 3 << 20]);
@@ -59,7 +59,7 @@ async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
 
 #[actix::test]
 async fn a_directory_shows_what_is_in_it() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("season/1.mp4", &[7; 2048]);
     links.write("season/extras/x.mp4", b"x");
     let id = links.share("season", |_| {});
@@ -72,7 +72,7 @@ async fn a_directory_shows_what_is_in_it() {
 
 #[actix::test]
 async fn a_password_opens_this_link_and_no_other() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a.mp4", b"film");
     let id = links.share("a.mp4", locked("pass wörd"));
     let asks = links.get(id, "", &[]).await;
@@ -106,7 +106,7 @@ async fn a_password_opens_this_link_and_no_other() {
     assert_eq!(links.get(other, "/file", &["-u", "anybody:wrong"]).await.status, 401);
 
     let password = Some(Some(hash_password("another").unwrap()));
-    let changes = Box::new(Changes { password, ..Changes::default() });
+    let changes = Box::new(ShareChanges { password, ..ShareChanges::default() });
     links.apply(&ShareEvent::Changed { id, generation: 0, changes });
     assert_eq!(links.get(id, "/file", &["-H", &cookie]).await.status, 401);
     assert_eq!(links.server.counters().wrong_passwords, 2);
@@ -115,7 +115,7 @@ async fn a_password_opens_this_link_and_no_other() {
 
 #[actix::test]
 async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(3).unwrap();
         settings.password_every = Duration::from_secs(600);
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
@@ -145,7 +145,7 @@ async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
 
 #[actix::test]
 async fn who_guesses_passwords_learns_nothing_from_others_who_know_theirs() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(2).unwrap();
         settings.password_every = Duration::from_secs(600);
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
@@ -168,7 +168,7 @@ async fn who_guesses_passwords_learns_nothing_from_others_who_know_theirs() {
 
 #[actix::test]
 async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
     links.write("a", b"x");
@@ -189,7 +189,7 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
 
 #[actix::test]
 async fn a_page_believes_no_host_that_a_client_names() {
-    let links = Links::start(|_| ());
+    let links = ManualLinks::start(|_| ());
     links.write("a", b"x");
     let id = links.share("a", |_| {});
     let page = links.get(id, "", &["-H", "Host: evil.example"]).await.text();
@@ -200,7 +200,8 @@ async fn a_page_believes_no_host_that_a_client_names() {
 
 #[actix::test]
 async fn a_form_that_is_none_is_refused_without_harm() {
-    let links = Links::start(|settings| settings.request_timeout = Duration::from_millis(300));
+    let links =
+        ManualLinks::start(|settings| settings.request_timeout = Duration::from_millis(300));
     links.write("a", b"x");
     let id = links.share("a", locked("right"));
     let long = "x".repeat(100_000);
@@ -214,7 +215,7 @@ async fn a_form_that_is_none_is_refused_without_harm() {
 
 #[actix::test]
 async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     std::fs::create_dir(links.below("huge")).unwrap();
     for number in 0..10_001 {
         std::fs::File::create(links.below(&format!("huge/{number}"))).unwrap();
@@ -230,7 +231,7 @@ async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
 
 #[actix::test]
 async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resume() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
     links.write("a", b"0123456789");

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use reelyard::http::share::hash_password;
 use reelyard_actors::share_expiry::ShareId;
-use reelyard_integration_tests::share_links::{A_DAY, Links, curl};
+use reelyard_integration_tests::share_links::{A_DAY, ManualLinks, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// What comes on a connection until it ends.
-async fn ask(links: &Links, text: &str) -> String {
+async fn ask(links: &ManualLinks, text: &str) -> String {
     let mut stream = TcpStream::connect(links.addr()).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -22,7 +22,7 @@ async fn ask(links: &Links, text: &str) -> String {
 
 #[actix::test]
 async fn a_target_may_be_a_whole_url() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let id = links.share("a", |_| {});
     for host in ["http://share.example.net", "HTTPS://[::1]:8081"] {
@@ -36,7 +36,7 @@ async fn a_target_may_be_a_whole_url() {
 
 #[actix::test]
 async fn a_connection_ends_where_one_of_its_headers_says_so() {
-    let links = Links::start(|settings| settings.request_timeout = PATIENCE * 10);
+    let links = ManualLinks::start(|settings| settings.request_timeout = PATIENCE * 10);
     links.write("a", b"film");
     let id = links.share("a", |_| {});
     let asked = format!(
@@ -49,7 +49,7 @@ async fn a_connection_ends_where_one_of_its_headers_says_so() {
 
 #[actix::test]
 async fn a_link_with_a_slash_at_its_end_leads_to_the_one_without() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let id = links.share("a", |_| {});
     for id in [id, ShareId::random().unwrap()] {
@@ -67,7 +67,7 @@ async fn a_link_with_a_slash_at_its_end_leads_to_the_one_without() {
 
 #[actix::test]
 async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let hash = hash_password("right").unwrap();
     let id = links.share("a", |new| new.password = Some(hash));
@@ -95,7 +95,7 @@ async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
 
 #[actix::test]
 async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.guesses = NonZeroU32::MIN;
         settings.guess_every = Duration::from_secs(600);
     });
@@ -111,7 +111,7 @@ async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
 
 #[actix::test]
 async fn what_was_replaced_is_not_said_to_be_resumable() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"a film");
     let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
     let begun = links.get(id, "/file", &["-r", "0-1"]).await;
@@ -135,7 +135,7 @@ async fn what_was_replaced_is_not_said_to_be_resumable() {
 
 #[actix::test]
 async fn a_request_names_one_host() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let id = links.share("a", |_| {});
     let close = "Connection: close\r\n\r\n";
@@ -156,7 +156,7 @@ async fn a_request_names_one_host() {
 
 #[actix::test]
 async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let id = links.share("a", |_| {});
     links.clock.advance(A_DAY);
@@ -168,7 +168,7 @@ async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
 }
 
 /// A file that takes a second and a half to be sent, being sent.
-async fn running(links: &Links) -> tokio::task::JoinHandle<i32> {
+async fn running(links: &ManualLinks) -> tokio::task::JoinHandle<i32> {
     links.write("a", &vec![7; 12 << 20]);
     let url = links.url(links.share("a", |_| {}), "/file");
     let download = tokio::spawn(async move {
@@ -181,7 +181,7 @@ async fn running(links: &Links) -> tokio::task::JoinHandle<i32> {
 
 #[actix::test]
 async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let running = running(&links).await;
     let url = links.url(ShareId(1), "");
     let site = links.into_site();
@@ -196,7 +196,7 @@ async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
 
 #[actix::test]
 async fn a_server_that_drains_in_a_hurry_cuts_what_runs() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let running = running(&links).await;
     let site = links.into_site();
     site.server.drain(std::future::ready(())).await;

@@ -6,25 +6,25 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use reelyard_actors::share_expiry::{Ending, MoveRefused};
-use reelyard_actors::share_files::{ChangeSettings, LookAtRoots, ShareFilesSettings};
-use reelyard_integration_tests::binary::{Ended, run};
+use reelyard_actors::share_expiry::{MoveRefused, ShareEnding};
+use reelyard_actors::share_files::{ChangeShareFilesSettings, CheckRoots, ShareFilesSettings};
+use reelyard_integration_tests::binary::{ProgramOutput, run};
 use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
-use crate::files_yard::{Ground as Disk, Yard, opened, refused, root, wanted};
+use crate::files_yard::{ShareDirectories as Disk, ShareFilesYard, opened, refused, root, wanted};
 
-impl Yard {
+impl ShareFilesYard {
     async fn look_at_roots(&self) {
-        self.files.as_ref().unwrap().send(LookAtRoots).await.unwrap();
+        self.files.as_ref().unwrap().send(CheckRoots).await.unwrap();
     }
 
     /// Lets what is missing be missing for so long.
     async fn wait_for_what_is_missing(&self, removed_after: Duration) {
         let sweep_every = Duration::from_secs(3600);
         let settings = ShareFilesSettings { removed_after, sweep_every };
-        self.files.as_ref().unwrap().send(ChangeSettings(settings)).await.unwrap();
+        self.files.as_ref().unwrap().send(ChangeShareFilesSettings(settings)).await.unwrap();
     }
 }
 
@@ -36,7 +36,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     // As a file system is unmounted that holds all, and another one mounted that holds some.
     fs::rename(disk.path("films"), disk.path("aside")).unwrap();
     eventually("it is told", || {
-        yard.files.as_ref().unwrap().do_send(LookAtRoots);
+        yard.files.as_ref().unwrap().do_send(CheckRoots);
         yard.board.view().unreachable.contains_key(&root("films"))
     })
     .await;
@@ -46,7 +46,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     fs::write(disk.path("new/d/a"), b"a").unwrap();
     fs::rename(disk.path("new"), disk.path("films")).unwrap();
     eventually("it is opened", || {
-        yard.files.as_ref().unwrap().do_send(LookAtRoots);
+        yard.files.as_ref().unwrap().do_send(CheckRoots);
         yard.board.view().unreachable.is_empty()
     })
     .await;
@@ -58,7 +58,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     yard.make(wanted("films/d/a", "films/d/c")).await.unwrap();
     assert!(disk.path("films/d/c").exists() && disk.path("aside/d/a").exists());
     yard.wait_for_what_is_missing(Duration::from_millis(1)).await;
-    assert_eq!(yard.ended(id).await, Ending::Removed, "after the usual time");
+    assert_eq!(yard.ended(id).await, ShareEnding::Removed, "after the usual time");
     assert_eq!(yard.said(kept).as_deref(), Some("films/d/c"));
     yard.closed().await;
 }
@@ -79,22 +79,22 @@ async fn nothing_is_moved_into_a_directory_that_was_the_root() {
     yard.closed().await;
 }
 
-struct Place {
-    ground: Ground,
-    node: Role,
+struct ShareRootsNode {
+    ground: ProcessYard,
+    node: RoleProcess,
 }
 
-impl Place {
+impl ShareRootsNode {
     /// A node with a root that is there and one that is not.
     fn start() -> Result<Self> {
-        let ground = Ground::new(1, 0)?;
+        let ground = ProcessYard::new(1, 0)?;
         fs::create_dir(ground.path("films"))?;
         fs::write(ground.path("films/a"), b"a")?;
         let [films, nas] = ["films", "nas"].map(|name| ground.path(name));
         let roots = format!("{{ films = \"{}\", nas = \"{}\" }}", films.display(), nas.display());
         let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
         let node = ground.start_node(&[("share.roots", &roots), ("share.listen", &links)])?;
-        let place = Place { ground, node };
+        let place = ShareRootsNode { ground, node };
         wait_for("the node answers", &[&place.node], || {
             (place.ask("GET", "/shares/reclaim", &Value::Null).0 == 200).then_some(())
         })?;
@@ -118,14 +118,14 @@ impl Place {
         self.ask("POST", "/shares", &json!({ "path": path }))
     }
 
-    fn reload(&self) -> Ended {
+    fn reload(&self) -> ProgramOutput {
         run(&["config", "reload", "--url", &format!("http://{}", self.ground.node)])
     }
 }
 
 #[test]
 fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Result<()> {
-    let place = Place::start()?;
+    let place = ShareRootsNode::start()?;
     assert_eq!(place.create("films/a").0, 201);
     let (status, told) = place.create("nas/b");
     let detail = told["detail"].as_str().unwrap();
@@ -174,7 +174,7 @@ fn a_root_that_is_not_there_now_is_told_by_a_check_and_one_that_is_none_refused(
 
 #[test]
 fn no_path_forges_a_line_of_the_log() -> Result<()> {
-    let place = Place::start()?;
+    let place = ShareRootsNode::start()?;
     let forged = "2026-01-01T00:00:00Z forged\u{1b}[2J";
     let to = format!("films/x\n{forged}");
     let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": to }));

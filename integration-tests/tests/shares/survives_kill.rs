@@ -11,10 +11,10 @@ use reelyard_actors::clock::Clock;
 use reelyard_integration_tests::hook_receiver::HookReceiver;
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
-use reelyard_integration_tests::yard::{Ground, Role, free_addr};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr};
 use serde_json::{Value, json};
 
-use crate::clients::{Api, Client, FILM};
+use crate::clients::{FILM, ShareApi, ShareClient};
 
 const ROUNDS: usize = 9;
 const CLIENTS: u8 = 4;
@@ -25,18 +25,18 @@ const LONGEST_ROUND: Duration = Duration::from_millis(900);
 /// How soon after its start a node has reclaimed what is overdue.
 const SOON: Duration = Duration::from_secs(5);
 
-struct Place {
-    node: Role,
-    api: Api,
+struct ShareKillYard {
+    node: RoleProcess,
+    api: ShareApi,
     receiver: HookReceiver,
     random: fastrand::Rng,
     is_paused: bool,
-    _ground: Ground,
+    _ground: ProcessYard,
 }
 
-impl Place {
+impl ShareKillYard {
     fn start(seed: u64) -> anyhow::Result<Self> {
-        let (ground, receiver) = (Ground::new(1, 0)?, HookReceiver::start()?);
+        let (ground, receiver) = (ProcessYard::new(1, 0)?, HookReceiver::start()?);
         let root = ground.path("films");
         std::fs::create_dir_all(&root)?;
         std::fs::write(root.join("a.mpg"), FILM)?;
@@ -49,8 +49,8 @@ impl Place {
             ("share.webhooks", &format!("{{ books = {} }}", receiver.hook(""))),
             ("journal.snapshot_log_bytes", "32KiB"),
         ])?;
-        let (random, api) = (fastrand::Rng::with_seed(seed), Api::new(ground.node, links));
-        Ok(Place { node, api, receiver, random, is_paused: false, _ground: ground })
+        let (random, api) = (fastrand::Rng::with_seed(seed), ShareApi::new(ground.node, links));
+        Ok(ShareKillYard { node, api, receiver, random, is_paused: false, _ground: ground })
     }
 
     async fn until_up(&self) {
@@ -72,7 +72,7 @@ impl Place {
     }
 
     /// What clients do until the node is killed.
-    async fn round(&mut self, clients: Vec<Client>) -> Vec<Client> {
+    async fn round(&mut self, clients: Vec<ShareClient>) -> Vec<ShareClient> {
         let wait = self.at_random(LONGEST_ROUND);
         // Where nothing is reclaimed, only the comparison with the clock refuses what is overdue.
         self.is_paused = self.random.bool();
@@ -92,13 +92,13 @@ impl Place {
 
     /// Starts it again, sometimes twice; what came due meanwhile is refused by its first answer and
     /// reclaimed soon.
-    async fn restart(&mut self, clients: &[Client]) {
+    async fn restart(&mut self, clients: &[ShareClient]) {
         let overdue = || {
             let now = Clock::system().now();
             let shares = clients.iter().flat_map(|client| client.overdue(now));
             shares.map(str::to_owned).collect::<Vec<String>>()
         };
-        if clients.iter().any(Client::awaits_an_end) {
+        if clients.iter().any(ShareClient::awaits_an_end) {
             eventually("something came due", || !overdue().is_empty()).await;
         }
         let overdue = overdue();
@@ -144,7 +144,7 @@ impl Place {
     }
 
     /// What all clients know together holds.
-    async fn check(&self, clients: &[Client]) {
+    async fn check(&self, clients: &[ShareClient]) {
         let known = || clients.iter().flat_map(|client| &client.shares);
         let ids: BTreeSet<&str> = known().map(|share| &*share.id).collect();
         assert_eq!(ids.len(), known().count(), "no id twice");
@@ -164,7 +164,7 @@ impl Place {
     }
 
     /// Everything has ended, and each end was told.
-    async fn check_told(&self, clients: &[Client]) {
+    async fn check_told(&self, clients: &[ShareClient]) {
         let (_, hooks) = self.api.answer("GET", "/shares/hooks", None).await;
         assert_eq!(hooks["items"][0]["dropped"].as_u64().unwrap_or(0), 0, "{hooks}");
         let mut told = BTreeMap::<u64, (String, String)>::new();
@@ -197,14 +197,14 @@ fn what_was_answered_holds_however_often_the_node_is_killed() {
     let seed = fastrand::u64(..);
     eprintln!("seed {seed}");
     on_a_system(async {
-        let mut place = Place::start(seed).unwrap();
+        let mut place = ShareKillYard::start(seed).unwrap();
         place.until_up().await;
-        let fork = |number| Client::new(number, place.api.clone(), seed);
-        let mut clients: Vec<Client> = (0..CLIENTS).map(fork).collect();
+        let fork = |number| ShareClient::new(number, place.api.clone(), seed);
+        let mut clients: Vec<ShareClient> = (0..CLIENTS).map(fork).collect();
         for _ in 0..ROUNDS {
             clients = place.round(clients).await;
             place.restart(&clients).await;
-            join_all(clients.iter_mut().map(Client::settle)).await;
+            join_all(clients.iter_mut().map(ShareClient::settle)).await;
             place.check(&clients).await;
         }
         let all = json!({ "path": "films" });

@@ -11,8 +11,8 @@ use futures::future::join_all;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::share_expiry::{
-    Admission, ClientKey, CreateShare, Ending, Found, ReclaimNow, ShareError, ShareId,
-    TakeDownload, What,
+    ClientKey, CreateShare, DownloadAdmission, ReclaimNow, ShareEnding, ShareError, ShareId,
+    ShareLookup, ShareNotificationKind, TakeDownload,
 };
 use reelyard_integration_tests::memory_hub::NODES;
 use reelyard_integration_tests::running::on_a_system;
@@ -26,7 +26,7 @@ const SOON: Duration = Duration::from_secs(5);
 #[test]
 fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
     on_a_system(async {
-        let cluster = Cluster::new(&settings()).await;
+        let cluster = ShareCluster::new(&settings()).await;
         let soon = cluster.created(film(60)).await;
         let late = cluster.created(film(600)).await;
         let leader = cluster.leading().unwrap();
@@ -38,14 +38,14 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
             follower.clock.advance(seconds(60));
             assert!(!follower.serves(soon) && follower.serves(late), "refused at once");
         }
-        join_all(followers().map(Node::takes_a_turn)).await;
+        join_all(followers().map(ShareNode::takes_a_turn)).await;
         for follower in followers() {
             let told = follower.expiry.send(ReclaimNow).await.unwrap();
             assert!(matches!(told, Err(CommitError::NotLeader { .. })), "{told:?}");
         }
         leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
         assert!(leader.serves(soon));
-        let untouched = |node: &Node| {
+        let untouched = |node: &ShareNode| {
             let view = node.board.view();
             (view.shares, view.totals.ended(), view.counters.reclaimed) == (2, 0, 0)
         };
@@ -57,24 +57,24 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         }
         leader.clock.advance(seconds(60));
         cluster.everywhere("nobody leads", |node| node.epoch() == 0).await;
-        join_all(cluster.nodes.iter().map(Node::takes_a_turn)).await;
+        join_all(cluster.nodes.iter().map(ShareNode::takes_a_turn)).await;
         for node in &cluster.nodes {
             assert!(!node.serves(soon) && node.serves(late));
             assert_eq!(node.ended(soon), None, "nobody says so");
         }
         cluster.hub.heal();
-        let is_gone = |node: &Node| node.ended(soon) == Some(Ending::Expired);
+        let is_gone = |node: &ShareNode| node.ended(soon) == Some(ShareEnding::Expired);
         cluster.in_time("all have deleted it", is_gone).await;
 
         // One that is behind deletes what it would still serve.
         let brief = cluster.created(film(10)).await;
         cluster.everywhere("all serve it", |node| node.serves(brief)).await;
         cluster.leading().unwrap().clock.advance(seconds(10));
-        let is_gone = |node: &Node| node.ended(brief) == Some(Ending::Expired);
+        let is_gone = |node: &ShareNode| node.ended(brief) == Some(ShareEnding::Expired);
         cluster.everywhere("all have deleted it", is_gone).await;
         let held = cluster.hold_the_same(&[soon, late, brief]).await;
         assert_eq!((held.shares.len(), held.totals.expired), (1, 2));
-        let reclaimed = |node: &Node| node.board.view().counters.reclaimed;
+        let reclaimed = |node: &ShareNode| node.board.view().counters.reclaimed;
         // What a leader had set out before it was cut off counts for nobody.
         let counted = cluster.nodes.iter().map(reclaimed).sum::<u64>();
         assert!((1..=2).contains(&counted), "only who leads reclaims: {counted}");
@@ -85,7 +85,7 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
 #[test]
 fn a_leader_that_comes_back_goes_on_at_once() {
     on_a_system(async {
-        let cluster = Cluster::new(&settings()).await;
+        let cluster = ShareCluster::new(&settings()).await;
         let first = cluster.created(film(60)).await;
         let second = cluster.created(film(120)).await;
         let old = cluster.leader(0).await;
@@ -106,8 +106,9 @@ fn a_leader_that_comes_back_goes_on_at_once() {
         eventually("it leads again", || leader.epoch() > 0).await;
         leader.clock.advance(seconds(60));
         cluster.hub.heal();
-        let is_gone =
-            |node: &Node| [first, second].map(|id| node.ended(id)) == [Some(Ending::Expired); 2];
+        let is_gone = |node: &ShareNode| {
+            [first, second].map(|id| node.ended(id)) == [Some(ShareEnding::Expired); 2]
+        };
         cluster.everywhere("both have ended", is_gone).await;
         cluster.stop().await;
     });
@@ -115,7 +116,7 @@ fn a_leader_that_comes_back_goes_on_at_once() {
 
 /// What clients were told while the leader changed.
 #[derive(Default)]
-struct Told {
+struct CountedDownloads {
     stop: AtomicBool,
     /// Downloads of which they were told that they count.
     counted: AtomicU64,
@@ -125,12 +126,17 @@ struct Told {
 const TAKERS: u64 = 4;
 
 /// Takes one download after the other; asks for each until it is known what came of it.
-async fn take_on(cluster: &Cluster, id: ShareId, client: ClientKey, told: &Told) -> u64 {
+async fn take_on(
+    cluster: &ShareCluster,
+    id: ShareId,
+    client: ClientKey,
+    told: &CountedDownloads,
+) -> u64 {
     let mut counted = 0;
     while !told.stop.load(Ordering::SeqCst) {
         let asked = TakeDownload { id, client, ranged: false, request: RequestId::random() };
         match cluster.until_told(asked).await {
-            Ok(Admission::Counted { .. }) => counted += 1,
+            Ok(DownloadAdmission::Counted { .. }) => counted += 1,
             other => panic!("{other:?}"),
         }
         told.counted.fetch_add(1, Ordering::SeqCst);
@@ -139,7 +145,7 @@ async fn take_on(cluster: &Cluster, id: ShareId, client: ClientKey, told: &Told)
 }
 
 /// Creates one share after the other, each by a name of its own.
-async fn create_on(cluster: &Cluster, told: &Told) -> Vec<(RequestId, ShareId)> {
+async fn create_on(cluster: &ShareCluster, told: &CountedDownloads) -> Vec<(RequestId, ShareId)> {
     let mut made = Vec::new();
     while !told.stop.load(Ordering::SeqCst) {
         let request = RequestId::random();
@@ -153,7 +159,7 @@ async fn create_on(cluster: &Cluster, told: &Told) -> Vec<(RequestId, ShareId)> 
 fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
     const DUE: u64 = 24_000;
     on_a_system(async {
-        let cluster = Cluster::new(&settings()).await;
+        let cluster = ShareCluster::new(&settings()).await;
         let made = futures::stream::iter(0..DUE).map(|_| cluster.created(film(60)));
         let due: Vec<ShareId> = made.buffer_unordered(256).collect().await;
         let most = NonZeroU32::new(1_000_000);
@@ -162,7 +168,7 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
         let old = cluster.leader(0).await;
         let (leader, epoch) = (&cluster.nodes[old], cluster.nodes[old].epoch());
 
-        let told = Told::default();
+        let told = CountedDownloads::default();
         let takers =
             join_all((0..TAKERS).map(|taker| take_on(&cluster, limited, ClientKey(taker), &told)));
         let in_the_middle = async {
@@ -217,12 +223,11 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
         let limited = held.shares.iter().find(|share| share.id() == limited).unwrap();
         let taken = u64::from(limited.downloads().unwrap().taken());
         assert_eq!(taken, counted.iter().sum::<u64>(), "each that was told counts once");
-        let ended =
-            |found: &Found| matches!(found, Found::Ended(grave) if grave.why == Ending::Expired);
+        let ended = |found: &ShareLookup| matches!(found, ShareLookup::Ended(grave) if grave.why == ShareEnding::Expired);
         assert!(held.found.iter().all(ended), "nothing is resurrected");
         let mut tellings = BTreeMap::<ShareId, u64>::new();
         for happening in &held.told {
-            assert_eq!(happening.what, What::Ended(Ending::Expired));
+            assert_eq!(happening.what, ShareNotificationKind::Ended(ShareEnding::Expired));
             *tellings.entry(happening.id).or_default() += 1;
         }
         assert!(tellings.len() as u64 == DUE && tellings.values().all(|count| *count == 1));

@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use reelyard::http::share::hash_password;
-use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
+use reelyard_actors::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use reelyard_integration_tests::certificate::Pem;
-use reelyard_integration_tests::share_links::{Links, curl};
+use reelyard_integration_tests::share_links::{ManualLinks, curl};
 use reelyard_integration_tests::waiting::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -25,7 +25,7 @@ fn text(path: &Path) -> &str {
 
 #[actix::test]
 async fn a_file_is_served_whole_by_range_and_resumed() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     let film = film(5_000_000);
     links.write("a.mp4", &film);
@@ -64,7 +64,7 @@ async fn a_file_is_served_whole_by_range_and_resumed() {
 
 #[actix::test]
 async fn slow_and_early_readers_get_every_byte() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     let film = film(9_000_000);
     links.write("a", &film);
@@ -86,7 +86,7 @@ async fn slow_and_early_readers_get_every_byte() {
 
 #[actix::test]
 async fn pages_are_served_and_cookies_go_under_tls_only() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.speak_tls("links");
     links.write("a.mp4", b"film");
     let hash = hash_password("open sesame").unwrap();
@@ -111,7 +111,7 @@ async fn pages_are_served_and_cookies_go_under_tls_only() {
 
 #[actix::test]
 async fn a_directory_arrives_as_an_archive() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("season/1.mp4", &film(3_000_000));
     links.write("season/empty", b"");
@@ -128,7 +128,7 @@ async fn a_directory_arrives_as_an_archive() {
 }
 
 /// A download that is slow enough to be still running when something happens.
-async fn running(links: &Links, pem: &Pem, id: ShareId) -> tokio::task::JoinHandle<i32> {
+async fn running(links: &ManualLinks, pem: &Pem, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/file"), links.server.counters().downloads);
     let ca = pem.certificate.clone();
     let download = tokio::spawn(async move {
@@ -141,13 +141,13 @@ async fn running(links: &Links, pem: &Pem, id: ShareId) -> tokio::task::JoinHand
 
 #[actix::test]
 async fn a_hard_revoke_cuts_what_is_running_and_a_soft_one_does_not() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; 24 << 20]);
     let (soft, hard) = (links.share("a", |_| {}), links.share("a", |_| {}));
     let [of_soft, of_hard] = [running(&links, &pem, soft).await, running(&links, &pem, hard).await];
     for (id, cut) in [(soft, false), (hard, true)] {
-        let (ids, why, by) = (vec![id], Ending::Revoked, "test".to_owned());
+        let (ids, why, by) = (vec![id], ShareEnding::Revoked, "test".to_owned());
         links.apply(&ShareEvent::Ended { ids, why, cut, by });
     }
     assert_ne!(of_hard.await.unwrap(), 0);
@@ -158,7 +158,7 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_soft_one_does_not() {
 
 #[actix::test]
 async fn a_new_certificate_is_shown_to_whoever_connects_then() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let old = links.speak_tls("old");
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
@@ -175,7 +175,8 @@ async fn a_new_certificate_is_shown_to_whoever_connects_then() {
 
 #[actix::test]
 async fn who_speaks_no_tls_is_told_or_left() {
-    let links = Links::start(|settings| settings.request_timeout = Duration::from_millis(300));
+    let links =
+        ManualLinks::start(|settings| settings.request_timeout = Duration::from_millis(300));
     links.speak_tls("links");
     let clear = curl(&[&format!("http://{}/", links.addr())]).await;
     assert_eq!((clear.exit, clear.status), (0, 400), "{}", clear.head);
@@ -199,7 +200,7 @@ async fn who_speaks_no_tls_is_told_or_left() {
 
 #[actix::test]
 async fn who_does_not_get_on_with_tls_makes_room() {
-    let links = Links::start(|settings| settings.connections_per_address = 1);
+    let links = ManualLinks::start(|settings| settings.connections_per_address = 1);
     links.speak_tls("links");
     links.write("a", b"x");
     let id = links.share("a", |_| {});
@@ -212,7 +213,7 @@ async fn who_does_not_get_on_with_tls_makes_room() {
 
 #[actix::test]
 async fn a_client_that_takes_nothing_is_left() {
-    let links = Links::start(|settings| settings.send_timeout = Duration::from_millis(600));
+    let links = ManualLinks::start(|settings| settings.send_timeout = Duration::from_millis(600));
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use reelyard::config::{Layers, load_node};
 use reelyard_integration_tests::certificate::Pem;
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::Value;
 
 fn faults(settings: &[(&str, &Path)]) -> String {
@@ -56,7 +56,7 @@ fn fetch(pem: &Pem, url: &str) -> String {
 
 #[test]
 fn a_node_shows_its_certificate_and_after_a_reload_the_new_one() -> Result<()> {
-    let ground = Ground::new(1, 0)?;
+    let ground = ProcessYard::new(1, 0)?;
     let films = ground.path("films");
     std::fs::create_dir_all(&films)?;
     std::fs::write(films.join("a.mpg"), b"0123456789")?;
@@ -76,7 +76,7 @@ fn a_node_shows_its_certificate_and_after_a_reload_the_new_one() -> Result<()> {
         shown(&pem.key)
     );
     std::fs::write(&file, &tls)?;
-    let node = Role::start_by_file("node", &file, ground.path("node.log"))?;
+    let node = RoleProcess::start_by_file("node", &file, ground.path("node.log"))?;
     let url = wait_for("a share is made", &[&node], || share(&ground))?;
     ensure!(url.starts_with(&format!("https://{links}/s/")), "{url}");
     ensure!(fetch(&pem, &format!("{url}/file")) == "0123456789");
@@ -109,7 +109,7 @@ fn a_node_shows_its_certificate_and_after_a_reload_the_new_one() -> Result<()> {
 }
 
 /// The URL of a new share.
-fn share(ground: &Ground) -> Option<String> {
+fn share(ground: &ProcessYard) -> Option<String> {
     let mut curl = Command::new("curl");
     curl.args(["-s", "-H", "content-type: application/json", "-d", "{\"path\":\"films/a.mpg\"}"]);
     let output = curl.arg(format!("http://{}/api/v1/shares", ground.node)).output().ok()?;

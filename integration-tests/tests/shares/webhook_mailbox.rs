@@ -9,65 +9,65 @@ use actix::prelude::*;
 use arc_swap::ArcSwap;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::share_expiry::{
-    CreateShare, RevokeShares, RootName, ShareBoard, ShareExpiry, ShareKind, SharePath,
-    ShareSettings, Term, What,
+    CreateShare, RevokeShares, RootName, ShareExpiry, ShareExpirySettings, ShareKind,
+    ShareLifetime, ShareNotificationKind, SharePath, ShareViewHandle,
 };
 use reelyard_actors::supervision::Route;
 use reelyard_actors::webhook::{
-    ChangeSettings, Collaborators, HookName, HookSecret, HookSettings, HookView, HookViewHandle,
-    Webhook, hook_client,
+    ChangeWebhookSettings, Webhook, WebhookCollaborators, WebhookName, WebhookSecret,
+    WebhookSettings, WebhookView, WebhookViewHandle, webhook_client,
 };
-use reelyard_integration_tests::hook_receiver::{HookReceiver, Manner, SECRET};
+use reelyard_integration_tests::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
 /// A node as far as shares and one webhook go.
-struct Yard {
+struct WebhookYard {
     journal: Journal,
     expiry: Addr<ShareExpiry>,
-    board: ShareBoard,
+    board: ShareViewHandle,
     hook: Addr<Webhook>,
-    view: HookViewHandle,
+    view: WebhookViewHandle,
 }
 
-fn hook(receiver: &HookReceiver) -> HookSettings {
-    HookSettings {
+fn hook(receiver: &HookReceiver) -> WebhookSettings {
+    WebhookSettings {
         url: format!("http://{}/shares", receiver.addr()).parse().unwrap(),
-        secret: HookSecret::new(SECRET).unwrap(),
-        kinds: What::all().collect(),
+        secret: WebhookSecret::new(SECRET).unwrap(),
+        kinds: ShareNotificationKind::all().collect(),
         timeout: Duration::from_secs(5),
-        cool_down: HookSettings::COOL_DOWN,
+        cool_down: WebhookSettings::COOL_DOWN,
         age_limit: Duration::from_secs(86_400),
     }
 }
 
-fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> Yard {
-    let board = ShareBoard::default();
-    let settings = ShareSettings {
+fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYard {
+    let board = ShareViewHandle::default();
+    let settings = ShareExpirySettings {
         roots: BTreeSet::from([RootName::new("films").unwrap()]),
         hooks: BTreeSet::from(["billing".to_owned()]),
-        ..ShareSettings::default()
+        ..ShareExpirySettings::default()
     };
     let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone()).start();
-    let others = Collaborators {
+    let others = WebhookCollaborators {
         happenings: Route::fixed(expiry.clone().recipient()),
         told: Route::fixed(expiry.clone().recipient()),
         delivered: Route::fixed(expiry.clone().recipient()),
         board: board.clone(),
         journal: journal.clone(),
     };
-    let (name, settings) = (HookName::new("billing").unwrap(), hook(receiver));
-    let view = HookView::new(name.clone(), settings.url.to_string());
-    let view = HookViewHandle::new(ArcSwap::from_pointee(view));
-    let http = hook_client(false).unwrap();
+    let (name, settings) = (WebhookName::new("billing").unwrap(), hook(receiver));
+    let view = WebhookView::new(name.clone(), settings.url.to_string());
+    let view = WebhookViewHandle::new(ArcSwap::from_pointee(view));
+    let http = webhook_client(false).unwrap();
     let hook = Webhook::new(name, settings, http, clock.clone(), others, Arc::clone(&view)).start();
-    Yard { journal, expiry, board, hook, view }
+    WebhookYard { journal, expiry, board, hook, view }
 }
 
-impl Yard {
+impl WebhookYard {
     /// Makes a share and takes it back: that is one happening.
     async fn revoked(&self) {
         let create = CreateShare {
@@ -75,7 +75,7 @@ impl Yard {
             path: SharePath::new("a.mpg").unwrap(),
             kind: ShareKind::File,
             looked: None,
-            term: Term::Ttl(Duration::from_secs(86_400)),
+            term: ShareLifetime::Ttl(Duration::from_secs(86_400)),
             password: None,
             max_downloads: None,
             owner: None,
@@ -89,7 +89,7 @@ impl Yard {
         self.expiry.send(revoke).await.unwrap().unwrap();
     }
 
-    async fn until(&self, what: &str, is_so: impl Fn(&HookView) -> bool) {
+    async fn until(&self, what: &str, is_so: impl Fn(&WebhookView) -> bool) {
         eventually(what, || is_so(&self.view.load())).await;
     }
 }
@@ -99,7 +99,7 @@ fn manual_clock() -> Clock {
 }
 
 async fn alone(dir: &Path) -> Journal {
-    let settings = JournalSettings::alone(dir, 1);
+    let settings = JournalOptions::alone(dir, 1);
     Journal::open(settings, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap()
 }
 
@@ -109,13 +109,13 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
     let clock = manual_clock();
     let yard = opened(alone(dir.path()).await, &clock, &receiver);
     yard.until("it begins", |hook| hook.told == Some(0)).await;
-    receiver.is_to(Manner::Refuses(429, Some(1000)));
+    receiver.is_to(ReceiverMode::Refuses(429, Some(1000)));
     yard.revoked().await;
     yard.revoked().await;
     yard.until("it fails", |hook| hook.trouble.is_some()).await;
     let trouble = yard.view.load().trouble.clone().unwrap();
     assert_eq!(trouble.until.since(clock.now()), Duration::from_secs(1000));
-    receiver.is_to(Manner::Takes);
+    receiver.is_to(ReceiverMode::Takes);
     clock.advance(Duration::from_secs(999));
     // Asked something: it has looked at its clock by then, and had no reason to do anything.
     yard.revoked().await;
@@ -137,11 +137,14 @@ async fn another_url_is_told_at_once_what_the_former_did_not_take() {
     let (dead, alive) = (HookReceiver::start().unwrap(), HookReceiver::start().unwrap());
     let yard = opened(alone(dir.path()).await, &clock, &dead);
     yard.until("it begins", |hook| hook.told == Some(0)).await;
-    dead.is_to(Manner::Hangs);
+    dead.is_to(ReceiverMode::Hangs);
     yard.revoked().await;
     eventually("it is tried", || !dead.received().is_empty()).await;
     yard.hook
-        .send(ChangeSettings { settings: hook(&alive), http: hook_client(false).unwrap() })
+        .send(ChangeWebhookSettings {
+            settings: hook(&alive),
+            http: webhook_client(false).unwrap(),
+        })
         .await
         .unwrap();
     yard.until("it is told", |hook| hook.counters.delivered == 1).await;
@@ -165,7 +168,7 @@ async fn many_happenings_take_few_commits() {
 }
 
 /// The node that leads in an epoch after `epoch`, and knows how far its hook was told.
-async fn leader(yards: &[Yard], epoch: u64) -> (usize, u64) {
+async fn leader(yards: &[WebhookYard], epoch: u64) -> (usize, u64) {
     eventually_some("one leads", || async {
         let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
@@ -184,7 +187,7 @@ fn the_leader_alone_tells_and_the_next_one_goes_on() {
         let mut yards = Vec::new();
         for (node, dir) in NODES.into_iter().zip(&dirs) {
             yards.push(opened(
-                hub.open(JournalSettings::alone(dir.path(), node), PieceId::Shares).await,
+                hub.open(JournalOptions::alone(dir.path(), node), PieceId::Shares).await,
                 &clock,
                 &receiver,
             ));
@@ -192,11 +195,11 @@ fn the_leader_alone_tells_and_the_next_one_goes_on() {
         let (old, epoch) = leader(&yards, 0).await;
         yards[old].revoked().await;
         yards[old].until("it is told", |hook| hook.counters.delivered == 1).await;
-        receiver.is_to(Manner::Refuses(500, None));
+        receiver.is_to(ReceiverMode::Refuses(500, None));
         yards[old].revoked().await;
         yards[old].until("it fails", |hook| hook.trouble.is_some()).await;
         // By a clock that stands still the old leader does not try again.
-        receiver.is_to(Manner::Takes);
+        receiver.is_to(ReceiverMode::Takes);
         hub.isolate(NODES[old]);
         let (new, _) = leader(&yards, epoch).await;
         assert_ne!(new, old);

@@ -7,15 +7,15 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
-use reelyard_integration_tests::share_links::{Links, curl};
+use reelyard_actors::share_expiry::{ShareEnding, ShareEvent, ShareId};
+use reelyard_integration_tests::share_links::{ManualLinks, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Fetches the archive of a share into a file.
-async fn fetch(links: &Links, id: ShareId, more: &[&str]) -> (i32, PathBuf) {
+async fn fetch(links: &ManualLinks, id: ShareId, more: &[&str]) -> (i32, PathBuf) {
     let saved = links.outside().join("saved.zip");
     let into = ["--no-include", "-o", saved.to_str().unwrap(), &links.url(id, "/zip")];
     (curl(&[more, &into].concat()).await.exit, saved)
@@ -49,7 +49,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
 
 #[actix::test]
 async fn a_directory_arrives_as_it_is() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let large: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
     links.write("season/1 Grüße.mp4", &large);
     links.write("season/empty", b"");
@@ -79,7 +79,7 @@ async fn a_directory_arrives_as_it_is() {
 
 #[actix::test]
 async fn names_with_colons_and_backslashes_stay_whole_and_apart() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     for (name, bytes) in [("a:b", "1"), ("c:b", "2"), ("a_b", "3"), ("x:/y:z", "4"), ("\\:", "5")] {
         links.write(&format!("of: C:\\1/{name}"), bytes.as_bytes());
     }
@@ -105,7 +105,7 @@ async fn names_with_colons_and_backslashes_stay_whole_and_apart() {
 
 #[actix::test]
 async fn symlinks_lead_to_files_of_the_same_directory_only() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("other/secret", b"secret");
     links.write("dir/a", b"film");
     symlink("a", links.below("dir/to-a")).unwrap();
@@ -125,7 +125,7 @@ async fn symlinks_lead_to_files_of_the_same_directory_only() {
 
 #[actix::test]
 async fn more_files_than_a_small_archive_can_have() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     const FILES: usize = 66_000;
     std::fs::create_dir_all(links.below("many")).unwrap();
     for number in 0..FILES {
@@ -142,7 +142,7 @@ async fn more_files_than_a_small_archive_can_have() {
 }
 
 /// An archive that is slow enough to be still on its way when something happens.
-async fn running(links: &Links, id: ShareId) -> tokio::task::JoinHandle<i32> {
+async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/zip"), links.server.counters().bytes);
     let download = tokio::spawn(async move {
         let discard = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
@@ -154,7 +154,7 @@ async fn running(links: &Links, id: ShareId) -> tokio::task::JoinHandle<i32> {
 
 #[actix::test]
 async fn a_file_that_changes_meanwhile_makes_no_archive() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; 40 << 20]);
     let id = links.share("dir", |_| {});
     let download = running(&links, id).await;
@@ -180,7 +180,7 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
 
 #[actix::test]
 async fn a_directory_that_is_renamed_meanwhile_is_still_the_same() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; 16 << 20]);
     let id = links.share("dir", |_| {});
     let download = running(&links, id).await;
@@ -191,7 +191,7 @@ async fn a_directory_that_is_renamed_meanwhile_is_still_the_same() {
 
 #[actix::test]
 async fn what_can_never_be_whole_takes_no_download() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     let one = NonZeroU32::new(1);
     let refused = async |id: ShareId, words: &str| {
         let answer = links.get(id, "/zip", &[]).await;
@@ -252,7 +252,7 @@ fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
 }
 
 async fn what_may_not_be_read_takes_no_download() {
-    let links = Links::start(|_| {});
+    let links = ManualLinks::start(|_| {});
     links.write("dir/sub/closed", b"x");
     let closed = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(links.below("dir/sub/closed"), closed).unwrap();
@@ -266,13 +266,13 @@ async fn what_may_not_be_read_takes_no_download() {
 
 #[actix::test]
 async fn a_hard_revoke_cuts_an_archive_and_their_number_is_bounded() {
-    let links = Links::start(|settings| settings.archives = 1);
+    let links = ManualLinks::start(|settings| settings.archives = 1);
     links.write("dir/a", &vec![7; 40 << 20]);
     let id = links.share("dir", |_| {});
     let download = running(&links, id).await;
     let busy = links.get(id, "/zip", &[]).await;
     assert_eq!((busy.status, busy.header("retry-after")), (503, Some("1")));
-    let (ids, why, by) = (vec![id], Ending::Revoked, "test".to_owned());
+    let (ids, why, by) = (vec![id], ShareEnding::Revoked, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: true, by });
     let exit = download.await.unwrap();
     assert!(matches!(exit, 18 | 56), "{exit}");
@@ -289,7 +289,7 @@ async fn a_hard_revoke_cuts_an_archive_and_their_number_is_bounded() {
 
 #[actix::test]
 async fn no_address_has_all_the_turns() {
-    let links = Links::start(|settings| {
+    let links = ManualLinks::start(|settings| {
         settings.archives = 8;
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
@@ -326,7 +326,7 @@ async fn no_address_has_all_the_turns() {
 
 #[actix::test]
 async fn a_client_that_knows_no_chunks_learns_from_the_end_of_the_connection() {
-    let links = Links::start(|settings| settings.request_timeout = PATIENCE * 10);
+    let links = ManualLinks::start(|settings| settings.request_timeout = PATIENCE * 10);
     links.write("dir/a", b"x");
     let id = links.share("dir", |_| {});
     let mut client = TcpStream::connect(links.addr()).await.unwrap();

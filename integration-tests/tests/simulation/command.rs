@@ -4,14 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use reelyard::config::{Layers, load_node};
-use reelyard::simulate::options::{DemandOptions, Options, SyntheticOptions, YardOptions};
-use reelyard::simulate::{Report, Rules, simulate};
+use reelyard::simulate::options::{
+    DemandOptions, SimulationOptions, SyntheticOptions, YardOptions,
+};
+use reelyard::simulate::{Rules, SimulationReport, simulate};
 use reelyard_actors::host::BitsPerSecond;
-use reelyard_integration_tests::binary::{Ended, run};
+use reelyard_integration_tests::binary::{ProgramOutput, run};
 
 /// A yard of five destinations whose disks hold three of five files.
-fn small() -> Options {
-    Options {
+fn small() -> SimulationOptions {
+    SimulationOptions {
         seed: 1,
         yard: YardOptions {
             destinations: 5,
@@ -50,7 +52,7 @@ fn rules(set: &[&str]) -> Result<Rules> {
     Ok(Rules::of(&load_node(&Layers { set, ..Layers::default() })?))
 }
 
-fn simulated(options: &Options, set: &[&str]) -> Result<Report> {
+fn simulated(options: &SimulationOptions, set: &[&str]) -> Result<SimulationReport> {
     simulate(options, rules(set)?)
 }
 
@@ -58,7 +60,7 @@ fn simulated(options: &Options, set: &[&str]) -> Result<Report> {
 fn the_same_seed_gives_the_same_report() -> Result<()> {
     let report = |seed| -> Result<String> {
         let yard = YardOptions { failures: 0.05, start_fill: Some(97), ..small().yard };
-        let options = Options { seed, yard, days: Some(2), ..small() };
+        let options = SimulationOptions { seed, yard, days: Some(2), ..small() };
         Ok(serde_json::to_string(&simulated(&options, &["copies.by_grade_info=true"])?)?)
     };
     let first = report(1)?;
@@ -73,7 +75,7 @@ fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
     for seed in [1, 2, 3] {
         let yard = YardOptions { start_fill: Some(97), ..small().yard };
         let demand = DemandOptions::Synthetic(steady());
-        let options = Options { seed, yard, demand, ..small() };
+        let options = SimulationOptions { seed, yard, demand, ..small() };
         let report = simulated(&options, &[])?;
         ensure!(report.days[0].tally.removed.files > 50, "the disks were relieved");
         for (day, number) in report.days.iter().zip(1..).skip(1) {
@@ -91,7 +93,7 @@ fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
 #[test]
 fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
     for seed in [1, 2, 3] {
-        let report = simulated(&Options { seed, ..small() }, &["remover.interval=1m"])?;
+        let report = simulated(&SimulationOptions { seed, ..small() }, &["remover.interval=1m"])?;
         ensure!(report.hot.served > 0, "nothing got hot: {:?}", report.hot);
         ensure!(report.hot.p95_s < Some(1800.0), "{:?}", report.hot);
         // Only what is hot, and what is better than what went, has a reason to move.
@@ -111,7 +113,7 @@ fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
 #[test]
 fn room_for_what_gets_hot_keeps_a_full_yard_useful() -> Result<()> {
     let last_ratio = |set: &[&str]| -> Result<f64> {
-        let options = Options { seed: 1, days: Some(14), ..small() };
+        let options = SimulationOptions { seed: 1, days: Some(14), ..small() };
         let report = simulated(&options, &[set, &["remover.interval=1m"]].concat())?;
         report.days.last().and_then(|day| day.hit_ratio).context("a last day")
     };
@@ -123,7 +125,7 @@ fn room_for_what_gets_hot_keeps_a_full_yard_useful() -> Result<()> {
 #[test]
 fn disks_are_brought_and_kept_below_their_limits() -> Result<()> {
     let yard = YardOptions { start_fill: Some(100), failures: 0.02, ..small().yard };
-    let report = simulated(&Options { yard, days: Some(2), ..small() }, &[])?;
+    let report = simulated(&SimulationOptions { yard, days: Some(2), ..small() }, &[])?;
     ensure!(report.fill_at_start.over_limit == 5);
     for hour in &report.hours {
         ensure!(hour.fill.over_limit == 0 && hour.fill.most <= 90.0, "{hour:?}");
@@ -135,7 +137,7 @@ fn disks_are_brought_and_kept_below_their_limits() -> Result<()> {
 #[test]
 fn copies_follow_what_the_ranking_wants_and_none_is_lost() -> Result<()> {
     let yard = YardOptions { failures: 0.02, ..small().yard };
-    let report = simulated(&Options { yard, ..small() }, &["copies.by_grade_info=true"])?;
+    let report = simulated(&SimulationOptions { yard, ..small() }, &["copies.by_grade_info=true"])?;
     ensure!(report.copies.failed > 0, "{:?}", report.copies);
     ensure!(report.removals.contains_key("duplicate"), "{:?}", report.removals);
     ensure!(report.lost == 0, "{} files were lost", report.lost);
@@ -145,7 +147,7 @@ fn copies_follow_what_the_ranking_wants_and_none_is_lost() -> Result<()> {
 #[test]
 fn an_empty_yard_fills_from_its_sources() -> Result<()> {
     let yard = YardOptions { start_fill: Some(0), ..small().yard };
-    let options = Options { yard, days: Some(1), ..small() };
+    let options = SimulationOptions { yard, days: Some(1), ..small() };
     let report = simulated(&options, &[])?;
     ensure!(report.fill_at_start.most == 0.0 && report.fill_at_end.mean > 80.0);
     ensure!(report.copies.done.files > 400 && report.copies.sources_busy > 0.05);
@@ -153,7 +155,10 @@ fn an_empty_yard_fills_from_its_sources() -> Result<()> {
     ensure!(ratios.first() < ratios.last(), "{ratios:?}");
     // A dry run says what it would do, and does nothing.
     let yard = YardOptions { start_fill: Some(97), ..small().yard };
-    let dry = simulated(&Options { yard, days: Some(1), ..small() }, &["remover.mode=dry-run"])?;
+    let dry = simulated(
+        &SimulationOptions { yard, days: Some(1), ..small() },
+        &["remover.mode=dry-run"],
+    )?;
     ensure!(dry.only_decided > 0 && dry.all.removed.files == 0);
     Ok(())
 }
@@ -187,7 +192,7 @@ fn write_inputs(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn recorded(dir: &Path, more: &[&str]) -> Result<Ended> {
+fn recorded(dir: &Path, more: &[&str]) -> Result<ProgramOutput> {
     let path = |name: &str| -> Result<String> {
         Ok(dir.join(name).to_str().context("a path")?.to_owned())
     };

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use reelyard::worker::Worker;
 use reelyard_actors::clock::Clock;
-use reelyard_actors::downloader::file_identity::FileIdentity;
+use reelyard_actors::downloader::file_fingerprint::FileFingerprint;
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::downloader::ticket::{TICKET_HEADER, TicketKey};
-use reelyard_actors::outbound::in_the_clear;
+use reelyard_actors::http_client::without_tls;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::{ContentHash, FileHash, Said};
 use reelyard_integration_tests::waiting::eventually;
@@ -17,7 +17,7 @@ use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reqwest::StatusCode;
 
 async fn get(url: String) -> reqwest::Response {
-    in_the_clear().build().unwrap().get(url).send().await.unwrap()
+    without_tls().build().unwrap().get(url).send().await.unwrap()
 }
 
 fn masters(rig: &Rig, name: &str) -> String {
@@ -32,7 +32,7 @@ async fn bytes_ranges_and_hashes_are_served() {
     let worker = started(rig.source()).await;
     let data = worker.view().data_listen;
     let url = format!("http://{data}{}", masters(&rig, "a%23b.mpg"));
-    let client = in_the_clear().build().unwrap();
+    let client = without_tls().build().unwrap();
 
     let whole = client.get(&url).send().await.unwrap();
     let etag = whole.headers()["etag"].clone();
@@ -113,7 +113,7 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
     let path = masters(&source, "E.mpg");
     let port = serving.view().data_listen;
     let url = format!("http://{port}{path}");
-    let client = in_the_clear().build().unwrap();
+    let client = without_tls().build().unwrap();
     let now = Clock::system().now();
     let key = TicketKey::of(&token);
     let status = async |ticket: String| {
@@ -219,7 +219,7 @@ async fn a_restarted_source_knows_its_hashes_without_reading_again() {
     assert_eq!(hash(first.view().data_listen).await, known);
     first.stop().await;
     let state = rig.place.path().join("state");
-    let identity = FileIdentity::from(&std::fs::metadata(rig.data().join("E.mpg")).unwrap());
+    let identity = FileFingerprint::from(&std::fs::metadata(rig.data().join("E.mpg")).unwrap());
     {
         let store = StateStore::open(&state).unwrap();
         assert_eq!(store.hash(&identity).unwrap(), Some(known));

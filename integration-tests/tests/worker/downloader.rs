@@ -10,25 +10,25 @@ use reelyard_actors::downloader::order::CopyOrder;
 use reelyard_actors::downloader::partials::{KeepFor, Partials};
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::downloader::{
-    Downloader, Downloads, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
+    Downloader, DownloaderHandle, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
 };
 use reelyard_actors::names::FileName;
 use reelyard_actors::supervision::Supervision;
 use reelyard_actors::wire::worker::{Report, Said, TaskId};
-use reelyard_integration_tests::worker_fake_source::{self, Trouble};
+use reelyard_integration_tests::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::worker_rig::Rig;
 use tokio::sync::watch;
 
-struct Bench {
+struct DownloaderRig {
     rig: Rig,
     store: Arc<StateStore>,
-    downloads: Downloads,
+    downloads: DownloaderHandle,
     work: watch::Receiver<LinkWork>,
 }
 
 const NOW: Millis = Millis(1_000_000);
 
-impl Bench {
+impl DownloaderRig {
     fn new() -> Self {
         let rig = Rig::new();
         let clock = Clock::manual(NOW);
@@ -39,13 +39,13 @@ impl Bench {
         let mut fetcher = Fetcher::new(base, partials, clock.clone());
         fetcher.storage_limit_percent = 100.into();
         let supervision = Supervision::of("downloader");
-        let downloads = Downloads::start(supervision, fetcher, Arc::clone(&store), clock, 1);
+        let downloads = DownloaderHandle::start(supervision, fetcher, Arc::clone(&store), clock, 1);
         let work = downloads.work();
-        Bench { rig, store, downloads, work }
+        DownloaderRig { rig, store, downloads, work }
     }
 
     /// An order to fetch from a source with `trouble`.
-    fn order(&self, id: i64, trouble: Trouble) -> CopyOrder {
+    fn order(&self, id: i64, trouble: SourceTrouble) -> CopyOrder {
         CopyOrder {
             id: TaskId(id),
             name: FileName::new(format!("{id}.mpg")).unwrap(),
@@ -68,8 +68,9 @@ fn ends(work: &LinkWork) -> usize {
 
 #[actix::test]
 async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
-    let mut bench = Bench::new();
-    let orders = vec![bench.order(1, Trouble::Errs), bench.order(2, Trouble::WrongHash)];
+    let mut bench = DownloaderRig::new();
+    let orders =
+        vec![bench.order(1, SourceTrouble::Errs), bench.order(2, SourceTrouble::WrongHash)];
     bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
 
     let reports = bench.reports_until(|work| ends(work) == 2).await;
@@ -88,8 +89,9 @@ async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
 
 #[actix::test]
 async fn stopping_is_answered_when_the_last_copy_has_ended() {
-    let mut bench = Bench::new();
-    let orders = vec![bench.order(1, Trouble::FallsSilent), bench.order(2, Trouble::Errs)];
+    let mut bench = DownloaderRig::new();
+    let orders =
+        vec![bench.order(1, SourceTrouble::FallsSilent), bench.order(2, SourceTrouble::Errs)];
     bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
     bench.reports_until(|work| work.reports.iter().any(|r| r.said == Said::Working)).await;
 
@@ -103,8 +105,9 @@ async fn stopping_is_answered_when_the_last_copy_has_ended() {
 
 #[actix::test]
 async fn what_the_node_cancels_is_given_up() {
-    let mut bench = Bench::new();
-    let orders = vec![bench.order(1, Trouble::FallsSilent), bench.order(2, Trouble::Errs)];
+    let mut bench = DownloaderRig::new();
+    let orders =
+        vec![bench.order(1, SourceTrouble::FallsSilent), bench.order(2, SourceTrouble::Errs)];
     bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
     let sent = bench.reports_until(|work| !work.reports.is_empty()).await;
 
@@ -118,20 +121,21 @@ async fn what_the_node_cancels_is_given_up() {
 /// Makes a downloader panic.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Stumble;
+struct PanicDownloader;
 
-impl Handler<Stumble> for Downloader {
+impl Handler<PanicDownloader> for Downloader {
     type Result = ();
 
-    fn handle(&mut self, _: Stumble, _: &mut Context<Self>) {
+    fn handle(&mut self, _: PanicDownloader, _: &mut Context<Self>) {
         panic!("the downloader was asked to panic");
     }
 }
 
 #[actix::test]
 async fn a_downloader_that_panics_keeps_its_reports_and_begins_its_copies_again() {
-    let mut bench = Bench::new();
-    let orders = vec![bench.order(1, Trouble::Errs), bench.order(2, Trouble::FallsSilent)];
+    let mut bench = DownloaderRig::new();
+    let orders =
+        vec![bench.order(1, SourceTrouble::Errs), bench.order(2, SourceTrouble::FallsSilent)];
     bench.downloads.addr().send(TakeOrders { orders: orders.clone() }).await.unwrap();
     let works_on_2 = |work: &LinkWork| {
         work.reports.iter().any(|report| (report.task, &report.said) == (TaskId(2), &Said::Working))
@@ -139,7 +143,7 @@ async fn a_downloader_that_panics_keeps_its_reports_and_begins_its_copies_again(
     bench.reports_until(works_on_2).await;
     let begun = bench.downloads.view().counters.begun;
 
-    bench.downloads.addr().send(Stumble).await.unwrap_err();
+    bench.downloads.addr().send(PanicDownloader).await.unwrap_err();
 
     let kept = bench.reports_until(|work| !works_on_2(work)).await;
     assert_eq!(kept, bench.store.reports().unwrap());

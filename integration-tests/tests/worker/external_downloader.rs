@@ -26,18 +26,18 @@ while :; do sleep 600; done
 "#;
 
 /// A yard of an old source, our destination with a program, and a stand-in for the node.
-struct Old {
+struct ExternalDownloaderYard {
     source: Rig,
     destination: Rig,
     cfw: StandInCfw,
     node: FakeNode,
 }
 
-impl Old {
+impl ExternalDownloaderYard {
     fn new() -> Self {
         let source = Rig::new();
         let cfw = StandInCfw::start(&source.data()).unwrap();
-        Old { source, destination: Rig::new(), cfw, node: FakeNode::start() }
+        ExternalDownloaderYard { source, destination: Rig::new(), cfw, node: FakeNode::start() }
     }
 
     fn program(&self, body: &str) -> ExternalSettings {
@@ -86,7 +86,7 @@ impl Old {
 
 #[actix::test]
 async fn a_program_is_called_as_cfw_calls_it_and_its_copy_is_hashed_but_not_called_verified() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     let contents = old.source.master(b"a b#\xff.mpg", 300_000);
     let body = format!("printf '%s\\n' \"$#\" \"$1\" \"$2\" \"$4\" > \"$DIR/called\"\n{COPIES}");
     let worker = old.worker(&body).await;
@@ -121,7 +121,7 @@ async fn whatever_a_program_leaves_or_says_a_failure_is_told_and_cleared_away() 
         ("head -c 5 \"$3\" > \"$2\"; echo Successfully >&2", Blame::File, "5 bytes"),
         ("echo x > \"$2\"; kill -9 $$", Blame::Pair, "SIGKILL"),
     ];
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     let body: String = (1..)
         .zip(cases)
         .map(|(id, (body, ..))| format!("case \"$2\" in */{id}) {body};; esac\n"))
@@ -144,7 +144,7 @@ async fn whatever_a_program_leaves_or_says_a_failure_is_told_and_cleared_away() 
 
 #[actix::test]
 async fn nothing_of_a_program_that_hangs_outlives_its_time_out() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 1000);
     // Long enough for a slow machine to start three shells.
     let program = ExternalSettings { timeout: Duration::from_secs(10), ..old.program(HANGS) };
@@ -162,7 +162,7 @@ async fn nothing_of_a_program_that_hangs_outlives_its_time_out() {
 
 #[actix::test]
 async fn a_program_ends_with_its_order_and_with_its_worker() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 1000);
     let worker = old.worker(HANGS).await;
     old.node.order(old.order(1, b"E.mpg"));
@@ -186,7 +186,7 @@ async fn a_program_ends_with_its_order_and_with_its_worker() {
 
 #[actix::test]
 async fn a_program_that_leaves_others_at_work_after_its_success_is_not_waited_for() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 1000);
     let body = format!("sleep 600 & echo $! > \"$DIR/child\"\n{COPIES}");
     let worker = old.worker(&body).await;
@@ -199,7 +199,7 @@ async fn a_program_that_leaves_others_at_work_after_its_success_is_not_waited_fo
 
 #[actix::test]
 async fn growth_of_the_file_is_progress() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 1000);
     let body = format!(
         "head -c 500 \"$3\" > \"$2\"\nwhile [ ! -e \"$DIR/go\" ]; do sleep 0.05; done\n{COPIES}"
@@ -218,7 +218,7 @@ async fn growth_of_the_file_is_progress() {
 
 #[actix::test]
 async fn without_a_program_an_old_source_is_refused_with_the_reason() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 1000);
     let worker = started(old.settings(None)).await;
     old.node.order(old.order(1, b"E.mpg"));
@@ -231,7 +231,7 @@ async fn without_a_program_an_old_source_is_refused_with_the_reason() {
 
 #[actix::test]
 async fn a_task_of_an_old_cfm_from_an_old_source_is_done_too() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     let cfm = FakeCfm::start();
     let contents = old.source.master(b"E.mpg", 100_000);
     let task = Planned {
@@ -257,7 +257,7 @@ async fn a_task_of_an_old_cfm_from_an_old_source_is_done_too() {
 
 #[actix::test]
 async fn a_program_that_sets_its_files_room_aside_at_once_shows_that_it_lives() {
-    let old = Old::new();
+    let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 10);
     let body = "printf 0123456789 > \"$2\"\nwhile [ ! -e \"$DIR/go\" ]; do sleep 0.01; done\n\
         echo Success >&2";

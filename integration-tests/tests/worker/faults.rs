@@ -6,7 +6,7 @@ use reelyard_actors::host::BitsPerSecond;
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::worker::{Blame, Said, TaskId, TaskOrder};
 use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_fake_source::{self, Trouble};
+use reelyard_integration_tests::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
 fn left_behind(rig: &Rig) -> usize {
@@ -16,10 +16,10 @@ fn left_behind(rig: &Rig) -> usize {
 }
 
 /// Has a worker fetch from a source with `trouble` and answers what it reports.
-async fn end_with(trouble: Trouble) -> (Blame, String) {
+async fn end_with(trouble: SourceTrouble) -> (Blame, String) {
     let (destination, node) = (Rig::new(), FakeNode::start());
     let mut settings = destination.destination(&node.url);
-    if trouble == Trouble::FallsSilent {
+    if trouble == SourceTrouble::FallsSilent {
         settings.source_timeouts.silence = Duration::from_secs(3);
     }
     settings.resume.pause = Duration::from_millis(1);
@@ -40,14 +40,18 @@ async fn end_with(trouble: Trouble) -> (Blame, String) {
 #[actix::test]
 async fn a_source_that_misbehaves_is_blamed_for_it() {
     for (trouble, blamed, why) in [
-        (Trouble::WrongHash, Blame::Pair, "other than they were sent"),
-        (Trouble::BreaksOff, Blame::Source, "after 50000 of 100000 bytes"),
-        (Trouble::CannotRead, Blame::File, "cannot read the master behind byte 50000 of 100000"),
-        (Trouble::FallsSilent, Blame::Source, "nothing came for too long"),
-        (Trouble::FileChanges, Blame::File, "changed while it was copied"),
-        (Trouble::Errs, Blame::Source, "500 for the master: disk on fire"),
-        (Trouble::NoLength, Blame::Source, "does not say how long"),
-        (Trouble::Babbles, Blame::Source, "does not read as HTTP"),
+        (SourceTrouble::WrongHash, Blame::Pair, "other than they were sent"),
+        (SourceTrouble::BreaksOff, Blame::Source, "after 50000 of 100000 bytes"),
+        (
+            SourceTrouble::CannotRead,
+            Blame::File,
+            "cannot read the master behind byte 50000 of 100000",
+        ),
+        (SourceTrouble::FallsSilent, Blame::Source, "nothing came for too long"),
+        (SourceTrouble::FileChanges, Blame::File, "changed while it was copied"),
+        (SourceTrouble::Errs, Blame::Source, "500 for the master: disk on fire"),
+        (SourceTrouble::NoLength, Blame::Source, "does not say how long"),
+        (SourceTrouble::Babbles, Blame::Source, "does not read as HTTP"),
     ] {
         let (blame, reason) = end_with(trouble).await;
         assert_eq!(blame, blamed, "{trouble:?}: {reason}");
@@ -105,7 +109,7 @@ async fn a_source_that_is_busy_is_asked_again_and_blamed_for_nothing() {
     let (destination, node) = (Rig::new(), FakeNode::start());
     let fetching = started(destination.destination(&node.url)).await;
     let mut order = destination.order(1, b"E.mpg");
-    order.source_data = Some(worker_fake_source::start(Trouble::BusyAtFirst));
+    order.source_data = Some(worker_fake_source::start(SourceTrouble::BusyAtFirst));
     node.order(order);
     let end = node.end_of(1).await;
     assert!(matches!(end, Said::Done { size: 100_000, .. }), "{end:?}");

@@ -1,6 +1,6 @@
 //! A destination whose disk is really full: a small tmpfs, mounted as root or by sudo.
 
-use reelyard_actors::downloader::epoch_guard::Heard;
+use reelyard_actors::downloader::epoch_guard::HeardEpochs;
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::wire::worker::{Blame, Said};
@@ -38,7 +38,7 @@ fn a_state_store_whose_disk_was_full_works_again_without_a_restart() {
     let place = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(place.path(), 24);
     let store = StateStore::open(&place.path().join("state")).unwrap();
-    let raise = |epoch| store.keep_heard(&Heard::only(Epoch(epoch)));
+    let raise = |epoch| store.keep_heard(&HeardEpochs::only(Epoch(epoch)));
     raise(1).unwrap();
     disk.fill();
     let refused = (2..20_000).find(|epoch| raise(*epoch).is_err());

@@ -2,16 +2,16 @@
 
 use reelyard_actors::clock::Clock;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::http_client::without_tls;
 use reelyard_actors::manager::{ClusterId, MANAGER_HEADER, ManagerId};
-use reelyard_actors::outbound::in_the_clear;
-use reelyard_actors::wire::worker::{Deed, WorkerInfo};
+use reelyard_actors::wire::worker::{ManagerAction, WorkerInfo};
 use reelyard_integration_tests::waiting::eventually_some;
 use reelyard_integration_tests::worker_fake_cfm::FakeCfm;
 use reelyard_integration_tests::worker_rig::{Rig, started};
 
 async fn info(host: HostAddr) -> WorkerInfo {
     let answer =
-        in_the_clear().build().unwrap().get(format!("http://{host}/info")).send().await.unwrap();
+        without_tls().build().unwrap().get(format!("http://{host}/info")).send().await.unwrap();
     serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
 }
 
@@ -21,7 +21,7 @@ async fn who_lists_and_deletes_is_noted_by_name_or_by_address() {
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();
     let worker = started(settings).await;
-    let http = in_the_clear().no_proxy().build().unwrap();
+    let http = without_tls().no_proxy().build().unwrap();
     let url = |path: &str| format!("http://{}{path}", rig.host);
     let begun = Clock::system().now();
     // Anybody may probe, ask for the disk, and ask what it is.
@@ -42,7 +42,11 @@ async fn who_lists_and_deletes_is_noted_by_name_or_by_address() {
     let mut told: Vec<_> =
         managers.iter().map(|seen| (seen.manager, seen.does, seen.times)).collect();
     told.sort();
-    let expected = [(None, Deed::Lists, 1), (None, Deed::Deletes, 1), (Some(node), Deed::Lists, 2)];
+    let expected = [
+        (None, ManagerAction::Lists, 1),
+        (None, ManagerAction::Deletes, 1),
+        (Some(node), ManagerAction::Lists, 2),
+    ];
     assert_eq!(told, expected);
     assert!(managers.iter().all(|seen| seen.from == "127.0.0.1"), "{managers:?}");
     assert!(managers.iter().all(|seen| seen.first >= begun && seen.last >= seen.first));
@@ -54,11 +58,11 @@ async fn a_worker_that_polls_an_old_cfm_says_whose_orders_it_takes() {
     let (rig, cfm) = (Rig::new(), FakeCfm::start());
     let worker = started(rig.destination(cfm.url.trim_start_matches("http://"))).await;
     let host = rig.host;
-    let http = in_the_clear().no_proxy().build().unwrap();
+    let http = without_tls().no_proxy().build().unwrap();
     let takes_orders = || async {
         let answer = http.get(format!("http://{host}/info")).send().await.ok()?;
         let info: WorkerInfo = serde_json::from_slice(&answer.bytes().await.ok()?).ok()?;
-        let orders = info.managers.into_iter().find(|seen| seen.does == Deed::Orders)?;
+        let orders = info.managers.into_iter().find(|seen| seen.does == ManagerAction::Orders)?;
         Some((orders.manager, orders.from))
     };
     let orders = eventually_some("the worker says whose orders it takes", takes_orders).await;

@@ -1,7 +1,7 @@
 //! Our worker under an old Go cfm (spec 2.1, 2.4, 4.9), without cfw's defects D1, D15 and D18.
 
 use actix_web::{App, HttpResponse, HttpServer, web};
-use reelyard_actors::downloader::node_link::Speaks;
+use reelyard_actors::downloader::node_link::NodeProtocol;
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::worker_rig::{Rig, started};
@@ -130,7 +130,7 @@ async fn a_node_that_does_not_know_the_host_is_not_taken_for_a_cfm() {
     let worker = started(rig.destination(&url)).await;
     let told = || worker.view().node.unwrap().error.is_some_and(|e| e.contains("answered 404"));
     eventually("the refusal told", told).await;
-    assert_eq!(worker.view().node.unwrap().speaks, Speaks::Unknown);
+    assert_eq!(worker.view().node.unwrap().speaks, NodeProtocol::Unknown);
     worker.stop().await;
     handle.stop(false).await;
 }

@@ -5,22 +5,24 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, holds, wait_for, wait_until_up};
+use reelyard_integration_tests::yard::{
+    ProcessYard, RoleProcess, free_addr, holds, wait_for, wait_until_up,
+};
 
 /// A yard whose destination is configured by a file.
-struct Yard {
-    ground: Ground,
-    node: Role,
-    source: Role,
-    destination: Role,
+struct WorkerReloadYard {
+    ground: ProcessYard,
+    node: RoleProcess,
+    source: RoleProcess,
+    destination: RoleProcess,
     file: PathBuf,
     data_port: u16,
 }
 
-impl Yard {
+impl WorkerReloadYard {
     /// Starts it; `more` lines come behind those that every configuration here has.
     fn start(more: &str) -> Result<Self> {
-        let ground = Ground::new(1, 1)?;
+        let ground = ProcessYard::new(1, 1)?;
         ground.grade(&[])?;
         std::fs::create_dir_all(ground.copies(0))?;
         let file = ground.path("worker.toml");
@@ -29,11 +31,11 @@ impl Yard {
         };
         let data_port = free_addr(*addr.ip())?.port();
         std::fs::write(&file, configuration(&ground, data_port, more))?;
-        let destination = Role::start_by_file("worker", &file, ground.path("worker.log"))?;
+        let destination = RoleProcess::start_by_file("worker", &file, ground.path("worker.log"))?;
         wait_until_up(ground.destination(0), &destination)?;
         let source = ground.start_source(0, &[])?;
         let node = ground.start_node(&[("calls.disk_interval", "200ms")])?;
-        Ok(Yard { ground, node, source, destination, file, data_port })
+        Ok(WorkerReloadYard { ground, node, source, destination, file, data_port })
     }
 
     /// Writes the file anew and sends SIGHUP.
@@ -58,7 +60,7 @@ impl Yard {
     }
 }
 
-fn configuration(ground: &Ground, data_port: u16, more: &str) -> String {
+fn configuration(ground: &ProcessYard, data_port: u16, more: &str) -> String {
     let listen = ground.destination(0);
     format!(
         r#"
@@ -78,7 +80,7 @@ state_dir = "{}"
 
 #[test]
 fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
-    let yard = Yard::start("capacity = \"1000KiB\"\nstorage.limit_percent = 50")?;
+    let yard = WorkerReloadYard::start("capacity = \"1000KiB\"\nstorage.limit_percent = 50")?;
     let first = yard.ground.master(b"a.mpg", 600_000)?;
     let second = yard.ground.master(b"b.mpg", 200_000)?;
     let third = yard.ground.master(b"c.mpg", 2_000_000)?;
@@ -113,7 +115,7 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
 
 #[test]
 fn what_takes_a_restart_is_named_and_an_invalid_configuration_refused_whole() -> Result<()> {
-    let mut yard = Yard::start("storage.limit_percent = 100")?;
+    let mut yard = WorkerReloadYard::start("storage.limit_percent = 100")?;
     let elsewhere = yard.ground.path("elsewhere");
     std::fs::create_dir_all(&elsewhere)?;
     let more = format!(
@@ -148,7 +150,7 @@ fn what_takes_a_restart_is_named_and_an_invalid_configuration_refused_whole() ->
 #[test]
 fn a_yard_takes_another_token_without_a_restart() -> Result<()> {
     let [old, new] = ["token-of-yesterday-0", "token-of-tomorrow-00"];
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let secret = ground.path("token");
     std::fs::write(&secret, old)?;
     let shown = secret.display().to_string();

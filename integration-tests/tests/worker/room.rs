@@ -3,20 +3,15 @@
 use std::time::{Duration, SystemTime};
 
 use reelyard_actors::downloader::room::Capacity;
-use reelyard_actors::outbound::in_the_clear;
+use reelyard_actors::http_client::without_tls;
 use reelyard_actors::wire::worker::{Blame, Said};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
 const MIB: usize = 1 << 20;
 
 async fn df(rig: &Rig) -> serde_json::Value {
-    let answer = in_the_clear()
-        .build()
-        .unwrap()
-        .get(format!("http://{}/df", rig.host))
-        .send()
-        .await
-        .unwrap();
+    let answer =
+        without_tls().build().unwrap().get(format!("http://{}/df", rig.host)).send().await.unwrap();
     serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
 }
 

@@ -11,13 +11,13 @@ use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
 
 /// Stands between a destination and a source's data port.
-struct Between {
+struct ThrottledProxy {
     addr: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ThrottledProxyState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ThrottledProxyState {
     connections: AtomicUsize,
     /// How many bytes of answers the first connection lets through.
     first_lets_through: usize,
@@ -27,8 +27,8 @@ struct State {
     opened: Condvar,
 }
 
-impl Between {
-    fn start(to: SocketAddr, state: State) -> Self {
+impl ThrottledProxy {
+    fn start(to: SocketAddr, state: ThrottledProxyState) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let state = Arc::new(state);
@@ -43,7 +43,7 @@ impl Between {
                 thread::spawn(move || state.answer(source, client, is_first));
             }
         });
-        Between { addr, state }
+        ThrottledProxy { addr, state }
     }
 
     fn connections(&self) -> usize {
@@ -56,7 +56,7 @@ impl Between {
     }
 }
 
-impl State {
+impl ThrottledProxyState {
     fn answer(&self, mut source: TcpStream, mut client: TcpStream, is_first: bool) {
         let mut left = if is_first { self.first_lets_through } else { usize::MAX };
         let mut buffer = [0; 8192];
@@ -80,8 +80,9 @@ impl State {
 async fn all_arrive(copies: i64, lets_through: usize) -> usize {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
-    let state = State { first_lets_through: lets_through, ..State::default() };
-    let between = Between::start(settings.data_listen, state);
+    let state =
+        ThrottledProxyState { first_lets_through: lets_through, ..ThrottledProxyState::default() };
+    let between = ThrottledProxy::start(settings.data_listen, state);
     let serving = started(settings).await;
     let mut contents = Vec::new();
     for id in 1..=copies {
@@ -162,8 +163,12 @@ async fn a_master_that_is_gone_fails_by_itself() {
 async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
-    let state = State { first_lets_through: 15_000, is_shut: Mutex::new(true), ..State::default() };
-    let between = Between::start(settings.data_listen, state);
+    let state = ThrottledProxyState {
+        first_lets_through: 15_000,
+        is_shut: Mutex::new(true),
+        ..ThrottledProxyState::default()
+    };
+    let between = ThrottledProxy::start(settings.data_listen, state);
     let serving = started(settings).await;
     for id in 1..=5 {
         let name = format!("{id}.mpg");
@@ -193,9 +198,12 @@ async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
 async fn a_master_that_is_large_by_now_holds_no_other_of_its_run_up() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
-    let state =
-        State { first_lets_through: 1_000_000, is_shut: Mutex::new(true), ..State::default() };
-    let between = Between::start(settings.data_listen, state);
+    let state = ThrottledProxyState {
+        first_lets_through: 1_000_000,
+        is_shut: Mutex::new(true),
+        ..ThrottledProxyState::default()
+    };
+    let between = ThrottledProxy::start(settings.data_listen, state);
     let serving = started(settings).await;
     for id in 1..=5 {
         let name = format!("{id}.mpg");

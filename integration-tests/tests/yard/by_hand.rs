@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 
 #[test]
 fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"asked for.mpg", 200_000)?;
     let graded = ground.master(b"graded.mpg", 1_000)?;
     ground.master(b"AD-spot.mpg", 1_000)?;
@@ -61,7 +61,7 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
 
 #[test]
 fn what_was_cancelled_is_tried_again_on_request() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"slow.mpg", 4 << 20)?;
     ground.grade(&[b"slow.mpg"])?;
     let source = ground.start_source(0, &[])?;

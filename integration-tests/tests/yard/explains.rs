@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::binary::{ended, reelyard, run};
-use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 use serde_json::Value;
 
 #[test]
 fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let name = b"\xff a&b%41.mpg";
     let bytes = ground.master(name, 50_000)?;
     ground.master(b"ungraded.mpg", 10)?;
@@ -68,7 +68,7 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
 
 #[test]
 fn files_and_plan_tell_what_an_explanation_tells() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let huge = std::fs::File::create(ground.path("masters").join("huge.mpg"))?;
     // Larger than any disk on which tests are run, and not a byte of it written.
     huge.set_len(8 << 40)?;

@@ -5,20 +5,20 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::binary::{self, Ended};
+use reelyard_integration_tests::binary::{self, ProgramOutput};
 use reelyard_integration_tests::old_yard::{
     copies, is_on, no_task_open, old_destination, start_node,
 };
-use reelyard_integration_tests::yard::{Ground, Role, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 use serde_json::Value;
 
 /// `reelyard <arguments>` of the yard's node.
-fn reelyard(ground: &Ground, arguments: &[&str]) -> Ended {
+fn reelyard(ground: &ProcessYard, arguments: &[&str]) -> ProgramOutput {
     binary::run(&[arguments, &["--url", &format!("http://{}", ground.node)]].concat())
 }
 
 /// The same, which must succeed and print these words.
-fn told(ground: &Ground, arguments: &[&str], words: &str) -> Result<()> {
+fn told(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     let ended = reelyard(ground, arguments);
     ensure!(ended.code == Some(0), "{arguments:?}: {}", ended.err);
     ensure!(ended.out.contains(words), "{arguments:?} says {:?}, not {words:?}", ended.out);
@@ -26,7 +26,7 @@ fn told(ground: &Ground, arguments: &[&str], words: &str) -> Result<()> {
 }
 
 /// The same, which must be refused in these words.
-fn refused(ground: &Ground, arguments: &[&str], words: &str) -> Result<()> {
+fn refused(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     let ended = reelyard(ground, arguments);
     ensure!(ended.code == Some(4), "{arguments:?} ended with {:?}: {}", ended.code, ended.out);
     ensure!(ended.err.contains(words), "{arguments:?} says {:?}, not {words:?}", ended.err);
@@ -34,14 +34,14 @@ fn refused(ground: &Ground, arguments: &[&str], words: &str) -> Result<()> {
 }
 
 /// A host as the API shows it.
-fn shown(ground: &Ground, host: SocketAddr) -> Option<Value> {
+fn shown(ground: &ProcessYard, host: SocketAddr) -> Option<Value> {
     ground.get(&format!("/api/v1/hosts/{host}"))
 }
 
 /// Waits until the API shows a host so.
 fn wait_until_shown(
-    ground: &Ground,
-    node: &Role,
+    ground: &ProcessYard,
+    node: &RoleProcess,
     host: SocketAddr,
     members: &[(&str, Value)],
 ) -> Result<()> {
@@ -52,7 +52,12 @@ fn wait_until_shown(
 }
 
 /// Grades these files, and waits until the last of them is on destination `number`.
-fn comes_to(ground: &Ground, roles: &[&Role], names: &[&str], number: usize) -> Result<()> {
+fn comes_to(
+    ground: &ProcessYard,
+    roles: &[&RoleProcess],
+    names: &[&str],
+    number: usize,
+) -> Result<()> {
     let name = names.last().context("a file is graded")?;
     let bytes = ground.master(name.as_bytes(), 50_000)?;
     let graded: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
@@ -66,7 +71,7 @@ fn comes_to(ground: &Ground, roles: &[&Role], names: &[&str], number: usize) -> 
 
 #[test]
 fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
     ground.grade(&[])?;
@@ -107,7 +112,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
 
 #[test]
 fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[])?;
     let node = ground.start_node(&[])?;
     let (source, destination) = (ground.source(0).to_string(), ground.destination(0).to_string());
@@ -127,7 +132,7 @@ fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
 
 #[test]
 fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let old = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
     let mut node = start_node(&ground, &[("heartbeat.down_after", "2")])?;
     let host = ground.destination(0);
@@ -139,7 +144,7 @@ fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result
     // The last call may have been on its way; any other one takes longer than several of these.
     old[0].set_frozen(true);
     let calls = || old[0].calls().len();
-    let stays_alone = |node: &Role, calls_before: usize| -> Result<()> {
+    let stays_alone = |node: &RoleProcess, calls_before: usize| -> Result<()> {
         let probes = old[1].count_of("HEAD /hb");
         wait_for("the other host is probed on", &[node], || {
             (old[1].count_of("HEAD /hb") >= probes + 4).then_some(())
@@ -166,7 +171,7 @@ fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result
 
 #[test]
 fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let source = ground.start_source(0, &[])?;
     let destinations = [ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
     for name in ["MN1advert.mpg", "no master.mpg"] {
@@ -200,7 +205,7 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
 }
 
 /// What a path of the node is answered with, as text.
-fn page(ground: &Ground, path: &str) -> Option<String> {
+fn page(ground: &ProcessYard, path: &str) -> Option<String> {
     let url = format!("http://{}{path}", ground.node);
     let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
     String::from_utf8(output.stdout).ok().filter(|text| !text.is_empty())
@@ -229,7 +234,7 @@ fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
         ),
     ];
     for (of_node, of_worker, why, why_there) in cases {
-        let ground = Ground::new(0, 1)?;
+        let ground = ProcessYard::new(0, 1)?;
         let worker = ground.start_destination(0, of_worker)?;
         let node = ground.start_node(of_node)?;
         let roles = [&node, &worker];
@@ -247,7 +252,7 @@ fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
 }
 
 /// Calls the worker of a destination as no node of the yard would.
-fn call_worker(ground: &Ground, headers: &[&str], method: &str, path: &str) -> Option<String> {
+fn call_worker(ground: &ProcessYard, headers: &[&str], method: &str, path: &str) -> Option<String> {
     let url = format!("http://{}{path}", ground.destination(0));
     let headers = headers.iter().flat_map(|header| ["-H", header]);
     let output = Command::new("curl")
@@ -260,10 +265,10 @@ fn call_worker(ground: &Ground, headers: &[&str], method: &str, path: &str) -> O
 
 #[test]
 fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let source = ground.start_source(0, &[])?;
     let worker = ground.start_destination(0, &[])?;
-    let answers = |role: &Role| {
+    let answers = |role: &RoleProcess| {
         wait_for("the worker answers", &[role], || {
             (call_worker(&ground, &[], "GET", "/df")? == "200").then_some(())
         })

@@ -4,10 +4,10 @@ use std::process::Command;
 
 use anyhow::Result;
 use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 
 /// Status and body of `GET /readyz`.
-fn readyz(ground: &Ground) -> Option<(u16, String)> {
+fn readyz(ground: &ProcessYard) -> Option<(u16, String)> {
     let output = Command::new("curl")
         .args(["-s", "-m", "10", "-w", "\n%{http_code}", &format!("http://{}/readyz", ground.node)])
         .output()
@@ -19,7 +19,7 @@ fn readyz(ground: &Ground) -> Option<(u16, String)> {
 
 #[test]
 fn a_vanished_grade_file_is_told_and_the_last_good_catalogue_stays() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let first = ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg", b"second.mpg"])?;
     let source = ground.start_source(0, &[])?;

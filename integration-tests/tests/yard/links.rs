@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 
 /// What a link of these tests can carry.
 const SPEED: &str = "100Mbit/s";
 
 /// A network interface as sysfs shows it, over which so many bytes a second go out.
-struct Link {
+struct FakeInterface {
     sysfs: PathBuf,
     rate: Arc<AtomicU64>,
     stop: Arc<AtomicU64>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Link {
+impl FakeInterface {
     /// A link that carries `mbits` Mbit/s from the beginning.
     fn carrying(sysfs: PathBuf, mbits: u64) -> Result<Self> {
         let dir = sysfs.join("class/net/eth7/statistics");
@@ -41,7 +41,7 @@ impl Link {
                 }
             }
         });
-        let link = Link { sysfs, rate, stop, thread: Some(thread) };
+        let link = FakeInterface { sysfs, rate, stop, thread: Some(thread) };
         link.carries(mbits);
         Ok(link)
     }
@@ -62,7 +62,7 @@ fn write(dir: &Path, file: &str, value: u64) -> std::io::Result<()> {
     std::fs::rename(dir.join("new"), dir.join(file))
 }
 
-impl Drop for Link {
+impl Drop for FakeInterface {
     fn drop(&mut self) {
         self.stop.store(1, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -73,9 +73,9 @@ impl Drop for Link {
 
 #[test]
 fn a_host_above_its_mark_gets_nothing_until_it_is_below() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[])?;
-    let link = Link::carrying(ground.path("sys"), 95)?;
+    let link = FakeInterface::carrying(ground.path("sys"), 95)?;
     let source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &link.settings())?;
     let node = ground.start_node(&[
@@ -121,9 +121,9 @@ fn a_host_above_its_mark_gets_nothing_until_it_is_below() -> Result<()> {
 
 #[test]
 fn a_source_is_not_held_back_by_what_its_own_copies_take() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     // As the kernel would count them: whatever the source sends.
-    let link = Link::carrying(ground.path("sys"), 0)?;
+    let link = FakeInterface::carrying(ground.path("sys"), 0)?;
     let source = ground.start_source(0, &link.settings())?;
     let destination = ground.start_destination(0, &[])?;
     let node = ground.start_node(&[

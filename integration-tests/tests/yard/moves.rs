@@ -9,52 +9,52 @@ use reelyard_integration_tests::old_yard::{
     POLL, copies, is_on, no_task_open, old_destination, old_source, start_node,
 };
 use reelyard_integration_tests::stand_in_cfm::{CfmSettings, StandInCfm};
-use reelyard_integration_tests::stand_in_cfw::{Downloader, Polling, StandInCfw};
-use reelyard_integration_tests::yard::{Ground, Role, wait_for, wait_until_up};
+use reelyard_integration_tests::stand_in_cfw::{DownloaderBehavior, Polling, StandInCfw};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for, wait_until_up};
 
 const HOSTS: usize = 2;
 
 /// One host of the yard, before or after.
-enum Host {
+enum MovingHost {
     Old(
         #[allow(dead_code, reason = "they live as long as the host")] (StandInCfw, Option<Polling>),
     ),
-    Ours(Role),
+    Ours(RoleProcess),
 }
 
 /// Who plans.
-enum Manager {
+enum ActiveManager {
     Nobody,
     Cfm(StandInCfm),
-    Node(Role),
+    Node(RoleProcess),
 }
 
 /// A yard in the middle of its move.
-struct Yard {
-    ground: Ground,
-    manager: Manager,
-    sources: Vec<Host>,
-    destinations: Vec<Host>,
+struct MigrationYard {
+    ground: ProcessYard,
+    manager: ActiveManager,
+    sources: Vec<MovingHost>,
+    destinations: Vec<MovingHost>,
     masters: Vec<(String, Vec<u8>)>,
 }
 
-impl Yard {
+impl MigrationYard {
     /// Everything is old.
     fn old() -> Result<Self> {
-        let ground = Ground::new(HOSTS, HOSTS)?;
+        let ground = ProcessYard::new(HOSTS, HOSTS)?;
         ground.grade(&[])?;
-        let mut yard = Yard {
-            manager: Manager::Nobody,
+        let mut yard = MigrationYard {
+            manager: ActiveManager::Nobody,
             sources: Vec::new(),
             destinations: Vec::new(),
             masters: Vec::new(),
             ground,
         };
         for number in 0..HOSTS {
-            yard.sources.push(Host::Old((old_source(&yard.ground, number)?, None)));
+            yard.sources.push(MovingHost::Old((old_source(&yard.ground, number)?, None)));
             let host = old_destination(&yard.ground, number)?;
-            let polling = host.poll(yard.ground.node, POLL, Downloader::Copies);
-            yard.destinations.push(Host::Old((host, Some(polling))));
+            let polling = host.poll(yard.ground.node, POLL, DownloaderBehavior::Copies);
+            yard.destinations.push(MovingHost::Old((host, Some(polling))));
         }
         yard.start_cfm()?;
         Ok(yard)
@@ -62,16 +62,16 @@ impl Yard {
 
     fn start_cfm(&mut self) -> Result<()> {
         let ground = &self.ground;
-        let addrs = |of: fn(&Ground, usize) -> std::net::SocketAddr| -> Vec<_> {
+        let addrs = |of: fn(&ProcessYard, usize) -> std::net::SocketAddr| -> Vec<_> {
             (0..HOSTS).map(|number| of(ground, number)).collect()
         };
-        self.manager = Manager::Cfm(StandInCfm::start(CfmSettings {
+        self.manager = ActiveManager::Cfm(StandInCfm::start(CfmSettings {
             listen: ground.node,
             source_dirs: vec![ground.path("masters")],
             grade_info_file: ground.path("input/.grade.info"),
             hitcount_history_file: ground.path("input/.hitcount.history"),
-            sources: addrs(Ground::source),
-            destinations: addrs(Ground::destination),
+            sources: addrs(ProcessYard::source),
+            destinations: addrs(ProcessYard::destination),
             task_timeout: Duration::from_secs(3600),
             pause: Duration::from_millis(50),
         })?);
@@ -81,8 +81,8 @@ impl Yard {
     /// Our node takes cfm's place and its address, so that nothing is changed on any cfw.
     fn replace_cfm(&mut self) -> Result<()> {
         self.quiet()?;
-        self.manager = Manager::Nobody;
-        self.manager = Manager::Node(start_node(&self.ground, &[])?);
+        self.manager = ActiveManager::Nobody;
+        self.manager = ActiveManager::Node(start_node(&self.ground, &[])?);
         Ok(())
     }
 
@@ -90,23 +90,23 @@ impl Yard {
         drop(self.sources.remove(number));
         let source = self.ground.start_source(number, &[])?;
         wait_until_up(self.ground.source(number), &source)?;
-        self.sources.insert(number, Host::Ours(source));
+        self.sources.insert(number, MovingHost::Ours(source));
         Ok(())
     }
 
     /// An old cfm takes a host that does not answer for an empty one (spec D10): it is stopped for
     /// as long as the host changes. Our node needs nothing of the kind.
     fn replace_destination(&mut self, number: usize) -> Result<()> {
-        let is_cfm = matches!(self.manager, Manager::Cfm(_));
+        let is_cfm = matches!(self.manager, ActiveManager::Cfm(_));
         if is_cfm {
             self.quiet()?;
-            self.manager = Manager::Nobody;
+            self.manager = ActiveManager::Nobody;
         }
         drop(self.destinations.remove(number));
         let often = [("poll_interval", "50ms")];
         let destination = self.ground.start_destination(number, &often)?;
         wait_until_up(self.ground.destination(number), &destination)?;
-        self.destinations.insert(number, Host::Ours(destination));
+        self.destinations.insert(number, MovingHost::Ours(destination));
         if is_cfm {
             self.start_cfm()?;
         }
@@ -122,7 +122,7 @@ impl Yard {
         }
         let names: Vec<&[u8]> = self.masters.iter().map(|(name, _)| name.as_bytes()).collect();
         self.ground.grade(&names)?;
-        let roles: Vec<&Role> = self.roles().collect();
+        let roles: Vec<&RoleProcess> = self.roles().collect();
         wait_for(&format!("every file once: {stage}"), &roles, || {
             let placed = |(name, bytes): &(String, Vec<u8>)| {
                 copies(&self.ground, HOSTS, name.as_bytes(), bytes) == 1
@@ -139,22 +139,22 @@ impl Yard {
 
     /// Waits until nothing is planned or under way.
     fn quiet(&self) -> Result<()> {
-        let roles: Vec<&Role> = self.roles().collect();
+        let roles: Vec<&RoleProcess> = self.roles().collect();
         wait_for("no task", &roles, || match &self.manager {
-            Manager::Nobody => Some(()),
-            Manager::Cfm(cfm) => cfm.tasks().is_empty().then_some(()),
-            Manager::Node(_) => no_task_open(&self.ground),
+            ActiveManager::Nobody => Some(()),
+            ActiveManager::Cfm(cfm) => cfm.tasks().is_empty().then_some(()),
+            ActiveManager::Node(_) => no_task_open(&self.ground),
         })
     }
 
-    fn roles(&self) -> impl Iterator<Item = &Role> {
+    fn roles(&self) -> impl Iterator<Item = &RoleProcess> {
         let hosts = self.sources.iter().chain(&self.destinations);
         let ours = hosts.filter_map(|host| match host {
-            Host::Ours(role) => Some(role),
-            Host::Old(_) => None,
+            MovingHost::Ours(role) => Some(role),
+            MovingHost::Old(_) => None,
         });
         let node = match &self.manager {
-            Manager::Node(role) => Some(role),
+            ActiveManager::Node(role) => Some(role),
             _ => None,
         };
         ours.chain(node)
@@ -175,7 +175,7 @@ impl Yard {
 
 #[test]
 fn from_the_node_on() -> Result<()> {
-    let mut yard = Yard::old()?;
+    let mut yard = MigrationYard::old()?;
     yard.is_used("all old")?;
     yard.replace_cfm()?;
     yard.is_used("our node over old hosts")?;
@@ -192,7 +192,7 @@ fn from_the_node_on() -> Result<()> {
 
 #[test]
 fn from_the_workers_on() -> Result<()> {
-    let mut yard = Yard::old()?;
+    let mut yard = MigrationYard::old()?;
     yard.is_used("all old")?;
     yard.replace_source(0)?;
     yard.is_used("one source is ours")?;

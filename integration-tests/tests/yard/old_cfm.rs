@@ -3,9 +3,9 @@
 
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
-use reelyard_integration_tests::yard::{Ground, holds, wait_until_up};
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_until_up};
 
-fn task(ground: &Ground, name: &str) -> Planned {
+fn task(ground: &ProcessYard, name: &str) -> Planned {
     Planned {
         status: "ready".to_owned(),
         source: ground.source(0).into(),
@@ -17,7 +17,7 @@ fn task(ground: &Ground, name: &str) -> Planned {
 
 #[actix::test]
 async fn a_worker_does_the_tasks_of_cfm_and_never_calls_a_failed_copy_done() {
-    let (ground, cfm) = (Ground::new(1, 1).unwrap(), FakeCfm::start());
+    let (ground, cfm) = (ProcessYard::new(1, 1).unwrap(), FakeCfm::start());
     let bytes = ground.master(b"a#b<&>.mpg", 300_000).unwrap();
     let node = cfm.url.trim_start_matches("http://").to_owned();
     let settings = [("node", node.as_str()), ("poll_interval", "50ms")];

@@ -11,12 +11,12 @@ use reelyard_integration_tests::old_yard::{
     copies, file, is_on, no_task_open, old_destination, old_source, polling, start_node, task,
     task_in,
 };
-use reelyard_integration_tests::stand_in_cfw::{Downloader, StandInCfw};
-use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use reelyard_integration_tests::stand_in_cfw::{DownloaderBehavior, StandInCfw};
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 
 #[test]
 fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Result<()> {
-    let ground = Ground::new(2, 2)?;
+    let ground = ProcessYard::new(2, 2)?;
     let names: [&[u8]; 9] = [
         b"plain.mpg",
         b"a#b.mpg",
@@ -37,7 +37,7 @@ fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Re
     for innocent in ["a", "c", "A1.mpg"] {
         std::fs::write(ground.copies(0).join(innocent), innocent)?;
     }
-    let _polling = hosts.each_ref().map(|host| polling(&ground, host, Downloader::Copies));
+    let _polling = hosts.each_ref().map(|host| polling(&ground, host, DownloaderBehavior::Copies));
     let node = start_node(&ground, &[])?;
 
     for (name, bytes) in names.iter().zip(&masters) {
@@ -63,13 +63,13 @@ fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Re
 
 #[test]
 fn a_host_whose_list_never_comes_holds_nobody_back_and_is_named() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 20_000)?;
     ground.grade(&[b"a.mpg"])?;
     let _source = old_source(&ground, 0)?;
     let (mute, other) = (old_destination(&ground, 0)?, old_destination(&ground, 1)?);
     mute.set_holding_lists(true);
-    let _polling = polling(&ground, &other, Downloader::Copies);
+    let _polling = polling(&ground, &other, DownloaderBehavior::Copies);
     let begun = std::time::Instant::now();
     let node = start_node(&ground, &[])?;
     wait_for("the copy on the other host", &[&node], || {
@@ -86,7 +86,7 @@ fn a_host_whose_list_never_comes_holds_nobody_back_and_is_named() -> Result<()> 
 
 #[test]
 fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
-    let ground = Ground::new(2, 2)?;
+    let ground = ProcessYard::new(2, 2)?;
     let names: Vec<String> = (0..8).map(|i| format!("{i}.mpg")).collect();
     let masters: Vec<_> =
         names.iter().map(|name| ground.master(name.as_bytes(), 50_000)).collect::<Result<_>>()?;
@@ -95,7 +95,7 @@ fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
     let _old = old_source(&ground, 0)?;
     let source = ground.start_source(1, &[])?;
     let host = old_destination(&ground, 0)?;
-    let _polling = polling(&ground, &host, Downloader::Copies);
+    let _polling = polling(&ground, &host, DownloaderBehavior::Copies);
     let destination = ground.start_destination(1, &[])?;
     let node = start_node(&ground, &[])?;
     let roles = [&node, &source, &destination];
@@ -120,7 +120,7 @@ fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
 
 #[test]
 fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let long = [b'y'; 236];
     let uncarried: [&[u8]; 3] = [b"\xff\xfe.mpg", b"bell\x07.mpg", &long];
     let masters: Vec<_> =
@@ -129,7 +129,7 @@ fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() ->
     ground.grade(&[uncarried[0], uncarried[1], uncarried[2], b"plain.mpg"])?;
     let source = ground.start_source(0, &[])?;
     let host = old_destination(&ground, 0)?;
-    let _polling = polling(&ground, &host, Downloader::Copies);
+    let _polling = polling(&ground, &host, DownloaderBehavior::Copies);
     let node = start_node(&ground, &[])?;
     // Only the old one is there so far. It gets what it can carry, and the rest is told.
     wait_for("the plain file", &[&node, &source], || {
@@ -158,7 +158,7 @@ fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() ->
 
 #[test]
 fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let names = ["first.mpg", "second.mpg", "third.mpg"];
     for name in names {
         ground.master(name.as_bytes(), 5_000)?;
@@ -166,7 +166,7 @@ fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result
     ground.grade(&names.map(str::as_bytes))?;
     let _source = old_source(&ground, 0)?;
     let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
-    let ways = [Downloader::Fails, Downloader::Copies];
+    let ways = [DownloaderBehavior::Fails, DownloaderBehavior::Copies];
     let _polling = [0, 1].map(|number| polling(&ground, &hosts[number], ways[number]));
     let long = [("task.back_off_base", "10m"), ("task.back_off_cap", "10m")];
     let node = start_node(&ground, &long)?;
@@ -187,7 +187,7 @@ fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result
 
 #[test]
 fn what_is_not_listed_yet_is_not_done_and_the_wire_shows_it_as_done() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;
@@ -196,7 +196,7 @@ fn what_is_not_listed_yet_is_not_done_and_the_wire_shows_it_as_done() -> Result<
     let ready = wait_for("a task", &[&node], || task_in(&ground, "E.mpg", "ready"))?;
     // The claim is checked by a list that is asked for after it: that one is held back.
     host.set_holding_lists(true);
-    let _polling = polling(&ground, &host, Downloader::Copies);
+    let _polling = polling(&ground, &host, DownloaderBehavior::Copies);
     wait_for("done on cfm's wire", &[&node], || {
         let tasks = ground.get("/tasks")?;
         (tasks[0]["status"] == "done").then_some(())
@@ -211,7 +211,7 @@ fn what_is_not_listed_yet_is_not_done_and_the_wire_shows_it_as_done() -> Result<
 
 #[test]
 fn a_hanging_downloader_times_out_and_the_file_goes_elsewhere() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;
@@ -219,11 +219,11 @@ fn a_hanging_downloader_times_out_and_the_file_goes_elsewhere() -> Result<()> {
     let node = start_node(&ground, &[("task.timeout", "5s")])?;
     let ready = wait_for("a task", &[&node], || task_in(&ground, "E.mpg", "ready"))?;
     let first = usize::from(ready["destination"] == ground.destination(1).to_string());
-    let _hanging = polling(&ground, &hosts[first], Downloader::Hangs);
+    let _hanging = polling(&ground, &hosts[first], DownloaderBehavior::Hangs);
     let ended = wait_for("the time-out", &[&node], || task_in(&ground, "E.mpg", "timeout"))?;
     assert_eq!((&ended["blame"], &ended["id"]), (&"destination".into(), &ready["id"]), "{ended}");
     let other = 1 - first;
-    let _copying = polling(&ground, &hosts[other], Downloader::Copies);
+    let _copying = polling(&ground, &hosts[other], DownloaderBehavior::Copies);
     wait_for("the copy elsewhere", &[&node], || {
         holds(&ground.copies(other).join("E.mpg"), &bytes).then_some(())
     })?;
@@ -236,7 +236,7 @@ fn a_hanging_downloader_times_out_and_the_file_goes_elsewhere() -> Result<()> {
 
 #[test]
 fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;
@@ -255,7 +255,7 @@ fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> R
         let mut held = plan["back_offs"].as_array()?.iter();
         held.any(|one| one["destination"] == first["destination"]).then_some(())
     })?;
-    let _polling = polling(&ground, &hosts[1 - blamed], Downloader::Copies);
+    let _polling = polling(&ground, &hosts[1 - blamed], DownloaderBehavior::Copies);
     wait_for("the copy elsewhere", &[&node], || {
         holds(&ground.copies(1 - blamed).join("E.mpg"), &bytes).then_some(())
     })?;
@@ -265,14 +265,14 @@ fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> R
 
 #[test]
 fn the_files_of_a_frozen_cfw_are_never_copied_again_elsewhere() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"held.mpg", 5_000)?;
     ground.grade(&[b"held.mpg"])?;
     let _source = old_source(&ground, 0)?;
     let frozen = old_destination(&ground, 0)?;
     let other = old_destination(&ground, 1)?;
     std::fs::write(ground.copies(0).join("held.mpg"), &bytes)?;
-    let _polling = polling(&ground, &other, Downloader::Copies);
+    let _polling = polling(&ground, &other, DownloaderBehavior::Copies);
     let mut node = start_node(&ground, &[])?;
     wait_for("the file known", &[&node], || {
         file(&ground, "held.mpg").filter(|file| file["state"] == "placed")
@@ -303,7 +303,7 @@ fn the_files_of_a_frozen_cfw_are_never_copied_again_elsewhere() -> Result<()> {
 
 #[test]
 fn a_done_sent_while_the_node_was_down_is_learnt_from_the_inventory() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;
@@ -311,7 +311,7 @@ fn a_done_sent_while_the_node_was_down_is_learnt_from_the_inventory() -> Result<
     let mut node = start_node(&ground, &[])?;
     let ready = wait_for("a task", &[&node], || task_in(&ground, "E.mpg", "ready"))?;
     let id = ready["id"].as_str().context("an id")?;
-    let hanging = polling(&ground, &host, Downloader::Hangs);
+    let hanging = polling(&ground, &host, DownloaderBehavior::Hangs);
     wait_for("it works", &[&node], || task_in(&ground, "E.mpg", "working"))?;
     node.kill();
     drop(hanging);
@@ -329,7 +329,7 @@ fn a_done_sent_while_the_node_was_down_is_learnt_from_the_inventory() -> Result<
 
 #[test]
 fn tasks_survive_a_restart_of_the_node_as_they_were() -> Result<()> {
-    let ground = Ground::new(2, 2)?;
+    let ground = ProcessYard::new(2, 2)?;
     for name in ["1.mpg", "2.mpg"] {
         ground.master(name.as_bytes(), 5_000)?;
     }
@@ -340,7 +340,7 @@ fn tasks_survive_a_restart_of_the_node_as_they_were() -> Result<()> {
     wait_for("two tasks", &[&node], || {
         ground.get("/tasks").filter(|tasks| tasks.as_array().is_some_and(|list| list.len() == 2))
     })?;
-    let _hanging = polling(&ground, &hosts[0], Downloader::Hangs);
+    let _hanging = polling(&ground, &hosts[0], DownloaderBehavior::Hangs);
     let before = wait_for("one of them working", &[&node], || {
         ground.get("/tasks").filter(|tasks| tasks.to_string().contains("working"))
     })?;
@@ -355,17 +355,17 @@ fn tasks_survive_a_restart_of_the_node_as_they_were() -> Result<()> {
 
 #[test]
 fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;
     let host = old_destination(&ground, 0)?;
-    let hanging = polling(&ground, &host, Downloader::Hangs);
+    let hanging = polling(&ground, &host, DownloaderBehavior::Hangs);
     let node = start_node(&ground, &[])?;
     let begun = wait_for("it works", &[&node], || task_in(&ground, "E.mpg", "working"))?;
     // Its heartbeats go on all the time: the node sees no gap.
     drop(hanging);
-    let _copying = polling(&ground, &host, Downloader::Copies);
+    let _copying = polling(&ground, &host, DownloaderBehavior::Copies);
     let done = wait_for("the copy", &[&node], || task_in(&ground, "E.mpg", "done"))?;
     assert_eq!(done["id"], begun["id"], "the task was begun again");
     assert!(holds(&ground.copies(0).join("E.mpg"), &bytes));
@@ -377,7 +377,7 @@ fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> R
 
 #[test]
 fn a_cfw_in_the_place_of_our_worker_copies_what_that_had_begun() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 2_000_000)?;
     ground.grade(&[b"E.mpg"])?;
     let source = ground.start_source(0, &[])?;
@@ -387,7 +387,7 @@ fn a_cfw_in_the_place_of_our_worker_copies_what_that_had_begun() -> Result<()> {
     wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
     worker.kill();
     let host = old_destination(&ground, 0)?;
-    let _copying = polling(&ground, &host, Downloader::Copies);
+    let _copying = polling(&ground, &host, DownloaderBehavior::Copies);
     wait_for("the copy", &[&node], || task_in(&ground, "E.mpg", "done"))?;
     assert!(holds(&ground.copies(0).join("E.mpg"), &bytes));
     Ok(())

@@ -4,16 +4,16 @@
 use anyhow::{Context, Result};
 use reelyard_integration_tests::external_program::{COPIES, is_alive, pid_in, script};
 use reelyard_integration_tests::old_yard::{old_source, start_node, task_in};
-use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
 
-fn destination(ground: &Ground, number: usize, body: &str) -> Result<Role> {
+fn destination(ground: &ProcessYard, number: usize, body: &str) -> Result<RoleProcess> {
     let program = script(ground.dir.path(), body).display().to_string();
     ground.start_destination(number, &[("external_downloader.program", &program)])
 }
 
 #[test]
 fn a_file_that_only_an_old_source_serves_comes_to_a_destination_with_a_program() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"E.mpg", 50_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;
@@ -34,7 +34,7 @@ fn a_file_that_only_an_old_source_serves_comes_to_a_destination_with_a_program()
 
 #[test]
 fn a_program_that_outlived_its_worker_is_ended_by_the_next_one() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 50_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;

@@ -7,17 +7,17 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use reelyard_integration_tests::old_yard::{is_on, old_destination, polling, start_node, task_in};
 use reelyard_integration_tests::stand_in_cfm::{CfmSettings, StandInCfm};
-use reelyard_integration_tests::stand_in_cfw::Downloader;
-use reelyard_integration_tests::yard::{Ground, holds, wait_for, wait_until_up};
+use reelyard_integration_tests::stand_in_cfw::DownloaderBehavior;
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for, wait_until_up};
 
 #[test]
 fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let first = ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg"])?;
     let source = ground.start_source(0, &[])?;
     let host = old_destination(&ground, 0)?;
-    let polls = polling(&ground, &host, Downloader::Copies);
+    let polls = polling(&ground, &host, DownloaderBehavior::Copies);
     let node = start_node(&ground, &[])?;
     wait_for("the first done", &[&node], || task_in(&ground, "first.mpg", "done"))?;
     drop((polls, host));
@@ -37,7 +37,7 @@ fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
 
 #[test]
 fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 2_000_000)?;
     ground.grade(&[b"E.mpg"])?;
     let source = ground.start_source(0, &[])?;
@@ -63,7 +63,7 @@ fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
 
 #[test]
 fn a_worker_notices_at_once_that_a_node_is_in_the_place_of_its_cfm() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg"])?;
     let source = ground.start_source(0, &[])?;

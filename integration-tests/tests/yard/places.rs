@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Result;
-use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 
 const LONG: [u8; 255] = [b'x'; 255];
 
@@ -24,7 +24,7 @@ const NAMES: [&[u8]; 9] = [
 
 #[test]
 fn hostile_names_are_copied_exactly_as_named_and_each_once() -> Result<()> {
-    let ground = Ground::new(2, 3)?;
+    let ground = ProcessYard::new(2, 3)?;
     let mut masters = BTreeMap::new();
     for (i, name) in NAMES.iter().enumerate() {
         masters.insert(name.to_vec(), ground.master(name, 10_000 + i * 70_001)?);

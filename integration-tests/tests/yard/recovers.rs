@@ -2,32 +2,32 @@
 //! twice, nothing half-copied is ever in place.
 
 use anyhow::Result;
-use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
 
 const NAMES: [&[u8]; 6] = [b"1.mpg", b"2.mpg", b"3.mpg", b"4.mpg", b"5.mpg", b"6.mpg"];
 const SIZE: usize = 1_500_000;
 
-struct Yard {
-    ground: Ground,
+struct RecoveryYard {
+    ground: ProcessYard,
     masters: Vec<Vec<u8>>,
-    source: Role,
-    destinations: Vec<Role>,
-    node: Role,
+    source: RoleProcess,
+    destinations: Vec<RoleProcess>,
+    node: RoleProcess,
 }
 
-/// One source, two destinations, six files that take a minute each until [`Yard::hurry`].
-fn slow_yard() -> Result<Yard> {
-    let ground = Ground::new(1, 2)?;
+/// One source, two destinations, six files that take a minute each until [`RecoveryYard::hurry`].
+fn slow_yard() -> Result<RecoveryYard> {
+    let ground = ProcessYard::new(1, 2)?;
     let masters = NAMES.iter().map(|name| ground.master(name, SIZE)).collect::<Result<_>>()?;
     ground.grade(&NAMES)?;
     let source = ground.start_source(0, &[])?;
     let destinations = vec![ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
     let node = ground.start_node(&[("task.copy_speed", "200kbit/s")])?;
-    Ok(Yard { ground, masters, source, destinations, node })
+    Ok(RecoveryYard { ground, masters, source, destinations, node })
 }
 
-impl Yard {
-    fn roles(&self) -> Vec<&Role> {
+impl RecoveryYard {
+    fn roles(&self) -> Vec<&RoleProcess> {
         [&self.node, &self.source].into_iter().chain(&self.destinations).collect()
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
 use serde_json::Value;
 
 /// Rounds of planning and of removing come quickly.
@@ -21,11 +21,11 @@ fn put(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
 }
 
 /// How many of the first `destinations` hold this file whole.
-fn copies(ground: &Ground, destinations: usize, name: &str, bytes: &[u8]) -> usize {
+fn copies(ground: &ProcessYard, destinations: usize, name: &str, bytes: &[u8]) -> usize {
     (0..destinations).filter(|i| holds(&ground.copies(*i).join(name), bytes)).count()
 }
 
-fn everything_is_looked_at(ground: &Ground, roles: &[&Role]) -> Result<()> {
+fn everything_is_looked_at(ground: &ProcessYard, roles: &[&RoleProcess]) -> Result<()> {
     let rounds = || ground.get("/api/v1/removals")?["counters"]["rounds"].as_u64();
     let before = wait_for("a first look at all copies", roles, || rounds().filter(|n| *n > 0))?;
     wait_for("another look at all copies", roles, || rounds().filter(|n| *n > before + 2).map(drop))
@@ -33,7 +33,7 @@ fn everything_is_looked_at(ground: &Ground, roles: &[&Role]) -> Result<()> {
 
 #[test]
 fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
-    let ground = Ground::new(1, 3)?;
+    let ground = ProcessYard::new(1, 3)?;
     let twice = ground.master(b"twice.mpg", 300_000)?;
     let thrice = ground.master(b"thrice.mpg", 200_000)?;
     let pinned = ground.master(b"pinned.mpg", 1_000)?;
@@ -91,7 +91,7 @@ fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
 
 #[test]
 fn a_dry_run_says_what_it_would_remove_and_removes_nothing() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 10_000)?;
     ground.grade(&[b"a.mpg"])?;
     for i in 0..2 {
@@ -124,7 +124,7 @@ fn a_dry_run_says_what_it_would_remove_and_removes_nothing() -> Result<()> {
 #[test]
 fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Result<()> {
     const MIB: usize = 1 << 20;
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     std::fs::create_dir_all(ground.copies(0))?;
     let disk = SmallDisk::mount(&ground.copies(0), 64);
     let names: Vec<String> = (0..12).map(|i| format!("f{i:02}.mpg")).collect();
@@ -181,7 +181,7 @@ fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Re
 #[test]
 fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> {
     const MIB: usize = 1 << 20;
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     std::fs::create_dir_all(ground.copies(0))?;
     let disk = SmallDisk::mount(&ground.copies(0), 64);
     let names: Vec<String> = (0..12).map(|i| format!("f{i:02}.mpg")).collect();
@@ -242,7 +242,7 @@ fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> 
 
 #[test]
 fn a_host_that_is_drained_is_emptied_once_others_hold_its_files() -> Result<()> {
-    let ground = Ground::new(1, 2)?;
+    let ground = ProcessYard::new(1, 2)?;
     let mut masters = Vec::new();
     for i in 0..4 {
         let name = format!("f{i}.mpg");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::waiting::PATIENCE;
-use reelyard_integration_tests::yard::{Ground, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, wait_for};
 
 /// The most connections from one address in this test.
 const PER_ADDRESS: usize = 8;
@@ -32,7 +32,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 
 #[test]
 fn slow_bodies_are_cut_and_lock_nobody_out_while_a_stream_of_events_lasts() -> Result<()> {
-    let ground = Ground::new(0, 0)?;
+    let ground = ProcessYard::new(0, 0)?;
     let per_address = PER_ADDRESS.to_string();
     let settings =
         [("http.connections_per_address", &*per_address), ("http.request_timeout", "4s")];
@@ -67,7 +67,7 @@ fn slow_bodies_are_cut_and_lock_nobody_out_while_a_stream_of_events_lasts() -> R
 
 #[test]
 fn a_client_beyond_the_connections_of_its_address_is_refused_in_words() -> Result<()> {
-    let ground = Ground::new(0, 0)?;
+    let ground = ProcessYard::new(0, 0)?;
     let per_address = PER_ADDRESS.to_string();
     let node = ground.start_node(&[("http.connections_per_address", &*per_address)])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status").map(drop))?;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::yard::{Ground, Role, free_addr, holds, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, holds, wait_for};
 use serde_json::Value;
 
 /// `GET` as text, whatever the status.
@@ -24,7 +24,7 @@ fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
 
 #[test]
 fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"a.mpg", 100_000)?;
     ground.grade(&[b"a.mpg"])?;
     let often = [("calls.inventory_interval", "300ms")];
@@ -52,7 +52,7 @@ fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
         ("calls.inventory_interval", "300ms".to_owned()),
     ]
     .map(|(key, value)| (key.to_owned(), value));
-    let second = Role::start("node", &settings, ground.path("other-node.log"))?;
+    let second = RoleProcess::start("node", &settings, ground.path("other-node.log"))?;
     let roles = [&first, &second];
     let told = |node: &str, sign: &str| {
         signs(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())

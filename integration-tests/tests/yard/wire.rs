@@ -7,20 +7,20 @@ use std::net::{SocketAddr, TcpStream};
 use anyhow::{Context, Result};
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::PATIENCE;
-use reelyard_integration_tests::yard::{Ground, Role, wait_for};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 
 const JSON: &str = "application/json;charset=UTF-8";
 const TEXT: &str = "text/plain;charset=UTF-8";
 
 /// An answer as it came.
 #[derive(Debug)]
-struct Answer {
+struct WireResponse {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answer {
+impl WireResponse {
     fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut named = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -34,7 +34,7 @@ impl Answer {
 }
 
 /// Sends a request with these headers as it is written and reads until the other side closes.
-fn raw(addr: SocketAddr, line: &str, headers: &str, body: &str) -> Result<Answer> {
+fn raw(addr: SocketAddr, line: &str, headers: &str, body: &str) -> Result<WireResponse> {
     let mut stream = TcpStream::connect(addr)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let length = body.len();
@@ -45,23 +45,23 @@ fn raw(addr: SocketAddr, line: &str, headers: &str, body: &str) -> Result<Answer
     let answer = String::from_utf8(answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").context("no end of the head")?;
     let status = head.split(' ').nth(1).context("no status")?.parse()?;
-    Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Ok(WireResponse { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-fn call(addr: SocketAddr, line: &str, body: &str) -> Result<Answer> {
+fn call(addr: SocketAddr, line: &str, body: &str) -> Result<WireResponse> {
     raw(addr, line, "", body)
 }
 
 /// A node with one old source and one old destination that never polls: its one task waits.
 struct WaitingYard {
-    ground: Ground,
-    node: Role,
+    ground: ProcessYard,
+    node: RoleProcess,
     _hosts: [StandInCfw; 2],
     id: String,
 }
 
 fn waiting_yard() -> Result<WaitingYard> {
-    let ground = Ground::new(1, 1)?;
+    let ground = ProcessYard::new(1, 1)?;
     ground.master(b"<E>&.mpg", 1_000)?;
     ground.grade(&[b"absent.mpg", b"<E>&.mpg"])?;
     std::fs::create_dir(ground.copies(0))?;
@@ -83,7 +83,7 @@ fn waiting_yard() -> Result<WaitingYard> {
 }
 
 impl WaitingYard {
-    fn call(&self, line: &str, body: &str) -> Result<Answer> {
+    fn call(&self, line: &str, body: &str) -> Result<WireResponse> {
         call(self.ground.node, &line.replace("ID", &self.id), body)
     }
 
@@ -220,8 +220,8 @@ fn the_dashboards_show_the_real_yard() -> Result<()> {
 }
 
 /// A worker with files, and no node that answers.
-fn worker(more: &[(&str, &str)]) -> Result<(Ground, Role)> {
-    let ground = Ground::new(0, 1)?;
+fn worker(more: &[(&str, &str)]) -> Result<(ProcessYard, RoleProcess)> {
+    let ground = ProcessYard::new(0, 1)?;
     std::fs::create_dir(ground.copies(0))?;
     for name in ["b.mpg", "a b.mpg", ".hidden", "a#b.mpg", "a", "%411.mpg", "A1.mpg"] {
         std::fs::write(ground.copies(0).join(name), name)?;

@@ -14,11 +14,11 @@ use rustix::process::{
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 use super::guard::Guard;
-use super::{BecomeArgs, BoxRunArgs, CANNOT_RUN, FAILED, NOT_FOUND, say};
-use crate::box_client::Held;
+use super::{BecomeArgs, BoxRunArgs, CANNOT_RUN, FAILED, NOT_FOUND, print_message};
+use crate::box_client::HeldBoxes;
 
 /// The command while it runs.
-pub struct Running {
+pub struct RunningCommand {
     pid: Pid,
     /// Whether it leads a process group of its own. At a terminal it is in that of the guard: another one
     /// could not read from it.
@@ -29,9 +29,9 @@ pub struct Running {
     changes: Stream,
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts the command by way of this program, which has it die with this process.
-    pub fn start(held: &Held, args: &BoxRunArgs, guard: Guard) -> io::Result<Self> {
+    pub fn start(held: &HeldBoxes, args: &BoxRunArgs, guard: Guard) -> io::Result<Self> {
         below::become_subreaper()?;
         let lease = held.leases().first().map(|told| told.lease_id.to_string()).unwrap_or_default();
         let given = [
@@ -55,13 +55,13 @@ impl Running {
         command.process_group(group);
         let changes = signal(SignalKind::child())?;
         let pid = Pid::from_child(&command.spawn()?);
-        Ok(Running { pid, leads, status: None, changes })
+        Ok(RunningCommand { pid, leads, status: None, changes })
     }
 
     /// Waits until it has ended. What it left to this process and has ended is collected meanwhile.
     pub async fn ended(&mut self) {
         loop {
-            let Running { pid, status, .. } = self;
+            let RunningCommand { pid, status, .. } = self;
             below::collect(|ended, how| note(*pid, status, ended, how));
             if self.status.is_some() || self.changes.recv().await.is_none() {
                 return;
@@ -73,21 +73,21 @@ impl Running {
     pub fn pass_on(&self, signal: Signal) {
         // The terminal told it as well.
         if self.leads || !matches!(signal, Signal::INT | Signal::QUIT) {
-            self.tell(signal);
+            self.send_signal(signal);
         }
     }
 
     /// Stops it, whatever it does on SIGTSTP.
     pub fn stop(&self) {
-        self.tell(Signal::STOP);
+        self.send_signal(Signal::STOP);
     }
 
     /// Has it go on after it was stopped.
     pub fn go_on(&self) {
-        self.tell(Signal::CONT);
+        self.send_signal(Signal::CONT);
     }
 
-    fn tell(&self, signal: Signal) {
+    fn send_signal(&self, signal: Signal) {
         // Once it is waited for, its number may be another process'.
         if self.status.is_none() {
             // It fails for what has just ended.
@@ -100,9 +100,9 @@ impl Running {
 
     /// Ends it and everything that it started: the box is handed on. Answers how it ended.
     pub async fn end(&mut self, grace: Duration) -> Option<WaitStatus> {
-        let Running { pid, status, .. } = self;
+        let RunningCommand { pid, status, .. } = self;
         if !below::end(grace, |ended, how| note(*pid, status, ended, how)).await {
-            say(
+            print_message(
                 "what the command started cannot be ended: look for it with ps, the box is handed on",
             );
             self.ended().await;
@@ -134,7 +134,7 @@ pub fn become_command(args: BecomeArgs) -> ExitCode {
         return ExitCode::from(FAILED);
     }
     let error = Command::new(&args.command[0]).args(&args.command[1..]).exec();
-    say(&format!("{}: {error}", args.command[0].to_string_lossy()));
+    print_message(&format!("{}: {error}", args.command[0].to_string_lossy()));
     let is_missing = error.kind() == io::ErrorKind::NotFound;
     ExitCode::from(if is_missing { NOT_FOUND } else { CANNOT_RUN })
 }

@@ -17,8 +17,8 @@ use rustix::process::{
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::signals::{self, Signals, THAT_END};
-use super::{BY_SIGNAL, FAILED, say};
+use super::signals::{self, RunnerSignals, THAT_END};
+use super::{BY_SIGNAL, FAILED, print_message};
 
 /// The process id of the guard, in the environment of its runner.
 const GUARD: &str = "REELYARD_BOX_RUN_GUARD";
@@ -66,7 +66,7 @@ pub fn guard() -> io::Result<ExitCode> {
     below::become_subreaper()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         // Before the runner starts: none is lost.
-        let mut signals = Signals::new()?;
+        let mut signals = RunnerSignals::new()?;
         THAT_END.into_iter().chain([Signal::TSTP]).try_for_each(|one| signals.catch(one))?;
         let mut changes = signal(SignalKind::child())?;
         let runner = start()?;
@@ -119,7 +119,7 @@ async fn exit_code(status: WaitStatus) -> ExitCode {
         true => "what the command had started was killed as well",
         false => "what the command had started could not be ended: look for it with ps",
     };
-    say(&format!(
+    print_message(&format!(
         "signal {number} ended the process that ran the command; {rest}; \
          the box is free once its ttl is over"
     ));

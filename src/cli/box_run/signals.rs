@@ -12,7 +12,7 @@ use super::guard::Guard;
 pub const THAT_END: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
 /// Signals that come here instead of doing to this process what they usually do.
-pub struct Signals {
+pub struct RunnerSignals {
     sender: mpsc::Sender<Signal>,
     receiver: mpsc::Receiver<Signal>,
     ignored: Ignored,
@@ -22,17 +22,17 @@ pub struct Signals {
 /// background: a bit for each.
 struct Ignored(u64);
 
-impl Signals {
+impl RunnerSignals {
     /// None so far.
     pub fn new() -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel(16);
         let status = std::fs::read_to_string("/proc/self/status")?;
-        Ok(Signals { sender, receiver, ignored: Ignored::read(&status) })
+        Ok(RunnerSignals { sender, receiver, ignored: Ignored::read(&status) })
     }
 
     /// Those that end a process, but for what is ignored already; and SIGKILL once the guard has ended.
     pub fn of_runner(guard: Guard) -> io::Result<Self> {
-        let mut signals = Signals::new()?;
+        let mut signals = RunnerSignals::new()?;
         THAT_END.into_iter().try_for_each(|one| signals.catch(one))?;
         guard.watch(signals.sender.clone())?;
         Ok(signals)

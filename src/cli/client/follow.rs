@@ -6,9 +6,9 @@ use std::time::Duration;
 use reqwest::{RequestBuilder, header};
 use serde::Serialize;
 
-use super::{Client, TIMEOUT};
-use crate::cli::event_stream::{Event, EventStream};
-use crate::cli::failure::Failure;
+use super::{NodeClient, TIMEOUT};
+use crate::cli::event_stream::{EventStream, ServerSentEvent};
+use crate::cli::failure::CommandFailure;
 
 /// How long nothing may be heard of a stream: it says every 15 s that it is still there.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -16,15 +16,15 @@ const SILENCE: Duration = Duration::from_secs(45);
 /// A stream has no end.
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-impl Client {
+impl NodeClient {
     /// `POST /api/v1/<path>` with a body, answered with events: hands each to `each`, until that has what
     /// it waits for.
     pub fn post_and_follow<T>(
         &self,
         path: &[&str],
         wanted: &impl Serialize,
-        mut each: impl FnMut(Event) -> Result<ControlFlow<T>, Failure>,
-    ) -> Result<T, Failure> {
+        mut each: impl FnMut(ServerSentEvent) -> Result<ControlFlow<T>, CommandFailure>,
+    ) -> Result<T, CommandFailure> {
         let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
         let request = self.http.post(self.url_of(path)).body(body);
         let request = request.header(header::CONTENT_TYPE, "application/json");
@@ -47,8 +47,8 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
         last: &mut String,
-        mut each: impl FnMut(Option<Event>) -> Result<(), Failure>,
-    ) -> Result<std::convert::Infallible, Failure> {
+        mut each: impl FnMut(Option<ServerSentEvent>) -> Result<(), CommandFailure>,
+    ) -> Result<std::convert::Infallible, CommandFailure> {
         let mut url = self.url_of(path);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
@@ -67,8 +67,8 @@ impl Client {
         &self,
         request: RequestBuilder,
         last: &mut String,
-        mut each: impl FnMut(Option<Event>) -> Result<ControlFlow<()>, Failure>,
-    ) -> Result<(), Failure> {
+        mut each: impl FnMut(Option<ServerSentEvent>) -> Result<ControlFlow<()>, CommandFailure>,
+    ) -> Result<(), CommandFailure> {
         let mut request = request.timeout(FOR_EVER).header(header::ACCEPT, "text/event-stream");
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.bearer());

@@ -8,17 +8,17 @@ use reelyard_actors::bandwidth::Timetable;
 use reelyard_actors::catalog::{AddressPattern, WatchedServers};
 use reelyard_actors::host::{BitsPerSecond, OLD_COPY_SPEED};
 use reelyard_actors::remover::KeptBy;
-use reelyard_actors::task_manager::Spread;
+use reelyard_actors::task_manager::PlacementPolicy;
 use toml::Value;
 
-use super::draft::Draft;
-use super::yaml::Entry;
-use super::{Note, NoteKind};
+use super::draft::ImportDraft;
+use super::yaml::YamlEntry;
+use super::{ImportNote, ImportNoteKind};
 use super::{hosts, runs};
 use crate::config::units::{NamePrefix, Percent};
 
 /// Keeps what `entries` say in `draft`.
-pub fn translate(entries: &[Entry], draft: &mut Draft) {
+pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     for entry in entries {
         translate_one(entry, draft);
     }
@@ -34,29 +34,31 @@ pub fn translate(entries: &[Entry], draft: &mut Draft) {
     check_source_dirs(entries, draft);
     if !draft.values.contains_key("task.copy_speed") {
         draft.keep("task.copy_speed", Timetable::always(Some(OLD_COPY_SPEED)));
-        draft.notes.push(Note {
+        draft.notes.push(ImportNote {
             line: None,
             key: "tasker.task_copy_speed_bps".to_owned(),
-            kind: NoteKind::Translated,
+            kind: ImportNoteKind::Translated,
             what: "is not set; cfm's default of 10 Mbit/s is kept".to_owned(),
         });
     }
 }
 
-fn translate_one(entry: &Entry, draft: &mut Draft) {
+fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
     match entry.key.as_str() {
         "listen_addr" => draft.listener(entry),
-        "source_dirs" => draft.list::<PathBuf>(entry, "source_dirs", NoteKind::Bad),
+        "source_dirs" => draft.list::<PathBuf>(entry, "source_dirs", ImportNoteKind::Bad),
         "grade_info_file" => draft.text::<PathBuf>(entry, "catalog.grade_info_file"),
         "hitcount_history_file" => draft.text::<PathBuf>(entry, "catalog.hitcount_history_file"),
         "watch_dir" => draft.text::<PathBuf>(entry, "event_log.dir"),
         "watch_ip_string" => watch_address(entry, draft),
         "watch_term_min" => watch_term(entry, draft),
         "watch_hit_base" => hit_base(entry, draft),
-        "ignore.prefixes" => draft.list::<NamePrefix>(entry, "ignore.prefixes", NoteKind::Bad),
+        "ignore.prefixes" => {
+            draft.list::<NamePrefix>(entry, "ignore.prefixes", ImportNoteKind::Bad)
+        }
         "adv_prefixes" => {
             draft.older(entry, "ignore.prefixes");
-            draft.list::<NamePrefix>(entry, "ignore.prefixes", NoteKind::Bad);
+            draft.list::<NamePrefix>(entry, "ignore.prefixes", ImportNoteKind::Bad);
         }
         "servers.sources" => hosts::keep(entry, "hosts.sources", draft),
         "servers.destinations" => hosts::keep(entry, "hosts.destinations", draft),
@@ -87,7 +89,7 @@ fn translate_one(entry: &Entry, draft: &mut Draft) {
 }
 
 /// Keys that have no meaning any more, and those that never had one.
-fn meaningless(entry: &Entry, draft: &mut Draft) {
+fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
     let why = match entry.key.as_str() {
         "remover.remover_sleep_sec" | "tasker.tasker_sleep_sec" => {
             "there are no pauses between rounds (cfm ignores it since qr3)"
@@ -100,14 +102,20 @@ fn meaningless(entry: &Entry, draft: &mut Draft) {
             "planning follows what happens, not a clock"
         }
         key if key.starts_with(runs::LISTS) => runs::WHY,
-        _ => return draft.note(entry, NoteKind::Unknown, "no version of cfm reads it; left out"),
+        _ => {
+            return draft.note(
+                entry,
+                ImportNoteKind::Unknown,
+                "no version of cfm reads it; left out",
+            );
+        }
     };
     draft.meaningless(entry, why);
 }
 
 /// What cfm did without being asked to, where our default is another rule.
-fn own_rules(draft: &mut Draft) {
-    draft.keep("task.placement", Spread::Ring);
+fn own_rules(draft: &mut ImportDraft) {
+    draft.keep("task.placement", PlacementPolicy::Ring);
     draft.keep("remover.keep", KeptBy::Cfm);
     let kept = [
         ("task.placement", "\"ring\": destinations take copies in turn, as cfm has it"),
@@ -118,13 +126,13 @@ fn own_rules(draft: &mut Draft) {
     ];
     for (key, what) in kept {
         let (key, what) = (key.to_owned(), what.to_owned());
-        draft.notes.push(Note { line: None, key, kind: NoteKind::Translated, what });
+        draft.notes.push(ImportNote { line: None, key, kind: ImportNoteKind::Translated, what });
     }
 }
 
 /// cfm matches a regular expression anywhere in the row; ours matches whole numbers of the server's
 /// address. An empty one matches every row, as no address does here.
-fn watch_address(entry: &Entry, draft: &mut Draft) {
+fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
     let pattern = entry.text();
     if pattern.is_empty() {
         return;
@@ -134,7 +142,7 @@ fn watch_address(entry: &Entry, draft: &mut Draft) {
     if let Ok(servers) = plain.parse::<WatchedServers>() {
         if plain != pattern {
             let what = format!("the pattern {pattern} is kept as {plain}");
-            draft.note(entry, NoteKind::Translated, what);
+            draft.note(entry, ImportNoteKind::Translated, what);
         }
         return draft.keep("event_log.watch_address", servers);
     }
@@ -142,13 +150,13 @@ fn watch_address(entry: &Entry, draft: &mut Draft) {
         Ok(kept) if !speaks_of_words(pattern) => {
             draft.keep("event_log.watch_address", WatchedServers::Matching(kept));
             let what = "is kept as a pattern that is matched with whole numbers of the address";
-            draft.note(entry, NoteKind::Translated, what);
+            draft.note(entry, ImportNoteKind::Translated, what);
         }
         _ => {
             draft.watch_is_lost = true;
             let what = "is no pattern of an address; without it every request would count, so \
                         event_log.dir is not set and no file becomes hot";
-            draft.note(entry, NoteKind::Bad, format!("{pattern} {what}"));
+            draft.note(entry, ImportNoteKind::Bad, format!("{pattern} {what}"));
         }
     }
 }
@@ -164,14 +172,14 @@ fn speaks_of_words(pattern: &str) -> bool {
     })
 }
 
-fn watch_term(entry: &Entry, draft: &mut Draft) {
+fn watch_term(entry: &YamlEntry, draft: &mut ImportDraft) {
     match entry.text().parse::<i64>() {
         Ok(..=0) => draft.instead(entry, "event_log.window", Duration::from_secs(600)),
         _ => draft.duration(entry, "event_log.window", 60),
     }
 }
 
-fn hit_base(entry: &Entry, draft: &mut Draft) {
+fn hit_base(entry: &YamlEntry, draft: &mut ImportDraft) {
     let Some(number) = draft.number(entry, "event_log.hit_base") else { return };
     if number <= 0 {
         let default = NonZeroU32::MIN.saturating_add(2);
@@ -180,20 +188,20 @@ fn hit_base(entry: &Entry, draft: &mut Draft) {
     draft.put::<NonZeroU32>(entry, "event_log.hit_base", &Value::Integer(number));
 }
 
-fn limit(entry: &Entry, draft: &mut Draft) {
+fn limit(entry: &YamlEntry, draft: &mut ImportDraft) {
     if let Some(number) = draft.number(entry, "storage.limit_percent") {
         draft.put::<Percent>(entry, "storage.limit_percent", &Value::Integer(number));
     }
 }
 
-fn task_timeout(entry: &Entry, draft: &mut Draft) {
+fn task_timeout(entry: &YamlEntry, draft: &mut ImportDraft) {
     match entry.text().parse::<i64>() {
         Ok(..0) => draft.instead(entry, "task.timeout", Duration::from_secs(1800)),
         _ => draft.duration(entry, "task.timeout", 1),
     }
 }
 
-fn copy_speed(entry: &Entry, draft: &mut Draft) {
+fn copy_speed(entry: &YamlEntry, draft: &mut ImportDraft) {
     let Some(number) = draft.number(entry, "task.copy_speed") else { return };
     match u64::try_from(number) {
         Ok(bits @ 1..) => {
@@ -201,20 +209,20 @@ fn copy_speed(entry: &Entry, draft: &mut Draft) {
         }
         _ => {
             let what = format!("expected a rate above 0, not {number}; task.copy_speed is not set");
-            draft.note(entry, NoteKind::Bad, what);
+            draft.note(entry, ImportNoteKind::Bad, what);
         }
     }
 }
 
 /// Source directories are named to other hosts, so a path relative to this one is of no use.
-fn check_source_dirs(entries: &[Entry], draft: &mut Draft) {
+fn check_source_dirs(entries: &[YamlEntry], draft: &mut ImportDraft) {
     let Some(entry) = entries.iter().find(|entry| entry.key == "source_dirs") else { return };
     let Some(Value::Array(dirs)) = draft.values.get_mut("source_dirs") else { return };
     dirs.retain(|dir| dir.as_str().is_some_and(|dir| dir.starts_with('/')));
     for (text, line) in &entry.values {
         if !text.is_empty() && !text.starts_with('/') {
             let what = format!("\"{text}\" is not an absolute path; left out");
-            draft.note_at(entry, *line, NoteKind::Bad, what);
+            draft.note_at(entry, *line, ImportNoteKind::Bad, what);
         }
     }
 }

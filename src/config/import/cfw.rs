@@ -5,27 +5,27 @@ use std::path::PathBuf;
 use reelyard_actors::host::HostAddr;
 use toml::Value;
 
-use super::draft::Draft;
-use super::yaml::Entry;
-use super::{Note, NoteKind};
+use super::draft::ImportDraft;
+use super::yaml::YamlEntry;
+use super::{ImportNote, ImportNoteKind};
 use crate::config::address::NodeAddr;
 use crate::config::pattern::Pattern;
 use crate::config::units::Percent;
 
 /// Keeps what `entries` say in `draft`.
-pub fn translate(entries: &[Entry], draft: &mut Draft) {
+pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     for entry in entries {
         translate_one(entry, draft);
     }
-    draft.notes.push(Note {
+    draft.notes.push(ImportNote {
         line: None,
         key: "source_dirs".to_owned(),
-        kind: NoteKind::Translated,
+        kind: ImportNoteKind::Translated,
         what: "cfw had none; the worker of a source needs those of the node".to_owned(),
     });
 }
 
-fn translate_one(entry: &Entry, draft: &mut Draft) {
+fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
     match entry.key.as_str() {
         "listen_addr" => draft.text::<HostAddr>(entry, "listen"),
         "cfm_addr" => draft.text::<NodeAddr>(entry, "node"),
@@ -38,28 +38,28 @@ fn translate_one(entry: &Entry, draft: &mut Draft) {
         }
         "if_name" => draft.meaningless(entry, "a worker is known by listen (since qr2)"),
         _ if draft.logging(entry) => {}
-        _ => draft.note(entry, NoteKind::Unknown, "no version of cfw reads it; left out"),
+        _ => draft.note(entry, ImportNoteKind::Unknown, "no version of cfw reads it; left out"),
     }
 }
 
 /// cfw took it from wherever it was started.
-fn downloader(entry: &Entry, draft: &mut Draft) {
+fn downloader(entry: &YamlEntry, draft: &mut ImportDraft) {
     let program = entry.text();
     if program.starts_with('/') || program.is_empty() {
         draft.text::<PathBuf>(entry, "external_downloader.program");
     } else {
         let what = format!("expected an absolute path, not \"{program}\"; it is not set");
-        draft.note(entry, NoteKind::Bad, what);
+        draft.note(entry, ImportNoteKind::Bad, what);
     }
 }
 
-fn limit(entry: &Entry, draft: &mut Draft) {
+fn limit(entry: &YamlEntry, draft: &mut ImportDraft) {
     let Some(number) = draft.number(entry, "storage.limit_percent") else { return };
     let capped = Value::Integer(number.min(100));
     if draft.put::<Percent>(entry, "storage.limit_percent", &capped) && number > 100 {
         draft.note(
             entry,
-            NoteKind::Translated,
+            ImportNoteKind::Translated,
             format!("{number} was read as 100, and is kept as that"),
         );
     }

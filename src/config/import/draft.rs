@@ -7,48 +7,54 @@ use std::time::Duration;
 use toml::Value;
 use tracing::Level;
 
-use super::yaml::Entry;
-use super::{Note, NoteKind};
+use super::yaml::YamlEntry;
+use super::{ImportNote, ImportNoteKind};
 use crate::config::value::SettingValue;
 use crate::logging::LogFilter;
 
 /// The settings so far, and what is to be said of them.
 #[derive(Debug, Default)]
-pub struct Draft {
+pub struct ImportDraft {
     /// Our settings, by key.
     pub values: BTreeMap<&'static str, Value>,
     /// What is to be said.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ImportNote>,
     /// Which rows of the event log count cannot be kept: then none may.
     pub watch_is_lost: bool,
 }
 
-impl Draft {
+impl ImportDraft {
     /// Says something of an entry.
-    pub fn note(&mut self, entry: &Entry, kind: NoteKind, what: impl Into<String>) {
+    pub fn note(&mut self, entry: &YamlEntry, kind: ImportNoteKind, what: impl Into<String>) {
         self.note_at(entry, entry.line, kind, what);
     }
 
     /// Says something of one line of an entry.
-    pub fn note_at(&mut self, entry: &Entry, line: usize, kind: NoteKind, what: impl Into<String>) {
+    pub fn note_at(
+        &mut self,
+        entry: &YamlEntry,
+        line: usize,
+        kind: ImportNoteKind,
+        what: impl Into<String>,
+    ) {
         let key = entry.key.clone();
-        self.notes.push(Note { line: Some(line), key, kind, what: what.into() });
+        self.notes.push(ImportNote { line: Some(line), key, kind, what: what.into() });
     }
 
     /// Says that an entry means nothing any more.
-    pub fn meaningless(&mut self, entry: &Entry, why: &str) {
-        self.note(entry, NoteKind::Meaningless, why);
+    pub fn meaningless(&mut self, entry: &YamlEntry, why: &str) {
+        self.note(entry, ImportNoteKind::Meaningless, why);
     }
 
     /// Says that an entry of an older version is kept as `ours`.
-    pub fn older(&mut self, entry: &Entry, ours: &str) {
-        self.note(entry, NoteKind::Translated, format!("an older key, kept as {ours}"));
+    pub fn older(&mut self, entry: &YamlEntry, ours: &str) {
+        self.note(entry, ImportNoteKind::Translated, format!("an older key, kept as {ours}"));
     }
 
     /// Keeps `value` as our setting `ours`, if it can be one. Whether it could.
     pub fn put<T: SettingValue>(
         &mut self,
-        entry: &Entry,
+        entry: &YamlEntry,
         ours: &'static str,
         value: &Value,
     ) -> bool {
@@ -59,7 +65,11 @@ impl Draft {
             }
             Err(wrongs) => {
                 for wrong in wrongs {
-                    self.note(entry, NoteKind::Bad, format!("{}; {ours} is not set", wrong.what));
+                    self.note(
+                        entry,
+                        ImportNoteKind::Bad,
+                        format!("{}; {ours} is not set", wrong.what),
+                    );
                 }
                 false
             }
@@ -67,20 +77,20 @@ impl Draft {
     }
 
     /// Keeps a text; an empty one is not set, as in the old programs.
-    pub fn text<T: SettingValue>(&mut self, entry: &Entry, ours: &'static str) {
+    pub fn text<T: SettingValue>(&mut self, entry: &YamlEntry, ours: &'static str) {
         if !entry.text().is_empty() {
             self.put::<T>(entry, ours, &Value::String(entry.text().to_owned()));
         }
     }
 
     /// Keeps a number of `unit` seconds as a duration.
-    pub fn duration(&mut self, entry: &Entry, ours: &'static str, unit: u64) {
+    pub fn duration(&mut self, entry: &YamlEntry, ours: &'static str, unit: u64) {
         let Some(number) = self.number(entry, ours) else { return };
         match u64::try_from(number).ok().and_then(|number| number.checked_mul(unit)) {
             Some(seconds @ 1..) => self.keep(ours, Duration::from_secs(seconds)),
             _ => {
                 let what = format!("expected a duration above 0, not {number}; {ours} is not set");
-                self.note(entry, NoteKind::Bad, what);
+                self.note(entry, ImportNoteKind::Bad, what);
             }
         }
     }
@@ -91,26 +101,31 @@ impl Draft {
     }
 
     /// Keeps what the old program took instead of a value out of range, and says so.
-    pub fn instead<T: SettingValue>(&mut self, entry: &Entry, ours: &'static str, value: T) {
+    pub fn instead<T: SettingValue>(&mut self, entry: &YamlEntry, ours: &'static str, value: T) {
         let shown = value.to_toml().map(|value| value.to_string()).unwrap_or_default();
         let what = format!("{} was read as {shown}, and is kept as that", entry.text());
-        self.note(entry, NoteKind::Translated, what);
+        self.note(entry, ImportNoteKind::Translated, what);
         self.keep(ours, value);
     }
 
     /// The number that an entry has to be.
-    pub fn number(&mut self, entry: &Entry, ours: &str) -> Option<i64> {
+    pub fn number(&mut self, entry: &YamlEntry, ours: &str) -> Option<i64> {
         let number = entry.text().trim().parse().ok();
         if number.is_none() {
             let what =
                 format!("expected a whole number, not \"{}\"; {ours} is not set", entry.text());
-            self.note(entry, NoteKind::Bad, what);
+            self.note(entry, ImportNoteKind::Bad, what);
         }
         number
     }
 
     /// Keeps the good ones of a list, each once. `bad` says what became of the others.
-    pub fn list<T: SettingValue>(&mut self, entry: &Entry, ours: &'static str, bad: NoteKind) {
+    pub fn list<T: SettingValue>(
+        &mut self,
+        entry: &YamlEntry,
+        ours: &'static str,
+        bad: ImportNoteKind,
+    ) {
         let mut kept = Vec::new();
         for (text, line) in &entry.values {
             match T::from_toml(&Value::String(text.clone())) {
@@ -118,7 +133,7 @@ impl Draft {
                     let value = value.to_toml();
                     if value.as_ref().is_some_and(|value| kept.contains(value)) {
                         let what = format!("\"{text}\" is there twice");
-                        self.note_at(entry, *line, NoteKind::LeftOut, what);
+                        self.note_at(entry, *line, ImportNoteKind::LeftOut, what);
                     } else {
                         kept.extend(value);
                     }
@@ -134,14 +149,18 @@ impl Draft {
     }
 
     /// Keeps the address of a listener: `:8080` listened everywhere, a name is looked up nowhere.
-    pub fn listener(&mut self, entry: &Entry) {
+    pub fn listener(&mut self, entry: &YamlEntry) {
         let text = entry.text();
         let everywhere = text.strip_prefix(':').map(|port| format!("0.0.0.0:{port}"));
         let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
         match everywhere.or(local) {
             Some(address) => {
                 if self.put::<SocketAddr>(entry, "listen", &Value::String(address.clone())) {
-                    self.note(entry, NoteKind::Translated, format!("{text} is kept as {address}"));
+                    self.note(
+                        entry,
+                        ImportNoteKind::Translated,
+                        format!("{text} is kept as {address}"),
+                    );
                 }
             }
             None => self.text::<SocketAddr>(entry, "listen"),
@@ -149,7 +168,7 @@ impl Draft {
     }
 
     /// Keeps what both programs have about logging. Whether `entry` is about that.
-    pub fn logging(&mut self, entry: &Entry) -> bool {
+    pub fn logging(&mut self, entry: &YamlEntry) -> bool {
         match entry.key.as_str() {
             "log_dir" => {
                 self.meaningless(entry, "logs go to stderr; whoever starts the process keeps them")
@@ -166,7 +185,7 @@ impl Draft {
         true
     }
 
-    fn log_level(&mut self, entry: &Entry) {
+    fn log_level(&mut self, entry: &YamlEntry) {
         // In the order of severity, which is also what the numbers of the first version count.
         let levels = [
             ("debug", Level::DEBUG),
@@ -184,11 +203,15 @@ impl Draft {
         let named = || levels.iter().find(|(old, _)| *old == text);
         let Some((old, ours)) = number.and_then(|index| levels.get(index)).or_else(named) else {
             let what = format!("\"{text}\" is no level; log.level is not set");
-            return self.note(entry, NoteKind::Bad, what);
+            return self.note(entry, ImportNoteKind::Bad, what);
         };
         let filter = LogFilter::of_level(*ours);
         let shown = filter.to_toml().map(|value| value.to_string()).unwrap_or_default();
-        self.note(entry, NoteKind::Translated, format!("{old} is kept as log.level = {shown}"));
+        self.note(
+            entry,
+            ImportNoteKind::Translated,
+            format!("{old} is kept as log.level = {shown}"),
+        );
         self.keep("log.level", filter);
     }
 }

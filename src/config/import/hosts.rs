@@ -5,37 +5,37 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use reelyard_actors::host::HostAddr;
 use toml::Value;
 
-use super::NoteKind;
-use super::draft::Draft;
-use super::yaml::Entry;
+use super::ImportNoteKind;
+use super::draft::ImportDraft;
+use super::yaml::YamlEntry;
 use crate::config::value::SettingValue;
 
 /// Keeps the hosts of `entry` as our setting `ours`, each once. What cfm ignored is left out.
-pub fn keep(entry: &Entry, ours: &'static str, draft: &mut Draft) {
+pub fn keep(entry: &YamlEntry, ours: &'static str, draft: &mut ImportDraft) {
     let mut kept: Vec<HostAddr> = Vec::new();
     for (text, line) in &entry.values {
         let host = match HostAddr::from_toml(&Value::String(text.clone())) {
             Ok(host) => host,
             Err(_) if names_a_host(text) => match resolved(text) {
                 Ok((host, what)) => {
-                    draft.note_at(entry, *line, NoteKind::Translated, what);
+                    draft.note_at(entry, *line, ImportNoteKind::Translated, what);
                     host
                 }
                 Err(why) => {
-                    draft.note_at(entry, *line, NoteKind::Bad, why);
+                    draft.note_at(entry, *line, ImportNoteKind::Bad, why);
                     continue;
                 }
             },
             Err(wrongs) => {
                 for wrong in wrongs {
-                    draft.note_at(entry, *line, NoteKind::LeftOut, wrong.what);
+                    draft.note_at(entry, *line, ImportNoteKind::LeftOut, wrong.what);
                 }
                 continue;
             }
         };
         if kept.contains(&host) {
             let what = format!("\"{text}\" is there twice");
-            draft.note_at(entry, *line, NoteKind::LeftOut, what);
+            draft.note_at(entry, *line, ImportNoteKind::LeftOut, what);
         } else {
             kept.push(host);
         }

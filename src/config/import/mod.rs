@@ -1,6 +1,6 @@
 //! Old configurations (spec section 3) as ours: what `reelyard config import` prints.
 //!
-//! Nothing is dropped in silence: every key that is not simply carried over leaves a [`Note`].
+//! Nothing is dropped in silence: every key that is not simply carried over leaves a [`ImportNote`].
 
 mod cfm;
 mod cfw;
@@ -11,14 +11,14 @@ mod yaml;
 
 use std::fmt;
 
-use super::declare::{Group, sections};
+use super::declare::{SettingsGroup, sections};
 use super::{NodeConfig, WorkerConfig};
-use draft::Draft;
+use draft::ImportDraft;
 pub use yaml::NotYaml;
 
 /// Which old program a configuration was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum LegacyProgram {
     /// cfm, the centre: a node.
     Cfm,
     /// cfw, one per host: a worker.
@@ -27,29 +27,29 @@ pub enum Program {
 
 /// An old configuration as ours.
 #[derive(Clone, Debug)]
-pub struct Imported {
+pub struct ImportedConfig {
     /// The configuration, as TOML.
     pub toml: String,
     /// What is to be said about it, by line of the old file.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ImportNote>,
 }
 
 /// What is to be said of one key of the old file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct ImportNote {
     /// Its line, from 1; none for a key that is not there.
     pub line: Option<usize>,
     /// The key, in lower case as viper has it.
     pub key: String,
     /// What became of it.
-    pub kind: NoteKind,
+    pub kind: ImportNoteKind,
     /// Why, or as what it is kept.
     pub what: String,
 }
 
 /// What became of an old key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NoteKind {
+pub enum ImportNoteKind {
     /// It means nothing any more and is left out.
     Meaningless,
     /// It is kept, but not as it stood: an older key, or a value that was read as another.
@@ -62,29 +62,29 @@ pub enum NoteKind {
     Unknown,
 }
 
-impl fmt::Display for NoteKind {
+impl fmt::Display for ImportNoteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoteKind::Meaningless => "no meaning any more",
-            NoteKind::Translated => "translated",
-            NoteKind::LeftOut => "left out",
-            NoteKind::Bad => "bad value",
-            NoteKind::Unknown => "unknown key",
+            ImportNoteKind::Meaningless => "no meaning any more",
+            ImportNoteKind::Translated => "translated",
+            ImportNoteKind::LeftOut => "left out",
+            ImportNoteKind::Bad => "bad value",
+            ImportNoteKind::Unknown => "unknown key",
         })
     }
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for ImportNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.key, self.kind, self.what)
     }
 }
 
-impl Imported {
+impl ImportedConfig {
     /// The draft where it is not whole and nobody accepted that: a file that no role starts with, whose
     /// first line says why.
     pub fn unusable(&self, file: &str) -> String {
-        let lost = self.notes.iter().filter(|note| note.kind == NoteKind::Bad).count();
+        let lost = self.notes.iter().filter(|note| note.kind == ImportNoteKind::Bad).count();
         let draft = self.toml.lines().map(|line| format!("# {line}\n"));
         let why = format!(
             "This import is not complete: {lost} values of {file} are lost. Correct them and import \
@@ -95,28 +95,28 @@ impl Imported {
 
     /// Whether everything that meant something could be kept.
     pub fn is_whole(&self) -> bool {
-        self.notes.iter().all(|note| note.kind != NoteKind::Bad)
+        self.notes.iter().all(|note| note.kind != ImportNoteKind::Bad)
     }
 }
 
 /// Reads the old configuration `text` of `program`.
-pub fn import(program: Program, text: &str) -> Result<Imported, NotYaml> {
+pub fn import(program: LegacyProgram, text: &str) -> Result<ImportedConfig, NotYaml> {
     let entries = yaml::entries(text)?;
-    let mut draft = Draft::default();
+    let mut draft = ImportDraft::default();
     match program {
-        Program::Cfm => cfm::translate(&entries, &mut draft),
-        Program::Cfw => cfw::translate(&entries, &mut draft),
+        LegacyProgram::Cfm => cfm::translate(&entries, &mut draft),
+        LegacyProgram::Cfw => cfw::translate(&entries, &mut draft),
     }
     let toml = match program {
-        Program::Cfm => written::<NodeConfig>(&draft),
-        Program::Cfw => written::<WorkerConfig>(&draft),
+        LegacyProgram::Cfm => written::<NodeConfig>(&draft),
+        LegacyProgram::Cfw => written::<WorkerConfig>(&draft),
     };
     draft.notes.sort_by_key(|note| note.line.unwrap_or(usize::MAX));
-    Ok(Imported { toml, notes: draft.notes })
+    Ok(ImportedConfig { toml, notes: draft.notes })
 }
 
 /// The drafted settings, in the order of their declaration.
-fn written<R: Group>(draft: &Draft) -> String {
+fn written<R: SettingsGroup>(draft: &ImportDraft) -> String {
     let mut tables = Vec::new();
     for section in sections::<R>() {
         let line = |key: &String| {
@@ -138,7 +138,7 @@ fn written<R: Group>(draft: &Draft) -> String {
 mod tests {
     use super::*;
 
-    fn notes(program: Program, text: &str) -> Vec<(Option<usize>, NoteKind, String)> {
+    fn notes(program: LegacyProgram, text: &str) -> Vec<(Option<usize>, ImportNoteKind, String)> {
         let imported = import(program, text).unwrap();
         imported.notes.into_iter().map(|note| (note.line, note.kind, note.key)).collect()
     }
@@ -147,11 +147,12 @@ mod tests {
     fn keys_are_read_in_any_case_and_older_ones_are_translated() {
         let text =
             "Servers:\n  Heartbeat_Sleep_Sec: 7\nADV_prefixes: [MN1]\ntask_timeout_sec: 60\n";
-        let imported = import(Program::Cfm, text).unwrap();
+        let imported = import(LegacyProgram::Cfm, text).unwrap();
         assert!(imported.toml.contains("interval = \"7s\""), "{}", imported.toml);
         assert!(imported.toml.contains("prefixes = [\"MN1\"]"), "{}", imported.toml);
         assert!(imported.toml.contains("timeout = \"1m\""), "{}", imported.toml);
-        let translated = |note: &&Note| note.kind == NoteKind::Translated && note.line.is_some();
+        let translated =
+            |note: &&ImportNote| note.kind == ImportNoteKind::Translated && note.line.is_some();
         assert_eq!(imported.notes.iter().filter(translated).count(), 3, "{:?}", imported.notes);
     }
 
@@ -159,11 +160,11 @@ mod tests {
     fn bad_and_doubled_servers_are_told_and_left_out() {
         let text =
             "servers:\n  destinations:\n    - 10.0.0.1:8888\n    - das2\n    - 10.0.0.1:8888\n";
-        let imported = import(Program::Cfm, text).unwrap();
+        let imported = import(LegacyProgram::Cfm, text).unwrap();
         assert!(imported.toml.contains("destinations = [\"10.0.0.1:8888\"]"), "{}", imported.toml);
-        let told: Vec<_> = notes(Program::Cfm, text).into_iter().take(2).collect();
-        assert_eq!(told[0], (Some(4), NoteKind::LeftOut, "servers.destinations".to_owned()));
-        assert_eq!(told[1], (Some(5), NoteKind::LeftOut, "servers.destinations".to_owned()));
+        let told: Vec<_> = notes(LegacyProgram::Cfm, text).into_iter().take(2).collect();
+        assert_eq!(told[0], (Some(4), ImportNoteKind::LeftOut, "servers.destinations".to_owned()));
+        assert_eq!(told[1], (Some(5), ImportNoteKind::LeftOut, "servers.destinations".to_owned()));
     }
 
     #[test]
@@ -172,19 +173,19 @@ mod tests {
             "remover:\n  storage_usage_limit_percent: 120\nwatch_dir: /log\n",
             "watch_ip_string: 'Server 1'\nlog_level: loud\nnonsense: 1\nsource_dirs: [data]\n",
         );
-        let told = notes(Program::Cfm, text);
-        let bad = |line, key: &str| (Some(line), NoteKind::Bad, key.to_owned());
+        let told = notes(LegacyProgram::Cfm, text);
+        let bad = |line, key: &str| (Some(line), ImportNoteKind::Bad, key.to_owned());
         assert_eq!(told[0], bad(2, "remover.storage_usage_limit_percent"));
         assert_eq!(told[1], bad(4, "watch_ip_string"));
         assert_eq!(told[2], bad(5, "log_level"));
-        assert_eq!(told[3], (Some(6), NoteKind::Unknown, "nonsense".to_owned()));
+        assert_eq!(told[3], (Some(6), ImportNoteKind::Unknown, "nonsense".to_owned()));
         assert_eq!(told[4], bad(7, "source_dirs"));
     }
 
     #[test]
     fn what_cfm_read_as_another_value_is_kept_as_that() {
         let text = "watch_dir: /log\nwatch_term_min: 0\nwatch_hit_base: -1\nwatch_ip_string: '125\\.159\\.40\\.3'\ntasker: {task_timeout_sec: -1}\nlisten_addr: ':7888'\n";
-        let imported = import(Program::Cfm, text).unwrap();
+        let imported = import(LegacyProgram::Cfm, text).unwrap();
         for line in [
             "window = \"10m\"",
             "hit_base = 3",
@@ -200,20 +201,21 @@ mod tests {
     #[test]
     fn what_is_nested_deeply_is_refused_in_words() {
         for open in ["- ", "[", "{a: "] {
-            let told = import(Program::Cfm, &open.repeat(20_000)).unwrap_err();
+            let told = import(LegacyProgram::Cfm, &open.repeat(20_000)).unwrap_err();
             // Brackets are refused by the parser itself.
             let words = ["nested", "recursion limit"];
             assert!(words.iter().any(|word| told.what.contains(word)), "{told}");
         }
         let deep = (0..40).map(|depth| format!("{}a:\n", " ".repeat(depth)));
-        assert!(import(Program::Cfm, &deep.collect::<String>()).is_ok());
+        assert!(import(LegacyProgram::Cfm, &deep.collect::<String>()).is_ok());
     }
 
     #[test]
     fn what_is_not_yaml_is_told_with_its_line() {
-        let told = import(Program::Cfm, "listen_addr: x\nservers: [a\nb: c: d\n").unwrap_err();
+        let told =
+            import(LegacyProgram::Cfm, "listen_addr: x\nservers: [a\nb: c: d\n").unwrap_err();
         assert!(told.line >= 2, "{told}");
-        assert!(import(Program::Cfm, "- a\n- b\n").is_err());
-        assert!(import(Program::Cfm, "").unwrap().is_whole());
+        assert!(import(LegacyProgram::Cfm, "- a\n- b\n").is_err());
+        assert!(import(LegacyProgram::Cfm, "").unwrap().is_whole());
     }
 }

@@ -4,9 +4,9 @@
 use reelyard_actors::remover::RemovalMode;
 use reelyard_actors::task_manager::PlanningMode;
 
-use super::draft::Draft;
-use super::yaml::Entry;
-use super::{Note, NoteKind};
+use super::draft::ImportDraft;
+use super::yaml::YamlEntry;
+use super::{ImportNote, ImportNoteKind};
 
 /// What the keys of these lists begin with.
 pub const LISTS: &str = "runner.setup_runs.";
@@ -19,8 +19,8 @@ const WITH_DEFAULT: [&str; 3] = ["eventruns", "eventtimeoutruns", "betweenevents
 
 /// Switches off what cfm never ran: what is in none of its lists, nor in the default of one that is
 /// missing or empty.
-pub fn translate(entries: &[Entry], draft: &mut Draft) {
-    let lists: Vec<&Entry> = entries
+pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
+    let lists: Vec<&YamlEntry> = entries
         .iter()
         .filter(|entry| entry.key.starts_with(LISTS))
         .filter(|entry| entry.values.iter().any(|(run, _)| !run.is_empty()))
@@ -37,10 +37,10 @@ pub fn translate(entries: &[Entry], draft: &mut Draft) {
         runs.any(|(run, _)| run.eq_ignore_ascii_case(wanted))
     };
     let mut switched_off = |run: &str, setting: &str| {
-        draft.notes.push(Note {
+        draft.notes.push(ImportNote {
             line: Some(first),
             key: LISTS.trim_end_matches('.').to_owned(),
-            kind: NoteKind::Translated,
+            kind: ImportNoteKind::Translated,
             what: format!("no list has {run}: kept as {setting} = \"off\""),
         });
     };

@@ -18,7 +18,7 @@ pub struct NotYaml {
 
 /// A leaf of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct YamlEntry {
     /// Its key.
     pub key: String,
     /// Its line, from 1.
@@ -27,7 +27,7 @@ pub struct Entry {
     pub values: Vec<(String, usize)>,
 }
 
-impl Entry {
+impl YamlEntry {
     /// The first value; empty when there is none.
     pub fn text(&self) -> &str {
         self.values.first().map_or("", |(text, _)| text)
@@ -35,7 +35,7 @@ impl Entry {
 }
 
 /// Every leaf of the first document, in the order of the file.
-pub fn entries(text: &str) -> Result<Vec<Entry>, NotYaml> {
+pub fn entries(text: &str) -> Result<Vec<YamlEntry>, NotYaml> {
     refuse_depth(text)?;
     let documents = MarkedYaml::load_from_str(text).map_err(|error| NotYaml {
         line: error.marker().line(),
@@ -76,7 +76,7 @@ fn refuse_depth(text: &str) -> Result<(), NotYaml> {
     Ok(())
 }
 
-fn walk(prefix: &str, node: &MarkedYaml<'_>, entries: &mut Vec<Entry>) {
+fn walk(prefix: &str, node: &MarkedYaml<'_>, entries: &mut Vec<YamlEntry>) {
     let YamlData::Mapping(mapping) = &node.data else { return };
     for (name, value) in mapping {
         let name_text = scalar(&name.data).unwrap_or_default().to_lowercase();
@@ -85,7 +85,7 @@ fn walk(prefix: &str, node: &MarkedYaml<'_>, entries: &mut Vec<Entry>) {
             walk(&key, value, entries);
             continue;
         }
-        entries.push(Entry { key, line: line(name), values: values(value) });
+        entries.push(YamlEntry { key, line: line(name), values: values(value) });
     }
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::box_lease::{Acquisition, AskBoxes, BoxError, Grant, PoolName, Progress};
+use reelyard_actors::box_lease::{
+    AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, Grant, PoolName,
+};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::wire::api::{Granted, Span, WaitShown, WantedLease};
@@ -14,10 +16,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::NoQuery;
-use super::event_stream::{EVENT_STREAM, KEEP_ALIVE, STILL_HERE, Told, event, streamed};
+use super::event_stream::{EVENT_STREAM, EventSource, KEEP_ALIVE, STILL_HERE, event, streamed};
 use super::objects::Body;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// `POST /pools/{pool}/leases`.
 #[utoipa::path(
@@ -45,11 +47,11 @@ use crate::http::problem::Refusal;
 )]
 pub async fn acquire(
     request: HttpRequest,
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedLease>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let ask = ask(pool.into_inner(), wanted.into_inner().0);
     let acquisition = Acquisition::begin(&state.actors.boxes.routes, ask)?;
     let mut stopping = state.stopping.clone();
@@ -58,24 +60,24 @@ pub async fn acquire(
         let progress = acquisition.progress();
         let clock = state.clock.clone();
         let acquisition = Some(acquisition);
-        let told = Waiter { acquisition, progress, clock, stopping, keep_alive };
+        let told = AcquireEventStream { acquisition, progress, clock, stopping, keep_alive };
         return Ok(streamed(": the wait begins\n\n", told));
     }
     let outcome = tokio::select! {
         biased;
         outcome = acquisition => outcome,
-        _ = stopping.wait_for(|stopping| *stopping) => return Err(Refusal::stopped()),
+        _ = stopping.wait_for(|stopping| *stopping) => return Err(ProblemResponse::stopped()),
     };
     Ok(HttpResponse::Created().json(granted(outcome, &state.clock)?))
 }
 
-fn ask(pool: PoolName, wanted: WantedLease) -> AskBoxes {
+fn ask(pool: PoolName, wanted: WantedLease) -> BoxLeaseRequest {
     // Each pool has names of its own; no pool's name has a slash in it.
     let named = |name: &String| RequestId::of(&format!("{pool}/{name}"), &asked_for(&wanted));
     let request = wanted.request_id.as_ref().map(named);
     let WantedLease { holder, ttl, wait, priority, count, request_id: _, take_over } = wanted;
     let ttl = ttl.map(|Span(ttl)| ttl);
-    AskBoxes { pool, holder, ttl, wait: wait.0, priority, count, request, take_over }
+    BoxLeaseRequest { pool, holder, ttl, wait: wait.0, priority, count, request, take_over }
 }
 
 /// What is asked for, but for the wait and the holder: whoever comes back may have less time, and be
@@ -85,7 +87,7 @@ fn asked_for(wanted: &WantedLease) -> Vec<u8> {
     format!("acquire {ttl:?} {} {count}", priority.get()).into_bytes()
 }
 
-fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, Refusal> {
+fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, ProblemResponse> {
     // A grant has a lease: none is asked for without a box.
     Granted::of(&outcome?, clock.now()).ok_or_else(|| BoxError::Lost.into())
 }
@@ -99,16 +101,16 @@ fn wants_events(request: &HttpRequest) -> bool {
 }
 
 /// Somebody who waits and is told how it goes. Dropped, it leaves the queue.
-struct Waiter {
+struct AcquireEventStream {
     /// None once it is over.
     acquisition: Option<Acquisition>,
-    progress: watch::Receiver<Progress>,
+    progress: watch::Receiver<AcquireProgress>,
     clock: Clock,
     stopping: watch::Receiver<bool>,
     keep_alive: Instant,
 }
 
-impl Told for Waiter {
+impl EventSource for AcquireEventStream {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let acquisition = self.acquisition.as_mut()?;
@@ -120,7 +122,7 @@ impl Told for Waiter {
                 }
                 _ = self.stopping.wait_for(|stopping| *stopping) => {
                     self.acquisition = None;
-                    Some(ended(Err(Refusal::stopped())))
+                    Some(ended(Err(ProblemResponse::stopped())))
                 }
                 // Whoever tells it answers before it goes.
                 Ok(()) = self.progress.changed() => shown(*self.progress.borrow_and_update()),
@@ -136,14 +138,14 @@ impl Told for Waiter {
     }
 }
 
-fn shown(progress: Progress) -> Option<Bytes> {
+fn shown(progress: AcquireProgress) -> Option<Bytes> {
     match progress {
-        Progress::Asked => None,
-        Progress::Waiting { position, estimate } => {
+        AcquireProgress::Asked => None,
+        AcquireProgress::Waiting { position, estimate } => {
             let wait = WaitShown { position, estimate: estimate.map(whole_seconds) };
             Some(unnamed("waiting", &wait))
         }
-        Progress::Preparing => Some(unnamed("preparing", &serde_json::Map::new())),
+        AcquireProgress::Preparing => Some(unnamed("preparing", &serde_json::Map::new())),
     }
 }
 
@@ -152,7 +154,7 @@ fn whole_seconds(estimate: Duration) -> Span {
     Span(Duration::from_secs(estimate.as_secs() + u64::from(estimate.subsec_nanos() > 0)))
 }
 
-fn ended(outcome: Result<Granted, Refusal>) -> Bytes {
+fn ended(outcome: Result<Granted, ProblemResponse>) -> Bytes {
     match outcome {
         Ok(granted) => unnamed("granted", &granted),
         Err(refusal) => unnamed("refused", refusal.problem()),
@@ -209,8 +211,8 @@ mod tests {
     #[test]
     fn a_wait_is_told_in_whole_seconds() {
         let estimate = Some(Duration::from_millis(1001));
-        let sent = shown(Progress::Waiting { position: 3, estimate }).unwrap();
+        let sent = shown(AcquireProgress::Waiting { position: 3, estimate }).unwrap();
         assert_eq!(sent, "event: waiting\ndata: {\"position\":3,\"estimate\":\"2s\"}\n\n");
-        assert_eq!(shown(Progress::Asked), None);
+        assert_eq!(shown(AcquireProgress::Asked), None);
     }
 }

@@ -4,7 +4,7 @@
 use actix_web::http::StatusCode;
 use reelyard_actors::box_lease::{BoxError, BoxRefusal};
 
-use crate::http::problem::Refusal;
+use crate::http::problem::ProblemResponse;
 
 /// What a lease may have come to, wherever its token is shown.
 pub(super) const LEASE_KINDS: &[&str] = &[
@@ -17,34 +17,36 @@ pub(super) const LEASE_KINDS: &[&str] = &[
     "not-ready",
 ];
 
-impl From<BoxError> for Refusal {
+impl From<BoxError> for ProblemResponse {
     fn from(error: BoxError) -> Self {
         let detail = error.to_string();
         let unavailable =
-            |kind| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
+            |kind| ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
         match error {
             BoxError::Refused(refusal) => refusal.into(),
             BoxError::TimedOut { .. } => {
-                Refusal::new(StatusCode::CONFLICT, "no-box-in-time", detail)
+                ProblemResponse::new(StatusCode::CONFLICT, "no-box-in-time", detail)
             }
             BoxError::QueueFull { retry_after, .. } => {
-                Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue-full", detail)
+                ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, "queue-full", detail)
                     .retry_after(retry_after)
             }
             BoxError::Busy { retry_after } => unavailable("busy").retry_after(retry_after),
             BoxError::HostSilent { .. } => unavailable("host-silent"),
             BoxError::LeaderChanged => unavailable("leader-changed"),
-            BoxError::Lost => Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail),
+            BoxError::Lost => {
+                ProblemResponse::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail)
+            }
             BoxError::Journal(error) => error.into(),
         }
     }
 }
 
-impl From<BoxRefusal> for Refusal {
+impl From<BoxRefusal> for ProblemResponse {
     fn from(refusal: BoxRefusal) -> Self {
         let detail = refusal.to_string();
         let (status, kind) = status_and_kind(&refusal);
-        Refusal::new(status, kind, detail)
+        ProblemResponse::new(status, kind, detail)
     }
 }
 

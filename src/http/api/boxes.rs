@@ -2,7 +2,7 @@
 
 use actix_web::web;
 use reelyard_actors::box_lease::{
-    AuditEntry, AuditFilter, AuditPlace, BoxNumber, BoxPhase, BoxRefusal, FenceToken, Holder,
+    AuditCursor, AuditEntry, AuditFilter, BoxNumber, BoxPhase, BoxRefusal, FenceToken, Holder,
     LARGEST_PAGE, LeaseEnd, PoolName, QuarantineBox, UnquarantineBox,
 };
 use reelyard_actors::wire::api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine};
@@ -14,14 +14,14 @@ use super::objects::Body;
 use super::paging::PageQuery;
 use super::pools::board;
 use super::shares::API;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Which boxes are listed.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListQuery {
+pub struct BoxListQuery {
     /// Those in this state.
     pub state: Option<BoxPhase>,
     /// How many items at most; above 1000 counts as 1000.
@@ -38,15 +38,15 @@ pub struct ListQuery {
     tag = "boxes",
     operation_id = "listBoxes",
     summary = "Lists the boxes of a pool by number, with state and holder",
-    params(("pool" = String, Path, description = "The pool"), ListQuery),
+    params(("pool" = String, Path, description = "The pool"), BoxListQuery),
     responses((status = 200, description = "A page of boxes", body = Page<BoxShown>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
-    query: web::Query<ListQuery>,
-) -> Result<web::Json<Page<BoxShown>>, Refusal> {
-    let ListQuery { state: phase, limit, cursor } = query.into_inner();
+    query: web::Query<BoxListQuery>,
+) -> Result<web::Json<Page<BoxShown>>, ProblemResponse> {
+    let BoxListQuery { state: phase, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
     let (board, mut from) = (board(&state)?, Some(BoxNumber(from)));
@@ -83,10 +83,10 @@ pub async fn list(
     responses((status = 200, description = "The box", body = BoxShown))
 )]
 pub async fn one(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<BoxShown>, Refusal> {
+) -> Result<web::Json<BoxShown>, ProblemResponse> {
     let (pool, number) = at.into_inner();
     Ok(web::Json(BoxShown::from(&board(&state)?.one_box(&pool, BoxNumber(number))?)))
 }
@@ -106,11 +106,11 @@ pub async fn one(
     responses((status = 200, description = "The box as it is now", body = BoxShown))
 )]
 pub async fn quarantine(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     query: web::Query<NoQuery>,
     wanted: Body<WantedQuarantine>,
-) -> Result<web::Json<BoxShown>, Refusal> {
+) -> Result<web::Json<BoxShown>, ProblemResponse> {
     let (pool, number) = at.clone();
     let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
     let quarantine = QuarantineBox { pool, number, reason, asked_by: API.to_owned() };
@@ -132,10 +132,10 @@ pub async fn quarantine(
     responses((status = 200, description = "The box as it is now", body = BoxShown))
 )]
 pub async fn unquarantine(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     query: web::Query<NoQuery>,
-) -> Result<web::Json<BoxShown>, Refusal> {
+) -> Result<web::Json<BoxShown>, ProblemResponse> {
     let (pool, number) = at.clone();
     let unquarantine =
         UnquarantineBox { pool, number: BoxNumber(number), asked_by: API.to_owned() };
@@ -177,13 +177,19 @@ const CARE: [&str; 8] = [
 ];
 
 impl AuditQuery {
-    fn filter(&self, pool: PoolName, number: Option<BoxNumber>) -> Result<AuditFilter, Refusal> {
+    fn filter(
+        &self,
+        pool: PoolName,
+        number: Option<BoxNumber>,
+    ) -> Result<AuditFilter, ProblemResponse> {
         let holder = self.holder.as_deref().map(Holder::new).transpose();
         let known = || LeaseEnd::ALL.iter().map(|how| how.word()).chain(CARE);
         if let Some(what) = self.what.as_deref().filter(|what| !known().any(|word| word == *what)) {
             let known: Vec<&str> = known().collect();
             let known = known.join(", ");
-            return Err(Refusal::bad_request(format!("what: \"{what}\" is none of {known}")));
+            return Err(ProblemResponse::bad_request(format!(
+                "what: \"{what}\" is none of {known}"
+            )));
         }
         Ok(AuditFilter {
             pool,
@@ -210,10 +216,10 @@ impl AuditQuery {
     responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
 )]
 pub async fn audit_pool(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<AuditQuery>,
-) -> Result<web::Json<Page<AuditLine>>, Refusal> {
+) -> Result<web::Json<Page<AuditLine>>, ProblemResponse> {
     audited(&state, query.filter(pool.into_inner(), None)?, &query.page())
 }
 
@@ -232,22 +238,22 @@ pub async fn audit_pool(
     responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
 )]
 pub async fn audit_box(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     query: web::Query<AuditQuery>,
-) -> Result<web::Json<Page<AuditLine>>, Refusal> {
+) -> Result<web::Json<Page<AuditLine>>, ProblemResponse> {
     let (pool, number) = at.into_inner();
     audited(&state, query.filter(pool, Some(BoxNumber(number)))?, &query.page())
 }
 
 fn audited(
-    state: &NodeState,
+    state: &NodeHttpState,
     filter: AuditFilter,
     paging: &PageQuery,
-) -> Result<web::Json<Page<AuditLine>>, Refusal> {
-    let (limit, from) = (paging.limit()?, paging.position::<AuditPlace>()?);
+) -> Result<web::Json<Page<AuditLine>>, ProblemResponse> {
+    let (limit, from) = (paging.limit()?, paging.position::<AuditCursor>()?);
     let board = board(state)?;
-    let found = board.audit(&filter, from.unwrap_or(AuditPlace::NEWEST), limit);
+    let found = board.audit(&filter, from.unwrap_or(AuditCursor::NEWEST), limit);
     if found.lines.is_empty() && found.next.is_none() && from.is_none() {
         // Nothing is remembered of it: is there such a pool at all?
         board.pool(&filter.pool)?;

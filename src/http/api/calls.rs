@@ -26,7 +26,7 @@ const CARRIES_BODY: &[&str] = &["bad-body", "unsupported-media-type", "too-large
 
 /// All calls. Of each, the name of its documentation comes before its handler: `utoipa::path` makes
 /// it of the handler's name.
-pub fn all() -> Vec<Call> {
+pub fn all() -> Vec<ApiCall> {
     // Those of leases come first: they are made most often, and paths are looked up in this order.
     let mut calls = of_leases();
     calls.extend(of_boxes());
@@ -36,9 +36,9 @@ pub fn all() -> Vec<Call> {
     calls
 }
 
-fn of_leases() -> Vec<Call> {
+fn of_leases() -> Vec<ApiCall> {
     vec![
-        Call::of::<acquire::__path_acquire, _, _>(acquire::acquire)
+        ApiCall::of::<acquire::__path_acquire, _, _>(acquire::acquire)
             .refused(&["no-pool", "pool-goes", "terms", "over-quota", "no-box-in-time"])
             .refused(&[
                 "queue-full",
@@ -51,144 +51,146 @@ fn of_leases() -> Vec<Call> {
             .refused(&["unknown-lease", "leader-changed"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<leases::__path_list, _, _>(leases::list).refused(&["no-pool", "starting"]),
-        Call::of::<leases::__path_renew, _, _>(leases::renew)
+        ApiCall::of::<leases::__path_list, _, _>(leases::list).refused(&["no-pool", "starting"]),
+        ApiCall::of::<leases::__path_renew, _, _>(leases::renew)
             .refused(LEASE_KINDS)
             .refused(&["terms", "held-too-long"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<leases::__path_release, _, _>(leases::release)
+        ApiCall::of::<leases::__path_release, _, _>(leases::release)
             .refused(LEASE_KINDS)
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<leases::__path_verify, _, _>(leases::verify)
+        ApiCall::of::<leases::__path_verify, _, _>(leases::verify)
             .refused(LEASE_KINDS)
             .refused(&["starting", "not-leader", "deposed", "stopped"])
             .refused(ASKED)
             .refused(CARRIES_BODY),
-        Call::of::<leases::__path_revoke, _, _>(leases::revoke)
+        ApiCall::of::<leases::__path_revoke, _, _>(leases::revoke)
             .refused(&["unknown-lease", "lease-released", "lease-expired"])
             .refused(&["lease-revoked", "lease-never-held"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<leases::__path_one, _, _>(leases::one).refused(&["unknown-lease", "starting"]),
+        ApiCall::of::<leases::__path_one, _, _>(leases::one)
+            .refused(&["unknown-lease", "starting"]),
     ]
 }
 
-fn of_boxes() -> Vec<Call> {
+fn of_boxes() -> Vec<ApiCall> {
     vec![
-        Call::of::<pools::__path_list, _, _>(pools::list).refused(&["starting"]),
-        Call::of::<pools::__path_one, _, _>(pools::one).refused(&["no-pool", "starting"]),
-        Call::of::<pools::__path_put, _, _>(pools::put)
+        ApiCall::of::<pools::__path_list, _, _>(pools::list).refused(&["starting"]),
+        ApiCall::of::<pools::__path_one, _, _>(pools::one).refused(&["no-pool", "starting"]),
+        ApiCall::of::<pools::__path_put, _, _>(pools::put)
             .refused(&["bad-pool", "pool-in-use", "no-pool", "ids-taken"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<pools::__path_remove, _, _>(pools::remove)
+        ApiCall::of::<pools::__path_remove, _, _>(pools::remove)
             .refused(&["no-pool"])
             .refused(COMMITTED),
-        Call::of::<pools::__path_recheck, _, _>(pools::recheck)
+        ApiCall::of::<pools::__path_recheck, _, _>(pools::recheck)
             .refused(&["no-pool"])
             .refused(COMMITTED),
-        Call::of::<pools::__path_adopt, _, _>(pools::adopt)
+        ApiCall::of::<pools::__path_adopt, _, _>(pools::adopt)
             .refused(&["no-pool", "bad-pool", "host-silent"])
             .refused(COMMITTED),
-        Call::of::<boxes::__path_list, _, _>(boxes::list).refused(&["no-pool", "starting"]),
-        Call::of::<boxes::__path_one, _, _>(boxes::one).refused(&["no-pool", "no-box", "starting"]),
-        Call::of::<boxes::__path_quarantine, _, _>(boxes::quarantine)
+        ApiCall::of::<boxes::__path_list, _, _>(boxes::list).refused(&["no-pool", "starting"]),
+        ApiCall::of::<boxes::__path_one, _, _>(boxes::one)
+            .refused(&["no-pool", "no-box", "starting"]),
+        ApiCall::of::<boxes::__path_quarantine, _, _>(boxes::quarantine)
             .refused(&["no-pool", "no-box", "box-leased", "already-quarantined", "starting"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<boxes::__path_unquarantine, _, _>(boxes::unquarantine)
+        ApiCall::of::<boxes::__path_unquarantine, _, _>(boxes::unquarantine)
             .refused(&["no-pool", "no-box", "not-quarantined", "starting"])
             .refused(COMMITTED),
-        Call::of::<boxes::__path_audit_pool, _, _>(boxes::audit_pool)
+        ApiCall::of::<boxes::__path_audit_pool, _, _>(boxes::audit_pool)
             .refused(&["no-pool", "starting"]),
-        Call::of::<boxes::__path_audit_box, _, _>(boxes::audit_box)
+        ApiCall::of::<boxes::__path_audit_box, _, _>(boxes::audit_box)
             .refused(&["no-pool", "starting"]),
     ]
 }
 
-fn of_the_yard() -> Vec<Call> {
+fn of_the_yard() -> Vec<ApiCall> {
     vec![
-        Call::of::<tasks::__path_list, _, _>(tasks::list),
-        Call::of::<tasks::__path_copy, _, _>(tasks::copy)
+        ApiCall::of::<tasks::__path_list, _, _>(tasks::list),
+        ApiCall::of::<tasks::__path_copy, _, _>(tasks::copy)
             .refused(CARRIES_BODY)
             .refused(&["not-allowed"])
             .refused(COMMITTED),
-        Call::of::<tasks::__path_retry, _, _>(tasks::retry)
+        ApiCall::of::<tasks::__path_retry, _, _>(tasks::retry)
             .refused(&["not-found", "transition", "not-allowed"])
             .refused(COMMITTED),
-        Call::of::<tasks::__path_one, _, _>(tasks::one).refused(&["not-found"]),
-        Call::of::<tasks::__path_cancel, _, _>(tasks::cancel)
+        ApiCall::of::<tasks::__path_one, _, _>(tasks::one).refused(&["not-found"]),
+        ApiCall::of::<tasks::__path_cancel, _, _>(tasks::cancel)
             .refused(&["not-found", "transition"])
             .refused(COMMITTED),
-        Call::of::<hosts::__path_list, _, _>(hosts::list),
-        Call::of::<hosts::__path_one, _, _>(hosts::one).refused(&["not-found"]),
-        Call::of::<host_changes::__path_add, _, _>(host_changes::add)
+        ApiCall::of::<hosts::__path_list, _, _>(hosts::list),
+        ApiCall::of::<hosts::__path_one, _, _>(hosts::one).refused(&["not-found"]),
+        ApiCall::of::<host_changes::__path_add, _, _>(host_changes::add)
             .refused(&["configured"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<host_changes::__path_remove, _, _>(host_changes::remove)
+        ApiCall::of::<host_changes::__path_remove, _, _>(host_changes::remove)
             .refused(&["not-found", "configured"])
             .refused(COMMITTED),
-        Call::of::<host_changes::__path_set_mode, _, _>(host_changes::set_mode)
+        ApiCall::of::<host_changes::__path_set_mode, _, _>(host_changes::set_mode)
             .refused(&["not-found"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<hosts::__path_reset, _, _>(hosts::reset)
+        ApiCall::of::<hosts::__path_reset, _, _>(hosts::reset)
             .refused(&["not-found"])
             .refused(COMMITTED),
-        Call::of::<hosts::__path_adopt, _, _>(hosts::adopt)
+        ApiCall::of::<hosts::__path_adopt, _, _>(hosts::adopt)
             .refused(&["not-found", "not-leader", "host-refused"])
             .refused(ASKED),
-        Call::of::<files::__path_list, _, _>(files::list),
-        Call::of::<file_moves::__path_make, _, _>(file_moves::make)
+        ApiCall::of::<files::__path_list, _, _>(files::list),
+        ApiCall::of::<file_moves::__path_make, _, _>(file_moves::make)
             .refused(&["not-found", "not-allowed", "target-exists", "other-file-system"])
             .refused(&["being-moved", "changed-meanwhile", "request-id-reused", "unreadable"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<file_moves::__path_list, _, _>(file_moves::list).refused(&[
+        ApiCall::of::<file_moves::__path_list, _, _>(file_moves::list).refused(&[
             "starting",
             "not-leader",
             "deposed",
             "stopped",
         ]),
-        Call::of::<explain::__path_show, _, _>(explain::show).refused(ASKED),
-        Call::of::<pins::__path_pin, _, _>(pins::pin).refused(COMMITTED),
-        Call::of::<pins::__path_unpin, _, _>(pins::unpin).refused(COMMITTED),
-        Call::of::<pins::__path_list, _, _>(pins::list),
-        Call::of::<removals::__path_show, _, _>(removals::show),
-        Call::of::<removals::__path_look_now, _, _>(removals::look_now).refused(COMMITTED),
+        ApiCall::of::<explain::__path_show, _, _>(explain::show).refused(ASKED),
+        ApiCall::of::<pins::__path_pin, _, _>(pins::pin).refused(COMMITTED),
+        ApiCall::of::<pins::__path_unpin, _, _>(pins::unpin).refused(COMMITTED),
+        ApiCall::of::<pins::__path_list, _, _>(pins::list),
+        ApiCall::of::<removals::__path_show, _, _>(removals::show),
+        ApiCall::of::<removals::__path_look_now, _, _>(removals::look_now).refused(COMMITTED),
     ]
 }
 
-fn of_shares() -> Vec<Call> {
+fn of_shares() -> Vec<ApiCall> {
     vec![
-        Call::of::<new_share::__path_create, _, _>(new_share::create)
+        ApiCall::of::<new_share::__path_create, _, _>(new_share::create)
             .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
             .refused(&["being-moved", "request-id-reused", "gone", "clock-unconfirmed"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<shares::__path_list, _, _>(shares::list).refused(&["starting"]),
-        Call::of::<shares::__path_show_reclaim, _, _>(shares::show_reclaim),
-        Call::of::<shares::__path_pause, _, _>(shares::pause)
+        ApiCall::of::<shares::__path_list, _, _>(shares::list).refused(&["starting"]),
+        ApiCall::of::<shares::__path_show_reclaim, _, _>(shares::show_reclaim),
+        ApiCall::of::<shares::__path_pause, _, _>(shares::pause)
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<shares::__path_confirm_clock, _, _>(shares::confirm_clock).refused(COMMITTED),
-        Call::of::<shares::__path_hooks, _, _>(shares::hooks),
-        Call::of::<share_events::__path_follow, _, _>(share_events::follow)
+        ApiCall::of::<shares::__path_confirm_clock, _, _>(shares::confirm_clock).refused(COMMITTED),
+        ApiCall::of::<shares::__path_hooks, _, _>(shares::hooks),
+        ApiCall::of::<share_events::__path_follow, _, _>(share_events::follow)
             .held()
             .refused(&["too-many-listeners", "starting"]),
-        Call::of::<shares::__path_revoke_many, _, _>(shares::revoke_many)
+        ApiCall::of::<shares::__path_revoke_many, _, _>(shares::revoke_many)
             .refused(&["starting"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<shares::__path_one, _, _>(shares::one).refused(&[
+        ApiCall::of::<shares::__path_one, _, _>(shares::one).refused(&[
             "not-found",
             "gone",
             "starting",
         ]),
-        Call::of::<shares::__path_change, _, _>(shares::change)
+        ApiCall::of::<shares::__path_change, _, _>(shares::change)
             .refused(&["not-found", "gone", "terms", "condition-failed", "not-allowed"])
             .refused(&[
                 "limit-reached",
@@ -198,26 +200,26 @@ fn of_shares() -> Vec<Call> {
             ])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<shares::__path_revoke, _, _>(shares::revoke)
+        ApiCall::of::<shares::__path_revoke, _, _>(shares::revoke)
             .refused(&["not-found", "starting"])
             .refused(COMMITTED),
     ]
 }
 
-fn of_the_node() -> Vec<Call> {
+fn of_the_node() -> Vec<ApiCall> {
     vec![
-        Call::of::<history::__path_list, _, _>(history::list),
-        Call::of::<plan::__path_show, _, _>(plan::show),
-        Call::of::<config::__path_reload, _, _>(config::reload).refused(&["bad-configuration"]),
-        Call::of::<events::__path_follow, _, _>(events::follow)
+        ApiCall::of::<history::__path_list, _, _>(history::list),
+        ApiCall::of::<plan::__path_show, _, _>(plan::show),
+        ApiCall::of::<config::__path_reload, _, _>(config::reload).refused(&["bad-configuration"]),
+        ApiCall::of::<events::__path_follow, _, _>(events::follow)
             .held()
             .refused(&["too-many-listeners"]),
-        Call::of::<status::__path_show, _, _>(status::show),
-        Call::of::<openapi::__path_show, _, _>(openapi::show),
-        Call::of::<workers::__path_tasks, _, _>(workers::tasks)
+        ApiCall::of::<status::__path_show, _, _>(status::show),
+        ApiCall::of::<openapi::__path_show, _, _>(openapi::show),
+        ApiCall::of::<workers::__path_tasks, _, _>(workers::tasks)
             .held()
             .refused(&["unknown-host", "not-leader"]),
-        Call::of::<workers::__path_reports, _, _>(workers::reports)
+        ApiCall::of::<workers::__path_reports, _, _>(workers::reports)
             .refused(&["unknown-host"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
@@ -225,7 +227,7 @@ fn of_the_node() -> Vec<Call> {
 }
 
 /// One call.
-pub struct Call {
+pub struct ApiCall {
     /// Its path below the API's, with `{parameters}`.
     pub path: String,
     /// Its method.
@@ -241,7 +243,7 @@ pub struct Call {
     handled: Box<dyn FnOnce(Route) -> Route>,
 }
 
-impl Call {
+impl ApiCall {
     /// The call that `P` documents and `handler` answers.
     fn of<P, F, Args>(handler: F) -> Self
     where
@@ -257,7 +259,7 @@ impl Call {
             Some(HttpMethod::Patch) => Method::PATCH,
             _ => Method::GET,
         };
-        Call {
+        ApiCall {
             path: P::path(),
             method,
             operation: P::operation(),

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::config::{Difference, Values};
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 use crate::reloading::{ReloadRefused, Reloaded};
 
 /// How it is read.
@@ -32,9 +32,9 @@ pub struct ReloadQuery {
     responses((status = 200, description = "What changed, or would change", body = ReloadView))
 )]
 pub async fn reload(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<ReloadQuery>,
-) -> Result<web::Json<ReloadView>, Refusal> {
+) -> Result<web::Json<ReloadView>, ProblemResponse> {
     let dry_run = query.dry_run;
     if !dry_run {
         tracing::info!("reading the configuration again, on request");
@@ -59,9 +59,9 @@ fn shown(Difference { key, values }: Difference) -> SettingChange {
     }
 }
 
-impl From<ReloadRefused> for Refusal {
+impl From<ReloadRefused> for ProblemResponse {
     fn from(refused: ReloadRefused) -> Self {
         let detail = format!("the configuration in force stays: {refused:#}");
-        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "bad-configuration", detail)
+        ProblemResponse::new(StatusCode::UNPROCESSABLE_ENTITY, "bad-configuration", detail)
     }
 }

@@ -28,7 +28,7 @@ pub(super) const STILL_HERE: &str = ": still here\n\n";
 pub(super) const GATHERING: Duration = Duration::from_millis(20);
 
 /// A client that is told.
-pub(super) trait Told: 'static {
+pub(super) trait EventSource: 'static {
     /// What is sent next, events or comments; none once all is told. Not asked before the client has
     /// taken what there was.
     async fn next(&mut self) -> Option<Bytes>;
@@ -36,7 +36,7 @@ pub(super) trait Told: 'static {
 
 /// The answer to a client that is told. The comment `hello` is sent at once, so that whoever stands
 /// between passes the head of the answer on.
-pub(super) fn streamed(hello: impl Into<Bytes>, told: impl Told) -> HttpResponse {
+pub(super) fn streamed(hello: impl Into<Bytes>, told: impl EventSource) -> HttpResponse {
     let first = iter([Ok::<Bytes, std::convert::Infallible>(hello.into())]);
     let rest = unfold(told, |mut told| async {
         let sent = told.next().await?;

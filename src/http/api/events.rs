@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::change_feed::{Begin, Heard, Listener};
+use reelyard_actors::change_feed::{ChangeListener, ListenFrom, ReceivedChange};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::wire::api::{ChangeEvent, ChangeKind};
 use serde::Deserialize;
@@ -12,9 +12,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 
-use super::event_stream::{GATHERING, KEEP_ALIVE, LAST_EVENT_ID, Told, event, streamed};
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use super::event_stream::{EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, event, streamed};
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// How many changes are sent at a time at most.
 const AT_ONCE: usize = 512;
@@ -32,17 +32,18 @@ pub struct EventQuery {
 }
 
 impl EventQuery {
-    fn kinds(&self) -> Result<BTreeSet<ChangeKind>, Refusal> {
+    fn kinds(&self) -> Result<BTreeSet<ChangeKind>, ProblemResponse> {
         let Some(text) = &self.kinds else { return Ok(ChangeKind::ALL.into()) };
         let read = |word: &str| {
             let kind = ChangeKind::ALL.into_iter().find(|kind| kind.word() == word);
             kind.ok_or_else(|| {
                 let known: Vec<&str> = ChangeKind::ALL.iter().map(|kind| kind.word()).collect();
                 let known = known.join(", ");
-                Refusal::bad_request(format!("kinds: \"{word}\" is none of {known}"))
+                ProblemResponse::bad_request(format!("kinds: \"{word}\" is none of {known}"))
             })
         };
-        let wanted: Result<BTreeSet<ChangeKind>, Refusal> = text.split(',').map(read).collect();
+        let wanted: Result<BTreeSet<ChangeKind>, ProblemResponse> =
+            text.split(',').map(read).collect();
         let mut wanted = wanted?;
         wanted.insert(ChangeKind::Reset);
         Ok(wanted)
@@ -76,27 +77,29 @@ impl EventQuery {
 )]
 pub async fn follow(
     request: HttpRequest,
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<EventQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let kinds = query.kinds()?;
     let begin = match request.headers().get(LAST_EVENT_ID) {
-        None => Begin::Now,
+        None => ListenFrom::Now,
         // A client hands back what it was given; what is none of ours is of another node.
-        Some(id) => {
-            id.to_str().ok().and_then(|id| id.parse().ok()).map_or(Begin::Lost, Begin::After)
-        }
+        Some(id) => id
+            .to_str()
+            .ok()
+            .and_then(|id| id.parse().ok())
+            .map_or(ListenFrom::Lost, ListenFrom::After),
     };
     let listener = state.actors.changes.listen(begin)?;
     let (clock, stopping) = (state.clock.clone(), state.stopping.clone());
     let (keep_alive, rests_until) = (Instant::now() + KEEP_ALIVE, Instant::now());
-    let told = Follower { listener, kinds, clock, stopping, keep_alive, rests_until };
+    let told = ChangeEventStream { listener, kinds, clock, stopping, keep_alive, rests_until };
     Ok(streamed(": changes follow\n\n", told))
 }
 
 /// A client that is told.
-struct Follower {
-    listener: Listener,
+struct ChangeEventStream {
+    listener: ChangeListener,
     kinds: BTreeSet<ChangeKind>,
     clock: Clock,
     stopping: watch::Receiver<bool>,
@@ -104,7 +107,7 @@ struct Follower {
     rests_until: Instant,
 }
 
-impl Told for Follower {
+impl EventSource for ChangeEventStream {
     async fn next(&mut self) -> Option<Bytes> {
         let mut text = String::new();
         while text.is_empty() {
@@ -119,7 +122,7 @@ impl Told for Follower {
                 }
                 () = sleep_until(self.keep_alive) => {
                     // Also with an id, so that who hears only a few kinds comes back where it was.
-                    text = format!(": still here\nid: {}\n\n", self.listener.heard_to());
+                    text = format!(": still here\nid: {}\n\n", self.listener.received_up_to());
                 }
             }
             self.rests_until = Instant::now() + GATHERING;
@@ -129,7 +132,7 @@ impl Told for Follower {
     }
 }
 
-fn written(heard: &Heard) -> String {
+fn written(heard: &ReceivedChange) -> String {
     event(Some(heard.id), heard.event.change.kind().word(), &*heard.event)
 }
 

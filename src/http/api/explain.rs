@@ -7,8 +7,8 @@ use reelyard_actors::task_manager::ExplainFile;
 use reelyard_actors::wire::api::ExplainView;
 
 use super::NoQuery;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// `GET /files/{name}/explain`. A name nobody knows is explained like any other.
 #[utoipa::path(
@@ -23,9 +23,9 @@ use crate::http::problem::Refusal;
 )]
 pub async fn show(
     request: HttpRequest,
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<ExplainView>, Refusal> {
+) -> Result<web::Json<ExplainView>, ProblemResponse> {
     let name = file_in_path(&request, "/explain")?;
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
     let copies = state.actors.remover.ask(ExplainCopies { name: name.clone() }).await?;
@@ -34,10 +34,13 @@ pub async fn show(
 
 /// The file in the path of a request for one, before `suffix`. Taken as it stands in the request
 /// line: a name is decoded exactly once, and may be of any bytes.
-pub(super) fn file_in_path(request: &HttpRequest, suffix: &str) -> Result<FileName, Refusal> {
+pub(super) fn file_in_path(
+    request: &HttpRequest,
+    suffix: &str,
+) -> Result<FileName, ProblemResponse> {
     let segment = name_segment(request.uri().path(), suffix);
     FileName::from_percent(segment)
-        .map_err(|bad| Refusal::bad_request(format!("\"{segment}\": {bad}")))
+        .map_err(|bad| ProblemResponse::bad_request(format!("\"{segment}\": {bad}")))
 }
 
 /// The file's name in the path, as it stands there.

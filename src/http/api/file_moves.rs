@@ -7,15 +7,15 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::CommitError;
-use reelyard_actors::share_expiry::{MoveRefused, Moved, SharePlace};
+use reelyard_actors::share_expiry::{MoveRefused, Moved, ShareLocation};
 use reelyard_actors::share_files::{MoveError, MoveFile};
 use reelyard_actors::wire::api::{MoveShown, Page, WantedMove, place};
 
 use super::NoQuery;
-use super::deciding::decides;
+use super::leader_only::require_leader;
 use super::objects::Body;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// When asking again makes sense where too many moves are under way.
 const SOON: Duration = Duration::from_secs(1);
@@ -31,18 +31,18 @@ const SOON: Duration = Duration::from_secs(1);
     responses((status = 200, description = "It is there, and so many shares have followed", body = Moved))
 )]
 pub async fn make(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedMove>,
-) -> Result<web::Json<Moved>, Refusal> {
+) -> Result<web::Json<Moved>, ProblemResponse> {
     let WantedMove { from, to, overwrite, request_id } = wanted.into_inner().0;
     let read = |what: &str, text: &str| match place(text) {
-        Ok((root, path)) => Ok(SharePlace { root, path }),
-        Err(bad) => Err(Refusal::bad_request(format!("{what}: {bad}"))),
+        Ok((root, path)) => Ok(ShareLocation { root, path }),
+        Err(bad) => Err(ProblemResponse::bad_request(format!("{what}: {bad}"))),
     };
     // Others take that for "into this directory".
     if to.ends_with('/') {
-        return Err(Refusal::bad_request(
+        return Err(ProblemResponse::bad_request(
             "to: expected the new path, with its own name at the end",
         ));
     }
@@ -58,7 +58,7 @@ pub async fn make(
             let known = state.share_links.roots.names();
             let unknown = roots.iter().find(|root| !known.contains(root));
             let unknown = unknown.unwrap_or(&roots[0]);
-            Err(Refusal::not_found(state.share_links.no_root(unknown)))
+            Err(ProblemResponse::not_found(state.share_links.no_root(unknown)))
         }
         answer => Ok(web::Json(answer?)),
     }
@@ -74,23 +74,23 @@ pub async fn make(
     responses((status = 200, description = "The moves, the oldest first", body = Page<MoveShown>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<Page<MoveShown>>, Refusal> {
+) -> Result<web::Json<Page<MoveShown>>, ProblemResponse> {
     let (shares, leadership) = (&state.actors.share_board, state.journal.leadership());
-    decides(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
+    require_leader(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
     let view = state.actors.share_files_board.view();
     let items = view.unsettled.values().map(MoveShown::from).collect();
     Ok(web::Json(Page { items, next: None }))
 }
 
-impl From<MoveRefused> for Refusal {
+impl From<MoveRefused> for ProblemResponse {
     fn from(refused: MoveRefused) -> Self {
         let detail = refused.to_string();
-        let conflict = |kind| Refusal::new(StatusCode::CONFLICT, kind, detail.clone());
+        let conflict = |kind| ProblemResponse::new(StatusCode::CONFLICT, kind, detail.clone());
         match refused {
             MoveRefused::NoRoot | MoveRefused::NoSource | MoveRefused::NoDirectory => {
-                Refusal::not_found(detail)
+                ProblemResponse::not_found(detail)
             }
             MoveRefused::TargetExists | MoveRefused::TargetNotEmpty => conflict("target-exists"),
             MoveRefused::OtherFileSystem => conflict("other-file-system"),
@@ -98,7 +98,7 @@ impl From<MoveRefused> for Refusal {
             MoveRefused::Interrupted => conflict("changed-meanwhile"),
             MoveRefused::TooMany => CommitError::Busy { retry_after: SOON }.into(),
             MoveRefused::Failed(_) | MoveRefused::RootAway => {
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+                ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
             }
             MoveRefused::Root
             | MoveRefused::Same
@@ -115,14 +115,16 @@ impl From<MoveRefused> for Refusal {
     }
 }
 
-impl From<MoveError> for Refusal {
+impl From<MoveError> for ProblemResponse {
     fn from(error: MoveError) -> Self {
         match error {
             MoveError::Refused(why) => why.into(),
             MoveError::Share(error) => error.into(),
-            MoveError::Unsettled { .. } => {
-                Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", error.to_string())
-            }
+            MoveError::Unsettled { .. } => ProblemResponse::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "outcome-unknown",
+                error.to_string(),
+            ),
         }
     }
 }

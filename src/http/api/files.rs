@@ -15,9 +15,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::paging::PageQuery;
-use super::standing::Standing;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use super::planning_snapshot::PlanningSnapshot;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// How many files are looked at for one page: when few files are what is asked for, a page may be
 /// short and still have a next one.
@@ -57,13 +57,13 @@ pub struct FileQuery {
     responses((status = 200, description = "A page of files", body = Page<FileView>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<FileQuery>,
-) -> Result<web::Json<Page<FileView>>, Refusal> {
+) -> Result<web::Json<Page<FileView>>, ProblemResponse> {
     let query = query.into_inner();
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, from) = (paging.limit()?, paging.position::<usize>()?.unwrap_or(0));
-    let shelf = Shelf::new(&state);
+    let shelf = FileListSnapshot::new(&state);
     let filter = Filter::new(&query, &shelf);
     let mut page = Page { items: Vec::new(), next: None };
     for position in from..shelf.len() {
@@ -92,7 +92,7 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn new(query: &'a FileQuery, shelf: &Shelf) -> Self {
+    fn new(query: &'a FileQuery, shelf: &FileListSnapshot) -> Self {
         let placements = &shelf.standing.tasks.placements;
         let on = |host| placements.get(&host).map(Arc::clone).unwrap_or_default();
         let held = || placements.values().map(|files| &**files).union();
@@ -104,7 +104,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether that can be without its name; it costs next to nothing.
-    fn may_take(&self, file: FileId, shelf: &Shelf) -> bool {
+    fn may_take(&self, file: FileId, shelf: &FileListSnapshot) -> bool {
         let placed = self.query.state.map(|state| state == FileState::Placed);
         self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
             && self.query.hot.is_none_or(|hot| hot == shelf.hits.contains_key(&file))
@@ -112,7 +112,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether a file that may be taken is asked for.
-    fn takes(&self, file: FileId, name: &FileName, shelf: &Shelf) -> bool {
+    fn takes(&self, file: FileId, name: &FileName, shelf: &FileListSnapshot) -> bool {
         let prefix = self.query.prefix.as_deref().unwrap_or_default();
         name.as_bytes().starts_with(prefix.as_bytes())
             && self.query.state.is_none_or(|state| {
@@ -122,8 +122,8 @@ impl<'a> Filter<'a> {
 }
 
 /// Everything that is known of files, as it stands while one page is made.
-struct Shelf {
-    standing: Standing,
+struct FileListSnapshot {
+    standing: PlanningSnapshot,
     /// Hot files that have no grade; they come first.
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
@@ -132,10 +132,10 @@ struct Shelf {
     all_old: bool,
 }
 
-impl Shelf {
-    fn new(state: &NodeState) -> Self {
-        let standing = Standing::new(state);
-        let Standing { catalog, tasks, .. } = &standing;
+impl FileListSnapshot {
+    fn new(state: &NodeHttpState) -> Self {
+        let standing = PlanningSnapshot::new(state);
+        let PlanningSnapshot { catalog, tasks, .. } = &standing;
         let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));
         let hot = catalog.rising.hot().iter();
         let ungraded = hot.map(|(file, _)| *file).filter(|file| ranked(file).is_none()).collect();
@@ -144,7 +144,7 @@ impl Shelf {
         let all_old = kinds().any(|kind| kind == HostKind::Cfw)
             && !kinds().any(|kind| matches!(kind, HostKind::Reelyard { .. }));
         let open = tasks.open.values().map(|task| (task.name.clone(), task.clone()));
-        Shelf {
+        FileListSnapshot {
             ungraded,
             hits: catalog.rising.hot().iter().copied().collect(),
             copying: open.collect(),

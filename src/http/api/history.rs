@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use actix_web::web;
-use reelyard_actors::history::Chronicle;
+use reelyard_actors::history::BoundedLog;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::remover::RemovalRecord;
@@ -13,8 +13,8 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::paging::PageQuery;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Who asked for what the planner planned by itself.
 const PLANNER: &str = "planner";
@@ -48,18 +48,18 @@ enum Kind {
 
 /// How far both histories were read: the numbers of the last lines told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Position {
+struct HistoryPosition {
     copies: u64,
     removals: u64,
 }
 
-impl FromStr for Position {
+impl FromStr for HistoryPosition {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (copies, removals) = text.split_once('-').ok_or(())?;
         let number = |text: &str| text.parse().map_err(|_| ());
-        Ok(Position { copies: number(copies)?, removals: number(removals)? })
+        Ok(HistoryPosition { copies: number(copies)?, removals: number(removals)? })
     }
 }
 
@@ -74,17 +74,17 @@ impl FromStr for Position {
     responses((status = 200, description = "A page of lines", body = Page<HistoryLine>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<HistoryQuery>,
-) -> Result<web::Json<Page<HistoryLine>>, Refusal> {
+) -> Result<web::Json<Page<HistoryLine>>, ProblemResponse> {
     let HistoryQuery { file, host, what, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
-    let start = Position { copies: u64::MAX, removals: u64::MAX };
-    let (limit, from) = (paging.limit()?, paging.position::<Position>()?.unwrap_or(start));
+    let start = HistoryPosition { copies: u64::MAX, removals: u64::MAX };
+    let (limit, from) = (paging.limit()?, paging.position::<HistoryPosition>()?.unwrap_or(start));
     let file = match file {
         Some(text) => {
             let name = FileName::new(text.clone())
-                .map_err(|bad| Refusal::bad_request(format!("file: \"{text}\": {bad}")))?;
+                .map_err(|bad| ProblemResponse::bad_request(format!("file: \"{text}\": {bad}")))?;
             match state.names.find(name.as_bytes()) {
                 Some(file) => Some(file),
                 None => return Ok(web::Json(Page { items: Vec::new(), next: None })),
@@ -94,18 +94,18 @@ pub async fn list(
     };
     let copies = state.actors.task_board.view().history.clone();
     let removals = state.actors.remover_board.view().history.clone();
-    let wanted = Wanted { file, host, what };
+    let wanted = HistoryFilter { file, host, what };
     Ok(web::Json(wanted.page(&copies, &removals, from, limit, &state.names)))
 }
 
 /// Which lines are wanted.
-struct Wanted {
+struct HistoryFilter {
     file: Option<FileId>,
     host: Option<HostAddr>,
     what: Option<Kind>,
 }
 
-impl Wanted {
+impl HistoryFilter {
     /// Whether a line of this kind about this copy is wanted.
     fn takes(&self, kind: Kind, file: FileId, host: HostAddr) -> bool {
         self.what.is_none_or(|what| what == kind)
@@ -116,9 +116,9 @@ impl Wanted {
     /// Both histories as one, newest first.
     fn page(
         &self,
-        copies: &Chronicle<CopyRecord>,
-        removals: &Chronicle<RemovalRecord>,
-        from: Position,
+        copies: &BoundedLog<CopyRecord>,
+        removals: &BoundedLog<RemovalRecord>,
+        from: HistoryPosition,
         limit: usize,
         names: &NameTable,
     ) -> Page<HistoryLine> {
@@ -235,12 +235,12 @@ mod tests {
     }
 
     /// Reads everything in pages of `limit`; answers when the lines ended.
-    fn read(wanted: &Wanted, limit: usize) -> Vec<i64> {
+    fn read(wanted: &HistoryFilter, limit: usize) -> Vec<i64> {
         let names = NameTable::new();
         for name in ["a", "b", "c"] {
             names.intern(&FileName::new(name).unwrap_or_else(|bad| panic!("{bad}")));
         }
-        let (mut copies, mut removals) = (Chronicle::default(), Chronicle::default());
+        let (mut copies, mut removals) = (BoundedLog::default(), BoundedLog::default());
         for at in [1, 3, 4, 8] {
             copies.push(copy(at, u32::from(at == 4)));
         }
@@ -250,7 +250,9 @@ mod tests {
         let (mut told, mut cursor) = (Vec::new(), None::<Cursor>);
         loop {
             let from = cursor
-                .map_or(Ok(Position { copies: u64::MAX, removals: u64::MAX }), |at| at.0.parse());
+                .map_or(Ok(HistoryPosition { copies: u64::MAX, removals: u64::MAX }), |at| {
+                    at.0.parse()
+                });
             let from = from.unwrap_or_else(|()| panic!("a cursor is read as it is written"));
             let page = wanted.page(&copies, &removals, from, limit, &names);
             assert!(page.items.len() <= limit);
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn both_histories_are_told_as_one_page_by_page() {
-        let all = |what, file, host| Wanted { file, host, what };
+        let all = |what, file, host| HistoryFilter { file, host, what };
         for limit in [1, 2, 4, 9, 100] {
             assert_eq!(read(&all(None, None, None), limit), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
             assert_eq!(read(&all(Some(Kind::Copy), None, None), limit), [8, 4, 3, 1]);

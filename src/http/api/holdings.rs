@@ -8,13 +8,13 @@ use reelyard_actors::wire::api::{DrainView, Stays, StaysView};
 use roaring::{MultiOps, RoaringBitmap};
 
 /// What every host holds, as last confirmed.
-pub struct Holdings<'a> {
+pub struct HostHoldings<'a> {
     tasks: &'a TaskManagerView,
     catalog: &'a CatalogView,
     pinned: RoaringBitmap,
 }
 
-impl<'a> Holdings<'a> {
+impl<'a> HostHoldings<'a> {
     /// As the views show it.
     pub fn new(
         tasks: &'a TaskManagerView,
@@ -22,7 +22,7 @@ impl<'a> Holdings<'a> {
         removals: &RemoverView,
     ) -> Self {
         let pinned = removals.pins.keys().map(|file| file.0).collect();
-        Holdings { tasks, catalog, pinned }
+        HostHoldings { tasks, catalog, pinned }
     }
 
     /// What `host` holds; none while that is not known.

@@ -10,10 +10,10 @@ use reelyard_actors::task_manager::{
 use reelyard_actors::wire::api::{HostChange, WantedMode, WantedRole};
 
 use super::NoQuery;
-use super::holdings::Holdings;
+use super::holdings::HostHoldings;
 use super::objects::Body;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Who asks.
 const API: &str = "api";
@@ -30,11 +30,11 @@ const API: &str = "api";
     responses((status = 200, description = "What follows", body = HostChange))
 )]
 pub async fn set_mode(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedMode>,
-) -> Result<web::Json<HostChange>, Refusal> {
+) -> Result<web::Json<HostChange>, ProblemResponse> {
     let (host, mode) = (*host, wanted.mode);
     let before = state.actors.task_board.view();
     let set = SetHostMode { host, mode, asked_by: API.to_owned(), request: RequestId::random() };
@@ -59,14 +59,14 @@ pub async fn set_mode(
     responses((status = 200, description = "It is a host of the yard", body = HostChange))
 )]
 pub async fn add(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRole>,
-) -> Result<web::Json<HostChange>, Refusal> {
+) -> Result<web::Json<HostChange>, ProblemResponse> {
     let (host, role) = (*host, wanted.role);
     if host.ip().is_unspecified() || host.ip().is_multicast() {
-        return Err(Refusal::bad_request(format!("{host} is no address of one host")));
+        return Err(ProblemResponse::bad_request(format!("{host} is no address of one host")));
     }
     let before = state.actors.task_board.view();
     let add = AddHost { host, role, asked_by: API.to_owned(), request: RequestId::random() };
@@ -85,10 +85,10 @@ pub async fn add(
     responses((status = 200, description = "It is no host of the yard any more", body = HostChange))
 )]
 pub async fn remove(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostChange>, Refusal> {
+) -> Result<web::Json<HostChange>, ProblemResponse> {
     let host = *host;
     let before = state.actors.task_board.view();
     let remove = RemoveHost { host, asked_by: API.to_owned(), request: RequestId::random() };
@@ -98,7 +98,7 @@ pub async fn remove(
 
 /// What follows, by what there was before.
 fn change(
-    state: &NodeState,
+    state: &NodeHttpState,
     before: &TaskManagerView,
     host: HostAddr,
     is_taken_back: impl Fn(&Task) -> bool,
@@ -110,6 +110,6 @@ fn change(
         host,
         mode: None,
         taken_back: of_host.filter(|task| is_taken_back(task)).count() as u64,
-        holds: Holdings::new(before, &catalog, &state.actors.remover_board.view()).of(host),
+        holds: HostHoldings::new(before, &catalog, &state.actors.remover_board.view()).of(host),
     }
 }

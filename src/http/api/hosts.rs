@@ -2,8 +2,8 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_actors::back_off::BackOff;
-use reelyard_actors::cfw_worker::{AdoptHost, HostView as Called, ResetBreaker};
+use reelyard_actors::backoff::BackOff;
+use reelyard_actors::cfw_worker::{AdoptHost, CfwWorkerView as Called, ResetBreaker};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HostBeats};
 use reelyard_actors::host::{HostAddr, HostMode, HostRole};
@@ -15,10 +15,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
-use super::holdings::Holdings;
+use super::holdings::HostHoldings;
 use super::paging::{PageQuery, page};
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Which hosts are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -61,14 +61,14 @@ impl HostQuery {
     responses((status = 200, description = "A page of hosts", body = Page<HostView>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<HostQuery>,
-) -> Result<web::Json<Page<HostView>>, Refusal> {
+) -> Result<web::Json<Page<HostView>>, ProblemResponse> {
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, after) = (paging.limit()?, paging.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
     let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
-    let holdings = Holdings::new(&tasks, &catalog, &state.actors.remover_board.view());
+    let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_board.view());
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
             let beats = beats.of(*host);
@@ -90,28 +90,28 @@ pub async fn list(
     responses((status = 200, description = "The host", body = HostView))
 )]
 pub async fn one(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostView>, Refusal> {
+) -> Result<web::Json<HostView>, ProblemResponse> {
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
     let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
     let beats = beats.of(*host);
     let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
-    let holdings = Holdings::new(&tasks, &catalog, &state.actors.remover_board.view());
+    let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_board.view());
     Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
 }
 
 /// That there is no such host.
-fn unknown(host: HostAddr) -> Refusal {
-    Refusal::not_found(format!("{host} is not a host of this yard"))
+fn unknown(host: HostAddr) -> ProblemResponse {
+    ProblemResponse::not_found(format!("{host} is not a host of this yard"))
 }
 
 fn shown(
     called: &Called,
     beats: Option<&HostBeats>,
     tasks: &TaskManagerView,
-    holdings: &Holdings<'_>,
+    holdings: &HostHoldings<'_>,
 ) -> HostView {
     let host = called.host;
     let record = super::holdings::record(tasks, host);
@@ -193,10 +193,10 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
     responses((status = 200, description = "It is trusted again", body = HostReset))
 )]
 pub async fn reset(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostReset>, Refusal> {
+) -> Result<web::Json<HostReset>, ProblemResponse> {
     let host = *host;
     let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
     let reset = ResetHost { host, asked_by: "api".to_owned(), request: RequestId::random() };
@@ -217,17 +217,17 @@ pub async fn reset(
     responses((status = 200, description = "It obeys this cluster", body = HostAdopted))
 )]
 pub async fn adopt(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostAdopted>, Refusal> {
+) -> Result<web::Json<HostAdopted>, ProblemResponse> {
     let host = *host;
     let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
     let leadership = *state.journal.leadership().borrow();
     let epoch = leadership.epoch().ok_or_else(|| super::workers::not_leader(&state))?;
     let adopted = actor.worker.ask(AdoptHost { epoch }).await?.map_err(|failure| {
         let detail = format!("{host} was not adopted: {failure}");
-        Refusal::new(StatusCode::BAD_GATEWAY, "host-refused", detail)
+        ProblemResponse::new(StatusCode::BAD_GATEWAY, "host-refused", detail)
     })?;
     Ok(web::Json(HostAdopted { host, epoch: adopted.epoch, before: adopted.before }))
 }

@@ -13,19 +13,19 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
-use super::deciding::decides;
+use super::leader_only::require_leader;
 use super::objects::Body;
 use super::paging::PageQuery;
 use super::pools::board;
 use super::shares::API;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Which leases are listed.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListQuery {
+pub struct LeaseListQuery {
     /// Those of this holder.
     pub holder: Option<String>,
     /// How many items at most; above 1000 counts as 1000.
@@ -42,15 +42,15 @@ pub struct ListQuery {
     tag = "boxes",
     operation_id = "listLeases",
     summary = "Lists the live leases of a pool by box",
-    params(("pool" = String, Path, description = "The pool"), ListQuery),
+    params(("pool" = String, Path, description = "The pool"), LeaseListQuery),
     responses((status = 200, description = "A page of leases", body = Page<LeaseShown>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
-    query: web::Query<ListQuery>,
-) -> Result<web::Json<Page<LeaseShown>>, Refusal> {
-    let ListQuery { holder, limit, cursor } = query.into_inner();
+    query: web::Query<LeaseListQuery>,
+) -> Result<web::Json<Page<LeaseShown>>, ProblemResponse> {
+    let LeaseListQuery { holder, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
     let holder = holder.as_deref().map(Holder::new).transpose().map_err(BoxRefusal::from)?;
@@ -71,12 +71,12 @@ pub async fn list(
     responses((status = 200, description = "The lease", body = LeaseShown))
 )]
 pub async fn one(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<LeaseShown>, Refusal> {
+) -> Result<web::Json<LeaseShown>, ProblemResponse> {
     let (id, board) = (lease_id(&id)?, board(&state)?);
-    let shown = board.look(|table| match table.find(id) {
+    let shown = board.with_table(|table| match table.find(id) {
         FoundLease::Live(lease) => Ok(LeaseShown::live(lease)),
         FoundLease::Ended(ended) => Ok(LeaseShown::ended(ended)),
         FoundLease::Unknown => Err(BoxRefusal::UnknownLease),
@@ -96,11 +96,11 @@ pub async fn one(
     responses((status = 200, description = "The lease as it is now", body = LeaseTold))
 )]
 pub async fn renew(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRenewal>,
-) -> Result<web::Json<LeaseTold>, Refusal> {
+) -> Result<web::Json<LeaseTold>, ProblemResponse> {
     let WantedRenewal { token, ttl } = wanted.into_inner().0;
     let renew = RenewLease { lease: lease_id(&id)?, token, ttl: ttl.map(|Span(ttl)| ttl) };
     let lease = state.actors.boxes.actor.ask(renew).await??;
@@ -119,11 +119,11 @@ pub async fn renew(
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))
 )]
 pub async fn release(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
-) -> Result<web::Json<LeaseEnded>, Refusal> {
+) -> Result<web::Json<LeaseEnded>, ProblemResponse> {
     let lease = lease_id(&id)?;
     state.actors.boxes.actor.ask(ReleaseLease { lease, token: wanted.token }).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
@@ -145,13 +145,13 @@ pub async fn release(
     responses((status = 200, description = "It is valid", body = LeaseVerified))
 )]
 pub async fn verify(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
-) -> Result<web::Json<LeaseVerified>, Refusal> {
+) -> Result<web::Json<LeaseVerified>, ProblemResponse> {
     let (id, board) = (lease_id(&id)?, &state.actors.boxes.board);
-    decides(board.is_up(), board.view().epoch, *state.journal.leadership().borrow())?;
+    require_leader(board.is_up(), board.view().epoch, *state.journal.leadership().borrow())?;
     let verify = VerifyLease { lease: id, token: wanted.token };
     let lease = state.actors.boxes.actor.ask(verify).await??;
     Ok(web::Json(LeaseVerified::from(&*lease)))
@@ -169,11 +169,11 @@ pub async fn verify(
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))
 )]
 pub async fn revoke(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedLeaseRevocation>,
-) -> Result<web::Json<LeaseEnded>, Refusal> {
+) -> Result<web::Json<LeaseEnded>, ProblemResponse> {
     let (lease, reason) = (lease_id(&id)?, wanted.into_inner().0.reason);
     let revoke = RevokeLease { lease, reason, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(revoke).await??;
@@ -181,6 +181,6 @@ pub async fn revoke(
 }
 
 /// What is no id is no lease: nobody is told which of the two it was.
-fn lease_id(text: &str) -> Result<LeaseId, Refusal> {
+fn lease_id(text: &str) -> Result<LeaseId, ProblemResponse> {
     text.parse().map_err(|_| BoxRefusal::UnknownLease.into())
 }

@@ -6,7 +6,6 @@ mod box_refusals;
 mod boxes;
 mod calls;
 mod config;
-mod deciding;
 mod event_stream;
 mod events;
 mod explain;
@@ -16,6 +15,7 @@ mod history;
 mod holdings;
 mod host_changes;
 mod hosts;
+mod leader_only;
 mod leases;
 mod new_share;
 mod objects;
@@ -23,12 +23,12 @@ mod openapi;
 mod paging;
 mod pins;
 mod plan;
+mod planning_snapshot;
 mod pools;
 mod removals;
 mod share_events;
 mod share_password;
 mod shares;
-mod standing;
 mod status;
 mod tasks;
 mod workers;
@@ -41,7 +41,7 @@ use serde::Deserialize;
 
 pub use calls::read;
 
-use super::problem::Refusal;
+use super::problem::ProblemResponse;
 
 /// Where the API is.
 pub const API: &str = "/api/v1";
@@ -62,7 +62,7 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
         .app_data(web::QueryConfig::default().error_handler(|error, _| bad_query(&error).into()))
         .app_data(
             web::PathConfig::default()
-                .error_handler(|error, _| Refusal::bad_request(error.to_string()).into()),
+                .error_handler(|error, _| ProblemResponse::bad_request(error.to_string()).into()),
         )
         .app_data(
             web::JsonConfig::default()
@@ -88,7 +88,8 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
 fn resource(path: &str, allow: String) -> Resource {
     let refuse = move |method: Method, request: HttpRequest| {
         let detail = format!("{} takes {allow}, not {method}", request.path());
-        let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
+        let refusal =
+            ProblemResponse::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
         let mut response = refusal.error_response();
         if let Ok(allow) = HeaderValue::from_str(&allow) {
             response.headers_mut().insert(ALLOW, allow);
@@ -98,14 +99,16 @@ fn resource(path: &str, allow: String) -> Resource {
     web::resource(path).default_service(web::to(refuse))
 }
 
-fn bad_query(error: &QueryPayloadError) -> Refusal {
+fn bad_query(error: &QueryPayloadError) -> ProblemResponse {
     match error {
-        QueryPayloadError::Deserialize(why) => Refusal::bad_request(format!("the query: {why}")),
-        other => Refusal::bad_request(other.to_string()),
+        QueryPayloadError::Deserialize(why) => {
+            ProblemResponse::bad_request(format!("the query: {why}"))
+        }
+        other => ProblemResponse::bad_request(other.to_string()),
     }
 }
 
-fn bad_body(error: &JsonPayloadError) -> Refusal {
+fn bad_body(error: &JsonPayloadError) -> ProblemResponse {
     let (status, kind, detail) = match error {
         JsonPayloadError::ContentType => (
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -117,11 +120,13 @@ fn bad_body(error: &JsonPayloadError) -> Refusal {
         }
         error => (StatusCode::BAD_REQUEST, "bad-body", format!("the body: {error}")),
     };
-    Refusal::new(status, kind, detail)
+    ProblemResponse::new(status, kind, detail)
 }
 
 async fn unknown(request: HttpRequest) -> HttpResponse {
     let path = request.path();
-    Refusal::not_found(format!("there is no {path}; /api/v1/openapi.json tells what the API has"))
-        .error_response()
+    ProblemResponse::not_found(format!(
+        "there is no {path}; /api/v1/openapi.json tells what the API has"
+    ))
+    .error_response()
 }

@@ -13,8 +13,8 @@ use super::NoQuery;
 use super::objects::Body;
 use super::share_password::{hashed, is_the_same};
 use super::shares::{API, share_time, shown};
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 use crate::http::share::{NotOpened, Roots};
 
 /// How often it is looked what is there while all sorts of things are moved.
@@ -35,12 +35,12 @@ const LOOKS: usize = 20;
     responses((status = 201, description = "The share", body = ShareShown))
 )]
 pub async fn create(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedShare>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let wanted = wanted.into_inner().0;
-    let bad = |why: &dyn std::fmt::Display| Refusal::bad_request(why.to_string());
+    let bad = |why: &dyn std::fmt::Display| ProblemResponse::bad_request(why.to_string());
     let given = wanted.password.clone();
     let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
     // Before the disk is asked: what was shared then may be elsewhere by now.
@@ -83,19 +83,19 @@ pub async fn create(
 
 /// What is at a path, and how many moves had begun when it was looked at.
 async fn look(
-    state: &NodeState,
+    state: &NodeHttpState,
     root: &RootName,
     path: &SharePath,
     told: &str,
-) -> Result<(ShareKind, u64), Refusal> {
+) -> Result<(ShareKind, u64), ProblemResponse> {
     let Some(looked) = state.actors.share_board.moves_begun(root, path) else {
         return Err(ShareError::from(ShareRefusal::BeingMoved).into());
     };
     let roots: Roots = state.share_links.roots.clone();
     let (of, path) = (root.clone(), path.clone());
     let opened = web::block(move || roots.open_at(&of, &path)).await;
-    let opened = opened.map_err(|_| Refusal::stopped())?.map_err(|why| match why {
-        NotOpened::NoRoot => Refusal::not_found(state.share_links.no_root(root)),
+    let opened = opened.map_err(|_| ProblemResponse::stopped())?.map_err(|why| match why {
+        NotOpened::NoRoot => ProblemResponse::not_found(state.share_links.no_root(root)),
         why => no_such(told, why),
     })?;
     Ok((opened.kind, looked))
@@ -103,10 +103,10 @@ async fn look(
 
 /// The answer to a request that may have been made before, with the password that is `given` now.
 async fn created(
-    state: &NodeState,
+    state: &NodeHttpState,
     share: &Share,
     given: Option<Password>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     // Another one may have been set since.
     if share.generation() == 0 {
         is_the_same(given, share).await?;
@@ -124,13 +124,15 @@ fn asked_for(wanted: &WantedShare) -> Vec<u8> {
 }
 
 /// Why something cannot be shared.
-fn no_such(path: &str, why: NotOpened) -> Refusal {
+fn no_such(path: &str, why: NotOpened) -> ProblemResponse {
     let detail = format!("{path}: {why}");
     match why {
-        NotOpened::NoRoot | NotOpened::Absent => Refusal::not_found(detail),
+        NotOpened::NoRoot | NotOpened::Absent => ProblemResponse::not_found(detail),
         NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
-            Refusal::new(StatusCode::CONFLICT, "not-allowed", detail)
+            ProblemResponse::new(StatusCode::CONFLICT, "not-allowed", detail)
         }
-        NotOpened::Failed(_) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail),
+        NotOpened::Failed(_) => {
+            ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+        }
     }
 }

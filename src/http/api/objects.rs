@@ -29,95 +29,95 @@ impl<T> std::ops::Deref for Objects<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Objects<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let tree = Tree::deserialize(deserializer)?;
+        let tree = JsonTree::deserialize(deserializer)?;
         T::deserialize(tree).map(Objects).map_err(|error| de::Error::custom(error.to_string()))
     }
 }
 
 /// JSON, with its members in order.
-enum Tree {
+enum JsonTree {
     Null,
     Bool(bool),
     Number(Number),
     Text(String),
-    List(Vec<Tree>),
-    Object(Vec<(String, Tree)>),
+    List(Vec<JsonTree>),
+    Object(Vec<(String, JsonTree)>),
 }
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for JsonTree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reading;
+        struct JsonTreeVisitor;
 
-        impl<'de> Visitor<'de> for Reading {
-            type Value = Tree;
+        impl<'de> Visitor<'de> for JsonTreeVisitor {
+            type Value = JsonTree;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("JSON")
             }
 
-            fn visit_unit<E>(self) -> Result<Tree, E> {
-                Ok(Tree::Null)
+            fn visit_unit<E>(self) -> Result<JsonTree, E> {
+                Ok(JsonTree::Null)
             }
 
-            fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-                Ok(Tree::Bool(value))
+            fn visit_bool<E>(self, value: bool) -> Result<JsonTree, E> {
+                Ok(JsonTree::Bool(value))
             }
 
-            fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
-                Ok(Tree::Number(value.into()))
+            fn visit_u64<E>(self, value: u64) -> Result<JsonTree, E> {
+                Ok(JsonTree::Number(value.into()))
             }
 
-            fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-                Ok(Tree::Number(value.into()))
+            fn visit_i64<E>(self, value: i64) -> Result<JsonTree, E> {
+                Ok(JsonTree::Number(value.into()))
             }
 
-            fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-                Ok(Number::from_f64(value).map_or(Tree::Null, Tree::Number))
+            fn visit_f64<E>(self, value: f64) -> Result<JsonTree, E> {
+                Ok(Number::from_f64(value).map_or(JsonTree::Null, JsonTree::Number))
             }
 
-            fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-                Ok(Tree::Text(value.to_owned()))
+            fn visit_str<E>(self, value: &str) -> Result<JsonTree, E> {
+                Ok(JsonTree::Text(value.to_owned()))
             }
 
-            fn visit_string<E>(self, value: String) -> Result<Tree, E> {
-                Ok(Tree::Text(value))
+            fn visit_string<E>(self, value: String) -> Result<JsonTree, E> {
+                Ok(JsonTree::Text(value))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonTree, A::Error> {
                 let mut list = Vec::new();
                 while let Some(item) = items.next_element()? {
                     list.push(item);
                 }
-                Ok(Tree::List(list))
+                Ok(JsonTree::List(list))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Tree, A::Error> {
-                let mut object: Vec<(String, Tree)> = Vec::new();
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonTree, A::Error> {
+                let mut object: Vec<(String, JsonTree)> = Vec::new();
                 while let Some(member) = members.next_entry()? {
                     object.push(member);
                 }
-                Ok(Tree::Object(object))
+                Ok(JsonTree::Object(object))
             }
         }
 
-        deserializer.deserialize_any(Reading)
+        deserializer.deserialize_any(JsonTreeVisitor)
     }
 }
 
-impl Tree {
+impl JsonTree {
     fn unexpected(&self) -> Unexpected<'_> {
         match self {
-            Tree::Null => Unexpected::Unit,
-            Tree::Bool(value) => Unexpected::Bool(*value),
-            Tree::Number(_) => Unexpected::Other("number"),
-            Tree::Text(text) => Unexpected::Str(text),
-            Tree::List(_) => Unexpected::Seq,
-            Tree::Object(_) => Unexpected::Map,
+            JsonTree::Null => Unexpected::Unit,
+            JsonTree::Bool(value) => Unexpected::Bool(*value),
+            JsonTree::Number(_) => Unexpected::Other("number"),
+            JsonTree::Text(text) => Unexpected::Str(text),
+            JsonTree::List(_) => Unexpected::Seq,
+            JsonTree::Object(_) => Unexpected::Map,
         }
     }
 }
 
-impl IntoDeserializer<'_, Error> for Tree {
+impl IntoDeserializer<'_, Error> for JsonTree {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -125,23 +125,25 @@ impl IntoDeserializer<'_, Error> for Tree {
     }
 }
 
-impl<'de> Deserializer<'de> for Tree {
+impl<'de> Deserializer<'de> for JsonTree {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
-            Tree::Null => visitor.visit_unit(),
-            Tree::Bool(value) => visitor.visit_bool(value),
-            Tree::Number(number) => number.deserialize_any(visitor),
-            Tree::Text(text) => visitor.visit_string(text),
-            Tree::List(list) => visitor.visit_seq(SeqDeserializer::new(list.into_iter())),
-            Tree::Object(members) => visitor.visit_map(MapDeserializer::new(members.into_iter())),
+            JsonTree::Null => visitor.visit_unit(),
+            JsonTree::Bool(value) => visitor.visit_bool(value),
+            JsonTree::Number(number) => number.deserialize_any(visitor),
+            JsonTree::Text(text) => visitor.visit_string(text),
+            JsonTree::List(list) => visitor.visit_seq(SeqDeserializer::new(list.into_iter())),
+            JsonTree::Object(members) => {
+                visitor.visit_map(MapDeserializer::new(members.into_iter()))
+            }
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
-            Tree::Null => visitor.visit_none(),
+            JsonTree::Null => visitor.visit_none(),
             some => visitor.visit_some(some),
         }
     }
@@ -162,7 +164,7 @@ impl<'de> Deserializer<'de> for Tree {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self {
-            Tree::Object(_) => self.deserialize_any(visitor),
+            JsonTree::Object(_) => self.deserialize_any(visitor),
             other => Err(de::Error::invalid_type(other.unexpected(), &"a JSON object")),
         }
     }
@@ -174,8 +176,8 @@ impl<'de> Deserializer<'de> for Tree {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self {
-            Tree::Text(word) => visitor.visit_enum(word.into_deserializer()),
-            Tree::Object(members) => {
+            JsonTree::Text(word) => visitor.visit_enum(word.into_deserializer()),
+            JsonTree::Object(members) => {
                 let members = MapDeserializer::new(members.into_iter());
                 visitor.visit_enum(de::value::MapAccessDeserializer::new(members))
             }

@@ -11,7 +11,7 @@ use utoipa::openapi::path::HttpMethod;
 use utoipa::openapi::{Components, InfoBuilder, OpenApiBuilder, Paths};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::calls::{self, Call};
+use super::calls::{self, ApiCall};
 use super::{API, NoQuery};
 use crate::http::problem::{KINDS, PROBLEM_JSON};
 
@@ -96,7 +96,7 @@ fn name_items(schemas: &mut Value) {
     }
 }
 
-fn method(call: &Call) -> HttpMethod {
+fn method(call: &ApiCall) -> HttpMethod {
     match call.method {
         Method::POST => HttpMethod::Post,
         Method::PUT => HttpMethod::Put,

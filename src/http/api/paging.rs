@@ -6,7 +6,7 @@ use reelyard_actors::wire::api::{Cursor, Page};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::problem::Refusal;
+use crate::http::problem::ProblemResponse;
 
 /// Items of a page when the client does not say.
 const USUAL: usize = 100;
@@ -28,22 +28,25 @@ pub struct PageQuery {
 
 impl PageQuery {
     /// How many items the page takes.
-    pub fn limit(&self) -> Result<usize, Refusal> {
+    pub fn limit(&self) -> Result<usize, ProblemResponse> {
         let Some(text) = &self.limit else { return Ok(USUAL) };
         match text.parse::<NonZeroUsize>() {
             Ok(limit) => Ok(limit.get().min(MOST)),
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(MOST),
-            Err(_) => Err(Refusal::bad_request(format!(
+            Err(_) => Err(ProblemResponse::bad_request(format!(
                 "limit: expected a number of items from 1 on, not \"{text}\""
             ))),
         }
     }
 
     /// Where the page begins, as what [`page`] was given to make the cursor from.
-    pub fn position<K: std::str::FromStr>(&self) -> Result<Option<K>, Refusal> {
+    pub fn position<K: std::str::FromStr>(&self) -> Result<Option<K>, ProblemResponse> {
         let read = |cursor: &String| {
-            let unknown =
-                || Refusal::bad_request(format!("cursor: \"{cursor}\" is no cursor of this list"));
+            let unknown = || {
+                ProblemResponse::bad_request(format!(
+                    "cursor: \"{cursor}\" is no cursor of this list"
+                ))
+            };
             cursor.parse().map_err(|_| unknown())
         };
         self.cursor.as_ref().map(read).transpose()

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::NoQuery;
 use super::explain::file_in_path;
 use super::paging::{PageQuery, page};
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// How a file is pinned.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -34,12 +34,13 @@ pub struct PinQuery {
     responses((status = 200, description = "A page of files", body = Page<PinView>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<PageQuery>,
-) -> Result<web::Json<Page<PinView>>, Refusal> {
+) -> Result<web::Json<Page<PinView>>, ProblemResponse> {
     let (limit, after) = (query.limit()?, query.position::<String>()?);
     let after = after.map(|text| FileName::from_percent(&text));
-    let after = after.transpose().map_err(|bad| Refusal::bad_request(format!("cursor: {bad}")))?;
+    let after =
+        after.transpose().map_err(|bad| ProblemResponse::bad_request(format!("cursor: {bad}")))?;
     let pins = state.actors.remover_board.view().pins.clone();
     let mut pins: Vec<(FileName, _)> =
         pins.iter().map(|(file, pin)| (state.names.name(*file), pin.clone())).collect();
@@ -71,12 +72,12 @@ pub async fn list(
 )]
 pub async fn pin(
     request: HttpRequest,
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<PinQuery>,
-) -> Result<web::Json<PinSet>, Refusal> {
+) -> Result<web::Json<PinSet>, ProblemResponse> {
     let name = file_in_path(&request, "/pin")?;
     if !query.force && !is_known(&state, &name) {
-        return Err(Refusal::not_found(format!(
+        return Err(ProblemResponse::not_found(format!(
             "Nothing knows a file named '{name}': it is in no ranking and no source directory, and no \
              host holds it. Correct the name, or pin it all the same with --force (force=true)."
         )));
@@ -85,7 +86,7 @@ pub async fn pin(
 }
 
 /// Whether anything but this request speaks of the file: an input, a host, a copy or a pin.
-fn is_known(state: &NodeState, name: &FileName) -> bool {
+fn is_known(state: &NodeHttpState, name: &FileName) -> bool {
     let Some(file) = state.names.find(name.as_bytes()) else { return false };
     let (catalog, tasks) = (state.actors.catalog_view.load(), state.actors.task_board.view());
     let ranked = catalog.ranking.as_ref().and_then(|ranking| ranking.rank(file)).is_some();
@@ -109,17 +110,17 @@ fn is_known(state: &NodeState, name: &FileName) -> bool {
 )]
 pub async fn unpin(
     request: HttpRequest,
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<PinSet>, Refusal> {
+) -> Result<web::Json<PinSet>, ProblemResponse> {
     set(file_in_path(&request, "/pin")?, &state, false).await
 }
 
 async fn set(
     name: FileName,
-    state: &NodeState,
+    state: &NodeHttpState,
     pinned: bool,
-) -> Result<web::Json<PinSet>, Refusal> {
+) -> Result<web::Json<PinSet>, ProblemResponse> {
     let pin = PinFile { name, pinned, asked_by: "api".to_owned(), request: RequestId::random() };
     let changed = state.actors.remover.ask(pin).await??;
     Ok(web::Json(PinSet { pinned, changed }))

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use reelyard_actors::back_off::BackOff;
-use reelyard_actors::task_manager::plan::{Skip, Waiting};
+use reelyard_actors::backoff::BackOff;
+use reelyard_actors::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_actors::task_manager::{Blamed, Task};
 use reelyard_actors::wire::api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
 
 use super::NoQuery;
-use super::standing::Standing;
-use crate::http::node::NodeState;
+use super::planning_snapshot::PlanningSnapshot;
+use crate::http::node::NodeHttpState;
 
 /// `GET /plan`.
 #[utoipa::path(
@@ -21,8 +21,8 @@ use crate::http::node::NodeState;
     summary = "Shows the last planning round and the obstacles for further copies",
     responses((status = 200, description = "The round", body = PlanView))
 )]
-pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
-    let standing = Standing::new(&state);
+pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
+    let standing = PlanningSnapshot::new(&state);
     let view = &standing.tasks;
     let round = view.plan.last.as_ref();
     let mut open: Vec<_> = view.open.values().collect();
@@ -59,7 +59,7 @@ fn planned(task: &Task) -> PlannedCopy {
 
 /// How many files got no copy, by reason. A round looks only at files that may want one; the
 /// others are counted here.
-fn skipped(state: &NodeState, standing: &Standing) -> Vec<Skipped> {
+fn skipped(state: &NodeHttpState, standing: &PlanningSnapshot) -> Vec<Skipped> {
     let plan = &standing.tasks.plan;
     let mut skipped = BTreeMap::new();
     if let Some(round) = &plan.last {
@@ -97,21 +97,23 @@ fn backed_off((blamed, held): (&Blamed, &BackOff)) -> BackedOff {
 }
 
 /// Why nothing at all can be planned, if that is so.
-fn blocked(waiting: &Waiting) -> Option<String> {
+fn blocked(waiting: &PlannerWaits) -> Option<String> {
     Some(match waiting {
-        Waiting::Ranking => "the ranking was not read yet".to_owned(),
-        Waiting::Masters => "the source directories were not listed yet".to_owned(),
-        Waiting::FirstLook(hosts) => {
+        PlannerWaits::Ranking => "the ranking was not read yet".to_owned(),
+        PlannerWaits::Masters => "the source directories were not listed yet".to_owned(),
+        PlannerWaits::FirstLook(hosts) => {
             let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
             format!(
                 "{} answers but has not told yet what it holds: any file might be there",
                 hosts.join(", ")
             )
         }
-        Waiting::Destination => "no destination is up, known and free to take copies".to_owned(),
-        Waiting::SwitchedOff => {
+        PlannerWaits::Destination => {
+            "no destination is up, known and free to take copies".to_owned()
+        }
+        PlannerWaits::SwitchedOff => {
             "planning is switched off: task.mode = \"off\"; copies under way go on".to_owned()
         }
-        Waiting::Source | Waiting::Looks(_) | Waiting::Nothing => return None,
+        PlannerWaits::Source | PlannerWaits::Looks(_) | PlannerWaits::Nothing => return None,
     })
 }

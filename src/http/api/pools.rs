@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 use reelyard_actors::box_lease::{
-    AdoptPool, BoxBoard, PoolName, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
+    AdoptPool, BoxViewHandle, PoolName, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
 };
 use reelyard_actors::wire::api::{Page, PoolAdoption, PoolRemoval, PoolShown, WantedPool};
 use serde::Deserialize;
@@ -12,8 +12,8 @@ use super::NoQuery;
 use super::objects::Body;
 use super::paging::{PageQuery, page};
 use super::shares::API;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// `GET /pools`.
 #[utoipa::path(
@@ -26,9 +26,9 @@ use crate::http::problem::Refusal;
     responses((status = 200, description = "A page of pools", body = Page<PoolShown>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<PageQuery>,
-) -> Result<web::Json<Page<PoolShown>>, Refusal> {
+) -> Result<web::Json<Page<PoolShown>>, ProblemResponse> {
     let (limit, from) = (query.limit()?, query.position::<String>()?.unwrap_or_default());
     let board = board(&state)?;
     let view = board.view();
@@ -48,10 +48,10 @@ pub async fn list(
     responses((status = 200, description = "The pool", body = PoolShown))
 )]
 pub async fn one(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<PoolShown>, Refusal> {
+) -> Result<web::Json<PoolShown>, ProblemResponse> {
     Ok(web::Json(shown(board(&state)?, &pool)?))
 }
 
@@ -70,11 +70,11 @@ pub async fn one(
     )
 )]
 pub async fn put(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedPool>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner().0));
     let put = PutPool { pool: pool.clone(), spec, asked_by: API.to_owned() };
     let put = state.actors.boxes.actor.ask(put).await??;
@@ -109,10 +109,10 @@ pub struct RemoveQuery {
     )
 )]
 pub async fn remove(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<RemoveQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let (pool, revoke) = (pool.into_inner(), query.revoke);
     let remove = RemovePool { pool, revoke, asked_by: API.to_owned() };
     let gone = state.actors.boxes.actor.ask(remove).await??;
@@ -131,10 +131,10 @@ pub async fn remove(
     responses((status = 202, description = "It is going to"))
 )]
 pub async fn recheck(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let recheck = RecheckPool { pool: pool.into_inner() };
     state.actors.boxes.actor.ask(recheck).await??;
     Ok(HttpResponse::Accepted().finish())
@@ -152,10 +152,10 @@ pub async fn recheck(
     responses((status = 200, description = "They are its own", body = PoolAdoption))
 )]
 pub async fn adopt(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<PoolAdoption>, Refusal> {
+) -> Result<web::Json<PoolAdoption>, ProblemResponse> {
     let adopt = AdoptPool { pool: pool.into_inner(), asked_by: API.to_owned() };
     let from = state.actors.boxes.actor.ask(adopt).await??;
     Ok(web::Json(PoolAdoption { from }))
@@ -163,12 +163,12 @@ pub async fn adopt(
 
 /// The board, once it shows what this node had on record: a pool that is not there yet is not one that
 /// is not.
-pub(super) fn board(state: &NodeState) -> Result<&BoxBoard, Refusal> {
+pub(super) fn board(state: &NodeHttpState) -> Result<&BoxViewHandle, ProblemResponse> {
     let board = &state.actors.boxes.board;
-    if board.is_up() { Ok(board) } else { Err(Refusal::starting()) }
+    if board.is_up() { Ok(board) } else { Err(ProblemResponse::starting()) }
 }
 
-fn shown(board: &BoxBoard, pool: &PoolName) -> Result<PoolShown, Refusal> {
+fn shown(board: &BoxViewHandle, pool: &PoolName) -> Result<PoolShown, ProblemResponse> {
     let standing = board.pool(pool)?;
     Ok(PoolShown::of(&standing, board.view().lines.get(pool)))
 }

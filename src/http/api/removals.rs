@@ -5,8 +5,8 @@ use reelyard_actors::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode,
 use reelyard_actors::wire::api::{RemovalView, RemovalsView, RoomSoughtView};
 
 use super::NoQuery;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// `GET /removals`.
 #[utoipa::path(
@@ -17,7 +17,10 @@ use crate::http::problem::Refusal;
     summary = "Lists planned removals, and why other copies stay",
     responses((status = 200, description = "What the Remover does", body = RemovalsView))
 )]
-pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<RemovalsView> {
+pub async fn show(
+    state: web::Data<NodeHttpState>,
+    _: web::Query<NoQuery>,
+) -> web::Json<RemovalsView> {
     let view = state.actors.remover_board.view();
     let last = view.last.clone().unwrap_or_default();
     let looked = view.last.as_ref();
@@ -45,15 +48,15 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
     responses((status = 202, description = "They are looked at"))
 )]
 pub async fn look_now(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     state.actors.remover.ask(RemoveNow).await??;
     Ok(HttpResponse::Accepted().finish())
 }
 
 /// The copies that go, and those that would but for a dry run.
-pub(super) fn planned(state: &NodeState) -> Vec<RemovalView> {
+pub(super) fn planned(state: &NodeHttpState) -> Vec<RemovalView> {
     let view = state.actors.remover_board.view();
     let open = view.open.values().map(going);
     let last = view.last.iter().flat_map(|round| &round.decided);

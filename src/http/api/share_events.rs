@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::change_feed::{Begin, Listener};
+use reelyard_actors::change_feed::{ChangeListener, ListenFrom};
 use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{Happenings, HappeningsFrom, ShareExpiry, ShareHappening};
+use reelyard_actors::share_expiry::{
+    FetchNotifications, ShareExpiry, ShareNotification, ShareNotifications,
+};
 use reelyard_actors::supervision::Supervised;
 use reelyard_actors::wire::api::{Change, ChangeEvent, Missed, Reset};
 use serde::Deserialize;
@@ -16,11 +18,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use utoipa::IntoParams;
 
 use super::event_stream::{
-    GATHERING, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, Told, event, streamed,
+    EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, event, streamed,
 };
 use super::shares::knows_its_shares;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// How many happenings are asked for, and sent, at a time at most.
 const AT_ONCE: usize = 500;
@@ -42,7 +44,7 @@ pub struct HappeningQuery {
 
 /// Where a client begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
+enum ShareEventStart {
     Now,
     /// With the oldest that is kept, whichever that is.
     Oldest,
@@ -53,19 +55,21 @@ enum Start {
 
 impl HappeningQuery {
     /// What a client heard last counts before where it once began: one that was cut off repeats both.
-    fn begin(&self, heard: Option<&str>) -> Result<Start, Refusal> {
+    fn begin(&self, heard: Option<&str>) -> Result<ShareEventStart, ProblemResponse> {
         if let Some(heard) = heard {
             let next = heard.parse::<i64>().ok().and_then(|last| last.checked_add(1));
             let next = next.and_then(|next| u64::try_from(next).ok());
-            return Ok(next.map_or(Start::Lost, Start::Number));
+            return Ok(next.map_or(ShareEventStart::Lost, ShareEventStart::Number));
         }
-        let Some(from) = &self.from else { return Ok(Start::Now) };
+        let Some(from) = &self.from else { return Ok(ShareEventStart::Now) };
         let number = from.parse().map_err(|_| {
-            Refusal::bad_request(format!(
+            ProblemResponse::bad_request(format!(
                 "from: expected the number of a happening, not \"{from}\""
             ))
         });
-        number.map(|number| if number == 0 { Start::Oldest } else { Start::Number(number) })
+        number.map(|number| {
+            if number == 0 { ShareEventStart::Oldest } else { ShareEventStart::Number(number) }
+        })
     }
 }
 
@@ -98,36 +102,36 @@ impl HappeningQuery {
 )]
 pub async fn follow(
     request: HttpRequest,
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<HappeningQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let heard = request.headers().get(LAST_EVENT_ID);
     let begin = query.begin(heard.map(|heard| heard.to_str().unwrap_or_default()))?;
     knows_its_shares(&state)?;
-    let place = state.actors.changes.listen(Begin::Now)?;
+    let place = state.actors.changes.listen(ListenFrom::Now)?;
     let happenings = state.actors.share_board.happenings();
     let next = *happenings.borrow();
     let decides = state.actors.share_board.view().epoch.is_some();
     let shares = state.actors.share_expiry.clone();
     let begin = match begin {
         // Whoever decides knows all there are: one that is yet to come was told elsewhere.
-        Start::Number(number) if number > next && decides => Start::Lost,
+        ShareEventStart::Number(number) if number > next && decides => ShareEventStart::Lost,
         begin => begin,
     };
     let (next, missed) = match begin {
-        Start::Now => (next, None),
-        Start::Number(number) => (number, None),
-        Start::Oldest => (0, None),
+        ShareEventStart::Now => (next, None),
+        ShareEventStart::Number(number) => (number, None),
+        ShareEventStart::Oldest => (0, None),
         // What has these numbers now may never have been heard.
-        Start::Lost => (0, Some(Missed::OtherProcess)),
+        ShareEventStart::Lost => (0, Some(Missed::OtherProcess)),
     };
-    let told = Follower {
+    let told = ShareEventStream {
         shares,
         happenings,
         next,
         missed,
-        has_read: begin == Start::Now,
-        begins_anywhere: matches!(begin, Start::Oldest | Start::Lost),
+        has_read: begin == ShareEventStart::Now,
+        begins_anywhere: matches!(begin, ShareEventStart::Oldest | ShareEventStart::Lost),
         waiting: VecDeque::new(),
         clock: state.clock.clone(),
         stopping: state.stopping.clone(),
@@ -142,7 +146,7 @@ pub async fn follow(
 }
 
 /// A client that is told.
-struct Follower {
+struct ShareEventStream {
     shares: Supervised<ShareExpiry>,
     /// The number that the next happening will have.
     happenings: watch::Receiver<u64>,
@@ -155,15 +159,15 @@ struct Follower {
     /// Whether whatever is the first is as good as any.
     begins_anywhere: bool,
     /// What is to be sent.
-    waiting: VecDeque<ShareHappening>,
+    waiting: VecDeque<ShareNotification>,
     clock: Clock,
     stopping: watch::Receiver<bool>,
     keep_alive: Instant,
     /// It counts among those who listen to changes.
-    _place: Listener,
+    _place: ChangeListener,
 }
 
-impl Told for Follower {
+impl EventSource for ShareEventStream {
     async fn next(&mut self) -> Option<Bytes> {
         let mut text = String::new();
         while text.is_empty() {
@@ -181,13 +185,13 @@ impl Told for Follower {
     }
 }
 
-impl Follower {
+impl ShareEventStream {
     /// Asks for what comes next, as soon as there may be any.
     async fn fetch(&mut self) {
         loop {
             // Before it is asked, so that nothing that comes meanwhile is slept through.
             self.happenings.mark_unchanged();
-            let asked = HappeningsFrom { from: self.next, most: AT_ONCE };
+            let asked = FetchNotifications { from: self.next, most: AT_ONCE };
             match self.shares.ask(asked).await {
                 Ok(fetched) => {
                     if self.take(fetched) {
@@ -211,8 +215,8 @@ impl Follower {
     }
 
     /// Takes what was fetched; whether there is anything to be told.
-    fn take(&mut self, fetched: Happenings) -> bool {
-        let Happenings { happenings, next } = fetched;
+    fn take(&mut self, fetched: ShareNotifications) -> bool {
+        let ShareNotifications { happenings, next } = fetched;
         let first = happenings.first().map_or(next, |first| first.number);
         if first > self.next {
             let why = if self.has_read { Missed::TooSlow } else { Missed::TooOld };
@@ -257,13 +261,13 @@ mod tests {
         let begin = |from: Option<&str>, heard| {
             HappeningQuery { from: from.map(str::to_owned) }.begin(heard).ok()
         };
-        assert_eq!(begin(None, None), Some(Start::Now));
-        assert_eq!(begin(Some("0"), None), Some(Start::Oldest));
-        assert_eq!(begin(Some("3"), None), Some(Start::Number(3)));
-        assert_eq!(begin(Some("7"), Some("11")), Some(Start::Number(12)));
-        assert_eq!(begin(None, Some("-1")), Some(Start::Number(0)));
+        assert_eq!(begin(None, None), Some(ShareEventStart::Now));
+        assert_eq!(begin(Some("0"), None), Some(ShareEventStart::Oldest));
+        assert_eq!(begin(Some("3"), None), Some(ShareEventStart::Number(3)));
+        assert_eq!(begin(Some("7"), Some("11")), Some(ShareEventStart::Number(12)));
+        assert_eq!(begin(None, Some("-1")), Some(ShareEventStart::Number(0)));
         for other in ["", "1700000000000-5", "-2", "x"] {
-            assert_eq!(begin(Some("7"), Some(other)), Some(Start::Lost), "{other}");
+            assert_eq!(begin(Some("7"), Some(other)), Some(ShareEventStart::Lost), "{other}");
         }
         for bad in ["", "-1", "x"] {
             assert_eq!(begin(Some(bad), None), None, "{bad}");

@@ -4,25 +4,30 @@ use actix_web::web;
 use reelyard_actors::share_expiry::{PasswordHash, Share, ShareError, ShareRefusal};
 use reelyard_actors::wire::api::Password;
 
-use crate::http::problem::Refusal;
+use crate::http::problem::ProblemResponse;
 use crate::http::share::{hash_password, is_password};
 
 /// What is kept of a password. Slow, as is meant.
-pub(super) async fn hashed(password: Option<Password>) -> Result<Option<PasswordHash>, Refusal> {
+pub(super) async fn hashed(
+    password: Option<Password>,
+) -> Result<Option<PasswordHash>, ProblemResponse> {
     let Some(Password(password)) = password else { return Ok(None) };
     let hashed = web::block(move || hash_password(&password)).await;
-    let hashed = hashed.map_err(|_| Refusal::stopped())?;
-    hashed.map(Some).map_err(|bad| Refusal::bad_request(format!("password: {bad}")))
+    let hashed = hashed.map_err(|_| ProblemResponse::stopped())?;
+    hashed.map(Some).map_err(|bad| ProblemResponse::bad_request(format!("password: {bad}")))
 }
 
 /// That a share has the password that is given for it. Who repeats a request by its name with another
 /// password has made another request: by the name nobody can tell, so that nothing of a password is in it.
-pub(super) async fn is_the_same(given: Option<Password>, share: &Share) -> Result<(), Refusal> {
+pub(super) async fn is_the_same(
+    given: Option<Password>,
+    share: &Share,
+) -> Result<(), ProblemResponse> {
     let (Some(Password(given)), Some(hash)) = (given, share.password().cloned()) else {
         return Ok(());
     };
     let is_same = web::block(move || is_password(&hash, &given)).await;
-    if is_same.map_err(|_| Refusal::stopped())? {
+    if is_same.map_err(|_| ProblemResponse::stopped())? {
         return Ok(());
     }
     Err(ShareError::from(ShareRefusal::OtherRequest).into())

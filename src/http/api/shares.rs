@@ -6,8 +6,8 @@ use actix_web::{HttpResponse, web};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
-    ChangeShare, ConfirmClock, Found, LARGEST_PAGE, NewTerms, Owner, PauseReclaim, RevokeShares,
-    Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
+    ChangeShare, ConfirmClock, LARGEST_PAGE, NewTerms, PauseReclaim, RevokeShares, Revoked, Share,
+    ShareFilter, ShareId, ShareLookup, ShareOwner, SharePage, ShareState,
 };
 use reelyard_actors::wire::api::{
     Cursor, HookShown, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
@@ -20,14 +20,14 @@ use super::NoQuery;
 use super::objects::Body;
 use super::paging::PageQuery;
 use super::share_password::{hashed, is_the_same};
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Who asks.
 pub(super) const API: &str = "api";
 
 /// What links are refused by.
-pub(super) fn share_time(state: &NodeState) -> Millis {
+pub(super) fn share_time(state: &NodeHttpState) -> Millis {
     state.actors.share_board.moment(&state.clock).latest
 }
 
@@ -35,7 +35,7 @@ pub(super) fn share_time(state: &NodeState) -> Millis {
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ListQuery {
+pub struct ShareListQuery {
     /// Those of this owner.
     pub owner: Option<String>,
     /// Those of this path, and of all below it: "root/path".
@@ -51,9 +51,10 @@ pub struct ListQuery {
     pub cursor: Option<String>,
 }
 
-impl ListQuery {
-    fn filter(&self) -> Result<ShareFilter, Refusal> {
-        let wrong = |what: &str, why: String| Refusal::bad_request(format!("{what}: {why}"));
+impl ShareListQuery {
+    fn filter(&self) -> Result<ShareFilter, ProblemResponse> {
+        let wrong =
+            |what: &str, why: String| ProblemResponse::bad_request(format!("{what}: {why}"));
         // A "+" is read as a space.
         let is_cut =
             |due: &String| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
@@ -61,7 +62,7 @@ impl ListQuery {
             let why = "a \"+\" in a query stands for a space: write it as %2B".to_owned();
             return Err(wrong("due_before", why));
         }
-        let owner = self.owner.as_deref().map(Owner::new).transpose();
+        let owner = self.owner.as_deref().map(ShareOwner::new).transpose();
         let within = self.path.as_deref().map(place).transpose();
         let due_before = self.due_before.as_deref().map(str::parse::<Rfc3339>).transpose();
         let due_before = due_before.map_err(|bad| wrong("due_before", bad.to_string()))?;
@@ -85,13 +86,13 @@ impl ListQuery {
     tag = "shares",
     operation_id = "listShares",
     summary = "Lists the shares that have not ended, in no special order",
-    params(ListQuery),
+    params(ShareListQuery),
     responses((status = 200, description = "A page of shares", body = Page<ShareShown>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
-    query: web::Query<ListQuery>,
-) -> Result<web::Json<Page<ShareShown>>, Refusal> {
+    state: web::Data<NodeHttpState>,
+    query: web::Query<ShareListQuery>,
+) -> Result<web::Json<Page<ShareShown>>, ProblemResponse> {
     let (filter, page) = (query.filter()?, query.page());
     knows_its_shares(&state)?;
     let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
@@ -112,18 +113,18 @@ pub async fn list(
     responses((status = 200, description = "The share", body = ShareShown))
 )]
 pub async fn one(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<ShareShown>, Refusal> {
+) -> Result<web::Json<ShareShown>, ProblemResponse> {
     knows_its_shares(&state)?;
     match state.actors.share_board.find(share_id(&id)?) {
-        Found::Live(share) => Ok(web::Json(shown(&state, &share, share_time(&state)))),
-        Found::Ended(tombstone) => {
+        ShareLookup::Live(share) => Ok(web::Json(shown(&state, &share, share_time(&state)))),
+        ShareLookup::Ended(tombstone) => {
             let (why, at) = (tombstone.why.word(), tombstone.refused_since());
-            Err(Refusal::gone(format!("the share has ended: {why} at {at}")))
+            Err(ProblemResponse::gone(format!("the share has ended: {why} at {at}")))
         }
-        Found::Unknown => Err(Refusal::not_found("the share does not exist")),
+        ShareLookup::Unknown => Err(ProblemResponse::not_found("the share does not exist")),
     }
 }
 
@@ -139,17 +140,19 @@ pub async fn one(
     responses((status = 200, description = "The share as it is now", body = ShareShown))
 )]
 pub async fn change(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedTerms>,
-) -> Result<web::Json<ShareShown>, Refusal> {
+) -> Result<web::Json<ShareShown>, ProblemResponse> {
     let (id, wanted) = (share_id(&id)?, wanted.into_inner().0);
     let (request, is_named) = (named(id, &wanted), wanted.request_id.is_some());
-    let term =
-        term(wanted.ttl, wanted.expires_at).map_err(|why| Refusal::bad_request(why.to_string()))?;
+    let term = term(wanted.ttl, wanted.expires_at)
+        .map_err(|why| ProblemResponse::bad_request(why.to_string()))?;
     if wanted.only_if.is_some() && term.is_none() {
-        return Err(Refusal::bad_request("if: it is about a new deadline: give ttl or expires_at"));
+        return Err(ProblemResponse::bad_request(
+            "if: it is about a new deadline: give ttl or expires_at",
+        ));
     }
     let given = wanted.password.clone().flatten();
     let password = match wanted.password {
@@ -190,21 +193,21 @@ pub struct RevokeQuery {
     responses((status = 204, description = "It has ended"))
 )]
 pub async fn revoke(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     query: web::Query<RevokeQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let id = share_id(&id)?;
     knows_its_shares(&state)?;
-    let is_known = !matches!(state.actors.share_board.find(id), Found::Unknown);
+    let is_known = !matches!(state.actors.share_board.find(id), ShareLookup::Unknown);
     // Downloads may go on of what has ended, and longer than that it has is remembered.
     if is_known || query.hard {
         take_back(&state, vec![id], query.hard).await?;
     }
     match (is_known, query.hard) {
         (true, _) => Ok(HttpResponse::NoContent().finish()),
-        (false, false) => Err(Refusal::not_found("the share does not exist")),
-        (false, true) => Err(Refusal::not_found(
+        (false, false) => Err(ProblemResponse::not_found("the share does not exist")),
+        (false, true) => Err(ProblemResponse::not_found(
             "the share does not exist; if it was forgotten, its downloads are cut now",
         )),
     }
@@ -222,23 +225,25 @@ pub async fn revoke(
     responses((status = 200, description = "How many have ended by it", body = Revoked))
 )]
 pub async fn revoke_many(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRevocation>,
-) -> Result<web::Json<Revoked>, Refusal> {
+) -> Result<web::Json<Revoked>, ProblemResponse> {
     let WantedRevocation { ids, owner, path, hard } = wanted.into_inner().0;
     knows_its_shares(&state)?;
     if let Some(ids) = ids {
         if owner.is_some() || path.is_some() {
-            return Err(Refusal::bad_request("ids, or owner and path: not both"));
+            return Err(ProblemResponse::bad_request("ids, or owner and path: not both"));
         }
         return Ok(web::Json(take_back(&state, ids, hard).await?));
     }
     if owner.is_none() && path.is_none() {
-        return Err(Refusal::bad_request("expected ids, owner or path: which shares are meant?"));
+        return Err(ProblemResponse::bad_request(
+            "expected ids, owner or path: which shares are meant?",
+        ));
     }
     let within = path.as_deref().map(place).transpose();
-    let within = within.map_err(|bad| Refusal::bad_request(format!("path: {bad}")))?;
+    let within = within.map_err(|bad| ProblemResponse::bad_request(format!("path: {bad}")))?;
     let filter = ShareFilter { owner, within, ..ShareFilter::default() };
     let (mut from, mut revoked) = (None, Revoked::default());
     loop {
@@ -267,7 +272,7 @@ pub async fn revoke_many(
     responses((status = 200, description = "How it stands", body = ReclaimView))
 )]
 pub async fn show_reclaim(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
 ) -> web::Json<ReclaimView> {
     let board = &state.actors.share_board;
@@ -295,10 +300,10 @@ pub async fn show_reclaim(
     responses((status = 200, description = "How it stands", body = ReclaimView))
 )]
 pub async fn pause(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<NoQuery>,
     wanted: Body<WantedReclaim>,
-) -> Result<web::Json<ReclaimView>, Refusal> {
+) -> Result<web::Json<ReclaimView>, ProblemResponse> {
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     let pause = PauseReclaim { paused: wanted.paused, asked_by, request };
     state.actors.share_expiry.ask(pause).await??;
@@ -318,9 +323,9 @@ pub async fn pause(
     responses((status = 200, description = "How shares and their reclaim stand", body = ReclaimView))
 )]
 pub async fn confirm_clock(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<NoQuery>,
-) -> Result<web::Json<ReclaimView>, Refusal> {
+) -> Result<web::Json<ReclaimView>, ProblemResponse> {
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     state.actors.share_expiry.ask(ConfirmClock { asked_by, request }).await??;
     Ok(show_reclaim(state, query).await)
@@ -336,7 +341,7 @@ pub async fn confirm_clock(
     responses((status = 200, description = "The webhooks, by name", body = Page<HookShown>))
 )]
 pub async fn hooks(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
 ) -> web::Json<Page<HookShown>> {
     let hooks = state.actors.hooks.views();
@@ -345,23 +350,27 @@ pub async fn hooks(
 }
 
 /// Refuses while the journal is being read: a share that is not there yet is not one that is not.
-pub(super) fn knows_its_shares(state: &NodeState) -> Result<(), Refusal> {
-    if state.actors.share_board.is_up() { Ok(()) } else { Err(Refusal::starting()) }
+pub(super) fn knows_its_shares(state: &NodeHttpState) -> Result<(), ProblemResponse> {
+    if state.actors.share_board.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
 }
 
-async fn take_back(state: &NodeState, ids: Vec<ShareId>, hard: bool) -> Result<Revoked, Refusal> {
+async fn take_back(
+    state: &NodeHttpState,
+    ids: Vec<ShareId>,
+    hard: bool,
+) -> Result<Revoked, ProblemResponse> {
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     let revoke = RevokeShares { ids, hard, asked_by, request };
     Ok(state.actors.share_expiry.ask(revoke).await??)
 }
 
-pub(super) fn shown(state: &NodeState, share: &Share, now: Millis) -> ShareShown {
+pub(super) fn shown(state: &NodeHttpState, share: &Share, now: Millis) -> ShareShown {
     ShareShown::of(share, &state.share_links.public_url(), now)
 }
 
-fn share_id(text: &str) -> Result<ShareId, Refusal> {
+fn share_id(text: &str) -> Result<ShareId, ProblemResponse> {
     // What is no id is no share: nobody is told which of the two it was.
-    text.parse().map_err(|_| Refusal::not_found("the share does not exist"))
+    text.parse().map_err(|_| ProblemResponse::not_found("the share does not exist"))
 }
 
 /// The request to change a share. A password that is given counts, not which it is.

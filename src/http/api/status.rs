@@ -14,7 +14,7 @@ use reelyard_actors::wire::api::{
 use serde_json::Value;
 
 use super::NoQuery;
-use crate::http::node::NodeState;
+use crate::http::node::NodeHttpState;
 
 /// `GET /status`.
 #[utoipa::path(
@@ -25,7 +25,10 @@ use crate::http::node::NodeState;
     summary = "Shows the state of the node: inputs with their bad rows, journal and actors",
     responses((status = 200, description = "How it is", body = StatusView))
 )]
-pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<StatusView> {
+pub async fn show(
+    state: web::Data<NodeHttpState>,
+    _: web::Query<NoQuery>,
+) -> web::Json<StatusView> {
     let not_ready = state.not_ready();
     web::Json(StatusView {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -41,7 +44,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
 }
 
 /// Every actor with what it shows of itself.
-fn actors(state: &NodeState) -> BTreeMap<String, ActorView> {
+fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     let actors = &state.actors;
     let mut views = BTreeMap::new();
     let mut add = |status: SupervisionStatus, view: serde_json::Result<Value>| {
@@ -85,7 +88,7 @@ fn inputs(catalog: &CatalogView) -> Vec<InputView> {
     inputs
 }
 
-fn file(setting: &str, input: &view::InputView) -> InputView {
+fn file(setting: &str, input: &view::CatalogInputView) -> InputView {
     InputView {
         setting: setting.to_owned(),
         path: input.path.clone(),
@@ -125,13 +128,13 @@ fn unset(setting: &str) -> InputView {
     }
 }
 
-fn input_state(state: &view::InputState) -> InputState {
+fn input_state(state: &view::CatalogInputState) -> InputState {
     match state {
-        view::InputState::NotRead => InputState::Pending,
-        view::InputState::Ok => InputState::Good,
-        view::InputState::Changing => InputState::Changing,
-        view::InputState::Missing => InputState::Missing,
-        view::InputState::Unreadable { .. } => InputState::Unreadable,
+        view::CatalogInputState::NotRead => InputState::Pending,
+        view::CatalogInputState::Ok => InputState::Good,
+        view::CatalogInputState::Changing => InputState::Changing,
+        view::CatalogInputState::Missing => InputState::Missing,
+        view::CatalogInputState::Unreadable { .. } => InputState::Unreadable,
     }
 }
 

@@ -16,8 +16,8 @@ use utoipa::IntoParams;
 use super::NoQuery;
 use super::objects::Body;
 use super::paging::{PageQuery, page};
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Which tasks are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -54,9 +54,9 @@ pub struct TaskQuery {
     responses((status = 200, description = "A page of copies", body = Page<TaskView>))
 )]
 pub async fn list(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     query: web::Query<TaskQuery>,
-) -> Result<web::Json<Page<TaskView>>, Refusal> {
+) -> Result<web::Json<Page<TaskView>>, ProblemResponse> {
     let TaskQuery { state: wanted, host, blame, since, until, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, before) = (paging.limit()?, paging.position::<i64>()?);
@@ -86,14 +86,15 @@ pub async fn list(
     responses((status = 200, description = "The copy", body = TaskView))
 )]
 pub async fn one(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<TaskView>, Refusal> {
+) -> Result<web::Json<TaskView>, ProblemResponse> {
     let id = task_id(&id)?;
     let view = state.actors.task_board.view();
-    let task =
-        view.task(id).ok_or_else(|| Refusal::not_found(format!("task {id} does not exist")))?;
+    let task = view
+        .task(id)
+        .ok_or_else(|| ProblemResponse::not_found(format!("task {id} does not exist")))?;
     Ok(web::Json(shown(&view, task)))
 }
 
@@ -108,10 +109,10 @@ pub async fn one(
     responses((status = 204, description = "It is cancelled, or dropped"))
 )]
 pub async fn cancel(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let cancel =
         CancelTask { id: task_id(&id)?, asked_by: "api".to_owned(), request: RequestId::random() };
     state.actors.task_manager.ask(cancel).await??;
@@ -129,15 +130,15 @@ pub async fn cancel(
     responses((status = 201, description = "The copy is on its way", body = CopyBegun))
 )]
 pub async fn copy(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedCopy>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner().0;
     let shown = ShownName { name, percent_encoded };
     let told = shown.name.clone();
     let name = FileName::try_from(shown)
-        .map_err(|bad| Refusal::bad_request(format!("name: \"{told}\": {bad}")))?;
+        .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{told}\": {bad}")))?;
     let (asked_by, request) = ("api".to_owned(), RequestId::random());
     let copy = CopyFile { name, destination, source, asked_by, request };
     let task = state.actors.task_manager.ask(copy).await??;
@@ -155,18 +156,19 @@ pub async fn copy(
     responses((status = 201, description = "The copy is on its way", body = CopyBegun))
 )]
 pub async fn retry(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, ProblemResponse> {
     let (asked_by, request) = ("api".to_owned(), RequestId::random());
     let retry = RetryTask { id: task_id(&id)?, asked_by, request };
     let task = state.actors.task_manager.ask(retry).await??;
     Ok(HttpResponse::Created().json(CopyBegun { task }))
 }
 
-fn task_id(text: &str) -> Result<TaskId, Refusal> {
-    let not_a_number = || Refusal::bad_request(format!("\"{text}\" is not a task's number"));
+fn task_id(text: &str) -> Result<TaskId, ProblemResponse> {
+    let not_a_number =
+        || ProblemResponse::bad_request(format!("\"{text}\" is not a task's number"));
     i64::from_str(text).map(TaskId).map_err(|_| not_a_number())
 }
 

@@ -15,8 +15,8 @@ use utoipa::IntoParams;
 
 use super::NoQuery;
 use super::objects::Body;
-use crate::http::node::NodeState;
-use crate::http::problem::Refusal;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// The longest that a question for tasks is held.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -49,10 +49,10 @@ pub struct TasksQuery {
     responses((status = 200, description = "Its tasks", body = TaskOrders))
 )]
 pub async fn tasks(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     query: web::Query<TasksQuery>,
-) -> Result<web::Json<TaskOrders>, Refusal> {
+) -> Result<web::Json<TaskOrders>, ProblemResponse> {
     let host = known_host(&state, *host)?;
     let known = known_tasks(&query.known)?;
     let until = Instant::now() + query.wait.unwrap_or_default().min(LONGEST_WAIT);
@@ -87,17 +87,17 @@ pub async fn tasks(
     responses((status = 200, description = "They are taken", body = ReportsTaken))
 )]
 pub async fn reports(
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     body: Body<Reports>,
-) -> Result<web::Json<ReportsTaken>, Refusal> {
+) -> Result<web::Json<ReportsTaken>, ProblemResponse> {
     let host = known_host(&state, *host)?;
     let take = TakeReports { host, reports: body.into_inner().0.reports };
     Ok(web::Json(state.actors.task_manager.ask(take).await??))
 }
 
-fn known_host(state: &NodeState, host: HostAddr) -> Result<HostAddr, Refusal> {
+fn known_host(state: &NodeHttpState, host: HostAddr) -> Result<HostAddr, ProblemResponse> {
     if state.actors.hosts.get(host).is_some() {
         return Ok(host);
     }
@@ -105,18 +105,19 @@ fn known_host(state: &NodeState, host: HostAddr) -> Result<HostAddr, Refusal> {
         "{host} is no host of this yard: add it to hosts.sources or hosts.destinations of the \
          node, or by \"reelyard hosts add\""
     );
-    Err(Refusal::new(StatusCode::FORBIDDEN, "unknown-host", detail))
+    Err(ProblemResponse::new(StatusCode::FORBIDDEN, "unknown-host", detail))
 }
 
-fn known_tasks(text: &str) -> Result<HashSet<TaskId>, Refusal> {
-    let wrong = || Refusal::bad_request(format!("known: \"{text}\" is no list of task numbers"));
+fn known_tasks(text: &str) -> Result<HashSet<TaskId>, ProblemResponse> {
+    let wrong =
+        || ProblemResponse::bad_request(format!("known: \"{text}\" is no list of task numbers"));
     let ids = text.split(',').filter(|id| !id.is_empty());
     ids.map(|id| id.parse().map(TaskId).map_err(|_| wrong())).collect()
 }
 
-pub(super) fn not_leader(state: &NodeState) -> Refusal {
+pub(super) fn not_leader(state: &NodeHttpState) -> ProblemResponse {
     let leader = state.journal.leader().filter(|leader| *leader != state.node_id);
     let who = leader.map_or("nobody does yet".to_owned(), |leader| format!("node {leader} does"));
     let detail = format!("this node does not lead the yard; {who}");
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not-leader", detail)
+    ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "not-leader", detail)
 }

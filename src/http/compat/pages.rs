@@ -121,7 +121,7 @@ pub(super) async fn heartbeat(state: web::Data<CompatState>) -> HttpResponse {
 /// `GET /dashboard/filemetas`: all files, written as the reader takes them.
 pub(super) async fn files(state: web::Data<CompatState>) -> HttpResponse {
     let table = (state.files)();
-    let rows = stream::unfold(Part::Top(table), |part| async {
+    let rows = stream::unfold(FilePagePart::Top(table), |part| async {
         let (markup, next) = part.write()?;
         Some((Ok::<_, std::convert::Infallible>(Bytes::from(markup.into_string())), next))
     });
@@ -129,26 +129,31 @@ pub(super) async fn files(state: web::Data<CompatState>) -> HttpResponse {
 }
 
 /// The part of the file page that is written next.
-enum Part {
+enum FilePagePart {
     Top(Arc<dyn FileTable>),
     Rows(Arc<dyn FileTable>, usize),
     Written,
 }
 
-impl Part {
-    fn write(self) -> Option<(Markup, Part)> {
+impl FilePagePart {
+    fn write(self) -> Option<(Markup, FilePagePart)> {
         match self {
-            Part::Top(table) => Some((files_top(table.as_ref()), Part::Rows(table, 0))),
-            Part::Rows(table, from) => {
+            FilePagePart::Top(table) => {
+                Some((files_top(table.as_ref()), FilePagePart::Rows(table, 0)))
+            }
+            FilePagePart::Rows(table, from) => {
                 let rows = table.rows(from, ROWS_AT_A_TIME);
                 if rows.is_empty() {
                     let end = PreEscaped("</tbody></table></body></html>\n".to_owned());
-                    return Some((end, Part::Written));
+                    return Some((end, FilePagePart::Written));
                 }
                 let next = from + rows.len();
-                Some((html! { @for row in &rows { (file_row(row)) } }, Part::Rows(table, next)))
+                Some((
+                    html! { @for row in &rows { (file_row(row)) } },
+                    FilePagePart::Rows(table, next),
+                ))
             }
-            Part::Written => None,
+            FilePagePart::Written => None,
         }
     }
 }

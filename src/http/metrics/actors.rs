@@ -5,7 +5,7 @@ use std::fmt;
 
 use reelyard_actors::supervision::SupervisionStatus;
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// The actors of one name, together.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Sum {
 }
 
 /// Writes what is seen of the actors.
-pub fn write(sheet: &mut Sheet<'_>, statuses: &[SupervisionStatus]) -> fmt::Result {
+pub fn write(sheet: &mut MetricsWriter<'_>, statuses: &[SupervisionStatus]) -> fmt::Result {
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
     for status in statuses {
         let sum = sums.entry(kind(&status.name)).or_default();

@@ -4,15 +4,16 @@
 use std::fmt;
 
 use reelyard_actors::box_lease::{
-    BoxBoard, BoxPhase, BoxView, LeaseEnd, LineCounts, LineView, PoolStanding, PoolTotals,
+    BoxPhase, BoxView, BoxViewHandle, LeaseEnd, PoolQueueCounts, PoolQueueView, PoolStatus,
+    PoolTotals,
 };
 use reelyard_actors::durations::Durations;
 
-use super::sheet::{Labels, Sheet};
+use super::metrics_writer::{Labels, MetricsWriter};
 
 /// Writes what there is to see of boxes. Queues, waits and times are those of the node that decides, as
 /// long as it does.
-pub fn write(sheet: &mut Sheet<'_>, board: &BoxBoard) -> fmt::Result {
+pub fn write(sheet: &mut MetricsWriter<'_>, board: &BoxViewHandle) -> fmt::Result {
     let (pools, view) = (board.pools(), board.view());
     sheet.gauge("box_pools", "Pools of boxes", pools.len() as u64)?;
     let help = "Requests that wait for boxes, in all pools";
@@ -25,7 +26,7 @@ pub fn write(sheet: &mut Sheet<'_>, board: &BoxBoard) -> fmt::Result {
     write_times(sheet, &view)
 }
 
-fn write_states(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
+fn write_states(sheet: &mut MetricsWriter<'_>, pools: &[PoolStatus]) -> fmt::Result {
     let states = pools.iter().flat_map(|pool| {
         let labels = |phase: BoxPhase| [("pool", pool.name.as_str()), ("state", phase.word())];
         BoxPhase::ALL.map(|phase| (labels(phase), u64::from(pool.counts.of(phase))))
@@ -37,14 +38,14 @@ fn write_states(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
 }
 
 /// Which part of the boxes somebody has; those that are out of use do not count.
-fn utilisation(pool: &PoolStanding) -> f64 {
+fn utilisation(pool: &PoolStatus) -> f64 {
     let count = |phase| f64::from(pool.counts.of(phase));
     let taken = count(BoxPhase::Leased) + count(BoxPhase::Preparing);
     let all = f64::from(pool.counts.all()) - count(BoxPhase::Quarantined);
     if all > 0.0 { taken / all } else { 0.0 }
 }
 
-fn write_totals(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
+fn write_totals(sheet: &mut MetricsWriter<'_>, pools: &[PoolStatus]) -> fmt::Result {
     let figure =
         |read: fn(&PoolTotals) -> u64| pools.iter().map(move |pool| (of(pool), read(&pool.totals)));
     sheet.counters("box_leases_granted", "Leases granted", figure(|all| all.granted))?;
@@ -63,7 +64,7 @@ fn write_totals(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
     sheet.counters("boxes_quarantined", help, figure(|all| all.quarantined))
 }
 
-fn write_lines(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
+fn write_lines(sheet: &mut MetricsWriter<'_>, view: &BoxView) -> fmt::Result {
     let waiting = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.waiting));
     sheet.gauges("box_queue_length", "Requests that wait for boxes", waiting)?;
     let wanted = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.wanted));
@@ -83,7 +84,7 @@ fn write_lines(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
     sheet.counters("box_hook_silences", help, silences)
 }
 
-fn outcomes(line: &LineView) -> [(&'static str, u64); 5] {
+fn outcomes(line: &PoolQueueView) -> [(&'static str, u64); 5] {
     let counts = &line.counts;
     [
         ("served", counts.served),
@@ -94,7 +95,7 @@ fn outcomes(line: &LineView) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn write_times(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
+fn write_times(sheet: &mut MetricsWriter<'_>, view: &BoxView) -> fmt::Result {
     let help = "Wait of the served requests, in seconds";
     sheet.durations_of("box_wait_seconds", help, times(view, |counts| &counts.waits))?;
     let help = "Time that boxes were held, in seconds";
@@ -107,18 +108,18 @@ fn write_times(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
 
 fn times(
     view: &BoxView,
-    read: fn(&LineCounts) -> &Durations,
+    read: fn(&PoolQueueCounts) -> &Durations,
 ) -> impl Iterator<Item = (Labels<&str, 1>, &Durations)> {
     view.lines.iter().map(move |(pool, line)| ([("pool", pool.as_str())], read(&line.counts)))
 }
 
 fn figures(
     view: &BoxView,
-    read: fn(&LineCounts) -> u64,
+    read: fn(&PoolQueueCounts) -> u64,
 ) -> impl Iterator<Item = (Labels<&str, 1>, u64)> {
     view.lines.iter().map(move |(pool, line)| ([("pool", pool.as_str())], read(&line.counts)))
 }
 
-fn of(pool: &PoolStanding) -> Labels<&str, 1> {
+fn of(pool: &PoolStatus) -> Labels<&str, 1> {
     [("pool", pool.name.as_str())]
 }

@@ -4,13 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use reelyard_actors::clock::Millis;
-use reelyard_actors::webhook::HookView;
+use reelyard_actors::webhook::WebhookView;
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// Writes how each webhook stands.
-pub fn write(sheet: &mut Sheet<'_>, hooks: &[Arc<HookView>], now: Millis) -> fmt::Result {
-    let of = |figure: fn(&HookView) -> u64| {
+pub fn write(
+    sheet: &mut MetricsWriter<'_>,
+    hooks: &[Arc<WebhookView>],
+    now: Millis,
+) -> fmt::Result {
+    let of = |figure: fn(&WebhookView) -> u64| {
         hooks.iter().map(move |hook| ([("hook", hook.name.as_str())], figure(hook)))
     };
     let help = "Events that the receiver accepted";

@@ -4,42 +4,42 @@ use std::collections::HashMap;
 use std::fmt;
 
 use prometheus_client::encoding::EncodeGaugeValue;
-use reelyard_actors::cfw_worker::HostView;
+use reelyard_actors::cfw_worker::CfwWorkerView;
 use reelyard_actors::heartbeat::{Health, HostBeats};
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::task_manager::{PlannedHost, TaskManagerView};
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 use crate::node::Wiring;
 
 /// A host as its CfwWorker, the HeartbeatSupervisor and the TaskManager show it.
-struct Shown<'a> {
+struct HostMetrics<'a> {
     label: String,
-    called: std::sync::Arc<HostView>,
+    called: std::sync::Arc<CfwWorkerView>,
     beats: Option<&'a HostBeats>,
     planned: Option<&'a PlannedHost>,
     serving: u64,
     fetching: u64,
 }
 
-impl Shown<'_> {
+impl HostMetrics<'_> {
     fn health(&self) -> Health {
         self.beats.map(|beats| beats.health).unwrap_or_default()
     }
 }
 
 /// Writes what is known of the hosts.
-pub fn write(sheet: &mut Sheet<'_>, actors: &Wiring) -> fmt::Result {
+pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
     let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_board.view());
     let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
     let of_tasks: HashMap<_, _> = tasks.hosts.iter().map(|one| (one.host, one)).collect();
     let copies = copies_of(&tasks);
     let present = actors.hosts.present();
-    let hosts: Vec<Shown<'_>> = present
+    let hosts: Vec<HostMetrics<'_>> = present
         .iter()
         .map(|(host, actor)| {
             let (serving, fetching) = copies.get(host).copied().unwrap_or_default();
-            Shown {
+            HostMetrics {
                 label: host.to_string(),
                 called: actor.view.load_full(),
                 beats: of_heartbeat.get(host).copied(),
@@ -66,7 +66,7 @@ fn copies_of(tasks: &TaskManagerView) -> HashMap<HostAddr, (u64, u64)> {
 }
 
 /// What is counted over all hosts.
-fn together(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
+fn together(sheet: &mut MetricsWriter<'_>, hosts: &[HostMetrics<'_>]) -> fmt::Result {
     let roles = [
         ("source", HostRole::Source),
         ("destination", HostRole::Destination),
@@ -96,39 +96,39 @@ fn together(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
 }
 
 /// What is told of each host.
-fn each(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
+fn each(sheet: &mut MetricsWriter<'_>, hosts: &[HostMetrics<'_>]) -> fmt::Result {
     fn of<'a, V: EncodeGaugeValue>(
-        hosts: &'a [Shown<'a>],
-        figure: impl Fn(&Shown<'_>) -> Option<V> + 'a,
+        hosts: &'a [HostMetrics<'a>],
+        figure: impl Fn(&HostMetrics<'_>) -> Option<V> + 'a,
     ) -> impl Iterator<Item = ([(&'static str, &'a str); 1], V)> + 'a {
         hosts.iter().filter_map(move |one| Some(([("host", one.label.as_str())], figure(one)?)))
     }
-    let up = |one: &Shown<'_>| Some(u64::from(one.health() == Health::Up));
+    let up = |one: &HostMetrics<'_>| Some(u64::from(one.health() == Health::Up));
     sheet.gauges("host_up", "1 if the host is up", of(hosts, up))?;
-    let latency = |one: &Shown<'_>| Some(one.called.latency_ms? as f64 / 1000.0);
+    let latency = |one: &HostMetrics<'_>| Some(one.called.latency_ms? as f64 / 1000.0);
     let help = "Time of the last answered probe, in seconds";
     sheet.gauges("host_probe_seconds", help, of(hosts, latency))?;
-    let files = |one: &Shown<'_>| Some(one.called.inventory?.files);
+    let files = |one: &HostMetrics<'_>| Some(one.called.inventory?.files);
     sheet.gauges("host_files", "Files on the host", of(hosts, files))?;
-    let used = |one: &Shown<'_>| Some(one.called.disk?.used);
+    let used = |one: &HostMetrics<'_>| Some(one.called.disk?.used);
     sheet.gauges("host_disk_used_bytes", "Used bytes on the host's disk", of(hosts, used))?;
-    let avail = |one: &Shown<'_>| Some(one.called.disk?.avail);
+    let avail = |one: &HostMetrics<'_>| Some(one.called.disk?.avail);
     let help = "Free bytes on the host's disk";
     sheet.gauges("host_disk_available_bytes", help, of(hosts, avail))?;
-    let room = |one: &Shown<'_>| one.planned?.room;
+    let room = |one: &HostMetrics<'_>| one.planned?.room;
     let help = "Bytes that the host may still take below its limit, running copies counted";
     sheet.gauges("host_room_bytes", help, of(hosts, room))?;
-    let out = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.all.sends.0);
+    let out = |one: &HostMetrics<'_>| Some(one.called.traffic.as_ref()?.all.sends.0);
     let help = "Outgoing load of the host's link, in bits per second";
     sheet.gauges("host_traffic_out_bits_per_second", help, of(hosts, out))?;
-    let into = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.all.receives.0);
+    let into = |one: &HostMetrics<'_>| Some(one.called.traffic.as_ref()?.all.receives.0);
     let help = "Incoming load of the host's link, in bits per second";
     sheet.gauges("host_traffic_in_bits_per_second", help, of(hosts, into))?;
-    let speed = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.speed?.0);
+    let speed = |one: &HostMetrics<'_>| Some(one.called.traffic.as_ref()?.speed?.0);
     let help = "Speed of the host's link in each direction, in bits per second";
     sheet.gauges("host_link_bits_per_second", help, of(hosts, speed))?;
-    let serving = |one: &Shown<'_>| Some(one.serving);
+    let serving = |one: &HostMetrics<'_>| Some(one.serving);
     sheet.gauges("host_copies_out", "Running copies from the host", of(hosts, serving))?;
-    let fetching = |one: &Shown<'_>| Some(one.fetching);
+    let fetching = |one: &HostMetrics<'_>| Some(one.fetching);
     sheet.gauges("host_copies_in", "Running copies to the host", of(hosts, fetching))
 }

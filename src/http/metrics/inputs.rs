@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use reelyard_actors::catalog::view::{CatalogView, InputState, InputView};
+use reelyard_actors::catalog::view::{CatalogInputState, CatalogInputView, CatalogView};
 use reelyard_actors::clock::Millis;
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// One kind of input.
-struct Shown {
+struct InputMetrics {
     input: &'static str,
     /// When what is in use was last found to be what is there.
     good_at: Option<Millis>,
@@ -18,7 +18,7 @@ struct Shown {
 }
 
 /// Writes how the inputs stand at `now`. Those that are not configured are left out.
-pub fn write(sheet: &mut Sheet<'_>, catalog: &CatalogView, now: Millis) -> fmt::Result {
+pub fn write(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView, now: Millis) -> fmt::Result {
     let inputs = shown(catalog);
     let ages = inputs
         .iter()
@@ -34,13 +34,13 @@ pub fn write(sheet: &mut Sheet<'_>, catalog: &CatalogView, now: Millis) -> fmt::
     sheet.gauge("files_hot", "Hot files", catalog.rising.hot().len())
 }
 
-fn shown(catalog: &CatalogView) -> Vec<Shown> {
+fn shown(catalog: &CatalogView) -> Vec<InputMetrics> {
     let mut inputs = Vec::new();
     inputs.extend(catalog.grade_info.as_ref().map(|input| file("grade_info", input)));
     inputs.extend(catalog.hitcount_history.as_ref().map(|input| file("hitcount_history", input)));
     let dirs = &catalog.source_dirs.dirs;
     if !dirs.is_empty() {
-        inputs.push(Shown {
+        inputs.push(InputMetrics {
             input: "source_dirs",
             // As old as the oldest of them, and unknown until all were listed.
             good_at: dirs.iter().map(|dir| dir.good_at).min().flatten(),
@@ -51,7 +51,7 @@ fn shown(catalog: &CatalogView) -> Vec<Shown> {
     }
     inputs.extend(catalog.event_log.as_ref().map(|log| {
         let days = || log.files.iter().map(|day| &day.input);
-        Shown {
+        InputMetrics {
             input: "event_log",
             // It is enough that one day can be read: at midnight the new one may not exist yet.
             good_at: days().filter_map(|day| day.good_at).max(),
@@ -63,8 +63,8 @@ fn shown(catalog: &CatalogView) -> Vec<Shown> {
     inputs
 }
 
-fn file(input: &'static str, view: &InputView) -> Shown {
-    Shown {
+fn file(input: &'static str, view: &CatalogInputView) -> InputMetrics {
+    InputMetrics {
         input,
         good_at: view.good_at,
         usable: is_usable(&view.state),
@@ -73,10 +73,10 @@ fn file(input: &'static str, view: &InputView) -> Shown {
     }
 }
 
-fn good_rows(view: &InputView) -> u64 {
+fn good_rows(view: &CatalogInputView) -> u64 {
     view.tally.rows.saturating_sub(view.tally.bad())
 }
 
-fn is_usable(state: &InputState) -> bool {
-    matches!(state, InputState::Ok | InputState::Changing)
+fn is_usable(state: &CatalogInputState) -> bool {
+    matches!(state, CatalogInputState::Ok | CatalogInputState::Changing)
 }

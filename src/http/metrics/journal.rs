@@ -4,10 +4,10 @@ use std::fmt;
 
 use reelyard_actors::journal::JournalStatus;
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// Writes how the journal is.
-pub fn write(sheet: &mut Sheet<'_>, status: &JournalStatus) -> fmt::Result {
+pub fn write(sheet: &mut MetricsWriter<'_>, status: &JournalStatus) -> fmt::Result {
     commits(sheet, status)?;
     let leads = u64::from(status.leading.is_some());
     sheet.gauge("journal_leads", "1 if this node is the leader", leads)?;
@@ -33,7 +33,7 @@ pub fn write(sheet: &mut Sheet<'_>, status: &JournalStatus) -> fmt::Result {
     sheet.gauge("journal_failed", "1 if the journal has failed", failed)
 }
 
-fn commits(sheet: &mut Sheet<'_>, status: &JournalStatus) -> fmt::Result {
+fn commits(sheet: &mut MetricsWriter<'_>, status: &JournalStatus) -> fmt::Result {
     sheet.counter("journal_commits", "Commits answered with their outcome", status.commits)?;
     let help = "Time from a commit to its answer, in seconds";
     sheet.durations("journal_commit_seconds", help, &status.commit_time)?;

@@ -15,10 +15,10 @@ mod hooks;
 mod hosts;
 mod inputs;
 mod journal;
+mod metrics_writer;
 mod removals;
 pub mod requests;
 mod shares;
-mod sheet;
 mod tasks;
 mod worker;
 
@@ -29,18 +29,18 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::task_manager::PlanningMode;
 
+use self::metrics_writer::MetricsWriter;
 use self::requests::RequestCounts;
-use self::sheet::Sheet;
-use super::node::NodeState;
+use super::node::NodeHttpState;
 pub use worker::WorkerFigures;
 
 /// `GET /metrics` of a node.
 pub async fn node(
     request: HttpRequest,
-    state: web::Data<NodeState>,
+    state: web::Data<NodeHttpState>,
     requests: web::Data<RequestCounts>,
 ) -> HttpResponse {
-    let page = Sheet::page(move |sheet| {
+    let page = MetricsWriter::page(move |sheet| {
         about(sheet, "node", state.started)?;
         let ready = u64::from(state.not_ready().is_empty());
         sheet.gauge("ready", "1 if the node is ready, as /readyz says", ready)?;
@@ -67,7 +67,7 @@ pub async fn node(
 }
 
 /// What runs here, and since when.
-fn about(sheet: &mut Sheet<'_>, role: &str, started: Millis) -> fmt::Result {
+fn about(sheet: &mut MetricsWriter<'_>, role: &str, started: Millis) -> fmt::Result {
     let labels = [("version", env!("CARGO_PKG_VERSION")), ("role", role)];
     sheet.info("build", "Version of the program", &labels)?;
     sheet.gauge(

@@ -4,10 +4,10 @@ use std::fmt;
 
 use reelyard_actors::remover::{RemovalMode, RemoverView};
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// Writes what the Remover shows.
-pub fn write(sheet: &mut Sheet<'_>, view: &RemoverView) -> fmt::Result {
+pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {
     let counters = &view.counters;
     let reasons = [
         ("duplicate", counters.removed_for.duplicate),

@@ -9,7 +9,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::web;
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// The methods that are counted by their names; whoever asks may make up others without end.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -29,7 +29,7 @@ impl RequestCounts {
     }
 
     /// Writes the counts.
-    pub fn write(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
+    pub fn write(&self, sheet: &mut MetricsWriter<'_>) -> fmt::Result {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let series = counts.into_iter().map(|((route, method, status), count)| {
             let labels =

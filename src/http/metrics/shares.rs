@@ -3,16 +3,16 @@
 use std::fmt;
 
 use reelyard_actors::clock::Millis;
-use reelyard_actors::share_expiry::{Ending, LAG_STEPS, Lags, ShareBoard};
+use reelyard_actors::share_expiry::{LAG_STEPS, Lags, ShareEnding, ShareViewHandle};
 use reelyard_actors::share_files::ShareFilesView;
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 use crate::http::share::ShareServerCounters;
 
 /// Writes what there is to see of shares, and of their links where any are served.
 pub fn write(
-    sheet: &mut Sheet<'_>,
-    board: &ShareBoard,
+    sheet: &mut MetricsWriter<'_>,
+    board: &ShareViewHandle,
     links: Option<ShareServerCounters>,
 ) -> fmt::Result {
     let view = board.view();
@@ -23,7 +23,7 @@ pub fn write(
     sheet.gauge("shares_stale", help, view.stale())?;
     sheet.gauge("share_tombstones", "Tombstones of ended shares", view.tombstones)?;
     sheet.counter("shares_created", "Shares created", view.totals.created)?;
-    let ends = Ending::ALL.map(|why| ([("why", why.word())], view.totals.of(why)));
+    let ends = ShareEnding::ALL.map(|why| ([("why", why.word())], view.totals.of(why)));
     sheet.counters("shares_ended", "Shares ended", ends)?;
     let paused = u64::from(view.paused.is_some());
     sheet.gauge("share_reclaim_paused", "1 if the reclaim is paused", paused)?;
@@ -42,7 +42,11 @@ pub fn write(
 }
 
 /// Writes what there is to see of the files behind shares.
-pub fn write_files(sheet: &mut Sheet<'_>, view: &ShareFilesView, now: Millis) -> fmt::Result {
+pub fn write_files(
+    sheet: &mut MetricsWriter<'_>,
+    view: &ShareFilesView,
+    now: Millis,
+) -> fmt::Result {
     let help = "Roots of shares that cannot be reached; their shares do not end as removed";
     sheet.gauge("share_roots_unreachable", help, view.unreachable.len() as u64)?;
     let help = "Shares whose file is missing; they end if it does not come back";
@@ -59,14 +63,14 @@ pub fn write_files(sheet: &mut Sheet<'_>, view: &ShareFilesView, now: Millis) ->
     sheet.counter("share_files_looked_at_again", help, view.looked_again)
 }
 
-fn write_lags(sheet: &mut Sheet<'_>, lags: &Lags) -> fmt::Result {
+fn write_lags(sheet: &mut MetricsWriter<'_>, lags: &Lags) -> fmt::Result {
     let bounds = LAG_STEPS.iter().map(|ms| *ms as f64 / 1000.0).chain([f64::INFINITY]);
     let buckets: Vec<(f64, u64)> = bounds.zip(lags.counts).collect();
     let help = "Delay of the reclaim after the deadline, in seconds";
     sheet.histogram("share_reclaim_lag_seconds", help, lags.sum, lags.count(), &buckets)
 }
 
-fn write_links(sheet: &mut Sheet<'_>, links: &ShareServerCounters) -> fmt::Result {
+fn write_links(sheet: &mut MetricsWriter<'_>, links: &ShareServerCounters) -> fmt::Result {
     sheet.gauge("link_connections", "Connections to public links", links.connections)?;
     let help = "Connections to public links that ended before the TLS handshake";
     sheet.counter("link_connections_without_tls", help, links.no_tls)?;

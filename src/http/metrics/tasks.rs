@@ -4,16 +4,16 @@ use std::fmt;
 
 use reelyard_actors::task_manager::{Blamed, TaskManagerView, TaskState};
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// Writes what the TaskManager shows.
-pub fn write(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
+pub fn write(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {
     ends(sheet, view)?;
-    standing(sheet, view)?;
+    write_tasks(sheet, view)?;
     planning(sheet, view)
 }
 
-fn ends(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
+fn ends(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {
     let counters = &view.counters;
     sheet.counter("copies_planned", "Copies planned by this node", counters.created)?;
     let outcomes = [
@@ -44,7 +44,7 @@ fn ends(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
     sheet.counter("task_commits_unknown", help, counters.uncommitted)
 }
 
-fn standing(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
+fn write_tasks(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {
     let in_state = |state| view.open.values().filter(|task| task.state == state).count();
     let open = [("ready", TaskState::Ready), ("working", TaskState::Working)];
     let open = open.map(|(word, state)| ([("state", word)], in_state(state)));
@@ -67,7 +67,7 @@ fn standing(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
     sheet.gauges("strangers", "Signs of another manager of this yard", signs)
 }
 
-fn planning(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
+fn planning(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {
     let plan = &view.plan;
     sheet.gauge("files_graded", "Files in the ranking", plan.graded)?;
     let help = "Graded files without a wanted copy, running copies included";

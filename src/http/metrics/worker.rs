@@ -6,11 +6,11 @@ use actix_web::HttpResponse;
 use reelyard_actors::box_host::{BoxHostView, HostedBoxes};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::downloader::data_port::{DataPortCounters, DataPortMeter};
-use reelyard_actors::downloader::{DownloaderView, Downloads};
+use reelyard_actors::downloader::{DownloaderHandle, DownloaderView};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::traffic::{Rates, Traffic};
 
-use super::sheet::Sheet;
+use super::metrics_writer::MetricsWriter;
 
 /// Where the page of a worker comes from.
 pub struct WorkerFigures {
@@ -19,7 +19,7 @@ pub struct WorkerFigures {
     /// Its data port.
     pub data_port: DataPortMeter,
     /// Its copies; none for a worker that is only a source.
-    pub downloads: Option<Downloads>,
+    pub downloads: Option<DownloaderHandle>,
     /// The boxes that it hosts.
     pub boxes: HostedBoxes,
 }
@@ -37,9 +37,9 @@ impl WorkerFigures {
     ) -> HttpResponse {
         let (started, port) = (self.started, self.data_port.counters());
         let (downloads, hosted) = (self.downloads.clone(), self.boxes.clone());
-        let page = Sheet::page(move |sheet| {
+        let page = MetricsWriter::page(move |sheet| {
             super::about(sheet, "worker", started)?;
-            let of_downloads = downloads.as_ref().map(Downloads::status);
+            let of_downloads = downloads.as_ref().map(DownloaderHandle::status);
             let actors: Vec<_> = of_downloads.into_iter().chain([hosted.status()]).collect();
             super::actors::write(sheet, &actors)?;
             boxes(sheet, &hosted.view())?;
@@ -58,7 +58,7 @@ impl WorkerFigures {
     }
 }
 
-fn copies(sheet: &mut Sheet<'_>, view: &DownloaderView) -> fmt::Result {
+fn copies(sheet: &mut MetricsWriter<'_>, view: &DownloaderView) -> fmt::Result {
     let counters = &view.counters;
     sheet.counter("copies_begun", "Copies started", counters.begun)?;
     let outcomes =
@@ -72,7 +72,7 @@ fn copies(sheet: &mut Sheet<'_>, view: &DownloaderView) -> fmt::Result {
     sheet.gauge("reports_unacknowledged", help, view.unacknowledged)
 }
 
-fn boxes(sheet: &mut Sheet<'_>, view: &BoxHostView) -> fmt::Result {
+fn boxes(sheet: &mut MetricsWriter<'_>, view: &BoxHostView) -> fmt::Result {
     let kinds = [("init", &view.inits), ("cleanup", &view.cleanups)];
     let outcomes = kinds.into_iter().flat_map(|(kind, counts)| {
         let all = [("done", counts.done), ("failed", counts.failed), ("given_up", counts.given_up)];
@@ -93,7 +93,7 @@ fn boxes(sheet: &mut Sheet<'_>, view: &BoxHostView) -> fmt::Result {
     sheet.counter("boxes_found_dirty", "Boxes found dirty by a check", view.found_dirty)
 }
 
-fn link(sheet: &mut Sheet<'_>, traffic: &Traffic) -> fmt::Result {
+fn link(sheet: &mut MetricsWriter<'_>, traffic: &Traffic) -> fmt::Result {
     let directions = |rates: Rates| {
         [("out", rates.sends), ("in", rates.receives)]
             .map(|(direction, rate)| ([("direction", direction)], rate.0))
@@ -111,7 +111,7 @@ fn link(sheet: &mut Sheet<'_>, traffic: &Traffic) -> fmt::Result {
     sheet.gauges("link_speed_bits_per_second", help, speed)
 }
 
-fn serving(sheet: &mut Sheet<'_>, port: &DataPortCounters) -> fmt::Result {
+fn serving(sheet: &mut MetricsWriter<'_>, port: &DataPortCounters) -> fmt::Result {
     sheet.gauge("data_port_connections", "Connections of the data port", port.connections)?;
     sheet.counter("data_port_requests", "Requests to the data port", port.requests)?;
     sheet.counter("data_port_sent_bytes", "Bytes of files sent", port.bytes)?;

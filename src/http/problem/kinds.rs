@@ -4,7 +4,7 @@ use reelyard_actors::wire::api::Problem;
 
 /// A kind of problem: what stays the same however often it is met.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct ProblemKind {
     /// The last part of its `type`.
     pub name: &'static str,
     /// The status that it comes with.
@@ -15,14 +15,14 @@ pub struct Kind {
     pub example: &'static str,
 }
 
-impl Kind {
+impl ProblemKind {
     const fn new(
         status: u16,
         name: &'static str,
         means: &'static str,
         example: &'static str,
     ) -> Self {
-        Kind { name, status, means, example }
+        ProblemKind { name, status, means, example }
     }
 
     /// A problem of this kind.
@@ -32,300 +32,330 @@ impl Kind {
 }
 
 /// Every kind of problem that the API knows. Clients go by them: none is renamed.
-pub const KINDS: &[Kind] = &[
-    Kind::new(
+pub const KINDS: &[ProblemKind] = &[
+    ProblemKind::new(
         400,
         "bad-request",
         "A value of the request is not valid",
         "limit: expected a number of items from 1 on, not \"0\"",
     ),
-    Kind::new(400, "bad-body", "The body is not valid for this call", "the body: EOF at column 1"),
-    Kind::new(
+    ProblemKind::new(
+        400,
+        "bad-body",
+        "The body is not valid for this call",
+        "the body: EOF at column 1",
+    ),
+    ProblemKind::new(
         401,
         "unauthorized",
         "The token is missing or wrong",
         "a token is needed: Authorization: Bearer <token>",
     ),
-    Kind::new(
+    ProblemKind::new(
         403,
         "unknown-host",
         "The host does not belong to this yard",
         "10.0.0.99:8888 is not a host of this yard",
     ),
-    Kind::new(404, "not-found", "The requested thing does not exist", "task 17 does not exist"),
-    Kind::new(404, "no-pool", "No pool has this name; nothing was done", "no pool is named judges"),
-    Kind::new(404, "no-box", "The pool has no box with this number", "pool judges has no box 17"),
-    Kind::new(
+    ProblemKind::new(
+        404,
+        "not-found",
+        "The requested thing does not exist",
+        "task 17 does not exist",
+    ),
+    ProblemKind::new(
+        404,
+        "no-pool",
+        "No pool has this name; nothing was done",
+        "no pool is named judges",
+    ),
+    ProblemKind::new(
+        404,
+        "no-box",
+        "The pool has no box with this number",
+        "pool judges has no box 17",
+    ),
+    ProblemKind::new(
         404,
         "unknown-lease",
         "The lease is unknown, or it ended long ago: stop using the box",
         "the lease does not exist",
     ),
-    Kind::new(
+    ProblemKind::new(
         405,
         "method-not-allowed",
         "The path does not support this method",
         "/api/v1/plan takes GET",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "transition",
         "The state of the task does not allow it",
         "a task that is done cannot become working",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "not-allowed",
         "The rules of the yard do not allow it now",
         "10.0.0.21:8888: the file does not fit",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "configured",
         "The configuration names the host and sets its role: change it there",
         "10.0.0.21:8888 is named by the configuration: change it there",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "changed-meanwhile",
         "It was changed at the same time; nothing was done: try again",
         "the share changed at the same time: nothing was done, try again",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "request-id-reused",
         "Another request used this request_id; nothing was done",
         "another request used this request id: choose another one",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "being-moved",
         "It, or a directory above or below it, is being moved: try again in a moment",
         "it is being moved, or what is above or below it: ask again in a moment",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "clock-unconfirmed",
         "The wall clock is far ahead and not confirmed, so the deadline is not known; ask again after Retry-After",
         "the wall clock is 2h ahead of the confirmed time, so it is not known when a new deadline would come: \
          correct the clock, or wait 14m until it is confirmed, or run \"reelyard share confirm-clock\" if it is right",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "target-exists",
         "The new path exists, and overwriting is not allowed or not possible",
         "the new path already exists; set overwrite to replace it",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "other-file-system",
         "The two paths are on different file systems",
         "the two paths are on different file systems: copy it, and share the copy",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "limit-reached",
         "The limit is reached",
         "the limit of 1000 shares is reached (share.max_shares)",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "no-box-in-time",
         "No box was free within the wait: try again, or wait longer",
         "no box of pool judges was free within 10s",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "request-of-other",
         "Another holder used this request_id and may still use the box. If it has ended, repeat with take_over",
         "this request was granted to holder judge-7, not to judge-8",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "ids-taken",
         "Another pool has the same box numbers, hooks and host: choose other numbers, or remove that pool first",
         "pool cpp cannot have box 40 of the hooks \"isolate\" on 10.0.0.21:8888: pool java has them",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "over-quota",
         "The quota of the holder is reached: release a box first",
         "this holder has or waits for 2 boxes; its quota is 2",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "pool-goes",
         "The pool is being removed and grants no more boxes",
         "pool judges is being removed",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "pool-in-use",
         "Host, hooks and ids of a pool change only while none of its boxes is in use: try again then",
         "pool judges is in use: its host, hooks and ids are changed when no box is leased, being cleaned or quarantined",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "wrong-token",
         "The fencing token belongs to another lease; nothing was done: the lease is not yours",
         "the fencing token belongs to another lease",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "not-ready",
         "The box of the lease is being prepared: try again in a moment",
         "the box of the lease is not ready yet",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "held-too-long",
         "The lease reached max_hold: finish, and acquire another box",
         "the lease reached max_hold of its pool and cannot be renewed",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "box-leased",
         "The box is leased: revoke the lease first",
         "the box is leased: revoke the lease first",
     ),
-    Kind::new(
+    ProblemKind::new(
         409,
         "already-quarantined",
         "The box is already in quarantine",
         "the box is already quarantined",
     ),
-    Kind::new(409, "not-quarantined", "The box is not in quarantine", "the box is not quarantined"),
-    Kind::new(
+    ProblemKind::new(
+        409,
+        "not-quarantined",
+        "The box is not in quarantine",
+        "the box is not quarantined",
+    ),
+    ProblemKind::new(
         410,
         "gone",
         "It existed and has ended",
         "the share has ended: expired at 2026-12-31T18:00:00.000Z",
     ),
-    Kind::new(
+    ProblemKind::new(
         410,
         "lease-released",
         "The lease was already released; nothing was done",
         "the lease was already released",
     ),
-    Kind::new(
+    ProblemKind::new(
         410,
         "lease-expired",
         "The lease has expired: stop using the box",
         "the lease has expired",
     ),
-    Kind::new(
+    ProblemKind::new(
         410,
         "lease-revoked",
         "The lease was revoked: stop using the box",
         "the lease was revoked: maintenance",
     ),
-    Kind::new(
+    ProblemKind::new(
         410,
         "lease-never-held",
         "The lease was never given to a holder: acquire a box again",
         "the lease was never given to a holder",
     ),
-    Kind::new(
+    ProblemKind::new(
         412,
         "condition-failed",
         "The condition of the request does not hold; nothing was done",
         "the condition does not hold: the share ends 2026-12-31T18:00:00.000Z",
     ),
-    Kind::new(
+    ProblemKind::new(
         413,
         "too-large",
         "The body is larger than the limit, or too large for one journal entry",
         "the body: JSON payload (2097152 bytes) is larger than allowed (limit: 1048576 bytes)",
     ),
-    Kind::new(
+    ProblemKind::new(
         415,
         "unsupported-media-type",
         "The content type of the body is not supported",
         "the body: expected content type application/json",
     ),
-    Kind::new(
+    ProblemKind::new(
         422,
         "bad-configuration",
         "The configuration has faults, all of which are listed; the running one stays in force",
         "the configuration in force stays: /etc/reelyard/node.toml:12: storage.limit_percent: expected a \
          percentage from 1 to 100, not 101",
     ),
-    Kind::new(422, "terms", "The node does not allow these terms", "a share lasts at most 365 d"),
-    Kind::new(
+    ProblemKind::new(
+        422,
+        "terms",
+        "The node does not allow these terms",
+        "a share lasts at most 365 d",
+    ),
+    ProblemKind::new(
         422,
         "bad-pool",
         "The settings of the pool are not valid",
         "a pool has at most 65536 boxes, and their numbers are below 2^32",
     ),
-    Kind::new(
+    ProblemKind::new(
         429,
         "queue-full",
         "The queue of the pool is full: try again after Retry-After",
         "1000 requests already wait for boxes of pool judges, retry in 12 s",
     ),
-    Kind::new(
+    ProblemKind::new(
         502,
         "host-refused",
         "The host could not be reached, or it refused; nothing was done",
         "10.0.0.21:8888 was not adopted: cannot be reached: Connection refused",
     ),
-    Kind::new(
+    ProblemKind::new(
         503,
         "starting",
         "The node has not read its journal yet: try again in a moment",
         "the node is starting: it has not read its journal yet",
     ),
-    Kind::new(
+    ProblemKind::new(
         503,
         "unreadable",
         "It cannot be read now",
         "movies/a.mpg: it cannot be opened: Input/output error (os error 5)",
     ),
-    Kind::new(
+    ProblemKind::new(
         503,
         "not-leader",
         "Another node is the leader, or there is none now",
         "this node does not lead the yard; node 2 does",
     ),
-    Kind::new(
+    ProblemKind::new(
         503,
         "deposed",
         "This node stopped leading during the request; nothing was done",
         "this node no longer leads in the epoch that this was decided in",
     ),
-    Kind::new(
+    ProblemKind::new(
         503,
         "leader-changed",
         "Another node is the leader now, and the queue position is lost: try again",
         "leadership changed while the request waited: try again",
     ),
-    Kind::new(
+    ProblemKind::new(
         503,
         "host-silent",
         "The worker of the pool did not carry out the call; the detail says why",
         "the host of pool judges did not carry out the call: the worker 10.0.0.21:8888 does not answer",
     ),
-    Kind::new(503, "stopped", "The node is stopping", "the journal has stopped"),
-    Kind::new(
+    ProblemKind::new(503, "stopped", "The node is stopping", "the journal has stopped"),
+    ProblemKind::new(
         503,
         "busy",
         "The node is busy: try again after Retry-After",
         "too many requests are waiting, retry in 1 s",
     ),
-    Kind::new(
+    ProblemKind::new(
         503,
         "too-many-listeners",
         "The number of event listeners is at its limit: try again after Retry-After",
         "64 clients follow the changes, which is the limit",
     ),
-    Kind::new(
+    ProblemKind::new(
         504,
         "outcome-unknown",
         "Whether it was done is not known; asking again under the same request_id is safe, \
          as is any call that asked twice comes to the same",
         "outcome unknown: the actor restarted while it had the request",
     ),
-    Kind::new(
+    ProblemKind::new(
         507,
         "disk-full",
         "The disk of the node is full: try again after Retry-After",

@@ -30,7 +30,7 @@ pub(super) const ALWAYS: [(&str, &str); 3] = [
 
 /// How long the body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Length {
+pub(super) enum BodyLength {
     /// There is none, and none is told: 304.
     NoBody,
     /// So many bytes.
@@ -43,17 +43,17 @@ pub(super) enum Length {
 
 /// The head of an answer.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     text: String,
     keep_alive: bool,
 }
 
-impl Head {
+impl ResponseHead {
     /// A head with this status.
     pub(super) fn new((code, phrase): (u16, &str), keep_alive: bool, now: Millis) -> Self {
         let seconds = u64::try_from(now.unix_seconds()).unwrap_or(0);
         let text = format!("HTTP/1.1 {code} {phrase}\r\nDate: {}\r\n", http_date(seconds));
-        let mut head = Head { text, keep_alive };
+        let mut head = ResponseHead { text, keep_alive };
         for (name, value) in ALWAYS {
             head.line(name, value);
         }
@@ -68,12 +68,12 @@ impl Head {
     }
 
     /// All of it.
-    pub(super) fn finish(mut self, length: Length) -> Vec<u8> {
+    pub(super) fn finish(mut self, length: BodyLength) -> Vec<u8> {
         match length {
-            Length::NoBody => {}
-            Length::Bytes(bytes) => self.line("Content-Length", bytes),
-            Length::Chunked => self.line("Transfer-Encoding", "chunked"),
-            Length::UntilClosed => {}
+            BodyLength::NoBody => {}
+            BodyLength::Bytes(bytes) => self.line("Content-Length", bytes),
+            BodyLength::Chunked => self.line("Transfer-Encoding", "chunked"),
+            BodyLength::UntilClosed => {}
         }
         self.line("Connection", if self.keep_alive { "keep-alive" } else { "close" });
         self.text += "\r\n";
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn a_head_ends_with_an_empty_line() {
-        let mut head = Head::new((200, "OK"), false, Millis(1_000_000_000_000));
+        let mut head = ResponseHead::new((200, "OK"), false, Millis(1_000_000_000_000));
         head.line("ETag", "\"x\"");
-        let text = String::from_utf8(head.finish(Length::Bytes(5))).unwrap();
+        let text = String::from_utf8(head.finish(BodyLength::Bytes(5))).unwrap();
         assert!(text.starts_with("HTTP/1.1 200 OK\r\nDate: Sun, 09 Sep 2001 01:46:40 GMT\r\n"));
         assert!(text.contains("\r\nETag: \"x\"\r\n") && text.contains("\r\nContent-Length: 5\r\n"));
         assert!(text.ends_with("Connection: close\r\n\r\n"), "{text}");

@@ -5,9 +5,9 @@ use std::io;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::line::Line;
-use super::places::Place;
-use super::{Shared, farewell};
+use super::client_stream::ClientStream;
+use super::connection_limiter::LinkConnectionSlot;
+use super::{ShareServerState, lingering_close};
 
 /// What a client is told that does not speak TLS where it is spoken.
 const IN_THE_CLEAR: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
@@ -19,22 +19,28 @@ enum NoTls {
     /// The client left without a word, as those do who look whether somebody listens.
     Silent,
     /// It speaks HTTP in the clear.
-    Clear(Line),
+    Clear(ClientStream),
     /// It is understood by nobody, or left.
     Failed(io::Error),
 }
 
 /// The line to a client that has just connected. It has as long for TLS as for a request, and its
 /// place may become another's just as well.
-pub(super) async fn begin(stream: TcpStream, place: &Place, shared: &Shared) -> Option<Line> {
-    let Some(certificate) = (shared.certificate)() else { return Some(Line::plain(stream)) };
+pub(super) async fn begin(
+    stream: TcpStream,
+    place: &LinkConnectionSlot,
+    shared: &ShareServerState,
+) -> Option<ClientStream> {
+    let Some(certificate) = (shared.certificate)() else {
+        return Some(ClientStream::plain(stream));
+    };
     place.is_idle(true);
     let beginning = async {
         if speaks_in_the_clear(&stream).await? {
-            return Err(NoTls::Clear(Line::plain(stream)));
+            return Err(NoTls::Clear(ClientStream::plain(stream)));
         }
         let session = certificate.session().map_err(io::Error::other)?;
-        let line = Line::under_tls(stream, session);
+        let line = ClientStream::under_tls(stream, session);
         line.shake_hands().await?;
         Ok(line)
     };
@@ -52,7 +58,7 @@ pub(super) async fn begin(stream: TcpStream, place: &Place, shared: &Shared) -> 
     None
 }
 
-async fn give_up(why: NoTls, place: &Place, shared: &Shared) {
+async fn give_up(why: NoTls, place: &LinkConnectionSlot, shared: &ShareServerState) {
     let peer = place.peer();
     match why {
         NoTls::Silent => return,
@@ -60,7 +66,7 @@ async fn give_up(why: NoTls, place: &Place, shared: &Shared) {
             tracing::debug!(%peer, "TLS is spoken to whoever speaks in the clear");
             // Its send buffer is empty. One that does not get even this learns it from the end.
             let _ = line.try_send(IN_THE_CLEAR, false);
-            farewell::close(&line).await;
+            lingering_close::close(&line).await;
         }
         NoTls::Failed(error) => tracing::debug!(%peer, %error, "no terms were come to about TLS"),
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// A client, as the proxies in front have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Client<'v> {
+pub(super) struct LinkClient<'v> {
     /// Its address.
     pub(super) address: IpAddr,
     /// What a trusted proxy wrote and is no address: then the proxy itself is taken for the client.
@@ -17,8 +17,8 @@ pub(super) fn client<'v>(
     peer: IpAddr,
     trusted: &[IpAddr],
     forwarded: impl DoubleEndedIterator<Item = &'v [u8]>,
-) -> Client<'v> {
-    let mut client = Client { address: peer.to_canonical(), garbled: None };
+) -> LinkClient<'v> {
+    let mut client = LinkClient { address: peer.to_canonical(), garbled: None };
     let hops = forwarded.rev().flat_map(|value| value.rsplit(|&byte| byte == b','));
     for hop in hops {
         if !trusted.contains(&client.address) {
@@ -46,7 +46,7 @@ fn read(hop: &[u8]) -> Option<IpAddr> {
 
 /// What stands for a client where it is counted: one line of an Internet provider. A customer has
 /// all of an IPv6 network of 64 bits.
-pub(super) fn line(client: IpAddr) -> IpAddr {
+pub(super) fn client_network(client: IpAddr) -> IpAddr {
     match client {
         IpAddr::V4(_) => client,
         IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) & !u128::from(u64::MAX)).into(),
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn one_network_is_one_line() {
-        assert_eq!(line(ip("2001:db8:1:2:3::4")), line(ip("2001:db8:1:2::9")));
-        assert_ne!(line(ip("2001:db8:1:2::9")), line(ip("2001:db8:1:3::9")));
-        assert_eq!(line(ip("192.0.2.1")), ip("192.0.2.1"));
+        assert_eq!(client_network(ip("2001:db8:1:2:3::4")), client_network(ip("2001:db8:1:2::9")));
+        assert_ne!(client_network(ip("2001:db8:1:2::9")), client_network(ip("2001:db8:1:3::9")));
+        assert_eq!(client_network(ip("192.0.2.1")), ip("192.0.2.1"));
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::{fmt_http_date, parse_http_date};
-use reelyard_actors::http_files::range::{Wanted, wanted};
+use reelyard_actors::http_files::range::{RequestedRange, wanted};
 use reelyard_actors::http_files::request_head::RequestHead;
 
 /// What tells one state of a file from another.
@@ -18,7 +18,7 @@ pub(super) struct Validators {
 
 /// What a request for a file is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ConditionalResponse {
     /// 200, all of it.
     Whole,
     /// 206, these bytes.
@@ -31,15 +31,15 @@ pub(super) enum Answer {
     Unsatisfiable,
 }
 
-impl Answer {
+impl ConditionalResponse {
     /// The status code and its phrase.
     pub(super) fn status(&self) -> (u16, &'static str) {
         match self {
-            Answer::Whole => (200, "OK"),
-            Answer::Part(_) => (206, "Partial Content"),
-            Answer::NotModified => (304, "Not Modified"),
-            Answer::Failed => (412, "Precondition Failed"),
-            Answer::Unsatisfiable => (416, "Range Not Satisfiable"),
+            ConditionalResponse::Whole => (200, "OK"),
+            ConditionalResponse::Part(_) => (206, "Partial Content"),
+            ConditionalResponse::NotModified => (304, "Not Modified"),
+            ConditionalResponse::Failed => (412, "Precondition Failed"),
+            ConditionalResponse::Unsatisfiable => (416, "Range Not Satisfiable"),
         }
     }
 }
@@ -51,28 +51,28 @@ pub(super) fn resumes_another(head: &RequestHead<'_>, is: &Validators) -> bool {
 }
 
 /// What a GET or HEAD for a file of `size` bytes is answered.
-pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> Answer {
+pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> ConditionalResponse {
     if head.header("if-match").is_some() {
         if !head.all("if-match").any(|list| names(list, &is.etag, false)) {
-            return Answer::Failed;
+            return ConditionalResponse::Failed;
         }
     } else if date(head, "if-unmodified-since").is_some_and(|since| is.modified > since) {
-        return Answer::Failed;
+        return ConditionalResponse::Failed;
     }
     if head.header("if-none-match").is_some() {
         if head.all("if-none-match").any(|list| names(list, &is.etag, true)) {
-            return Answer::NotModified;
+            return ConditionalResponse::NotModified;
         }
     } else if date(head, "if-modified-since").is_some_and(|since| is.modified <= since) {
-        return Answer::NotModified;
+        return ConditionalResponse::NotModified;
     }
     let same = head.header("if-range").is_none_or(|value| is_same(value, is));
     // Only GET knows ranges.
     let range = head.header("range").filter(|_| same && head.method == "GET");
     match wanted(range, size) {
-        Wanted::Whole => Answer::Whole,
-        Wanted::Part(range) => Answer::Part(range),
-        Wanted::Unsatisfiable => Answer::Unsatisfiable,
+        RequestedRange::Whole => ConditionalResponse::Whole,
+        RequestedRange::Part(range) => ConditionalResponse::Part(range),
+        RequestedRange::Unsatisfiable => ConditionalResponse::Unsatisfiable,
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn http_date(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    fn asked(lines: &str) -> Answer {
+    fn asked(lines: &str) -> ConditionalResponse {
         let text = format!("GET /x HTTP/1.1\r\n{lines}\r\n");
         let head = RequestHead::parse(text.as_bytes()).unwrap().unwrap();
         answer(&head, &Validators { etag: "\"a\"".into(), modified: 1_000_000_000 }, 100)
@@ -126,38 +126,47 @@ mod tests {
     fn a_client_that_has_it_is_not_sent_it_again() {
         for tags in ["\"a\"", "\"x\", W/\"a\"", "*", "\"x\"\r\nIf-None-Match: \"a\""] {
             let answer = asked(&format!("If-None-Match: {tags}\r\n"));
-            assert_eq!(answer, Answer::NotModified, "{tags}");
+            assert_eq!(answer, ConditionalResponse::NotModified, "{tags}");
         }
-        assert_eq!(asked("If-None-Match: \"x\"\r\n"), Answer::Whole);
-        assert_eq!(asked(&format!("If-Modified-Since: {SAME}\r\n")), Answer::NotModified);
-        assert_eq!(asked(&format!("If-Modified-Since: {BEFORE}\r\n")), Answer::Whole);
-        assert_eq!(asked("If-Modified-Since: soon\r\n"), Answer::Whole);
+        assert_eq!(asked("If-None-Match: \"x\"\r\n"), ConditionalResponse::Whole);
+        assert_eq!(
+            asked(&format!("If-Modified-Since: {SAME}\r\n")),
+            ConditionalResponse::NotModified
+        );
+        assert_eq!(asked(&format!("If-Modified-Since: {BEFORE}\r\n")), ConditionalResponse::Whole);
+        assert_eq!(asked("If-Modified-Since: soon\r\n"), ConditionalResponse::Whole);
         // The tag is what counts.
         let both = format!("If-None-Match: \"x\"\r\nIf-Modified-Since: {SAME}\r\n");
-        assert_eq!(asked(&both), Answer::Whole);
+        assert_eq!(asked(&both), ConditionalResponse::Whole);
     }
 
     #[test]
     fn a_client_that_expects_something_else_is_told() {
-        assert_eq!(asked("If-Match: \"x\"\r\n"), Answer::Failed);
-        assert_eq!(asked("If-Match: W/\"a\"\r\n"), Answer::Failed);
-        assert_eq!(asked("If-Match: \"a\"\r\n"), Answer::Whole);
-        assert_eq!(asked("If-Match: *\r\n"), Answer::Whole);
-        assert_eq!(asked(&format!("If-Unmodified-Since: {BEFORE}\r\n")), Answer::Failed);
-        assert_eq!(asked(&format!("If-Unmodified-Since: {SAME}\r\n")), Answer::Whole);
+        assert_eq!(asked("If-Match: \"x\"\r\n"), ConditionalResponse::Failed);
+        assert_eq!(asked("If-Match: W/\"a\"\r\n"), ConditionalResponse::Failed);
+        assert_eq!(asked("If-Match: \"a\"\r\n"), ConditionalResponse::Whole);
+        assert_eq!(asked("If-Match: *\r\n"), ConditionalResponse::Whole);
+        assert_eq!(
+            asked(&format!("If-Unmodified-Since: {BEFORE}\r\n")),
+            ConditionalResponse::Failed
+        );
+        assert_eq!(asked(&format!("If-Unmodified-Since: {SAME}\r\n")), ConditionalResponse::Whole);
     }
 
     #[test]
     fn a_range_of_what_the_file_was_before_is_answered_by_all_of_it() {
-        assert_eq!(asked("Range: bytes=1-2\r\n"), Answer::Part(1..3));
-        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: \"a\"\r\n"), Answer::Part(1..3));
-        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: \"x\"\r\n"), Answer::Whole);
-        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: W/\"a\"\r\n"), Answer::Whole);
+        assert_eq!(asked("Range: bytes=1-2\r\n"), ConditionalResponse::Part(1..3));
+        assert_eq!(
+            asked("Range: bytes=1-2\r\nIf-Range: \"a\"\r\n"),
+            ConditionalResponse::Part(1..3)
+        );
+        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: \"x\"\r\n"), ConditionalResponse::Whole);
+        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: W/\"a\"\r\n"), ConditionalResponse::Whole);
         let dated = |date: &str| asked(&format!("Range: bytes=1-2\r\nIf-Range: {date}\r\n"));
-        assert_eq!(dated(SAME), Answer::Part(1..3));
-        assert_eq!(dated(BEFORE), Answer::Whole);
-        assert_eq!(asked("Range: bytes=100-\r\n"), Answer::Unsatisfiable);
-        assert_eq!(asked("Range: bytes=0-1,5-6\r\n"), Answer::Whole);
+        assert_eq!(dated(SAME), ConditionalResponse::Part(1..3));
+        assert_eq!(dated(BEFORE), ConditionalResponse::Whole);
+        assert_eq!(asked("Range: bytes=100-\r\n"), ConditionalResponse::Unsatisfiable);
+        assert_eq!(asked("Range: bytes=0-1,5-6\r\n"), ConditionalResponse::Whole);
     }
 
     #[test]

@@ -9,33 +9,33 @@ use reelyard_actors::share_expiry::ShareId;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::answer::{Head, Length};
+use super::answer::{BodyLength, ResponseHead};
 use super::begin::begin;
-use super::line::Line;
-use super::link::{self, Part};
-use super::places::Place;
-use super::refusal::Refusal;
-use super::socket::{Broken, Sending};
-use super::watch::Watch;
-use super::{Shared, archive, download, farewell};
+use super::client_stream::ClientStream;
+use super::connection_limiter::LinkConnectionSlot;
+use super::link::{self, LinkResource};
+use super::refusal::LinkRefusal;
+use super::socket::{SendFailure, Sending};
+use super::watch::DownloadWatch;
+use super::{ShareServerState, archive, download, lingering_close};
 
 /// A connection whose request is for the pages.
-pub(super) struct Handed {
+pub(super) struct PageHandover {
     /// The connection.
-    pub(super) line: Line,
+    pub(super) line: ClientStream,
     /// What was read of it already.
     pub(super) read: Vec<u8>,
     /// How many bytes the request takes; none where its head does not tell.
     pub(super) length: Option<usize>,
     /// Its place, to be kept until it ends.
-    pub(super) place: Place,
+    pub(super) place: LinkConnectionSlot,
 }
 
 /// One request for a file or an archive.
-pub(super) struct Asked<'c> {
-    pub(super) line: &'c Line,
+pub(super) struct LinkRequest<'c> {
+    pub(super) line: &'c ClientStream,
     pub(super) head: &'c RequestHead<'c>,
-    pub(super) place: &'c Place,
+    pub(super) place: &'c LinkConnectionSlot,
     pub(super) id: Option<ShareId>,
     /// Whether the connection stays open afterwards.
     pub(super) keep_alive: bool,
@@ -44,7 +44,7 @@ pub(super) struct Asked<'c> {
 /// What comes after a request.
 enum Next {
     /// Another one, after so many bytes of this one. What was sent of a download is watched.
-    Request(usize, Option<Watch>),
+    Request(usize, Option<DownloadWatch>),
     /// The pages' turn, with a request of so many bytes, if its head tells.
     Pages(Option<usize>),
     /// Nothing.
@@ -52,7 +52,7 @@ enum Next {
 }
 
 /// Why there is no request.
-enum NoRequest {
+enum UnreadableRequest {
     /// The client is gone or silent for too long, or its place is another's. Nothing to answer.
     Gone,
     /// What it sent is none.
@@ -62,27 +62,31 @@ enum NoRequest {
 }
 
 /// Serves a client until it leaves, errs, or asks for a page: then it is handed back.
-pub(super) async fn serve(line: Line, place: Place, shared: &Shared) -> Option<Handed> {
+pub(super) async fn serve(
+    line: ClientStream,
+    place: LinkConnectionSlot,
+    shared: &ShareServerState,
+) -> Option<PageHandover> {
     let mut buffer = Vec::with_capacity(1024);
     let mut watch = None;
     loop {
         place.is_idle(true);
         let read = tokio::select! {
             read = read_head(&line, &mut buffer, shared.settings.request_timeout) => read,
-            () = place.evicted() => Err(NoRequest::Gone),
+            () = place.evicted() => Err(UnreadableRequest::Gone),
             () = cut(watch.take()) => {
-                line.take_back();
-                Err(NoRequest::Gone)
+                line.discard_unsent();
+                Err(UnreadableRequest::Gone)
             }
         };
         place.is_idle(false);
         let next = match read {
             Ok(()) => answer(&line, &buffer, &place, shared).await,
-            Err(NoRequest::Gone) => Next::End,
-            Err(bad @ (NoRequest::Bad(_) | NoRequest::Host)) => {
+            Err(UnreadableRequest::Gone) => Next::End,
+            Err(bad @ (UnreadableRequest::Bad(_) | UnreadableRequest::Host)) => {
                 shared.counts.requests.one();
                 refuse_unread(&line, bad, shared).await;
-                farewell::close(&line).await;
+                lingering_close::close(&line).await;
                 Next::End
             }
         };
@@ -91,14 +95,14 @@ pub(super) async fn serve(line: Line, place: Place, shared: &Shared) -> Option<H
                 buffer.drain(..length);
                 watch = of_it;
             }
-            Next::Pages(length) => return Some(Handed { line, read: buffer, length, place }),
+            Next::Pages(length) => return Some(PageHandover { line, read: buffer, length, place }),
             Next::End => return None,
         }
     }
 }
 
 /// Returns when a download may not go on that `watch` watches over.
-async fn cut(watch: Option<Watch>) {
+async fn cut(watch: Option<DownloadWatch>) {
     match watch {
         Some(watch) => watch.cut().await,
         None => std::future::pending().await,
@@ -107,29 +111,40 @@ async fn cut(watch: Option<Watch>) {
 
 /// Reads until a whole head is in `buffer`. The client has `patience` for all of it, however
 /// slowly it drips.
-async fn read_head(line: &Line, buffer: &mut Vec<u8>, patience: Duration) -> Result<(), NoRequest> {
+async fn read_head(
+    line: &ClientStream,
+    buffer: &mut Vec<u8>,
+    patience: Duration,
+) -> Result<(), UnreadableRequest> {
     let reading = async {
         loop {
             match RequestHead::parse(buffer) {
                 Ok(Some(head)) if names_its_host(&head) => return Ok(()),
-                Ok(Some(_)) => return Err(NoRequest::Host),
+                Ok(Some(_)) => return Err(UnreadableRequest::Host),
                 Ok(None) => {}
-                Err(bad) => return Err(NoRequest::Bad(bad)),
+                Err(bad) => return Err(UnreadableRequest::Bad(bad)),
             }
             let mut chunk = [0; 4096];
             match line.read(&mut chunk).await {
-                Ok(0) | Err(_) => return Err(NoRequest::Gone),
+                Ok(0) | Err(_) => return Err(UnreadableRequest::Gone),
                 Ok(read) => buffer.extend_from_slice(&chunk[..read]),
             }
         }
     };
-    timeout(patience, reading).await.unwrap_or(Err(NoRequest::Gone))
+    timeout(patience, reading).await.unwrap_or(Err(UnreadableRequest::Gone))
 }
 
-async fn answer(line: &Line, buffer: &[u8], place: &Place, shared: &Shared) -> Next {
+async fn answer(
+    line: &ClientStream,
+    buffer: &[u8],
+    place: &LinkConnectionSlot,
+    shared: &ShareServerState,
+) -> Next {
     let Ok(Some(head)) = RequestHead::parse(buffer) else { return Next::End };
     let (id, part) = match link::parse(head.path) {
-        Some((id, part @ (Part::File | Part::Zip))) if matches!(head.method, "GET" | "HEAD") => {
+        Some((id, part @ (LinkResource::File | LinkResource::Zip)))
+            if matches!(head.method, "GET" | "HEAD") =>
+        {
             (id, part)
         }
         _ => return Next::Pages(head.length_with_body()),
@@ -137,25 +152,25 @@ async fn answer(line: &Line, buffer: &[u8], place: &Place, shared: &Shared) -> N
     shared.counts.requests.one();
     // A body that is not read would be taken for the next request, and to a client that knows no
     // chunks only the end of the connection says that an archive is whole.
-    let ends_by_closing = part == Part::Zip && !head.is_1_1;
+    let ends_by_closing = part == LinkResource::Zip && !head.is_1_1;
     let keep_alive = head.keep_alive && !head.has_body && !ends_by_closing;
-    let asked = Asked { line, head: &head, place, id, keep_alive };
+    let asked = LinkRequest { line, head: &head, place, id, keep_alive };
     let answered = match part {
-        Part::Zip => archive::answer(&asked, shared).await,
+        LinkResource::Zip => archive::answer(&asked, shared).await,
         _ => download::answer(&asked, shared).await,
     };
     match answered {
         Ok(watch) if keep_alive => Next::Request(head.length, watch),
         Ok(watch) => {
             tokio::select! {
-                () = farewell::close(line) => {}
-                () = cut(watch) => line.take_back(),
+                () = lingering_close::close(line) => {}
+                () = cut(watch) => line.discard_unsent(),
             }
             Next::End
         }
         Err(broken) => {
-            if matches!(broken, Broken::Cut) {
-                line.take_back();
+            if matches!(broken, SendFailure::Cut) {
+                line.discard_unsent();
             }
             shared.count_broken(id, &broken);
             Next::End
@@ -163,16 +178,16 @@ async fn answer(line: &Line, buffer: &[u8], place: &Place, shared: &Shared) -> N
     }
 }
 
-impl Shared {
-    fn count_broken(&self, id: Option<ShareId>, broken: &Broken) {
+impl ShareServerState {
+    fn count_broken(&self, id: Option<ShareId>, broken: &SendFailure) {
         match broken {
-            Broken::Left => {}
-            Broken::TooSlow => self.counts.too_slow.one(),
-            Broken::Cut => {
+            SendFailure::Left => {}
+            SendFailure::TooSlow => self.counts.too_slow.one(),
+            SendFailure::Cut => {
                 self.counts.cut.one();
                 tracing::info!(?id, "a running download was cut");
             }
-            Broken::Unreadable(error) => {
+            SendFailure::Unreadable(error) => {
                 self.counts.broken_off.one();
                 tracing::warn!(?id, %error, "a download broke off");
             }
@@ -180,28 +195,32 @@ impl Shared {
     }
 }
 
-impl Asked<'_> {
+impl LinkRequest<'_> {
     /// Whether only the head of the answer is wanted.
     pub(super) fn is_head(&self) -> bool {
         self.head.method == "HEAD"
     }
 
     /// Answers why not, in plain words.
-    pub(super) async fn refuse(&self, refusal: &Refusal, shared: &Shared) -> Result<(), Broken> {
-        if matches!(refusal, Refusal::Throttled(_) | Refusal::TooManyArchives) {
+    pub(super) async fn refuse(
+        &self,
+        refusal: &LinkRefusal,
+        shared: &ShareServerState,
+    ) -> Result<(), SendFailure> {
+        if matches!(refusal, LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives) {
             shared.counts.throttled.one();
         }
-        let mut head = Head::new(refusal.status(), self.keep_alive, shared.clock.now());
+        let mut head = ResponseHead::new(refusal.status(), self.keep_alive, shared.clock.now());
         if let Some(seconds) = refusal.retry_after() {
             head.line("Retry-After", seconds);
         }
-        if let Refusal::Password { .. } = refusal {
+        if let LinkRefusal::Password { .. } = refusal {
             head.line("WWW-Authenticate", "Basic realm=\"share\", charset=\"UTF-8\"");
         }
         head.line("Cache-Control", "no-store");
         head.line("Content-Type", "text/plain; charset=utf-8");
         let text = refusal.text() + "\n";
-        let mut answer = head.finish(Length::Bytes(text.len() as u64));
+        let mut answer = head.finish(BodyLength::Bytes(text.len() as u64));
         if !self.is_head() {
             answer.extend_from_slice(text.as_bytes());
         }
@@ -215,25 +234,31 @@ fn names_its_host(head: &RequestHead<'_>) -> bool {
     hosts == 1 || hosts == 0 && !head.is_1_1
 }
 
-async fn refuse_unread(line: &Line, why: NoRequest, shared: &Shared) {
+async fn refuse_unread(line: &ClientStream, why: UnreadableRequest, shared: &ShareServerState) {
     let (status, text) = match why {
-        NoRequest::Bad(BadHead::TooLong) => {
+        UnreadableRequest::Bad(BadHead::TooLong) => {
             ((431, "Request Header Fields Too Large"), "The request is too long.\n")
         }
-        NoRequest::Bad(BadHead::Garbled) => ((400, "Bad Request"), "This is no request.\n"),
-        NoRequest::Host => ((400, "Bad Request"), "A request names its host, and only one.\n"),
-        NoRequest::Gone => return,
+        UnreadableRequest::Bad(BadHead::Garbled) => ((400, "Bad Request"), "This is no request.\n"),
+        UnreadableRequest::Host => {
+            ((400, "Bad Request"), "A request names its host, and only one.\n")
+        }
+        UnreadableRequest::Gone => return,
     };
-    let mut head = Head::new(status, false, shared.clock.now());
+    let mut head = ResponseHead::new(status, false, shared.clock.now());
     head.line("Content-Type", "text/plain; charset=utf-8");
-    let mut answer = head.finish(Length::Bytes(text.len() as u64));
+    let mut answer = head.finish(BodyLength::Bytes(text.len() as u64));
     answer.extend_from_slice(text.as_bytes());
     // A client that does not take even this learns it from the closed connection.
     let _ = Sending::new(line, shared.patience(), None).bytes(&answer, false).await;
 }
 
 /// What runs a connection.
-pub(super) async fn run(stream: TcpStream, place: Place, shared: Arc<Shared>) {
+pub(super) async fn run(
+    stream: TcpStream,
+    place: LinkConnectionSlot,
+    shared: Arc<ShareServerState>,
+) {
     if stream.set_nodelay(true).is_err() {
         return;
     }

@@ -12,11 +12,11 @@ macro_rules! counters {
 
         /// The counters as they are counted.
         #[derive(Debug, Default)]
-        pub(super) struct Counts {
+        pub(super) struct LinkCounts {
             $(pub(super) $name: Count,)*
         }
 
-        impl Counts {
+        impl LinkCounts {
             /// The counters as they stand.
             pub(super) fn so_far(&self) -> ShareServerCounters {
                 ShareServerCounters { $($name: self.$name.so_far(),)* }

@@ -7,17 +7,22 @@ use std::sync::Arc;
 
 use reelyard_actors::share_expiry::{Share, ShareKind};
 
-use super::answer::{Head, Length, disposition, media_type};
-use super::conditions::{Answer, Validators, answer as judge, http_date, resumes_another};
-use super::connection::Asked;
-use super::refusal::Refusal;
-use super::roots::Opened;
-use super::socket::{Broken, Sending};
-use super::watch::Watch;
-use super::{DisplayName, Shared};
+use super::answer::{BodyLength, ResponseHead, disposition, media_type};
+use super::conditions::{
+    ConditionalResponse, Validators, answer as judge, http_date, resumes_another,
+};
+use super::connection::LinkRequest;
+use super::refusal::LinkRefusal;
+use super::roots::OpenedShare;
+use super::socket::{SendFailure, Sending};
+use super::watch::DownloadWatch;
+use super::{DisplayName, ShareServerState};
 
 /// Answers one request for a file; answers what watches over the bytes of it that were sent.
-pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<Option<Watch>, Broken> {
+pub(super) async fn answer(
+    asked: &LinkRequest<'_>,
+    shared: &ShareServerState,
+) -> Result<Option<DownloadWatch>, SendFailure> {
     match begin(asked, shared).await {
         Ok(begun) => send(asked, shared, begun).await,
         Err(refusal) => asked.refuse(&refusal, shared).await.map(|()| None),
@@ -25,40 +30,46 @@ pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<Option<
 }
 
 /// A file about to be sent, or what else is answered of it.
-struct Begun {
+struct PreparedDownload {
     share: Arc<Share>,
-    opened: Opened,
+    opened: OpenedShare,
     size: u64,
     is: Validators,
-    answer: Answer,
+    answer: ConditionalResponse,
 }
 
-impl Begun {
+impl PreparedDownload {
     /// The bytes that the answer is about, if it is about any.
     fn range(&self) -> Option<Range<u64>> {
         match &self.answer {
-            Answer::Whole => Some(0..self.size),
-            Answer::Part(range) => Some(range.clone()),
-            Answer::NotModified | Answer::Failed | Answer::Unsatisfiable => None,
+            ConditionalResponse::Whole => Some(0..self.size),
+            ConditionalResponse::Part(range) => Some(range.clone()),
+            ConditionalResponse::NotModified
+            | ConditionalResponse::Failed
+            | ConditionalResponse::Unsatisfiable => None,
         }
     }
 }
 
-async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
+async fn begin(
+    asked: &LinkRequest<'_>,
+    shared: &ShareServerState,
+) -> Result<PreparedDownload, LinkRefusal> {
     let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
     let share = shared.find(asked.id, client)?;
-    shared.let_in(&share, asked.head, client).await?;
-    shared.is_left(&share, client)?;
+    shared.check_access(&share, asked.head, client).await?;
+    shared.check_downloads_left(&share, client)?;
     let opened = shared.open(&share, ShareKind::File)?;
     let (is, size) = (validators(&opened.metadata), opened.metadata.size());
     let answer = judge(asked.head, &is, size);
-    let begun = Begun { share, opened, size, is, answer };
+    let begun = PreparedDownload { share, opened, size, is, answer };
     if begun.range().is_some() && !asked.is_head() {
         // A range that is the whole file is a download like any other.
-        let ranged = matches!(&begun.answer, Answer::Part(range) if *range != (0..size));
+        let ranged =
+            matches!(&begun.answer, ConditionalResponse::Part(range) if *range != (0..size));
         let taken = shared.take(&begun.share, client, ranged).await;
         taken.map_err(|why| match shared.held(&begun.share, client, why) {
-            Refusal::Held if resumes_another(asked.head, &begun.is) => Refusal::Replaced,
+            LinkRefusal::Held if resumes_another(asked.head, &begun.is) => LinkRefusal::Replaced,
             why => why,
         })?;
         shared.counts.downloads.one();
@@ -66,14 +77,18 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     Ok(begun)
 }
 
-async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<Option<Watch>, Broken> {
-    let mut head = Head::new(begun.answer.status(), asked.keep_alive, shared.clock.now());
+async fn send(
+    asked: &LinkRequest<'_>,
+    shared: &ShareServerState,
+    begun: PreparedDownload,
+) -> Result<Option<DownloadWatch>, SendFailure> {
+    let mut head = ResponseHead::new(begun.answer.status(), asked.keep_alive, shared.clock.now());
     describe(&mut head, &begun);
     let range = begun.range();
     let length = match (&begun.answer, &range) {
-        (Answer::NotModified, _) => Length::NoBody,
-        (_, Some(range)) => Length::Bytes(range.end - range.start),
-        (_, None) => Length::Bytes(0),
+        (ConditionalResponse::NotModified, _) => BodyLength::NoBody,
+        (_, Some(range)) => BodyLength::Bytes(range.end - range.start),
+        (_, None) => BodyLength::Bytes(0),
     };
     let range = range.filter(|range| !asked.is_head() && !range.is_empty());
     let watch = range.is_some().then(|| shared.watch(&begun.share));
@@ -86,23 +101,25 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<Option
     sent.map(|()| sending.finish())
 }
 
-fn describe(head: &mut Head, begun: &Begun) {
-    let Begun { share, is, answer, size, .. } = begun;
+fn describe(head: &mut ResponseHead, begun: &PreparedDownload) {
+    let PreparedDownload { share, is, answer, size, .. } = begun;
     head.line("ETag", &is.etag);
     head.line("Last-Modified", http_date(is.modified));
     head.line("Accept-Ranges", "bytes");
     // It may be kept, but asking again must find out that the link has ended.
     head.line("Cache-Control", "private, no-cache");
     match answer {
-        Answer::Part(range) => {
+        ConditionalResponse::Part(range) => {
             head.line(
                 "Content-Range",
                 format_args!("bytes {}-{}/{size}", range.start, range.end - 1),
             );
         }
-        Answer::Unsatisfiable => head.line("Content-Range", format_args!("bytes */{size}")),
-        Answer::NotModified | Answer::Failed => return,
-        Answer::Whole => {}
+        ConditionalResponse::Unsatisfiable => {
+            head.line("Content-Range", format_args!("bytes */{size}"))
+        }
+        ConditionalResponse::NotModified | ConditionalResponse::Failed => return,
+        ConditionalResponse::Whole => {}
     }
     let name = share.display_name();
     head.line("Content-Type", media_type(name));

@@ -4,7 +4,7 @@ use reelyard_actors::share_expiry::ShareId;
 
 /// What is asked of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum LinkResource {
     /// `/s/{id}`: the page for people.
     Page,
     /// `/s/{id}/file`: the bytes.
@@ -27,12 +27,12 @@ fn path(target: &str) -> &str {
 
 /// Takes the target of a request apart. None for what no link has; the id is None where it does not
 /// read as one: both look the same from outside.
-pub(super) fn parse(target: &str) -> Option<(Option<ShareId>, Part)> {
+pub(super) fn parse(target: &str) -> Option<(Option<ShareId>, LinkResource)> {
     let rest = path(target).strip_prefix("/s/")?;
     let (id, part) = match rest.split_once('/') {
-        None => (rest, Part::Page),
-        Some((id, "file")) => (id, Part::File),
-        Some((id, "zip")) => (id, Part::Zip),
+        None => (rest, LinkResource::Page),
+        Some((id, "file")) => (id, LinkResource::File),
+        Some((id, "zip")) => (id, LinkResource::Zip),
         Some(_) => return None,
     };
     Some((id.parse().ok(), part))
@@ -45,12 +45,15 @@ mod tests {
     #[test]
     fn paths_are_taken_apart() {
         let id = ShareId(u128::MAX / 7);
-        assert_eq!(parse(&format!("/s/{id}")), Some((Some(id), Part::Page)));
-        assert_eq!(parse(&format!("/s/{id}/file")), Some((Some(id), Part::File)));
-        assert_eq!(parse(&format!("/s/{id}/zip")), Some((Some(id), Part::Zip)));
-        assert_eq!(parse("/s/short/file"), Some((None, Part::File)));
+        assert_eq!(parse(&format!("/s/{id}")), Some((Some(id), LinkResource::Page)));
+        assert_eq!(parse(&format!("/s/{id}/file")), Some((Some(id), LinkResource::File)));
+        assert_eq!(parse(&format!("/s/{id}/zip")), Some((Some(id), LinkResource::Zip)));
+        assert_eq!(parse("/s/short/file"), Some((None, LinkResource::File)));
         for server in ["http://h", "HTTPS://[::1]:8081"] {
-            assert_eq!(parse(&format!("{server}/s/{id}/file")), Some((Some(id), Part::File)));
+            assert_eq!(
+                parse(&format!("{server}/s/{id}/file")),
+                Some((Some(id), LinkResource::File))
+            );
             assert_eq!(parse(server), None);
         }
         for other in

@@ -6,31 +6,31 @@
 
 mod answer;
 mod archive;
+mod authorization;
 mod begin;
 mod client_address;
-mod complaints;
+mod client_stream;
 mod conditions;
 mod connection;
+mod connection_limiter;
 mod counters;
 mod download;
-mod farewell;
-mod gate;
-mod line;
+mod lingering_close;
 mod link;
+mod operator_warnings;
 mod pages;
 mod passwords;
-mod places;
 mod refusal;
 mod roots;
 mod settings;
+mod share_location;
 mod socket;
 mod throttle;
 mod watch;
-mod whereabouts;
 
 pub use counters::ShareServerCounters;
 pub use passwords::{BadPassword, LONGEST_PASSWORD, hash_password, is_password};
-pub use roots::{NotOpened, Opened, Roots};
+pub use roots::{NotOpened, OpenedShare, Roots};
 pub use settings::ShareServerSettings;
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -39,23 +39,23 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::share_expiry::{Share, ShareBoard, TakeDownload};
+use reelyard_actors::share_expiry::{Share, ShareViewHandle, TakeDownload};
 use reelyard_actors::supervision::Route;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch as watching};
 use tokio::task::JoinHandle;
 
 use crate::tls::Certificate;
-use archive::Turns;
-use complaints::Complaints;
-use counters::Counts;
-use line::Line;
-use pages::Pages;
+use archive::ArchiveLimiter;
+use client_stream::ClientStream;
+use connection_limiter::LinkConnectionLimiter;
+use counters::LinkCounts;
+use operator_warnings::OperatorWarnings;
+use pages::PageHandoff;
 use passwords::Passwords;
-use places::Places;
 use socket::Patience;
 use throttle::Throttle;
-use watch::Watch;
+use watch::DownloadWatch;
 
 /// Clients without a place that are seen out at once; others are just closed.
 const FAREWELLS: usize = 64;
@@ -65,11 +65,11 @@ const RETIRES_WITHIN: Duration = Duration::from_millis(100);
 
 /// Whom the public links ask.
 #[derive(Clone)]
-pub struct Collaborators {
+pub struct ShareServerCollaborators {
     /// Where what is shared is.
     pub roots: Roots,
     /// The shares.
-    pub board: ShareBoard,
+    pub board: ShareViewHandle,
     /// The ShareExpiryActor, or whoever passes it on to the leader: counts downloads.
     pub take: Route<TakeDownload>,
     /// What time it is.
@@ -83,7 +83,7 @@ pub struct Collaborators {
 /// The public links, running.
 pub struct ShareServer {
     addr: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ShareServerState>,
     /// What listens; it returns once a server that retires has no connection left.
     accepting: JoinHandle<()>,
     retiring: watching::Sender<bool>,
@@ -95,7 +95,7 @@ pub struct ShareServer {
 
 /// Tells what the public links have done. Cheap to clone.
 #[derive(Clone)]
-pub struct ShareServerMeter(Arc<Counts>);
+pub struct ShareServerMeter(Arc<LinkCounts>);
 
 impl ShareServerMeter {
     /// What they have done so far.
@@ -105,27 +105,27 @@ impl ShareServerMeter {
 }
 
 /// What all connections share.
-struct Shared {
+struct ShareServerState {
     settings: ShareServerSettings,
     roots: Roots,
-    board: ShareBoard,
+    board: ShareViewHandle,
     take: Route<TakeDownload>,
     clock: Clock,
     not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,
-    counts: Arc<Counts>,
+    counts: Arc<LinkCounts>,
     /// What cookies are signed with.
     cookie_key: [u8; 32],
     guesses: Throttle<IpAddr>,
     passwords: Passwords,
-    archives: Turns,
-    complaints: Complaints,
+    archives: ArchiveLimiter,
+    complaints: OperatorWarnings,
     /// Whether it was told of a proxy that cannot be understood.
     told_of_proxy: AtomicBool,
-    pages: Pages,
+    pages: PageHandoff,
 }
 
-impl Shared {
+impl ShareServerState {
     fn patience(&self) -> Patience {
         let (send_timeout, least_pace) = (self.settings.send_timeout, self.settings.least_pace);
         Patience { send_timeout, least_pace }
@@ -136,8 +136,13 @@ impl Shared {
         self.board.moment(&self.clock).latest
     }
 
-    fn watch(&self, share: &Share) -> Watch {
-        Watch::new(self.board.clone(), self.clock.clone(), share, self.settings.cut_at_deadline)
+    fn watch(&self, share: &Share) -> DownloadWatch {
+        DownloadWatch::new(
+            self.board.clone(),
+            self.clock.clone(),
+            share,
+            self.settings.cut_at_deadline,
+        )
     }
 }
 
@@ -145,7 +150,7 @@ impl ShareServer {
     /// Listens where the settings say, and serves until it is stopped.
     pub fn start(
         settings: ShareServerSettings,
-        collaborators: Collaborators,
+        collaborators: ShareServerCollaborators,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(settings.listen)?;
         ShareServer::start_on(listener, settings, collaborators)
@@ -155,7 +160,7 @@ impl ShareServer {
     pub fn start_on(
         listener: TcpListener,
         settings: ShareServerSettings,
-        collaborators: Collaborators,
+        collaborators: ShareServerCollaborators,
     ) -> std::io::Result<Self> {
         let cookie_key = match settings.cookie_key {
             Some(key) => key,
@@ -172,7 +177,7 @@ impl ShareServer {
         settings: ShareServerSettings,
     ) -> std::io::Result<Self> {
         let shared = &self.shared;
-        let collaborators = Collaborators {
+        let collaborators = ShareServerCollaborators {
             roots: shared.roots.clone(),
             board: shared.board.clone(),
             take: shared.take.clone(),
@@ -188,8 +193,8 @@ impl ShareServer {
     fn run(
         listener: TcpListener,
         settings: ShareServerSettings,
-        collaborators: Collaborators,
-        (counts, cookie_key): (Arc<Counts>, [u8; 32]),
+        collaborators: ShareServerCollaborators,
+        (counts, cookie_key): (Arc<LinkCounts>, [u8; 32]),
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
@@ -202,17 +207,18 @@ impl ShareServer {
         let (stopping, _) = watching::channel(false);
         let (retiring, retires) = watching::channel(false);
         let (alive, ended) = mpsc::channel(1);
-        let (pages, handed) = Pages::new();
-        let Collaborators { roots, board, take, clock, not_ready, certificate } = collaborators;
-        let shared = Arc::new(Shared {
+        let (pages, handed) = PageHandoff::new();
+        let ShareServerCollaborators { roots, board, take, clock, not_ready, certificate } =
+            collaborators;
+        let shared = Arc::new(ShareServerState {
             guesses: Throttle::new(settings.guesses, settings.guess_every),
             passwords: Passwords::new(&settings, cookie_key),
-            archives: Turns::new(
+            archives: ArchiveLimiter::new(
                 settings.archives,
                 settings.archives_per_address,
                 settings.trusted_proxies.clone(),
             ),
-            complaints: Complaints::new(),
+            complaints: OperatorWarnings::new(),
             told_of_proxy: AtomicBool::new(false),
             counts,
             cookie_key,
@@ -301,13 +307,14 @@ fn random_key() -> std::io::Result<[u8; 32]> {
 
 async fn accept_all(
     listener: tokio::net::TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<ShareServerState>,
     (mut retires, mut stopping): (watching::Receiver<bool>, watching::Receiver<bool>),
     alive: mpsc::Sender<()>,
 ) {
     let settings = &shared.settings;
     let trusted = settings.trusted_proxies.clone();
-    let places = Places::new(settings.connections, settings.connections_per_address, trusted);
+    let places =
+        LinkConnectionLimiter::new(settings.connections, settings.connections_per_address, trusted);
     let farewells = Arc::new(Semaphore::new(FAREWELLS));
     loop {
         let accepted = tokio::select! {
@@ -350,15 +357,15 @@ async fn accept_all(
     }
 }
 
-fn turn_away(stream: tokio::net::TcpStream, shared: &Shared, farewells: &Arc<Semaphore>) {
+fn turn_away(stream: tokio::net::TcpStream, shared: &ShareServerState, farewells: &Arc<Semaphore>) {
     if (shared.certificate)().is_some() {
         // Coming to terms about keys takes longer than there is place for.
         return;
     }
-    farewell::tell_busy(&stream);
+    lingering_close::refuse_busy(&stream);
     if let Ok(turn) = Arc::clone(farewells).try_acquire_owned() {
         tokio::spawn(async move {
-            farewell::close(&Line::plain(stream)).await;
+            lingering_close::close(&ClientStream::plain(stream)).await;
             drop(turn);
         });
     }

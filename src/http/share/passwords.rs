@@ -13,8 +13,8 @@ use reelyard_actors::share_expiry::{PasswordHash, Share, ShareId};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::client_address::line;
-use super::refusal::Refusal;
+use super::client_address::client_network;
+use super::refusal::LinkRefusal;
 use super::settings::ShareServerSettings;
 use super::throttle::Throttle;
 
@@ -107,9 +107,9 @@ impl Passwords {
         share: &Share,
         given: &[u8],
         client: IpAddr,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), LinkRefusal> {
         let Some(hash) = share.password() else { return Ok(()) };
-        let line = line(client);
+        let line = client_network(client);
         // Only who was right skips the bounds: were others let past them, their guesses would tell.
         let from = line.to_string();
         let mark = self.mark(share.id(), hash, &[b"password", given, from.as_bytes()]);
@@ -117,11 +117,11 @@ impl Passwords {
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&mark) {
             return Ok(());
         }
-        self.by_line.one(&line).map_err(Refusal::Throttled)?;
-        self.by_link.one(&share.id()).map_err(Refusal::Throttled)?;
+        self.by_line.one(&line).map_err(LinkRefusal::Throttled)?;
+        self.by_link.one(&share.id()).map_err(LinkRefusal::Throttled)?;
         let turn = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
-            return Err(Refusal::NotNow("many passwords are being checked".into()));
+            return Err(LinkRefusal::NotNow("many passwords are being checked".into()));
         };
         let (hash, given) = (hash.clone(), given.to_vec());
         let checked = tokio::task::spawn_blocking(move || {
@@ -129,7 +129,7 @@ impl Passwords {
             is_right(&hash, &given)
         });
         if !checked.await.unwrap_or(false) {
-            return Err(Refusal::Password { wrong: true });
+            return Err(LinkRefusal::Password { wrong: true });
         }
         // Wrong ones are bounded. Many people may come with the right one, or one to many links.
         self.by_line.give_back(&line);

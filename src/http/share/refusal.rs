@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use reelyard_actors::clock::Millis;
-use reelyard_actors::share_expiry::{Ending, ShareError, ShareRefusal};
+use reelyard_actors::share_expiry::{ShareEnding, ShareError, ShareRefusal};
 
 /// Why a link is not served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum LinkRefusal {
     /// There is no such link, or none that is remembered.
     Unknown,
     /// It has ended.
@@ -15,7 +15,7 @@ pub(super) enum Refusal {
         /// When.
         at: Millis,
         /// Why.
-        why: Ending,
+        why: ShareEnding,
     },
     /// All its downloads were taken.
     Exhausted,
@@ -47,61 +47,70 @@ pub(super) enum Refusal {
     NoArchive(String),
 }
 
-impl Refusal {
+impl LinkRefusal {
     /// The status code and its phrase.
     pub(super) fn status(&self) -> (u16, &'static str) {
         match self {
-            Refusal::Unknown | Refusal::Absent | Refusal::OtherKind { .. } => (404, "Not Found"),
-            Refusal::Ended { .. } | Refusal::Exhausted | Refusal::Held | Refusal::Replaced => {
-                (410, "Gone")
+            LinkRefusal::Unknown | LinkRefusal::Absent | LinkRefusal::OtherKind { .. } => {
+                (404, "Not Found")
             }
-            Refusal::Throttled(_) | Refusal::TooManyArchives => (429, "Too Many Requests"),
-            Refusal::Password { .. } => (401, "Unauthorized"),
-            Refusal::NotNow(_) => (503, "Service Unavailable"),
-            Refusal::Failed | Refusal::NoArchive(_) => (500, "Internal Server Error"),
+            LinkRefusal::Ended { .. }
+            | LinkRefusal::Exhausted
+            | LinkRefusal::Held
+            | LinkRefusal::Replaced => (410, "Gone"),
+            LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives => (429, "Too Many Requests"),
+            LinkRefusal::Password { .. } => (401, "Unauthorized"),
+            LinkRefusal::NotNow(_) => (503, "Service Unavailable"),
+            LinkRefusal::Failed | LinkRefusal::NoArchive(_) => (500, "Internal Server Error"),
         }
     }
 
     /// The title of a page that tells it, and its heading.
     pub(super) fn heading(&self) -> (&'static str, &'static str) {
         match self {
-            Refusal::Throttled(_) | Refusal::TooManyArchives => ("Please wait", "Please wait"),
-            Refusal::NotNow(_) => ("Not now", "This cannot be answered now"),
-            Refusal::Failed | Refusal::NoArchive(_) => ("Not readable", "This cannot be read now"),
-            Refusal::Ended { why, .. } => (ended_title(*why), "This link has ended"),
-            Refusal::Exhausted | Refusal::Held | Refusal::Replaced => {
-                (ended_title(Ending::Exhausted), "No download is left")
+            LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives => {
+                ("Please wait", "Please wait")
             }
-            Refusal::Absent | Refusal::OtherKind { .. } => {
+            LinkRefusal::NotNow(_) => ("Not now", "This cannot be answered now"),
+            LinkRefusal::Failed | LinkRefusal::NoArchive(_) => {
+                ("Not readable", "This cannot be read now")
+            }
+            LinkRefusal::Ended { why, .. } => (ended_title(*why), "This link has ended"),
+            LinkRefusal::Exhausted | LinkRefusal::Held | LinkRefusal::Replaced => {
+                (ended_title(ShareEnding::Exhausted), "No download is left")
+            }
+            LinkRefusal::Absent | LinkRefusal::OtherKind { .. } => {
                 ("Not there now", "Nothing to open here")
             }
-            Refusal::Unknown | Refusal::Password { .. } => ("No such link", "Nothing to open here"),
+            LinkRefusal::Unknown | LinkRefusal::Password { .. } => {
+                ("No such link", "Nothing to open here")
+            }
         }
     }
 
     /// What is told, in words.
     pub(super) fn text(&self) -> String {
         match self {
-            Refusal::Unknown => "There is no such link.".into(),
-            Refusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
-            Refusal::Exhausted => "All downloads of this link were taken.".into(),
-            Refusal::Held => HELD.into(),
-            Refusal::Replaced => {
+            LinkRefusal::Unknown => "There is no such link.".into(),
+            LinkRefusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
+            LinkRefusal::Exhausted => "All downloads of this link were taken.".into(),
+            LinkRefusal::Held => HELD.into(),
+            LinkRefusal::Replaced => {
                 "All downloads of this link were taken, one of them from here. What that one was of \
                  was replaced since: it cannot go on, and none can begin anew."
                     .into()
             }
-            Refusal::Throttled(_) => "Too many tries. Please wait.".into(),
-            Refusal::TooManyArchives => {
+            LinkRefusal::Throttled(_) => "Too many tries. Please wait.".into(),
+            LinkRefusal::TooManyArchives => {
                 "Too many archives are on their way to this address. Please wait for one.".into()
             }
-            Refusal::Password { wrong: false } => "This link asks for a password.".into(),
-            Refusal::Password { wrong: true } => "This is not the password of this link.".into(),
-            Refusal::Absent => "What this link stands for is not there now.".into(),
-            Refusal::OtherKind { instead } => format!("Ask for /{instead} of this link instead."),
-            Refusal::NotNow(why) => format!("Not now: {why}."),
-            Refusal::Failed => "What this link stands for cannot be read now.".into(),
-            Refusal::NoArchive(why) => format!("No archive can be made of this directory: {why}."),
+            LinkRefusal::Password { wrong: false } => "This link asks for a password.".into(),
+            LinkRefusal::Password { wrong: true } => "This is not the password of this link.".into(),
+            LinkRefusal::Absent => "What this link stands for is not there now.".into(),
+            LinkRefusal::OtherKind { instead } => format!("Ask for /{instead} of this link instead."),
+            LinkRefusal::NotNow(why) => format!("Not now: {why}."),
+            LinkRefusal::Failed => "What this link stands for cannot be read now.".into(),
+            LinkRefusal::NoArchive(why) => format!("No archive can be made of this directory: {why}."),
         }
     }
 
@@ -109,9 +118,9 @@ impl Refusal {
     pub(super) fn retry_after(&self) -> Option<u64> {
         match self {
             // Rounded up: a second too early would be refused again.
-            Refusal::Throttled(wait) => Some(wait.as_secs() + 1),
-            Refusal::NotNow(_) => Some(1),
-            Refusal::TooManyArchives => Some(10),
+            LinkRefusal::Throttled(wait) => Some(wait.as_secs() + 1),
+            LinkRefusal::NotNow(_) => Some(1),
+            LinkRefusal::TooManyArchives => Some(10),
             _ => None,
         }
     }
@@ -123,37 +132,37 @@ pub(super) const HELD: &str = "All downloads of this link were taken, one of the
     none can begin anew.";
 
 /// The title of a page about a link that has ended.
-fn ended_title(why: Ending) -> &'static str {
+fn ended_title(why: ShareEnding) -> &'static str {
     match why {
-        Ending::Expired => "Link expired",
-        Ending::Exhausted => "All downloads taken",
-        Ending::Revoked => "Link taken back",
-        Ending::Removed => "File removed",
-        Ending::RootGone => "No longer shared",
-        Ending::Evicted => "Link ended",
+        ShareEnding::Expired => "Link expired",
+        ShareEnding::Exhausted => "All downloads taken",
+        ShareEnding::Revoked => "Link taken back",
+        ShareEnding::Removed => "File removed",
+        ShareEnding::RootGone => "No longer shared",
+        ShareEnding::Evicted => "Link ended",
     }
 }
 
-fn ended(why: Ending) -> &'static str {
+fn ended(why: ShareEnding) -> &'static str {
     match why {
-        Ending::Expired => "This link has expired.",
-        Ending::Exhausted => "All downloads of this link were taken.",
-        Ending::Revoked => "This link was taken back.",
-        Ending::Removed => "What this link stood for was removed.",
-        Ending::RootGone => "What this link stood for is no longer shared.",
-        Ending::Evicted => "This link had to make room for others.",
+        ShareEnding::Expired => "This link has expired.",
+        ShareEnding::Exhausted => "All downloads of this link were taken.",
+        ShareEnding::Revoked => "This link was taken back.",
+        ShareEnding::Removed => "What this link stood for was removed.",
+        ShareEnding::RootGone => "What this link stood for is no longer shared.",
+        ShareEnding::Evicted => "This link had to make room for others.",
     }
 }
 
-impl Refusal {
+impl LinkRefusal {
     /// Of a download that was to be counted, at `now`.
     pub(super) fn of(error: ShareError, now: Millis) -> Self {
         match error {
-            ShareError::Refused(ShareRefusal::Unknown) => Refusal::Unknown,
-            ShareError::Refused(ShareRefusal::Exhausted) => Refusal::Exhausted,
-            ShareError::Refused(ShareRefusal::Ended { why }) => Refusal::Ended { at: now, why },
+            ShareError::Refused(ShareRefusal::Unknown) => LinkRefusal::Unknown,
+            ShareError::Refused(ShareRefusal::Exhausted) => LinkRefusal::Exhausted,
+            ShareError::Refused(ShareRefusal::Ended { why }) => LinkRefusal::Ended { at: now, why },
             // Who has the link has no use for what ails the yard's disks or its leader.
-            _ => Refusal::NotNow("try again in a moment".to_owned()),
+            _ => LinkRefusal::NotNow("try again in a moment".to_owned()),
         }
     }
 }

@@ -9,8 +9,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use reelyard_actors::share_expiry::{FileIdentity, RootName, ShareKind, SharePath, SharePlace};
-use reelyard_actors::share_files::{NotReached, SharedDir, SharedDirs};
+use reelyard_actors::share_expiry::{
+    RootName, ShareKind, ShareLocation, SharePath, SharedFileIdentity,
+};
+use reelyard_actors::share_files::{RootUnreachable, SharedDir, SharedDirs};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
@@ -23,7 +25,7 @@ pub struct Roots(SharedDirs);
 
 /// What a share stands for, opened.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedShare {
     /// A file, or a directory.
     pub kind: ShareKind,
     /// It.
@@ -32,7 +34,7 @@ pub struct Opened {
     pub metadata: Metadata,
 }
 
-impl Opened {
+impl OpenedShare {
     /// Whether what is in it is what was in it when it was opened. Its name may be another, and who
     /// may read it: with that only the change time of the inode moves.
     pub(super) fn is_unchanged(&self) -> io::Result<bool> {
@@ -91,18 +93,18 @@ impl Roots {
     }
 
     /// Whether this file is at `place`.
-    pub(super) fn is_at(&self, place: &SharePlace, file: &FileIdentity) -> bool {
+    pub(super) fn is_at(&self, place: &ShareLocation, file: &SharedFileIdentity) -> bool {
         let Ok(root) = self.0.reached(&place.root) else { return false };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let opened = openat2(&root, place.path.as_str(), flags, Mode::empty(), resolve);
-        let identity = opened.map_err(io::Error::from).and_then(FileIdentity::of);
+        let identity = opened.map_err(io::Error::from).and_then(SharedFileIdentity::of);
         identity.is_ok_and(|there| there.is(file))
     }
 
     /// Opens what is at `path` below `root`. Symlinks are followed as long as they stay below it.
     /// Blocks on the disk.
-    pub fn open_at(&self, root: &RootName, path: &SharePath) -> Result<Opened, NotOpened> {
+    pub fn open_at(&self, root: &RootName, path: &SharePath) -> Result<OpenedShare, NotOpened> {
         let root = self.0.reached(root)?;
         let path = if path.as_str().is_empty() { "." } else { path.as_str() };
         match open_beneath(&root, path.as_bytes()) {
@@ -117,17 +119,17 @@ fn away(why: String) -> NotOpened {
     NotOpened::Failed(io::Error::other(format!("the directory of its root is away: {why}")))
 }
 
-impl From<NotReached> for NotOpened {
-    fn from(why: NotReached) -> Self {
+impl From<RootUnreachable> for NotOpened {
+    fn from(why: RootUnreachable) -> Self {
         match why {
-            NotReached::NoRoot => NotOpened::NoRoot,
-            NotReached::Away(why) => away(why),
+            RootUnreachable::NoRoot => NotOpened::NoRoot,
+            RootUnreachable::Away(why) => away(why),
         }
     }
 }
 
 /// Opens the file or directory at `path`, which never leads out of `dir`.
-pub(super) fn open_beneath(dir: impl AsFd, path: &[u8]) -> Result<Opened, NotOpened> {
+pub(super) fn open_beneath(dir: impl AsFd, path: &[u8]) -> Result<OpenedShare, NotOpened> {
     // Without NONBLOCK, opening a pipe waits for whoever writes into it.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -145,7 +147,7 @@ pub(super) fn open_beneath(dir: impl AsFd, path: &[u8]) -> Result<Opened, NotOpe
         kind if kind.is_dir() => ShareKind::Directory,
         _ => return Err(NotOpened::Special),
     };
-    Ok(Opened { kind, file, metadata })
+    Ok(OpenedShare { kind, file, metadata })
 }
 
 fn why_not(errno: Errno) -> NotOpened {
@@ -230,8 +232,8 @@ mod tests {
         std::fs::create_dir(&dir).unwrap();
         std::fs::write(dir.join("a"), b"x").unwrap();
         assert!(open(&roots, "a").unwrap_err().to_string().contains("it came just now"));
-        assert_eq!(roots.shared_dirs().open_anew().len(), 1);
+        assert_eq!(roots.shared_dirs().reopen_changed().len(), 1);
         assert!(open(&roots, "a").is_ok());
-        assert!(roots.shared_dirs().open_anew().is_empty(), "it is open");
+        assert!(roots.shared_dirs().reopen_changed().is_empty(), "it is open");
     }
 }

@@ -8,19 +8,19 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use reelyard_actors::http_files::pace::LeastPace;
+use reelyard_actors::http_files::minimum_rate::MinimumRateCheck;
 use tokio::time::timeout;
 
-use super::line::{CHUNK, Hitch, Line};
-use super::roots::Opened;
-use super::watch::{LOOK_EVERY, Watch};
+use super::client_stream::{CHUNK, ClientStream, SendBlocked};
+use super::roots::OpenedShare;
+use super::watch::{DownloadWatch, LOOK_EVERY};
 
 /// Bytes after which others on this thread get their turn.
 const TURN: u64 = 8 << 20;
 
 /// Why sending broke off.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum SendFailure {
     /// The client left.
     #[error("the client left")]
     Left,
@@ -46,10 +46,10 @@ pub(super) struct Patience {
 
 /// One answer on its way.
 pub(super) struct Sending<'s> {
-    line: &'s Line,
-    watch: Option<Watch>,
+    line: &'s ClientStream,
+    watch: Option<DownloadWatch>,
     patience: Patience,
-    pace: LeastPace,
+    pace: MinimumRateCheck,
     sent: u64,
     /// Since when the client has taken nothing.
     since: Instant,
@@ -57,14 +57,18 @@ pub(super) struct Sending<'s> {
 
 impl<'s> Sending<'s> {
     /// Sends on `line`, as long as `watch` has nothing against it.
-    pub(super) fn new(line: &'s Line, patience: Patience, watch: Option<Watch>) -> Self {
+    pub(super) fn new(
+        line: &'s ClientStream,
+        patience: Patience,
+        watch: Option<DownloadWatch>,
+    ) -> Self {
         let since = Instant::now();
-        let pace = LeastPace::new(patience.send_timeout, patience.least_pace, since, 0);
+        let pace = MinimumRateCheck::new(patience.send_timeout, patience.least_pace, since, 0);
         Sending { line, watch, patience, pace, sent: 0, since }
     }
 
     /// All was handed over, which does not mean that it has left: what goes on watching.
-    pub(super) fn finish(self) -> Option<Watch> {
+    pub(super) fn finish(self) -> Option<DownloadWatch> {
         self.watch
     }
 
@@ -74,7 +78,7 @@ impl<'s> Sending<'s> {
     }
 
     /// Sends `bytes`; with `more`, they leave in one packet with what follows.
-    pub(super) async fn bytes(&mut self, mut bytes: &[u8], more: bool) -> Result<(), Broken> {
+    pub(super) async fn bytes(&mut self, mut bytes: &[u8], more: bool) -> Result<(), SendFailure> {
         while !bytes.is_empty() {
             self.check()?;
             match self.line.try_send(bytes, more) {
@@ -90,7 +94,11 @@ impl<'s> Sending<'s> {
 
     /// Sends `range` of a file, as long as it is what it was when it was opened: whoever gets all of
     /// the range has no mixture. What the kernel has taken is out of reach.
-    pub(super) async fn file(&mut self, of: &Opened, range: Range<u64>) -> Result<(), Broken> {
+    pub(super) async fn file(
+        &mut self,
+        of: &OpenedShare,
+        range: Range<u64>,
+    ) -> Result<(), SendFailure> {
         let (mut position, mut turn) = (range.start, range.start);
         while position < range.end {
             self.check()?;
@@ -98,9 +106,11 @@ impl<'s> Sending<'s> {
                 turn = position;
                 tokio::task::yield_now().await;
             }
-            if range.end - position <= CHUNK && !of.is_unchanged().map_err(Broken::Unreadable)? {
+            if range.end - position <= CHUNK
+                && !of.is_unchanged().map_err(SendFailure::Unreadable)?
+            {
                 let changed = io::Error::other("it was changed while it was sent");
-                return Err(Broken::Unreadable(changed));
+                return Err(SendFailure::Unreadable(changed));
             }
             match self.line.try_send_file(&of.file, position, range.end - position) {
                 Ok(count) => {
@@ -114,7 +124,7 @@ impl<'s> Sending<'s> {
     }
 
     /// Sends what the line has taken and kept back.
-    async fn rest(&mut self) -> Result<(), Broken> {
+    async fn rest(&mut self) -> Result<(), SendFailure> {
         loop {
             self.check()?;
             match self.line.try_flush() {
@@ -125,11 +135,11 @@ impl<'s> Sending<'s> {
         }
     }
 
-    async fn get_over(&mut self, hitch: Hitch) -> Result<(), Broken> {
+    async fn get_over(&mut self, hitch: SendBlocked) -> Result<(), SendFailure> {
         match hitch {
-            Hitch::Full => self.writable().await,
-            Hitch::Left => Err(Broken::Left),
-            Hitch::Unreadable(error) => Err(Broken::Unreadable(error)),
+            SendBlocked::Full => self.writable().await,
+            SendBlocked::Left => Err(SendFailure::Left),
+            SendBlocked::Unreadable(error) => Err(SendFailure::Unreadable(error)),
         }
     }
 
@@ -137,32 +147,32 @@ impl<'s> Sending<'s> {
     pub(super) fn waited_for_us(&mut self) {
         let (send_timeout, least_pace) = (self.patience.send_timeout, self.patience.least_pace);
         self.since = Instant::now();
-        self.pace = LeastPace::new(send_timeout, least_pace, self.since, self.sent);
+        self.pace = MinimumRateCheck::new(send_timeout, least_pace, self.since, self.sent);
     }
 
     /// Whether it may go on.
-    pub(super) fn check(&mut self) -> Result<(), Broken> {
-        let may_go_on = self.watch.as_mut().is_none_or(Watch::may_go_on);
-        if may_go_on { Ok(()) } else { Err(Broken::Cut) }
+    pub(super) fn check(&mut self) -> Result<(), SendFailure> {
+        let may_go_on = self.watch.as_mut().is_none_or(DownloadWatch::may_go_on);
+        if may_go_on { Ok(()) } else { Err(SendFailure::Cut) }
     }
 
-    fn took(&mut self, count: u64) -> Result<(), Broken> {
+    fn took(&mut self, count: u64) -> Result<(), SendFailure> {
         self.sent += count;
         self.since = Instant::now();
         let arrived = self.sent.saturating_sub(self.line.kept_back());
-        if self.pace.is_kept(self.since, arrived) { Ok(()) } else { Err(Broken::TooSlow) }
+        if self.pace.is_kept(self.since, arrived) { Ok(()) } else { Err(SendFailure::TooSlow) }
     }
 
     /// Waits until the client takes more.
-    async fn writable(&mut self) -> Result<(), Broken> {
+    async fn writable(&mut self) -> Result<(), SendFailure> {
         loop {
             match timeout(LOOK_EVERY, self.line.writable()).await {
                 Ok(Ok(())) => return Ok(()),
-                Ok(Err(_)) => return Err(Broken::Left),
+                Ok(Err(_)) => return Err(SendFailure::Left),
                 Err(_) => {
                     self.check()?;
                     if self.since.elapsed() >= self.patience.send_timeout {
-                        return Err(Broken::TooSlow);
+                        return Err(SendFailure::TooSlow);
                     }
                 }
             }

@@ -8,15 +8,15 @@
 use std::time::{Duration, Instant};
 
 use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{Deadline, Found, Share, ShareBoard, ShareId};
+use reelyard_actors::share_expiry::{Deadline, Share, ShareId, ShareLookup, ShareViewHandle};
 use tokio::time::sleep;
 
 /// How often a running download looks whether it may go on. A hard revoke cuts within a second.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Watches over one download.
-pub(super) struct Watch {
-    board: ShareBoard,
+pub(super) struct DownloadWatch {
+    board: ShareViewHandle,
     clock: Clock,
     id: ShareId,
     /// The deadline that cuts it, as it was last known; none where no deadline cuts.
@@ -24,16 +24,16 @@ pub(super) struct Watch {
     looked: Instant,
 }
 
-impl Watch {
+impl DownloadWatch {
     /// Watches over a download of `share` that begins now.
     pub(super) fn new(
-        board: ShareBoard,
+        board: ShareViewHandle,
         clock: Clock,
         share: &Share,
         cut_at_deadline: bool,
     ) -> Self {
         let deadline = cut_at_deadline.then(|| share.deadline());
-        Watch { board, clock, id: share.id(), deadline, looked: Instant::now() }
+        DownloadWatch { board, clock, id: share.id(), deadline, looked: Instant::now() }
     }
 
     /// Returns when the download may not go on.
@@ -61,9 +61,9 @@ impl Watch {
     /// no reason to cut one that runs. None when the share is forgotten.
     fn deadline_now(&self) -> Option<Deadline> {
         match self.board.find(self.id) {
-            Found::Live(share) => Some(share.deadline()),
-            Found::Ended(tombstone) => Some(tombstone.deadline),
-            Found::Unknown => None,
+            ShareLookup::Live(share) => Some(share.deadline()),
+            ShareLookup::Ended(tombstone) => Some(tombstone.deadline),
+            ShareLookup::Unknown => None,
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use reelyard_actors::cfw_worker::Deleted;
-use reelyard_actors::downloader::base_dir::{BaseDir, Entry};
+use reelyard_actors::downloader::base_dir::{BaseDir, BaseDirEntry};
 use reelyard_actors::downloader::epoch_guard::{MOST_AHEAD, NotObeyed};
-use reelyard_actors::downloader::inventory::{Change, Stock};
+use reelyard_actors::downloader::inventory::{BaseDirChange, BaseDirListing};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::manager::{ClusterId, MANAGER_HEADER, ManagerId};
 use reelyard_actors::names::{BadFileName, FileName};
@@ -16,12 +16,12 @@ use reelyard_actors::signed_call::{Addressee, CHALLENGE_HEADER, PROOF_HEADER};
 use reelyard_actors::wire::cfw::write_df;
 use reelyard_actors::wire::inventory::{InventoryLine, ListedFile, write_inventory};
 use reelyard_actors::wire::worker::{
-    Deed, EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, WorkerAdopted,
-    WorkerInfo,
+    EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerAction,
+    WorkerAdopted, WorkerInfo,
 };
 use serde::Serialize;
 
-use super::router::{Call, route};
+use super::router::{WorkerHttpCall, route};
 use super::{WorkerHttp, boxes, readiness};
 use crate::http::auth::{self, Authority, NoAuthority};
 use crate::http::health;
@@ -45,39 +45,39 @@ pub async fn answer(
     };
     note_manager(&request, &http, &call);
     match call {
-        Call::Heartbeat => HttpResponse::Ok().content_type(TEXT).finish(),
-        Call::Files => files(http.into_inner()).await,
-        Call::Disk => disk(&http).await,
-        Call::Delete(name) => delete(&request, &http, name).await,
-        Call::Info => info(&http, authority),
-        Call::Inventory => inventory(&request, &http).await,
-        Call::Metrics => metrics(&request, &http),
-        Call::Healthz => health::healthz().await,
-        Call::Readyz => readiness::readyz(http.into_inner()).await,
-        Call::RunHook => boxes::run(&http, authority, body).await,
-        Call::LookAtBoxes => boxes::look(&http, authority, body).await,
-        Call::AdoptBoxes => boxes::adopt(&http, authority, body).await,
-        Call::Adopt => adopt(&request, &http, authority).await,
-        Call::Clean(path) => moved(&request, &path).finish(),
-        Call::WithoutSlash(path) => without_slash(&request, &path),
-        Call::Method => HttpResponse::MethodNotAllowed().finish(),
-        Call::Nothing => HttpResponse::NotFound()
+        WorkerHttpCall::Heartbeat => HttpResponse::Ok().content_type(TEXT).finish(),
+        WorkerHttpCall::Files => files(http.into_inner()).await,
+        WorkerHttpCall::Disk => disk(&http).await,
+        WorkerHttpCall::Delete(name) => delete(&request, &http, name).await,
+        WorkerHttpCall::Info => info(&http, authority),
+        WorkerHttpCall::Inventory => inventory(&request, &http).await,
+        WorkerHttpCall::Metrics => metrics(&request, &http),
+        WorkerHttpCall::Healthz => health::healthz().await,
+        WorkerHttpCall::Readyz => readiness::readyz(http.into_inner()).await,
+        WorkerHttpCall::RunHook => boxes::run(&http, authority, body).await,
+        WorkerHttpCall::LookAtBoxes => boxes::look(&http, authority, body).await,
+        WorkerHttpCall::AdoptBoxes => boxes::adopt(&http, authority, body).await,
+        WorkerHttpCall::Adopt => adopt(&request, &http, authority).await,
+        WorkerHttpCall::Clean(path) => moved(&request, &path).finish(),
+        WorkerHttpCall::WithoutSlash(path) => without_slash(&request, &path),
+        WorkerHttpCall::Method => HttpResponse::MethodNotAllowed().finish(),
+        WorkerHttpCall::Nothing => HttpResponse::NotFound()
             .content_type("text/plain; charset=utf-8")
             .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
             .body("404 page not found\n"),
     }
 }
 
-fn needs_token(call: &Call) -> bool {
+fn needs_token(call: &WorkerHttpCall) -> bool {
     matches!(
         call,
-        Call::Delete(_)
-            | Call::Info
-            | Call::Inventory
-            | Call::RunHook
-            | Call::LookAtBoxes
-            | Call::AdoptBoxes
-            | Call::Adopt
+        WorkerHttpCall::Delete(_)
+            | WorkerHttpCall::Info
+            | WorkerHttpCall::Inventory
+            | WorkerHttpCall::RunHook
+            | WorkerHttpCall::LookAtBoxes
+            | WorkerHttpCall::AdoptBoxes
+            | WorkerHttpCall::Adopt
     )
 }
 
@@ -85,7 +85,7 @@ fn needs_token(call: &Call) -> bool {
 fn authority(
     request: &HttpRequest,
     http: &WorkerHttp,
-    call: &Call,
+    call: &WorkerHttpCall,
 ) -> Result<Authority, NoAuthority> {
     if !needs_token(call) {
         return Ok(Authority::Open);
@@ -108,15 +108,15 @@ pub(super) fn unauthorized(http: &WorkerHttp, none: NoAuthority) -> HttpResponse
 
 /// Notes who lists or deletes here. Probes and disk figures are anybody's: monitoring asks for
 /// them, too.
-fn note_manager(request: &HttpRequest, http: &WorkerHttp, call: &Call) {
+fn note_manager(request: &HttpRequest, http: &WorkerHttp, call: &WorkerHttpCall) {
     let does = match call {
-        Call::Files | Call::Inventory => Deed::Lists,
-        Call::Delete(_) => Deed::Deletes,
+        WorkerHttpCall::Files | WorkerHttpCall::Inventory => ManagerAction::Lists,
+        WorkerHttpCall::Delete(_) => ManagerAction::Deletes,
         _ => return,
     };
     let manager = manager_of(request);
     let from = request.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
-    http.managers.note(manager, from, does, http.clock.now());
+    http.managers.record(manager, from, does, http.clock.now());
 }
 
 /// The node that calls; none where it does not say, or in a way that does not read.
@@ -295,20 +295,20 @@ fn metrics(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
 async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
     let since = cursor_asked(request);
     let stock = match http.inventory.clone() {
-        Some(desk) => blocking("GET /inventory", move || desk.stock(since)).await,
+        Some(desk) => blocking("GET /inventory", move || desk.list(since)).await,
         None => None,
     };
     let mut answer = HttpResponse::Ok();
     answer.content_type(TEXT);
     let body = match stock {
         None => return HttpResponse::InternalServerError().content_type(TEXT).finish(),
-        Some(Stock::Whole { files, cursor }) => {
+        Some(BaseDirListing::Whole { files, cursor }) => {
             if let Some(cursor) = cursor {
                 answer.insert_header((INVENTORY_HEADER, cursor.to_string()));
             }
             write_inventory(files.iter().map(|file| InventoryLine::File(listed(file))))
         }
-        Some(Stock::Changes { changes, cursor }) => {
+        Some(BaseDirListing::Changes { changes, cursor }) => {
             answer.insert_header((INVENTORY_HEADER, cursor.to_string()));
             if let Some(since) = since {
                 answer.insert_header((INVENTORY_SINCE_HEADER, since.to_string()));
@@ -325,14 +325,14 @@ fn cursor_asked(request: &HttpRequest) -> Option<InventoryCursor> {
     settings.find_map(|setting| setting.strip_prefix("since="))?.parse().ok()
 }
 
-fn listed(file: &Entry) -> ListedFile<'_> {
+fn listed(file: &BaseDirEntry) -> ListedFile<'_> {
     ListedFile { name: &file.name, size: file.size, modified: file.modified }
 }
 
-fn line_of(change: &Change) -> InventoryLine<'_> {
+fn line_of(change: &BaseDirChange) -> InventoryLine<'_> {
     match change {
-        Change::Held(file) => InventoryLine::Held(listed(file)),
-        Change::Gone(name) => InventoryLine::Gone(name),
+        BaseDirChange::Held(file) => InventoryLine::Held(listed(file)),
+        BaseDirChange::Gone(name) => InventoryLine::Gone(name),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use actix_web::{HttpResponse, web};
 use reelyard_actors::downloader::epoch_guard::Jumps;
-use reelyard_actors::signed_call::NotAdmitted;
-use reelyard_actors::wire::boxes::{AdoptAnswered, AdoptAsked, LookAsked, RunAnswered, RunAsked};
+use reelyard_actors::signed_call::SignedCallRefused;
+use reelyard_actors::wire::boxes::{
+    BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, HookRunRequest, HookRunResponse,
+};
 use serde::de::DeserializeOwned;
 
 use super::WorkerHttp;
@@ -15,10 +17,10 @@ const LONGEST_QUESTION: usize = 4 << 20;
 
 /// `POST /boxes/run`: answered when the hook has ended.
 pub async fn run(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
-    match read::<RunAsked>(http, authority, body).await {
+    match read::<HookRunRequest>(http, authority, body).await {
         Ok(asked) => {
             let answer = http.boxes.run(asked.on(http.info.host)).await;
-            json_line(HttpResponse::Ok().content_type(JSON), &RunAnswered::from(answer))
+            json_line(HttpResponse::Ok().content_type(JSON), &HookRunResponse::from(answer))
         }
         Err(unreadable) => unreadable,
     }
@@ -26,9 +28,9 @@ pub async fn run(http: &WorkerHttp, authority: Authority, body: web::Payload) ->
 
 /// `POST /boxes/look`
 pub async fn look(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
-    match read::<LookAsked>(http, authority, body).await {
+    match read::<BoxInspectionRequest>(http, authority, body).await {
         Ok(asked) => {
-            let answer = http.boxes.look(asked.clone().on(http.info.host)).await;
+            let answer = http.boxes.inspect(asked.clone().on(http.info.host)).await;
             json_line(HttpResponse::Ok().content_type(JSON), &asked.answered(answer))
         }
         Err(unreadable) => unreadable,
@@ -42,10 +44,10 @@ pub async fn adopt(http: &WorkerHttp, authority: Authority, body: web::Payload) 
         Authority::Open => Jumps::Limited,
         _ => Jumps::Believed,
     };
-    match read::<AdoptAsked>(http, authority, body).await {
+    match read::<BoxAdoptionRequest>(http, authority, body).await {
         Ok(asked) => {
             let answer = http.boxes.adopt(asked.on(http.info.host), jumps).await;
-            json_line(HttpResponse::Ok().content_type(JSON), &AdoptAnswered::from(answer))
+            json_line(HttpResponse::Ok().content_type(JSON), &BoxAdoptionResponse::from(answer))
         }
         Err(unreadable) => unreadable,
     }
@@ -67,7 +69,7 @@ async fn read<T: DeserializeOwned>(
     if let Authority::Signed(admitted) = authority
         && !admitted.covers(&body)
     {
-        return Err(unauthorized(http, NoAuthority::Signature(NotAdmitted::Wrong)));
+        return Err(unauthorized(http, NoAuthority::Signature(SignedCallRefused::Wrong)));
     }
     serde_json::from_slice(&body).map_err(|error| unreadable(error.to_string()))
 }

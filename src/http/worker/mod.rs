@@ -18,19 +18,19 @@ use arc_swap::ArcSwap;
 use reelyard_actors::box_host::HostedBoxes;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
-use reelyard_actors::downloader::dial::Dial;
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::external::ExternalProgram;
-use reelyard_actors::downloader::inventory::InventoryDesk;
-use reelyard_actors::downloader::managers::Managers;
+use reelyard_actors::downloader::inventory::InventoryService;
+use reelyard_actors::downloader::live_setting::LiveSetting;
 use reelyard_actors::downloader::node_link::NodeLinkView;
+use reelyard_actors::downloader::seen_managers::SeenManagersHandle;
 use reelyard_actors::open_files;
-use reelyard_actors::signed_call::CallGate;
+use reelyard_actors::signed_call::SignedCallVerifier;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::traffic::gauge::LinkGauge;
 use reelyard_actors::wire::worker::WorkerInfo;
 
-use super::lines::{self, HttpLimits, HttpPlaces, ServerSettings};
+use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};
 pub use super::metrics::WorkerFigures;
 
 /// How long a client may take to send the head of a request, as in cfw (spec 2).
@@ -67,17 +67,17 @@ pub struct WorkerHttp {
     /// Where the copies are; none for a worker that is only a source.
     pub base: Option<Arc<BaseDir>>,
     /// What they are, whole or as what changed; none for a worker that is only a source.
-    pub inventory: Option<Arc<InventoryDesk>>,
+    pub inventory: Option<Arc<InventoryService>>,
     /// Refuses deletions that a deposed leader decided.
     pub epochs: EpochGuard,
     /// With a token, `DELETE`, `/info`, `/inventory` and `/boxes` need it, or a signature made with it.
     /// What cfw tells everybody (`/hb`, `/files`, `/df`) stays open, because an old cfm must be able
     /// to read it.
-    pub token: Dial<Option<SharedToken>>,
+    pub token: LiveSetting<Option<SharedToken>>,
     /// Admits signed calls.
-    pub gate: CallGate,
+    pub gate: SignedCallVerifier,
     /// Who had to do with this worker lately.
-    pub managers: Managers,
+    pub managers: SeenManagersHandle,
     /// The boxes that this worker hosts.
     pub boxes: HostedBoxes,
     /// What time it is.
@@ -85,7 +85,7 @@ pub struct WorkerHttp {
     /// Measures what the link carries.
     pub link: LinkGauge,
     /// What fetches from old cfws, if anything does.
-    pub external: Dial<Option<ExternalProgram>>,
+    pub external: LiveSetting<Option<ExternalProgram>>,
     /// The directories of the masters.
     pub source_dirs: Vec<PathBuf>,
     /// The line to the node; none for a worker that asks none.
@@ -113,7 +113,7 @@ pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerH
     let app = move || {
         App::new()
             .app_data(data.clone())
-            .wrap(middleware::from_fn(lines::watch))
+            .wrap(middleware::from_fn(connections::track_activity))
             .default_service(web::to(answers::answer))
     };
     let settings = ServerSettings {
@@ -129,5 +129,10 @@ pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerH
         stall: STALL,
         least_pace: LEAST_PACE,
     };
-    lines::serve(TcpListener::bind(addr)?, &settings, &HttpPlaces::new(limits), app)
+    connections::serve(
+        TcpListener::bind(addr)?,
+        &settings,
+        &HttpConnectionLimiter::new(limits),
+        app,
+    )
 }

@@ -8,7 +8,7 @@ use crate::http::clean_path::{cleaned, written};
 
 /// A request, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Call {
+pub enum WorkerHttpCall {
     /// `HEAD /hb`
     Heartbeat,
     /// `GET /files`
@@ -46,44 +46,44 @@ pub enum Call {
 }
 
 /// Reads `method` and `path`, the latter as it stands in the request line.
-pub fn route(method: &str, path: &str) -> Call {
+pub fn route(method: &str, path: &str) -> WorkerHttpCall {
     let decoded: Vec<u8> = percent_decode_str(path).collect();
     if let Some(clean) = cleaned(&decoded) {
-        return Call::Clean(written(&clean));
+        return WorkerHttpCall::Clean(written(&clean));
     }
     let bare = match decoded.strip_suffix(b"/") {
         Some(bare) if !bare.is_empty() => bare,
         _ => &decoded,
     };
-    let Some((wanted, call)) = call_of(bare) else { return Call::Nothing };
+    let Some((wanted, call)) = call_of(bare) else { return WorkerHttpCall::Nothing };
     if wanted != method {
-        Call::Method
+        WorkerHttpCall::Method
     } else if bare.len() < decoded.len() {
-        Call::WithoutSlash(written(bare))
+        WorkerHttpCall::WithoutSlash(written(bare))
     } else {
         call
     }
 }
 
 /// The method that a path has, and what it calls.
-fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
+fn call_of(path: &[u8]) -> Option<(&'static str, WorkerHttpCall)> {
     match path {
-        b"/hb" => Some(("HEAD", Call::Heartbeat)),
-        b"/files" => Some(("GET", Call::Files)),
-        b"/df" => Some(("GET", Call::Disk)),
-        b"/info" => Some(("GET", Call::Info)),
-        b"/inventory" => Some(("GET", Call::Inventory)),
-        b"/metrics" => Some(("GET", Call::Metrics)),
-        b"/healthz" => Some(("GET", Call::Healthz)),
-        b"/readyz" => Some(("GET", Call::Readyz)),
-        b"/boxes/run" => Some(("POST", Call::RunHook)),
-        b"/boxes/look" => Some(("POST", Call::LookAtBoxes)),
-        b"/boxes/adopt" => Some(("POST", Call::AdoptBoxes)),
-        b"/adopt" => Some(("POST", Call::Adopt)),
+        b"/hb" => Some(("HEAD", WorkerHttpCall::Heartbeat)),
+        b"/files" => Some(("GET", WorkerHttpCall::Files)),
+        b"/df" => Some(("GET", WorkerHttpCall::Disk)),
+        b"/info" => Some(("GET", WorkerHttpCall::Info)),
+        b"/inventory" => Some(("GET", WorkerHttpCall::Inventory)),
+        b"/metrics" => Some(("GET", WorkerHttpCall::Metrics)),
+        b"/healthz" => Some(("GET", WorkerHttpCall::Healthz)),
+        b"/readyz" => Some(("GET", WorkerHttpCall::Readyz)),
+        b"/boxes/run" => Some(("POST", WorkerHttpCall::RunHook)),
+        b"/boxes/look" => Some(("POST", WorkerHttpCall::LookAtBoxes)),
+        b"/boxes/adopt" => Some(("POST", WorkerHttpCall::AdoptBoxes)),
+        b"/adopt" => Some(("POST", WorkerHttpCall::Adopt)),
         _ => {
             let name = path.strip_prefix(b"/files/")?;
             let is_one_segment = !name.is_empty() && !name.contains(&b'/');
-            is_one_segment.then(|| ("DELETE", Call::Delete(FileName::new(name))))
+            is_one_segment.then(|| ("DELETE", WorkerHttpCall::Delete(FileName::new(name))))
         }
     }
 }
@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn calls_of_cfw_are_known_by_method_and_path() {
-        assert_eq!(route("HEAD", "/hb"), Call::Heartbeat);
-        assert_eq!(route("GET", "/files"), Call::Files);
-        assert_eq!(route("GET", "/df"), Call::Disk);
+        assert_eq!(route("HEAD", "/hb"), WorkerHttpCall::Heartbeat);
+        assert_eq!(route("GET", "/files"), WorkerHttpCall::Files);
+        assert_eq!(route("GET", "/df"), WorkerHttpCall::Disk);
         for (method, path) in [
             ("GET", "/hb"),
             ("GET", "/hb/"),
@@ -104,28 +104,38 @@ mod tests {
             ("POST", "/df"),
             ("GET", "/files/x"),
         ] {
-            assert_eq!(route(method, path), Call::Method, "{method} {path}");
+            assert_eq!(route(method, path), WorkerHttpCall::Method, "{method} {path}");
         }
         for path in ["/", "", "/x", "/files/a%2Fb", "/hb/x"] {
-            let expected = if path.is_empty() { Call::Clean("/".into()) } else { Call::Nothing };
+            let expected = if path.is_empty() {
+                WorkerHttpCall::Clean("/".into())
+            } else {
+                WorkerHttpCall::Nothing
+            };
             assert_eq!(route("GET", path), expected, "{path}");
         }
     }
 
     #[test]
     fn paths_are_cleaned_by_redirect() {
-        assert_eq!(route("GET", "/files/"), Call::WithoutSlash("/files".into()));
-        assert_eq!(route("DELETE", "/files/a%20b/"), Call::WithoutSlash("/files/a%20b".into()));
-        assert_eq!(route("GET", "//files"), Call::Clean("/files".into()));
-        assert_eq!(route("DELETE", "/files/../../etc"), Call::Clean("/etc".into()));
-        assert_eq!(route("DELETE", "/files/%2e%2e"), Call::Clean("/".into()));
-        assert_eq!(route("DELETE", "/files/x%2F..%2Fa%23b"), Call::Clean("/files/a%23b".into()));
+        assert_eq!(route("GET", "/files/"), WorkerHttpCall::WithoutSlash("/files".into()));
+        assert_eq!(
+            route("DELETE", "/files/a%20b/"),
+            WorkerHttpCall::WithoutSlash("/files/a%20b".into())
+        );
+        assert_eq!(route("GET", "//files"), WorkerHttpCall::Clean("/files".into()));
+        assert_eq!(route("DELETE", "/files/../../etc"), WorkerHttpCall::Clean("/etc".into()));
+        assert_eq!(route("DELETE", "/files/%2e%2e"), WorkerHttpCall::Clean("/".into()));
+        assert_eq!(
+            route("DELETE", "/files/x%2F..%2Fa%23b"),
+            WorkerHttpCall::Clean("/files/a%23b".into())
+        );
     }
 
     #[test]
     fn a_name_is_decoded_exactly_once() {
         let deleted = |path: &str| match route("DELETE", path) {
-            Call::Delete(Ok(name)) => name.as_bytes().to_vec(),
+            WorkerHttpCall::Delete(Ok(name)) => name.as_bytes().to_vec(),
             other => panic!("{path}: {other:?}"),
         };
         assert_eq!(deleted("/files/a%23b.mpg"), b"a#b.mpg");
@@ -133,6 +143,6 @@ mod tests {
         assert_eq!(deleted("/files/%FF%0A"), b"\xff\n");
         assert_eq!(deleted("/files/a+b"), b"a+b");
         let long = format!("/files/{}", "x".repeat(256));
-        assert_eq!(route("DELETE", &long), Call::Delete(Err(BadFileName::TooLong)));
+        assert_eq!(route("DELETE", &long), WorkerHttpCall::Delete(Err(BadFileName::TooLong)));
     }
 }

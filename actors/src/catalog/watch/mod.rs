@@ -7,7 +7,7 @@
 //! for the first time, in whatever directory. A watch that fails is tried again at the next look.
 
 pub mod interest;
-pub mod places;
+pub mod path_entries;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -18,19 +18,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use self::interest::{Interest, Weight};
-use self::places::{Places, places_of};
+use self::path_entries::{PathEntries, places_of};
 use super::view::NoticedBy;
 use crate::mounts;
 
 /// What is called when something changed. On a thread of the watcher's; it must not block.
-pub type Stir = Box<dyn Fn() + Send + Sync>;
+pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;
 
 /// How often paths are followed anew because they led elsewhere once they were watched.
 const ATTEMPTS: usize = 3;
 
 /// Something to be looked out for.
 #[derive(Clone, Copy, Debug)]
-pub enum Sought<'a> {
+pub enum WatchTarget<'a> {
     /// A file, whatever stands at its path.
     File(&'a Path),
     /// A directory of which it matters which names it holds.
@@ -39,19 +39,21 @@ pub enum Sought<'a> {
     Prefixed(&'a Path, &'static str),
 }
 
-impl Sought<'_> {
+impl WatchTarget<'_> {
     fn path(&self) -> &Path {
         match self {
-            Sought::File(path) | Sought::Listing(path) | Sought::Prefixed(path, _) => path,
+            WatchTarget::File(path)
+            | WatchTarget::Listing(path)
+            | WatchTarget::Prefixed(path, _) => path,
         }
     }
 }
 
 /// The watch over the inputs of one kind.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct InputWatch {
     /// None: nothing is watched, by configuration.
-    hub: Option<Arc<Hub>>,
+    hub: Option<Arc<InputWatchShared>>,
     /// None until there is something to watch, and after the watcher failed.
     watcher: Option<RecommendedWatcher>,
     /// The directories watched, with device and inode of each.
@@ -59,8 +61,8 @@ pub struct Watch {
 }
 
 /// What the watcher's thread and the looks share.
-struct Hub {
-    stir: Stir,
+struct InputWatchShared {
+    stir: ChangeNotifier,
     /// Whether `stir` was called since the last look began: once is enough.
     stirred: AtomicBool,
     interest: Mutex<Interest>,
@@ -72,26 +74,26 @@ struct Hub {
     overflows: AtomicU64,
 }
 
-impl std::fmt::Debug for Hub {
+impl std::fmt::Debug for InputWatchShared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hub").field("interest", &self.interest).finish_non_exhaustive()
     }
 }
 
-/// How the watch over what was sought stands after [`Watch::follow`].
+/// How the watch over what was sought stands after [`InputWatch::follow`].
 #[derive(Clone, Debug, Default)]
-pub struct Following {
+pub struct WatchReport {
     /// By what changes of each are noticed, in the order in which they were sought.
     pub noticed_by: Vec<NoticedBy>,
     /// Whether each was put into place as a whole since the last time.
     pub replaced: Vec<bool>,
 }
 
-impl Watch {
+impl InputWatch {
     /// Watches from now on, and calls `stir` once for all that changes until the next
-    /// [`Watch::follow`].
-    pub fn on(stir: Stir) -> Self {
-        let hub = Hub {
+    /// [`InputWatch::follow`].
+    pub fn with_notifier(stir: ChangeNotifier) -> Self {
+        let hub = InputWatchShared {
             stir,
             stirred: AtomicBool::new(false),
             interest: Mutex::default(),
@@ -99,7 +101,7 @@ impl Watch {
             failed: AtomicBool::new(false),
             overflows: AtomicU64::new(0),
         };
-        Watch { hub: Some(Arc::new(hub)), watcher: None, dirs: BTreeMap::new() }
+        InputWatch { hub: Some(Arc::new(hub)), watcher: None, dirs: BTreeMap::new() }
     }
 
     /// How often the kernel's queue of changes ran over since the start; each time everything is
@@ -110,11 +112,11 @@ impl Watch {
 
     /// Watches over exactly `sought`. To be called at the beginning of a look: what changes from
     /// here on is told.
-    pub fn follow(&mut self, sought: &[Sought<'_>]) -> Following {
+    pub fn follow(&mut self, sought: &[WatchTarget<'_>]) -> WatchReport {
         let Some(hub) = self.hub.clone() else {
             let why = "catalog.watch is \"poll\"".to_owned();
             let noticed_by = vec![NoticedBy::Polling { why }; sought.len()];
-            return Following { noticed_by, replaced: vec![false; sought.len()] };
+            return WatchReport { noticed_by, replaced: vec![false; sought.len()] };
         };
         hub.stirred.store(false, Ordering::SeqCst);
         if hub.failed.swap(false, Ordering::SeqCst) {
@@ -131,7 +133,7 @@ impl Watch {
             all = again;
         }
         let replaced = std::mem::take(&mut *locked(&hub.replaced));
-        Following {
+        WatchReport {
             noticed_by: all.iter().map(|places| noticed_by(places, &unwatched)).collect(),
             replaced: all
                 .iter()
@@ -143,9 +145,9 @@ impl Watch {
     /// Watches every directory that these places need. Answers which cannot be watched, and why.
     fn watch_all(
         &mut self,
-        hub: &Arc<Hub>,
-        sought: &[Sought<'_>],
-        all: &[Places],
+        hub: &Arc<InputWatchShared>,
+        sought: &[WatchTarget<'_>],
+        all: &[PathEntries],
     ) -> BTreeMap<PathBuf, String> {
         let interest = interest_in(sought, all);
         let wanted = interest.dirs();
@@ -176,7 +178,7 @@ impl Watch {
 
     /// Watches `dir`, also if it should be watched already: the watcher lets go of what is moved
     /// away, and does not notice when it comes back.
-    fn watch_one(&mut self, hub: &Arc<Hub>, dir: &Path) -> Result<(), String> {
+    fn watch_one(&mut self, hub: &Arc<InputWatchShared>, dir: &Path) -> Result<(), String> {
         let shown = dir.display();
         let metadata = std::fs::metadata(dir).map_err(|error| format!("{shown}: {error}"))?;
         let identity = (metadata.dev(), metadata.ino());
@@ -184,7 +186,7 @@ impl Watch {
             self.unwatch(dir);
         }
         let figures = rustix::fs::statfs(dir).map_err(|error| format!("{shown}: {error}"))?;
-        if let Some(kind) = mounts::untold_on(&figures) {
+        if let Some(kind) = mounts::unwatchable_kind(&figures) {
             self.unwatch(dir);
             return Err(format!("{shown} is on {kind}, which others change untold"));
         }
@@ -202,31 +204,31 @@ impl Watch {
     }
 }
 
-fn watcher_of(hub: &Arc<Hub>) -> notify::Result<RecommendedWatcher> {
+fn watcher_of(hub: &Arc<InputWatchShared>) -> notify::Result<RecommendedWatcher> {
     let hub = Arc::clone(hub);
     notify::recommended_watcher(move |told: notify::Result<Event>| hub.take(told))
 }
 
-fn follow_all(sought: &[Sought<'_>]) -> Vec<Places> {
+fn follow_all(sought: &[WatchTarget<'_>]) -> Vec<PathEntries> {
     sought.iter().map(|one| places_of(one.path())).collect()
 }
 
-fn interest_in(sought: &[Sought<'_>], all: &[Places]) -> Interest {
+fn interest_in(sought: &[WatchTarget<'_>], all: &[PathEntries]) -> Interest {
     let mut interest = Interest::default();
     for (one, places) in sought.iter().zip(all) {
         places.entries.iter().for_each(|entry| interest.add_entry(entry.clone()));
         let Some(end) = &places.end else { continue };
         match one {
-            Sought::File(_) => {}
-            Sought::Listing(_) => interest.add_listing(end.clone()),
-            Sought::Prefixed(_, prefix) => interest.add_prefixed(end.clone(), prefix),
+            WatchTarget::File(_) => {}
+            WatchTarget::Listing(_) => interest.add_listing(end.clone()),
+            WatchTarget::Prefixed(_, prefix) => interest.add_prefixed(end.clone(), prefix),
         }
     }
     interest
 }
 
 /// By what changes of what these places lead to are noticed.
-fn noticed_by(places: &Places, unwatched: &BTreeMap<PathBuf, String>) -> NoticedBy {
+fn noticed_by(places: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> NoticedBy {
     let parents = places.entries.iter().filter_map(|entry| entry.parent());
     let dirs = parents.chain(places.end.as_deref());
     match dirs.filter_map(|dir| unwatched.get(dir)).next() {
@@ -235,7 +237,7 @@ fn noticed_by(places: &Places, unwatched: &BTreeMap<PathBuf, String>) -> Noticed
     }
 }
 
-impl Hub {
+impl InputWatchShared {
     /// Takes what the watcher tells.
     fn take(&self, told: notify::Result<Event>) {
         let is_news = match told {

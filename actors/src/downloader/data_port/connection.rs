@@ -12,17 +12,17 @@ use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use super::Shared;
-use super::places::Place;
-use super::request::{NoRequest, Request, RequestReader};
-use super::shelf::{Asked, NotServed};
-use crate::downloader::file_identity::FileIdentity;
-use crate::downloader::hash_desk::Hashed;
+use super::DataPortShared;
+use super::connection_limiter::DataPortConnectionSlot;
+use super::request::{DataPortRequest, DataPortRequestError, RequestReader};
+use super::routes::{FileNotServed, ServedFileRequest};
+use crate::downloader::file_fingerprint::FileFingerprint;
+use crate::downloader::hash_cache::Hashed;
 use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::ticket::TicketKey;
 use crate::downloader::tree_hash::GROUP;
-use crate::http_files::pace::LeastPace;
-use crate::http_files::range::{Wanted, wanted};
+use crate::http_files::minimum_rate::MinimumRateCheck;
+use crate::http_files::range::{RequestedRange, wanted};
 use crate::wire::worker::{CONTENT_HASH_HEADER, ContentHash, FileHash};
 
 /// The most that one `sendfile` is asked for: long enough to cost nothing, short enough that the
@@ -43,7 +43,7 @@ const SMALL: u64 = GROUP as u64;
 const HASH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one client until it leaves, errs, or the port stops.
-pub(super) fn serve(stream: TcpStream, place: &Place, shared: &Shared) {
+pub(super) fn serve(stream: TcpStream, place: &DataPortConnectionSlot, shared: &DataPortShared) {
     let set_up = stream
         .set_write_timeout(Some(shared.limits.send_timeout))
         .and_then(|()| stream.set_nodelay(true));
@@ -66,7 +66,7 @@ pub(super) fn serve(stream: TcpStream, place: &Place, shared: &Shared) {
                 }
                 answered.is_ok() && request.keep_alive
             }
-            Err(NoRequest::Gone) => false,
+            Err(DataPortRequestError::Gone) => false,
             Err(why) => {
                 shared.requests.fetch_add(1, Ordering::Relaxed);
                 let _ = refuse_unread(&stream, why);
@@ -87,22 +87,29 @@ fn is_of_the_client(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | TimedOut | WouldBlock)
 }
 
-fn refuse_unread(stream: &TcpStream, why: NoRequest) -> io::Result<()> {
+fn refuse_unread(stream: &TcpStream, why: DataPortRequestError) -> io::Result<()> {
     let (status, text) = match why {
-        NoRequest::TooLong => {
+        DataPortRequestError::TooLong => {
             ("431 Request Header Fields Too Large", "the request head is too long")
         }
-        NoRequest::Method => {
+        DataPortRequestError::Method => {
             ("405 Method Not Allowed\r\nAllow: GET, HEAD", "only GET and HEAD are served here")
         }
-        NoRequest::Garbled | NoRequest::Gone => ("400 Bad Request", "this is no request"),
+        DataPortRequestError::Garbled | DataPortRequestError::Gone => {
+            ("400 Bad Request", "this is no request")
+        }
     };
-    Head { status, keep_alive: false, head_only: false, extra: String::new() }
+    DataPortResponseHead { status, keep_alive: false, head_only: false, extra: String::new() }
         .with_text(stream, text)
 }
 
-fn answer(stream: &TcpStream, place: &Place, shared: &Shared, request: &Request) -> io::Result<()> {
-    let head = |status| Head {
+fn answer(
+    stream: &TcpStream,
+    place: &DataPortConnectionSlot,
+    shared: &DataPortShared,
+    request: &DataPortRequest,
+) -> io::Result<()> {
+    let head = |status| DataPortResponseHead {
         status,
         keep_alive: request.keep_alive,
         head_only: request.head_only,
@@ -117,21 +124,21 @@ fn answer(stream: &TcpStream, place: &Place, shared: &Shared, request: &Request)
             return head("403 Forbidden").with_text(stream, "a valid ticket is needed");
         }
     }
-    let Some(asked) = Asked::parse(&request.path) else {
+    let Some(asked) = ServedFileRequest::parse(&request.path) else {
         return head("404 Not Found").with_text(stream, "nothing is served under this path");
     };
-    let file = match shared.shelf.open(&asked.place) {
+    let file = match shared.routes.open(&asked.file) {
         Ok(file) => file,
-        Err(NotServed::Absent(why)) => return head("404 Not Found").with_text(stream, why),
-        Err(NotServed::Elsewhere(why)) => {
+        Err(FileNotServed::Absent(why)) => return head("404 Not Found").with_text(stream, why),
+        Err(FileNotServed::Elsewhere(why)) => {
             return head("421 Misdirected Request").with_text(stream, why);
         }
-        Err(NotServed::Failed(error)) => {
+        Err(FileNotServed::Failed(error)) => {
             tracing::warn!(path = request.path, %error, "a file cannot be opened for a client");
             return head("500 Internal Server Error").with_text(stream, &error.to_string());
         }
     };
-    let identity = FileIdentity::from(&file.metadata()?);
+    let identity = FileFingerprint::from(&file.metadata()?);
     if asked.hash {
         answer_hash(stream, shared, &file, identity, &head)
     } else {
@@ -141,10 +148,10 @@ fn answer(stream: &TcpStream, place: &Place, shared: &Shared, request: &Request)
 
 fn answer_hash<'a>(
     stream: &TcpStream,
-    shared: &Shared,
+    shared: &DataPortShared,
     file: &File,
-    identity: FileIdentity,
-    head: &impl Fn(&'static str) -> Head<'a>,
+    identity: FileFingerprint,
+    head: &impl Fn(&'static str) -> DataPortResponseHead<'a>,
 ) -> io::Result<()> {
     match shared.hashes.hash_of(file, identity, HASH_PATIENCE) {
         Hashed::Known(hash) => {
@@ -164,12 +171,12 @@ fn answer_hash<'a>(
 }
 
 fn answer_bytes<'a>(
-    (stream, place): (&TcpStream, &Place),
-    shared: &Shared,
-    request: &Request,
+    (stream, place): (&TcpStream, &DataPortConnectionSlot),
+    shared: &DataPortShared,
+    request: &DataPortRequest,
     file: &File,
-    identity: FileIdentity,
-    head: &impl Fn(&'static str) -> Head<'a>,
+    identity: FileFingerprint,
+    head: &impl Fn(&'static str) -> DataPortResponseHead<'a>,
 ) -> io::Result<()> {
     let etag = identity.to_string();
     // A range of what the file was before is no use to anybody.
@@ -177,14 +184,14 @@ fn answer_bytes<'a>(
     let asked_range = request.range.as_deref().filter(|_| same);
     let size = identity.size;
     let (mut head, range) = match wanted(asked_range, size) {
-        Wanted::Whole => (head("200 OK"), 0..size),
-        Wanted::Part(range) => {
+        RequestedRange::Whole => (head("200 OK"), 0..size),
+        RequestedRange::Part(range) => {
             let mut head = head("206 Partial Content");
             head.extra =
                 format!("Content-Range: bytes {}-{}/{size}\r\n", range.start, range.end - 1);
             (head, range)
         }
-        Wanted::Unsatisfiable => {
+        RequestedRange::Unsatisfiable => {
             let mut head = head("416 Range Not Satisfiable");
             head.extra = format!("Content-Range: bytes */{size}\r\n");
             return head.with_text(stream, "the file has no such bytes");
@@ -226,20 +233,20 @@ fn answer_bytes<'a>(
 }
 
 /// All bytes of a small file; none if it was changed while they were read.
-fn read_small(file: &File, identity: &FileIdentity) -> io::Result<Option<ThreadMemory>> {
+fn read_small(file: &File, identity: &FileFingerprint) -> io::Result<Option<ThreadMemory>> {
     let mut bytes = ThreadMemory::of(usize::try_from(identity.size).unwrap_or(0));
     match file.read_exact_at(&mut bytes, 0) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,
     }
-    let is_same = FileIdentity::from(&file.metadata()?) == *identity;
+    let is_same = FileFingerprint::from(&file.metadata()?) == *identity;
     Ok(is_same.then_some(bytes))
 }
 
 /// Sends `range` of `file` from the page cache to the socket, without passing through here.
 fn send_range(
-    (stream, place): (&TcpStream, &Place),
-    shared: &Shared,
+    (stream, place): (&TcpStream, &DataPortConnectionSlot),
+    shared: &DataPortShared,
     file: &File,
     range: Range<u64>,
     sent: impl Fn(u64, u64),
@@ -248,7 +255,7 @@ fn send_range(
     let mut chunk = SLOW_CHUNK;
     let limits = &shared.limits;
     let mut pace =
-        LeastPace::new(limits.send_timeout, limits.least_pace, Instant::now(), range.start);
+        MinimumRateCheck::new(limits.send_timeout, limits.least_pace, Instant::now(), range.start);
     while position < range.end {
         let count = usize::try_from((range.end - position).min(chunk)).unwrap_or(usize::MAX);
         let (before, began) = (position, Instant::now());
@@ -296,7 +303,7 @@ fn send_all(stream: &TcpStream, mut bytes: &[u8], flags: SendFlags) -> io::Resul
 }
 
 /// The head of an answer.
-struct Head<'a> {
+struct DataPortResponseHead<'a> {
     /// Code and phrase.
     status: &'a str,
     keep_alive: bool,
@@ -305,7 +312,7 @@ struct Head<'a> {
     extra: String,
 }
 
-impl Head<'_> {
+impl DataPortResponseHead<'_> {
     fn text(&self, length: u64) -> String {
         let connection = if self.keep_alive { "keep-alive" } else { "close" };
         format!(

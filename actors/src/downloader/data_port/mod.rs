@@ -5,11 +5,11 @@
 //! space.
 
 mod connection;
-mod places;
+mod connection_limiter;
 mod request;
-mod shelf;
+mod routes;
 
-pub use shelf::{Shelf, master_path};
+pub use routes::{DataPortRoutes, master_path};
 
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use places::Places;
+use connection_limiter::DataPortConnectionLimiter;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
-use crate::downloader::dial::Dial;
-use crate::downloader::hash_desk::HashDesk;
+use crate::downloader::hash_cache::HashCache;
+use crate::downloader::live_setting::LiveSetting;
 use crate::token::SharedToken;
 use crate::traffic::gauge::ByteCount;
 
@@ -69,13 +69,13 @@ pub struct DataPortCounters {
 /// A running data port.
 pub struct DataPort {
     addr: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<DataPortShared>,
     listener: Option<std::thread::JoinHandle<()>>,
 }
 
 /// Tells what a data port has done, also once it has stopped. Cheap to clone.
 #[derive(Clone)]
-pub struct DataPortMeter(Arc<Shared>);
+pub struct DataPortMeter(Arc<DataPortShared>);
 
 impl DataPortMeter {
     /// What it has done so far.
@@ -85,25 +85,25 @@ impl DataPortMeter {
 }
 
 /// What all connections share.
-struct Shared {
-    shelf: Shelf,
-    hashes: HashDesk,
+struct DataPortShared {
+    routes: DataPortRoutes,
+    hashes: HashCache,
     /// None: no token, no tickets.
-    token: Dial<Option<SharedToken>>,
+    token: LiveSetting<Option<SharedToken>>,
     clock: Clock,
     limits: DataPortLimits,
     stopping: AtomicBool,
-    places: Places,
+    connections: DataPortConnectionLimiter,
     requests: AtomicU64,
     bytes: ByteCount,
     refused_busy: AtomicU64,
     refused_ticket: AtomicU64,
 }
 
-impl Shared {
+impl DataPortShared {
     fn counters(&self) -> DataPortCounters {
         DataPortCounters {
-            connections: self.places.count() as u64,
+            connections: self.connections.count() as u64,
             requests: self.requests.load(Ordering::Relaxed),
             bytes: self.bytes.so_far(),
             refused_busy: self.refused_busy.load(Ordering::Relaxed),
@@ -117,22 +117,22 @@ impl DataPort {
     /// that was signed with it.
     pub fn start(
         addr: SocketAddr,
-        shelf: Shelf,
-        hashes: HashDesk,
-        token: impl Into<Dial<Option<SharedToken>>>,
+        shelf: DataPortRoutes,
+        hashes: HashCache,
+        token: impl Into<LiveSetting<Option<SharedToken>>>,
         clock: Clock,
         limits: DataPortLimits,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
         let addr = listener.local_addr()?;
-        let shared = Arc::new(Shared {
-            shelf,
+        let shared = Arc::new(DataPortShared {
+            routes: shelf,
             hashes,
             token: token.into(),
             clock,
             limits,
             stopping: AtomicBool::new(false),
-            places: Places::default(),
+            connections: DataPortConnectionLimiter::default(),
             requests: AtomicU64::new(0),
             bytes: ByteCount::default(),
             refused_busy: AtomicU64::new(0),
@@ -172,7 +172,7 @@ impl DataPort {
         // `accept` has no other way to be woken: a connection of our own.
         let _ = TcpStream::connect_timeout(&reachable(self.addr), Duration::from_secs(1));
         let _ = listener.join();
-        self.shared.places.clear();
+        self.shared.connections.clear();
     }
 }
 
@@ -192,7 +192,7 @@ fn reachable(addr: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, addr.port())
 }
 
-fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept_all(listener: &TcpListener, shared: &Arc<DataPortShared>) {
     for number in 0.. {
         let accepted = listener.accept();
         if shared.stopping.load(Ordering::SeqCst) {
@@ -210,12 +210,12 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn admit(stream: TcpStream, peer: SocketAddr, number: u64, shared: &Arc<Shared>) {
+fn admit(stream: TcpStream, peer: SocketAddr, number: u64, shared: &Arc<DataPortShared>) {
     let handle = match stream.try_clone() {
         Ok(handle) => handle,
         Err(error) => return tracing::warn!(%error, "the data port refuses a connection"),
     };
-    let Some(place) = shared.places.take(number, shared.limits.connections, peer.ip(), handle)
+    let Some(place) = shared.connections.take(number, shared.limits.connections, peer.ip(), handle)
     else {
         shared.refused_busy.fetch_add(1, Ordering::Relaxed);
         return refuse_busy(stream);

@@ -9,7 +9,7 @@ use crate::http_files::request_head::{BadHead, RequestHead};
 
 /// What a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct DataPortRequest {
     /// `HEAD`: everything but the bytes.
     pub head_only: bool,
     /// The path as it stands in the request line, without a query.
@@ -26,7 +26,7 @@ pub struct Request {
 
 /// Why there is no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoRequest {
+pub enum DataPortRequestError {
     /// The client is gone, or silent for too long. Nothing to answer.
     Gone,
     /// It does not read as a request (400).
@@ -54,7 +54,7 @@ impl RequestReader {
         &mut self,
         mut stream: &TcpStream,
         timeout: Duration,
-    ) -> Result<Request, NoRequest> {
+    ) -> Result<DataPortRequest, DataPortRequestError> {
         let until = Instant::now() + timeout;
         loop {
             if let Some((request, length)) = parse(&self.buffer)? {
@@ -63,37 +63,37 @@ impl RequestReader {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
-                return Err(NoRequest::Gone);
+                return Err(DataPortRequestError::Gone);
             }
             let mut chunk = [0; 4096];
             match stream.read(&mut chunk) {
-                Ok(0) => return Err(NoRequest::Gone),
+                Ok(0) => return Err(DataPortRequestError::Gone),
                 Ok(read) => self.buffer.extend_from_slice(&chunk[..read]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(NoRequest::Gone),
+                Err(_) => return Err(DataPortRequestError::Gone),
             }
         }
     }
 }
 
 /// The request at the beginning of `bytes` and its length, or None when it is not all there.
-fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, NoRequest> {
+fn parse(bytes: &[u8]) -> Result<Option<(DataPortRequest, usize)>, DataPortRequestError> {
     let head = match RequestHead::parse(bytes) {
         Ok(Some(head)) => head,
         Ok(None) => return Ok(None),
-        Err(BadHead::TooLong) => return Err(NoRequest::TooLong),
-        Err(BadHead::Garbled) => return Err(NoRequest::Garbled),
+        Err(BadHead::TooLong) => return Err(DataPortRequestError::TooLong),
+        Err(BadHead::Garbled) => return Err(DataPortRequestError::Garbled),
     };
     if head.has_body {
-        return Err(NoRequest::Garbled);
+        return Err(DataPortRequestError::Garbled);
     }
     let head_only = match head.method {
         "GET" => false,
         "HEAD" => true,
-        _ => return Err(NoRequest::Method),
+        _ => return Err(DataPortRequestError::Method),
     };
     let header = |name| head.header(name).map(<[u8]>::to_vec);
-    let request = Request {
+    let request = DataPortRequest {
         head_only,
         path: head.path.to_owned(),
         range: header("range"),
@@ -122,11 +122,17 @@ mod tests {
     #[test]
     fn what_is_no_reading_request_is_refused() {
         let refusal = |text: &str| parse(text.as_bytes()).unwrap_err();
-        assert_eq!(refusal("PUT /x HTTP/1.1\r\n\r\n"), NoRequest::Method);
-        assert_eq!(refusal("DELETE /x HTTP/1.1\r\n\r\n"), NoRequest::Method);
-        assert_eq!(refusal("\x01\x02\r\n\r\n"), NoRequest::Garbled);
-        assert_eq!(refusal("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"), NoRequest::Garbled);
+        assert_eq!(refusal("PUT /x HTTP/1.1\r\n\r\n"), DataPortRequestError::Method);
+        assert_eq!(refusal("DELETE /x HTTP/1.1\r\n\r\n"), DataPortRequestError::Method);
+        assert_eq!(refusal("\x01\x02\r\n\r\n"), DataPortRequestError::Garbled);
+        assert_eq!(
+            refusal("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"),
+            DataPortRequestError::Garbled
+        );
         let many = "a: b\r\n".repeat(MOST_HEADERS + 1);
-        assert_eq!(refusal(&format!("GET / HTTP/1.1\r\n{many}\r\n")), NoRequest::TooLong);
+        assert_eq!(
+            refusal(&format!("GET / HTTP/1.1\r\n{many}\r\n")),
+            DataPortRequestError::TooLong
+        );
     }
 }

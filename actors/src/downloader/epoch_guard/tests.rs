@@ -20,12 +20,12 @@ fn an_older_leader_is_refused_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     {
         let guard = guard(&dir);
-        assert_eq!(guard.hear(OURS, Epoch(3)).unwrap(), Ok(()));
-        assert_eq!(guard.hear(OURS, Epoch(3)).unwrap(), Ok(()));
+        assert_eq!(guard.accept_leader(OURS, Epoch(3)).unwrap(), Ok(()));
+        assert_eq!(guard.accept_leader(OURS, Epoch(3)).unwrap(), Ok(()));
     }
     let guard = guard(&dir);
-    assert_eq!(guard.hear(OURS, Epoch(2)).unwrap(), Err(deposed(2, 3)));
-    assert_eq!(guard.hear(None, Epoch(2)).unwrap(), Err(deposed(2, 3)));
+    assert_eq!(guard.accept_leader(OURS, Epoch(2)).unwrap(), Err(deposed(2, 3)));
+    assert_eq!(guard.accept_leader(None, Epoch(2)).unwrap(), Err(deposed(2, 3)));
     assert_eq!(guard.highest(), Epoch(3));
 }
 
@@ -33,24 +33,24 @@ fn an_older_leader_is_refused_also_after_a_restart() {
 fn an_epoch_counts_only_from_the_cluster_that_is_obeyed_and_within_reason() {
     let dir = tempfile::tempdir().unwrap();
     let guard = guard(&dir);
-    let absurd = guard.hear(OURS, Epoch(u64::MAX)).unwrap().unwrap_err();
+    let absurd = guard.accept_leader(OURS, Epoch(u64::MAX)).unwrap().unwrap_err();
     assert!(matches!(absurd, NotObeyed::TooFarAhead { .. }), "{absurd}");
-    assert_eq!(guard.hear(None, Epoch(50)).unwrap(), Ok(()));
+    assert_eq!(guard.accept_leader(None, Epoch(50)).unwrap(), Ok(()));
     assert_eq!(guard.highest(), Epoch(0), "nobody says who leads");
-    guard.hear(OURS, Epoch(7)).unwrap().unwrap();
-    let foreign = guard.hear(OTHER, Epoch(8)).unwrap().unwrap_err();
+    guard.accept_leader(OURS, Epoch(7)).unwrap().unwrap();
+    let foreign = guard.accept_leader(OTHER, Epoch(8)).unwrap().unwrap_err();
     assert!(matches!(foreign, NotObeyed::Foreign { .. }), "{foreign}");
     assert!(foreign.to_string().contains("hosts adopt"), "{foreign}");
     for absurd in [7 + MOST_AHEAD + 1, u64::MAX] {
-        let refusal = guard.hear(OURS, Epoch(absurd)).unwrap().unwrap_err();
+        let refusal = guard.accept_leader(OURS, Epoch(absurd)).unwrap().unwrap_err();
         assert!(matches!(refusal, NotObeyed::TooFarAhead { .. }), "{refusal}");
         let refusal = guard.answered(OURS, Epoch(absurd)).unwrap().unwrap_err();
         assert!(matches!(refusal, NotObeyed::TooFarAhead { .. }), "{refusal}");
     }
     assert_eq!(guard.highest(), Epoch(7));
     // After a restore, and after another one that this worker did not see.
-    assert_eq!(guard.hear(OURS, Epoch(7 + 1_000)).unwrap(), Ok(()));
-    assert_eq!(guard.hear(OURS, Epoch(7 + 3_100)).unwrap(), Ok(()));
+    assert_eq!(guard.accept_leader(OURS, Epoch(7 + 1_000)).unwrap(), Ok(()));
+    assert_eq!(guard.accept_leader(OURS, Epoch(7 + 3_100)).unwrap(), Ok(()));
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn a_worker_takes_the_first_epoch_of_its_own_node_whatever_it_is_and_of_nobody_e
     let too_far = |said: Result<(), NotObeyed>| {
         matches!(said, Err(NotObeyed::TooFarAhead { .. } | NotObeyed::BoxesTooFarAhead { .. }))
     };
-    assert!(too_far(fresh.hear(OURS, Epoch(FAR)).unwrap()), "called from outside");
+    assert!(too_far(fresh.accept_leader(OURS, Epoch(FAR)).unwrap()), "called from outside");
     assert!(too_far(fresh.serve(OURS, Epoch(FAR)).unwrap()), "called from outside");
     assert!(too_far(fresh.answered(None, Epoch(FAR)).unwrap()), "of no cluster");
     assert_eq!(fresh.answered(OURS, Epoch(FAR)).unwrap(), Ok(()));
-    assert_eq!(fresh.hear(OURS, Epoch(FAR + 1)).unwrap(), Ok(()));
+    assert_eq!(fresh.accept_leader(OURS, Epoch(FAR + 1)).unwrap(), Ok(()));
     for absurd in [FAR + 2 + MOST_AHEAD, u64::MAX] {
         assert!(too_far(fresh.answered(OURS, Epoch(absurd)).unwrap()));
     }
@@ -89,10 +89,10 @@ fn the_cluster_of_the_node_that_gives_orders_is_obeyed_and_none_is_forgotten() {
     // The node was set up again.
     guard.answered(OTHER, Epoch(1)).unwrap().unwrap();
     assert_eq!(guard.highest(), Epoch(1));
-    assert!(guard.hear(OURS, Epoch(9)).unwrap().is_err(), "it leads no longer");
+    assert!(guard.accept_leader(OURS, Epoch(9)).unwrap().is_err(), "it leads no longer");
     assert_eq!(guard.answered(OURS, Epoch(4)).unwrap(), Err(deposed(4, 5)));
     guard.answered(OURS, Epoch(5)).unwrap().unwrap();
-    assert_eq!(guard.hear(OURS, Epoch(5)).unwrap(), Ok(()));
+    assert_eq!(guard.accept_leader(OURS, Epoch(5)).unwrap(), Ok(()));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
     let dir = tempfile::tempdir().unwrap();
     {
         let guard = guard(&dir);
-        guard.hear(OURS, Epoch(50)).unwrap().unwrap();
+        guard.accept_leader(OURS, Epoch(50)).unwrap().unwrap();
         guard.serve(OTHER, Epoch(3)).unwrap().unwrap();
         guard.serve(OTHER, Epoch(4)).unwrap().unwrap();
         assert_eq!((guard.highest(), guard.highest_of(OTHER)), (Epoch(50), Epoch(4)));
@@ -113,7 +113,10 @@ fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
     guard.serve(OTHER, Epoch(5)).unwrap().unwrap();
     let absurd = guard.serve(OTHER, Epoch(u64::MAX)).unwrap().unwrap_err();
     assert!(absurd.to_string().contains("box pools adopt"), "{absurd}");
-    assert!(matches!(guard.hear(OTHER, Epoch(6)).unwrap(), Err(NotObeyed::Foreign { .. })));
+    assert!(matches!(
+        guard.accept_leader(OTHER, Epoch(6)).unwrap(),
+        Err(NotObeyed::Foreign { .. })
+    ));
     assert_eq!((guard.highest(), guard.highest_of(OTHER)), (Epoch(51), Epoch(5)));
     // What is remembered is bounded, and what is known stays known.
     let most = MOST_CLUSTERS as u128;
@@ -139,11 +142,11 @@ fn an_operator_has_a_cluster_obeyed_whatever_was_heard() {
     }
     {
         let guard = guard(&dir);
-        assert_eq!(guard.hear(OURS, Epoch(9)).unwrap(), Err(deposed(9, u64::MAX)));
+        assert_eq!(guard.accept_leader(OURS, Epoch(9)).unwrap(), Err(deposed(9, u64::MAX)));
         assert_eq!(guard.adopt(ClusterId(1), Epoch(9)).unwrap(), Epoch(u64::MAX));
     }
     let guard = guard(&dir);
-    assert_eq!(guard.hear(OURS, Epoch(9)).unwrap(), Ok(()));
+    assert_eq!(guard.accept_leader(OURS, Epoch(9)).unwrap(), Ok(()));
     assert_eq!(guard.highest(), Epoch(9));
 }
 
@@ -157,7 +160,7 @@ fn a_later_leader_is_heard_only_after_what_an_earlier_one_decided_is_done() {
     let hearing = guard.obey(OURS, Epoch(3), || {
         let hearing = std::thread::spawn(move || {
             about_to_speak.send(()).unwrap();
-            assert_eq!(later.hear(OURS, Epoch(4)).unwrap(), Ok(()));
+            assert_eq!(later.accept_leader(OURS, Epoch(4)).unwrap(), Ok(()));
             seen.load(Ordering::SeqCst)
         });
         speaks.recv().unwrap();

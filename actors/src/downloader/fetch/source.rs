@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Copying, Ended, Fetcher};
-use crate::downloader::cancel::Cancel;
-use crate::downloader::fault::{Fault, remote};
+use super::{Copying, FetchAttemptFailure, Fetcher};
+use crate::downloader::cancel::CopyCancellation;
+use crate::downloader::fault::{CopyFault, remote};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::source_link::{self, AnswerHead, SourceLink, SourceTimeouts};
 use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
@@ -28,7 +28,7 @@ const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
 
 /// Connections to sources that nobody uses at the moment.
 #[derive(Default)]
-pub(super) struct Links(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
+pub(super) struct IdleSourceLinks(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
 
 /// Where the data ports of sources are, and since when that is known.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl DataPorts {
     }
 }
 
-impl Links {
+impl IdleSourceLinks {
     pub(super) fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, idle| {
@@ -91,7 +91,7 @@ const DESCRIPTOR_LOOK: Duration = Duration::from_millis(500);
 fn connect_patiently(
     addr: SocketAddr,
     timeouts: SourceTimeouts,
-    cancel: &Cancel,
+    cancel: &CopyCancellation,
 ) -> io::Result<SourceLink> {
     let begun = Instant::now();
     loop {
@@ -110,12 +110,12 @@ fn connect_patiently(
 
 impl Fetcher {
     /// A new connection to the data port.
-    pub(super) fn connect(&self, copying: &Copying<'_>) -> Result<SourceLink, Ended> {
+    pub(super) fn connect(&self, copying: &Copying<'_>) -> Result<SourceLink, FetchAttemptFailure> {
         let addr = copying.addr;
         connect_patiently(addr, self.timeouts, copying.cancel).map_err(|error| {
             self.data_ports.forget(addr);
             let doing = format!("the data port {addr} cannot be reached");
-            Ended::Off { doing, error, arrived: 0 }
+            FetchAttemptFailure::Off { doing, error, arrived: 0 }
         })
     }
 
@@ -124,9 +124,9 @@ impl Fetcher {
         &self,
         copying: &Copying<'_>,
         headers: &[(&str, &str)],
-    ) -> Result<(SourceLink, AnswerHead), Ended> {
+    ) -> Result<(SourceLink, AnswerHead), FetchAttemptFailure> {
         if headers.is_empty()
-            && let Some(answered) = self.answer_ahead(copying)
+            && let Some(answered) = self.pipelined_answer(copying)
         {
             return Ok(answered);
         }
@@ -148,13 +148,13 @@ impl Fetcher {
         copying: &Copying<'_>,
         path: &str,
         headers: &[(&str, &str)],
-    ) -> Result<AnswerHead, Ended> {
+    ) -> Result<AnswerHead, FetchAttemptFailure> {
         let addr = copying.addr;
         let answered = link.send(&[self.request(addr, path, headers)]).and_then(|()| link.answer());
         answered.map_err(|error| {
             self.data_ports.forget(addr);
             let doing = format!("the data port {addr} did not answer");
-            Ended::Off { doing, error, arrived: 0 }
+            FetchAttemptFailure::Off { doing, error, arrived: 0 }
         })
     }
 
@@ -179,8 +179,8 @@ impl Fetcher {
     pub(super) fn ask_for_data_port(
         &self,
         order: &CopyOrder,
-        cancel: &Cancel,
-    ) -> Result<Option<SocketAddr>, Fault> {
+        cancel: &CopyCancellation,
+    ) -> Result<Option<SocketAddr>, CopyFault> {
         let host = order.source.socket();
         if let Some(port) = self.data_ports.of(host) {
             return Ok(Some(port));
@@ -201,14 +201,18 @@ impl Fetcher {
             (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
             (None, None) => {
                 let reason = format!("the source {host} names no data port");
-                Err(Fault::Blamed(Blame::Source, reason))
+                Err(CopyFault::Blamed(Blame::Source, reason))
             }
         }
     }
 
     /// Status and text of a source's `/info`: signed for a program that asks for that, which no old
     /// cfw does.
-    fn ask_for_info(&self, host: SocketAddr, cancel: &Cancel) -> io::Result<(u16, Vec<u8>)> {
+    fn ask_for_info(
+        &self,
+        host: SocketAddr,
+        cancel: &CopyCancellation,
+    ) -> io::Result<(u16, Vec<u8>)> {
         let ask = |header: Option<(&str, &str)>| {
             let mut link = connect_patiently(host, self.timeouts, cancel)?;
             link.send(&[source_link::request(host, "/info", header.as_slice())])?;

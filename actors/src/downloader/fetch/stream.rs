@@ -6,14 +6,14 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use super::draft::Draft;
-use super::{Copying, Ended, Fetcher, ResumePolicy};
+use super::unfinished_copy::UnfinishedCopy;
+use super::{Copying, FetchAttemptFailure, Fetcher, ResumePolicy};
 use crate::clock::Clock;
 use crate::downloader::base_dir::{ALIGNMENT, TempFile};
-use crate::downloader::cancel::Cancel;
-use crate::downloader::fault::{Fault, local};
-use crate::downloader::pacer::Pacer;
-use crate::downloader::partials::{Claim, Partial};
+use crate::downloader::cancel::CopyCancellation;
+use crate::downloader::fault::{CopyFault, local};
+use crate::downloader::partials::{Partial, PartialClaim};
+use crate::downloader::rate_limiter::TransferRateLimiter;
 use crate::downloader::source_link::SourceLink;
 use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::tree_hash::{GROUP, Trunk};
@@ -41,15 +41,15 @@ pub(super) fn receive(
     fetcher: &Fetcher,
     copying: &Copying<'_>,
     link: &mut SourceLink,
-    draft: &mut Draft,
-) -> Result<(), Ended> {
+    draft: &mut UnfinishedCopy,
+) -> Result<(), FetchAttemptFailure> {
     let size = draft.size();
-    let mut intake = Intake {
+    let mut intake = CopyStreamReceiver {
         link,
         cancel: copying.cancel,
         progress: copying.progress,
         received: &fetcher.received,
-        pacer: Pacer::new(copying.rate.clone()),
+        pacer: TransferRateLimiter::new(copying.rate.clone()),
         began: Instant::now(),
         told: Instant::now(),
         size,
@@ -64,12 +64,12 @@ pub(super) fn receive(
         return Ok(());
     }
     std::thread::scope(|scope| {
-        let Draft { temp, .. } = &*draft;
+        let UnfinishedCopy { temp, .. } = &*draft;
         let mut hasher = draft.hasher.clone();
         let noted = draft.partial(&fetcher.clock);
-        let mut notes = Notes::new(draft.claim(), noted, fetcher.resume, &fetcher.clock);
+        let mut notes = ProgressRecorder::new(draft.claim(), noted, fetcher.resume, &fetcher.clock);
         let buffers = size.div_ceil(GROUP as u64).min(BUFFERS);
-        let mut writer = Writer::start(scope, temp, draft.claim(), buffers)?;
+        let mut writer = CopyStreamWriter::start(scope, temp, draft.claim(), buffers)?;
         let mut outcome = Ok(());
         while hasher.position() < size {
             let at = hasher.position();
@@ -94,20 +94,20 @@ pub(super) fn receive(
 }
 
 /// The receiving end.
-struct Intake<'a> {
+struct CopyStreamReceiver<'a> {
     link: &'a mut SourceLink,
-    cancel: &'a Cancel,
-    progress: &'a super::Progress<'a>,
+    cancel: &'a CopyCancellation,
+    progress: &'a super::FetchProgressCallback<'a>,
     received: &'a ByteCount,
-    pacer: Pacer,
+    pacer: TransferRateLimiter,
     began: Instant,
     told: Instant,
     size: u64,
 }
 
-impl Intake<'_> {
+impl CopyStreamReceiver<'_> {
     /// Fills the buffer with what follows `at`: a whole group, unless the file ends before.
-    fn fill(&mut self, buffer: &mut Buffer, at: u64) -> Result<(), Ended> {
+    fn fill(&mut self, buffer: &mut Buffer, at: u64) -> Result<(), FetchAttemptFailure> {
         let wanted = usize::try_from(self.size - at).map_or(GROUP, |left| left.min(GROUP));
         buffer.filled = 0;
         while buffer.filled < wanted {
@@ -119,7 +119,7 @@ impl Intake<'_> {
             if let Err(error) = self.read(buffer, until) {
                 let (arrived, size) = (at + buffer.filled as u64, self.size);
                 let doing = format!("the source broke off after {arrived} of {size} bytes");
-                return Err(Ended::Off { doing, error, arrived });
+                return Err(FetchAttemptFailure::Off { doing, error, arrived });
             }
             if self.told.elapsed() >= PROGRESS_EVERY {
                 self.told = Instant::now();
@@ -128,20 +128,20 @@ impl Intake<'_> {
             let taken = (buffer.filled - before) as u64;
             self.received.add(taken);
             if self.cancel.sleep(self.pacer.take(step, taken, self.began.elapsed())) {
-                return Err(Fault::Cancelled.into());
+                return Err(CopyFault::Cancelled.into());
             }
         }
         Ok(())
     }
 
     /// Keeps the source from sending far ahead, as soon as the rate is a slow one.
-    fn be_slow(&mut self) -> Result<(), Ended> {
+    fn be_slow(&mut self) -> Result<(), FetchAttemptFailure> {
         if self.link.is_slowed() || !self.pacer.is_below(SLOW) {
             return Ok(());
         }
         let limited = self.link.limit_ahead(SLOW_AHEAD);
         let doing = || "its connection".into();
-        limited.map_err(|error| Ended::Off { doing: doing(), error, arrived: 0 })
+        limited.map_err(|error| FetchAttemptFailure::Off { doing: doing(), error, arrived: 0 })
     }
 
     /// Reads up to `until`, as far as bytes come within one step's time.
@@ -178,7 +178,7 @@ impl Buffer {
 }
 
 /// When it is to be written down how far a copy has come.
-struct Notes<'a> {
+struct ProgressRecorder<'a> {
     is_wanted: bool,
     last: Partial,
     every: Duration,
@@ -186,10 +186,15 @@ struct Notes<'a> {
     clock: &'a Clock,
 }
 
-impl<'a> Notes<'a> {
-    fn new(claim: Option<&Claim>, last: Partial, policy: ResumePolicy, clock: &'a Clock) -> Self {
+impl<'a> ProgressRecorder<'a> {
+    fn new(
+        claim: Option<&PartialClaim>,
+        last: Partial,
+        policy: ResumePolicy,
+        clock: &'a Clock,
+    ) -> Self {
         let (is_wanted, every) = (claim.is_some(), policy.keep_every);
-        Notes { is_wanted, last, every, noted: Instant::now(), clock }
+        ProgressRecorder { is_wanted, last, every, noted: Instant::now(), clock }
     }
 
     fn due(&mut self, trunk: impl FnOnce() -> Trunk) -> Option<Partial> {
@@ -204,42 +209,42 @@ impl<'a> Notes<'a> {
 }
 
 /// What the writing thread is given.
-enum Job {
+enum CopyStreamJob {
     Write(Buffer, u64),
     /// Make durable what was written, and write down how far that is.
     Note(Partial),
 }
 
 /// The writing end: a thread of its own, and the buffers that go there and back.
-struct Writer<'scope> {
-    jobs: SyncSender<Job>,
+struct CopyStreamWriter<'scope> {
+    jobs: SyncSender<CopyStreamJob>,
     back: Receiver<Buffer>,
     /// Buffers not made yet.
     unmade: u64,
     thread: ScopedJoinHandle<'scope, io::Result<()>>,
 }
 
-impl<'scope> Writer<'scope> {
+impl<'scope> CopyStreamWriter<'scope> {
     fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         temp: &'scope TempFile,
-        claim: Option<&'scope Claim>,
+        claim: Option<&'scope PartialClaim>,
         buffers: u64,
-    ) -> Result<Self, Ended> {
+    ) -> Result<Self, FetchAttemptFailure> {
         let (jobs, ordered) = sync_channel(usize::try_from(buffers).unwrap_or(1) + 1);
         let (done, back) = channel();
         let work = move || {
             for job in ordered {
                 match job {
-                    Job::Write(buffer, at) => {
+                    CopyStreamJob::Write(buffer, at) => {
                         temp.write_at(buffer.bytes(), at)?;
                         // Nobody needs it any more when the last one is being written.
                         let _ = done.send(buffer);
                     }
-                    Job::Note(partial) => {
+                    CopyStreamJob::Note(partial) => {
                         temp.sync()?;
                         if let Some(claim) = claim {
-                            Draft::note(claim, &partial);
+                            UnfinishedCopy::note(claim, &partial);
                         }
                     }
                 }
@@ -248,7 +253,7 @@ impl<'scope> Writer<'scope> {
         };
         let thread = std::thread::Builder::new().name("copy-write".into());
         let thread = thread.spawn_scoped(scope, work).map_err(local)?;
-        Ok(Writer { jobs, back, unmade: buffers, thread })
+        Ok(CopyStreamWriter { jobs, back, unmade: buffers, thread })
     }
 
     /// A buffer that is free. None when the writing has failed.
@@ -265,11 +270,11 @@ impl<'scope> Writer<'scope> {
 
     fn write(&self, buffer: Buffer, at: u64) {
         // A thread that has failed says so when it is waited for.
-        let _ = self.jobs.send(Job::Write(buffer, at));
+        let _ = self.jobs.send(CopyStreamJob::Write(buffer, at));
     }
 
     fn note(&self, partial: Partial) {
-        let _ = self.jobs.send(Job::Note(partial));
+        let _ = self.jobs.send(CopyStreamJob::Note(partial));
     }
 
     /// Waits until everything is written.

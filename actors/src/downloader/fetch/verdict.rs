@@ -3,10 +3,10 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use super::draft::Draft;
-use super::{Copied, Copying, Ended, Fetcher};
+use super::unfinished_copy::UnfinishedCopy;
+use super::{CommittedCopy, Copying, FetchAttemptFailure, Fetcher};
 use crate::downloader::data_port::master_path;
-use crate::downloader::fault::{Fault, changed, refused, remote};
+use crate::downloader::fault::{CopyFault, changed, refused, remote};
 use crate::downloader::source_link::{AnswerHead, SourceLink};
 use crate::wire::worker::{Blame, FileHash};
 
@@ -24,13 +24,13 @@ impl Fetcher {
         &self,
         copying: &Copying<'_>,
         mut link: SourceLink,
-        draft: &Draft,
-    ) -> Result<Copied, Ended> {
+        draft: &UnfinishedCopy,
+    ) -> Result<CommittedCopy, FetchAttemptFailure> {
         let copied = draft.copied();
         let path = master_path(&copying.order.dir, &copying.order.name, true);
         let until =
             Instant::now() + HASH_PATIENCE + Duration::from_secs(copied.size / SLOWEST_HASH);
-        let off = |error| Ended::Off {
+        let off = |error| FetchAttemptFailure::Off {
             doing: "its hash did not arrive".to_owned(),
             error,
             arrived: copied.size,
@@ -53,10 +53,10 @@ impl Fetcher {
                 }
                 202 => {
                     let reason = "it took too long to hash the master".to_owned();
-                    return Err(Fault::Blamed(Blame::Source, reason).into());
+                    return Err(CopyFault::Blamed(Blame::Source, reason).into());
                 }
                 409 => return Err(changed().into()),
-                503 => return Err(Ended::Busy),
+                503 => return Err(FetchAttemptFailure::Busy),
                 _ => return Err(refused(&mut link, &head, "the master's hash").into()),
             }
         }
@@ -70,13 +70,13 @@ impl Fetcher {
         error: &io::Error,
         arrived: u64,
         size: u64,
-    ) -> Option<Fault> {
+    ) -> Option<CopyFault> {
         let closed = error.kind() == ErrorKind::UnexpectedEof && !copying.cancel.is_cancelled();
         if !closed || arrived == size || !self.has_no_byte_at(copying, arrived) {
             return None;
         }
         let reason = format!("the source cannot read the master behind byte {arrived} of {size}");
-        Some(Fault::Blamed(Blame::File, reason))
+        Some(CopyFault::Blamed(Blame::File, reason))
     }
 
     /// Whether a source promises the byte at `position` and then does not send it, or has none.
@@ -94,7 +94,7 @@ impl Fetcher {
 }
 
 /// A source that went away while it was `doing` something.
-pub(super) fn off(doing: &str, error: &io::Error) -> Fault {
+pub(super) fn off(doing: &str, error: &io::Error) -> CopyFault {
     remote(doing, error)
 }
 
@@ -102,11 +102,11 @@ fn verdict(
     etag: Option<&str>,
     head: &AnswerHead,
     text: &[u8],
-    copied: Copied,
-) -> Result<(), Ended> {
+    copied: CommittedCopy,
+) -> Result<(), FetchAttemptFailure> {
     let Ok(source) = serde_json::from_slice::<FileHash>(text) else {
         let reason = "its answer about the master's hash does not read".to_owned();
-        return Err(Fault::Blamed(Blame::Source, reason).into());
+        return Err(CopyFault::Blamed(Blame::Source, reason).into());
     };
     // The tag is the file's identity: another one means another file by now.
     if head.etag.as_deref() != etag || source.size != copied.size {
@@ -117,7 +117,7 @@ fn verdict(
             "the bytes arrived other than they were sent: blake3 {} here, {} at the source",
             copied.hash, source.blake3
         );
-        return Err(Ended::Wrong(Fault::Blamed(Blame::Pair, reason)));
+        return Err(FetchAttemptFailure::Wrong(CopyFault::Blamed(Blame::Pair, reason)));
     }
     Ok(())
 }

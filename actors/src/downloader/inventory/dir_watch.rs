@@ -25,7 +25,7 @@ pub struct DirWatch {
 impl DirWatch {
     /// Watches `dir`. Refused where others change it untold.
     pub fn over(dir: impl AsFd) -> io::Result<Self> {
-        if let Some(kind) = mounts::untold_on(&fstatfs(&dir)?) {
+        if let Some(kind) = mounts::unwatchable_kind(&fstatfs(&dir)?) {
             let why = format!("it is on {kind}, which others change untold");
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }

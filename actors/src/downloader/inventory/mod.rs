@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use self::changes::ChangeLog;
 use self::dir_watch::DirWatch;
-use super::base_dir::{BaseDir, Entry};
+use super::base_dir::{BaseDir, BaseDirEntry};
 use crate::names::FileName;
 use crate::wire::worker::InventoryCursor;
 
@@ -22,18 +22,18 @@ const REMEMBERED: usize = 1 << 16;
 
 /// What a destination holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stock {
+pub enum BaseDirListing {
     /// Everything.
     Whole {
         /// The files, sorted by name.
-        files: Vec<Entry>,
+        files: Vec<BaseDirEntry>,
         /// From where on changes can be asked for; none where they go unnoticed.
         cursor: Option<InventoryCursor>,
     },
     /// What changed since some cursor.
     Changes {
         /// Each name once.
-        changes: Vec<Change>,
+        changes: Vec<BaseDirChange>,
         /// From where on to ask next.
         cursor: InventoryCursor,
     },
@@ -41,44 +41,44 @@ pub enum Stock {
 
 /// What became of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum BaseDirChange {
     /// It is a file, perhaps another one than before.
-    Held(Entry),
+    Held(BaseDirEntry),
     /// There is no such file.
     Gone(FileName),
 }
 
 /// Answers for what a base directory holds. Every call may block on the disk.
 #[derive(Debug)]
-pub struct InventoryDesk {
+pub struct InventoryService {
     base: Arc<BaseDir>,
     /// None while changes go unnoticed.
-    watched: Mutex<Option<Watched>>,
+    watched: Mutex<Option<WatchedBaseDir>>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedBaseDir {
     watch: DirWatch,
     log: ChangeLog,
 }
 
-impl InventoryDesk {
+impl InventoryService {
     /// A desk for `base`, which is watched from now on if it can be.
     pub fn new(base: Arc<BaseDir>) -> Self {
         let watched = begin(&base).inspect_err(tell_unwatched).ok();
-        InventoryDesk { base, watched: Mutex::new(watched) }
+        InventoryService { base, watched: Mutex::new(watched) }
     }
 
     /// What changed since `cursor`; everything when that is not known, or without a cursor.
-    pub fn stock(&self, since: Option<InventoryCursor>) -> io::Result<Stock> {
+    pub fn list(&self, since: Option<InventoryCursor>) -> io::Result<BaseDirListing> {
         let (cursor, names) = self.changed_since(since);
         match (cursor, names) {
             (Some(cursor), Some(names)) => {
                 let changes = names.into_iter().map(|name| self.look_at(&name));
-                Ok(Stock::Changes { changes: changes.collect::<io::Result<_>>()?, cursor })
+                Ok(BaseDirListing::Changes { changes: changes.collect::<io::Result<_>>()?, cursor })
             }
             // What changes while the files are listed lies behind the cursor and is told again.
-            (cursor, _) => Ok(Stock::Whole { files: self.base.entries()?, cursor }),
+            (cursor, _) => Ok(BaseDirListing::Whole { files: self.base.entries()?, cursor }),
         }
     }
 
@@ -88,7 +88,7 @@ impl InventoryDesk {
     ) -> (Option<InventoryCursor>, Option<Vec<Arc<FileName>>>) {
         // A panic while it was held leaves at worst a change untaken, and no cursor behind it.
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if !watched.as_mut().is_some_and(Watched::catch_up) {
+        if !watched.as_mut().is_some_and(WatchedBaseDir::catch_up) {
             let was_watched = watched.is_some();
             let begun = begin(&self.base);
             *watched = begun
@@ -100,33 +100,33 @@ impl InventoryDesk {
                 .ok();
         }
         match &*watched {
-            Some(Watched { log, .. }) => {
+            Some(WatchedBaseDir { log, .. }) => {
                 (Some(log.cursor()), since.and_then(|since| log.since(since)))
             }
             None => (None, None),
         }
     }
 
-    fn look_at(&self, name: &FileName) -> io::Result<Change> {
+    fn look_at(&self, name: &FileName) -> io::Result<BaseDirChange> {
         let found = self.base.entry(name)?;
-        Ok(found.map_or_else(|| Change::Gone(name.clone()), Change::Held))
+        Ok(found.map_or_else(|| BaseDirChange::Gone(name.clone()), BaseDirChange::Held))
     }
 }
 
 /// Begins a watch under a number that none before it had.
-fn begin(base: &BaseDir) -> io::Result<Watched> {
+fn begin(base: &BaseDir) -> io::Result<WatchedBaseDir> {
     let watch = DirWatch::over(base.as_fd())?;
-    Ok(Watched { watch, log: ChangeLog::new(fastrand::u64(..), REMEMBERED) })
+    Ok(WatchedBaseDir { watch, log: ChangeLog::new(fastrand::u64(..), REMEMBERED) })
 }
 
 fn tell_unwatched(error: &io::Error) {
     tracing::warn!(%error, "changes of the base directory go unnoticed: nodes get full lists");
 }
 
-impl Watched {
+impl WatchedBaseDir {
     /// Takes in what changed; false when that is not all known.
     fn catch_up(&mut self) -> bool {
-        let Watched { watch, log } = self;
+        let WatchedBaseDir { watch, log } = self;
         let caught_up = watch.drain(|name| {
             // The kernel tells only names that are file names.
             if let Ok(name) = FileName::new(name) {
@@ -146,18 +146,18 @@ mod tests {
     use super::*;
     use crate::wire::worker::TaskId;
 
-    struct Place {
+    struct InventoryFixture {
         dir: tempfile::TempDir,
         base: Arc<BaseDir>,
-        desk: InventoryDesk,
+        desk: InventoryService,
     }
 
-    impl Place {
+    impl InventoryFixture {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             fs::write(dir.path().join("first"), "1").unwrap();
             let base = Arc::new(BaseDir::open(dir.path()).unwrap());
-            Place { desk: InventoryDesk::new(Arc::clone(&base)), base, dir }
+            InventoryFixture { desk: InventoryService::new(Arc::clone(&base)), base, dir }
         }
 
         fn path(&self) -> &Path {
@@ -165,8 +165,8 @@ mod tests {
         }
 
         fn whole(&self) -> (Vec<String>, InventoryCursor) {
-            match self.desk.stock(None).unwrap() {
-                Stock::Whole { files, cursor } => {
+            match self.desk.list(None).unwrap() {
+                BaseDirListing::Whole { files, cursor } => {
                     (files.iter().map(|file| file.name.to_string()).collect(), cursor.unwrap())
                 }
                 other => panic!("{other:?}"),
@@ -175,8 +175,8 @@ mod tests {
 
         /// What changed since, `+` and `-`, sorted.
         fn changes(&self, since: InventoryCursor) -> (Vec<String>, InventoryCursor) {
-            match self.desk.stock(Some(since)).unwrap() {
-                Stock::Changes { changes, cursor } => {
+            match self.desk.list(Some(since)).unwrap() {
+                BaseDirListing::Changes { changes, cursor } => {
                     let mut shown: Vec<String> = changes.iter().map(shown).collect();
                     shown.sort();
                     (shown, cursor)
@@ -186,10 +186,10 @@ mod tests {
         }
     }
 
-    fn shown(change: &Change) -> String {
+    fn shown(change: &BaseDirChange) -> String {
         match change {
-            Change::Held(entry) => format!("+{} {}", entry.name, entry.size),
-            Change::Gone(name) => format!("-{name}"),
+            BaseDirChange::Held(entry) => format!("+{} {}", entry.name, entry.size),
+            BaseDirChange::Gone(name) => format!("-{name}"),
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn copies_deletions_and_other_hands_are_told_at_the_next_question() {
-        let place = Place::new();
+        let place = InventoryFixture::new();
         let (files, cursor) = place.whole();
         assert_eq!(files, ["first"]);
         assert_eq!(place.changes(cursor), (vec![], cursor));
@@ -222,23 +222,23 @@ mod tests {
 
     #[test]
     fn a_cursor_of_another_watch_gets_everything() {
-        let place = Place::new();
+        let place = InventoryFixture::new();
         let (_, cursor) = place.whole();
         for other in [
             InventoryCursor { instance: cursor.instance ^ 1, ..cursor },
             InventoryCursor { change: cursor.change + 1, ..cursor },
         ] {
-            assert!(matches!(place.desk.stock(Some(other)).unwrap(), Stock::Whole { .. }));
+            assert!(matches!(place.desk.list(Some(other)).unwrap(), BaseDirListing::Whole { .. }));
         }
     }
 
     #[test]
     fn a_watch_that_is_lost_begins_anew_and_with_everything() {
-        let place = Place::new();
+        let place = InventoryFixture::new();
         let (_, cursor) = place.whole();
         *place.desk.watched.lock().unwrap() = None;
         fs::write(place.path().join("unnoticed"), "").unwrap();
-        assert!(matches!(place.desk.stock(Some(cursor)).unwrap(), Stock::Whole { .. }));
+        assert!(matches!(place.desk.list(Some(cursor)).unwrap(), BaseDirListing::Whole { .. }));
         let (files, cursor) = place.whole();
         assert_eq!(files, ["first", "unnoticed"]);
         fs::write(place.path().join("noticed"), "").unwrap();
@@ -250,13 +250,17 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let (before, after) = (outer.path().join("before"), outer.path().join("after"));
         fs::create_dir(&before).unwrap();
-        let desk = InventoryDesk::new(Arc::new(BaseDir::open(&before).unwrap()));
-        let Stock::Whole { cursor, .. } = desk.stock(None).unwrap() else { panic!("no list") };
+        let desk = InventoryService::new(Arc::new(BaseDir::open(&before).unwrap()));
+        let BaseDirListing::Whole { cursor, .. } = desk.list(None).unwrap() else {
+            panic!("no list")
+        };
         fs::rename(&before, &after).unwrap();
         fs::create_dir(&before).unwrap();
         fs::write(before.join("elsewhere"), "").unwrap();
         fs::write(after.join("here"), "").unwrap();
-        let Stock::Changes { changes, .. } = desk.stock(cursor).unwrap() else { panic!("a list") };
+        let BaseDirListing::Changes { changes, .. } = desk.list(cursor).unwrap() else {
+            panic!("a list")
+        };
         assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["+here 0"]);
     }
 }

@@ -60,7 +60,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n",
         ] {
             let (url, serving) = endless(head).await;
-            let http = crate::outbound::in_the_clear().build().unwrap();
+            let http = crate::http_client::without_tls().build().unwrap();
             let response = http.get(url).send().await.unwrap();
             let read = body_of(response).await.map(|body| body.len());
             assert!(matches!(read, Err(LinkError::TooLong(LONGEST_ANSWER))), "{read:?}");

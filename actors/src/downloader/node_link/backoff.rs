@@ -11,14 +11,14 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Doubles from [`FIRST`] to [`LONGEST`], with a quarter of chance so that a hundred workers do not
 /// come back in step.
 #[derive(Debug)]
-pub struct Backoff {
+pub struct PollBackoff {
     next: Duration,
 }
 
-impl Backoff {
+impl PollBackoff {
     /// Nothing has failed yet.
     pub fn new() -> Self {
-        Backoff { next: FIRST }
+        PollBackoff { next: FIRST }
     }
 
     /// Something went well.
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_longest_and_start_over() {
-        let mut backoff = Backoff::new();
+        let mut backoff = PollBackoff::new();
         let waits: Vec<u128> = (0..8).map(|_| backoff.next_with(1.0).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
         assert_eq!(backoff.next_with(0.0), Duration::from_millis(3750));

@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 
-use super::{Line, LinkError};
+use super::{LinkError, NodeLinkShared};
 use crate::downloader::order::CopyOrder;
 use crate::host::{BitsPerSecond, HostAddr};
 use crate::names::FileName;
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is needed of a row of `GET /tasks`.
 #[derive(Debug, Deserialize)]
-struct Row {
+struct CfmOrderRow {
     id: String,
     status: String,
     src_addr: String,
@@ -35,7 +35,7 @@ type Unworkable = String;
 
 /// Asks for the tasks of this host: those that are ready, and those it works on, also when it was
 /// restarted since (a task of an old cfw would stay `working` until cfm's time-out).
-pub async fn orders(line: &Line) -> Result<Vec<CopyOrder>, LinkError> {
+pub async fn orders(line: &NodeLinkShared) -> Result<Vec<CopyOrder>, LinkError> {
     let call = line.http.get(line.url("/tasks")).timeout(TIMEOUT);
     let response = call.header(CONTENT_TYPE, "application/json").send().await?;
     ensure_is_cfm(&response)?;
@@ -62,7 +62,7 @@ pub async fn orders(line: &Line) -> Result<Vec<CopyOrder>, LinkError> {
 }
 
 /// Tells cfm what happened, task by task. Answers those that it no longer wants done.
-pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
+pub async fn deliver(line: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
     let mut cancelled = Vec::new();
     for report in reports {
         let status = match report.said {
@@ -80,7 +80,7 @@ pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, Lin
 }
 
 /// Sets a task's status. Answers whether cfm still has that task in a state that allows it.
-async fn set(line: &Line, task: TaskId, status: &str) -> Result<bool, LinkError> {
+async fn set(line: &NodeLinkShared, task: TaskId, status: &str) -> Result<bool, LinkError> {
     let url = line.url(&format!("/tasks/{task}"));
     let call = line.http.patch(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
     let response = call.body(format!(r#"{{"status":"{status}"}}"#)).send().await?;
@@ -107,7 +107,8 @@ fn order_for(
     row: serde_json::Value,
     us: &HostAddr,
 ) -> Result<Option<CopyOrder>, (Option<TaskId>, Unworkable)> {
-    let row: Row = serde_json::from_value(row).map_err(|error| (None, error.to_string()))?;
+    let row: CfmOrderRow =
+        serde_json::from_value(row).map_err(|error| (None, error.to_string()))?;
     if row.dst_addr != us.to_string() || !matches!(row.status.as_str(), "ready" | "working") {
         return Ok(None);
     }

@@ -20,19 +20,19 @@ use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::clock::{Clock, Millis};
-use crate::downloader::dial::Dial;
 use crate::downloader::epoch_guard::{EpochGuard, NotObeyed};
-use crate::downloader::managers::Managers;
-use crate::downloader::node_link::backoff::Backoff;
+use crate::downloader::live_setting::LiveSetting;
+use crate::downloader::node_link::backoff::PollBackoff;
 use crate::downloader::order::CopyOrder;
-use crate::downloader::{Downloads, LinkWork, ReportsDelivered, TakeOrders};
+use crate::downloader::seen_managers::SeenManagersHandle;
+use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders};
 use crate::event::Epoch;
 use crate::host::HostAddr;
+use crate::http_client;
 use crate::manager::ManagerId;
-use crate::outbound;
 use crate::signed_call::SignedCaller;
 use crate::token::SharedToken;
-use crate::wire::worker::{Deed, Report, TaskId};
+use crate::wire::worker::{ManagerAction, Report, TaskId};
 
 /// How often a line that speaks cfm's language asks whether a Reelyard node answers there now.
 const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
@@ -58,14 +58,14 @@ pub struct NodeLinkSettings {
     /// Who we are.
     pub host: HostAddr,
     /// Where it is noted whose orders are taken.
-    pub managers: Managers,
+    pub managers: SeenManagersHandle,
     /// Shared with the node: calls are signed with it, and orders count only from a node that proves
     /// to know it. It is never sent.
-    pub token: Dial<Option<SharedToken>>,
+    pub token: LiveSetting<Option<SharedToken>>,
     /// How long a long poll is held.
     pub wait: Duration,
     /// How often an old cfm is asked (`downloader_sleep_sec`, spec 3.2).
-    pub poll_interval: Dial<Duration>,
+    pub poll_interval: LiveSetting<Duration>,
     /// Where the state of the line is published.
     pub view: Arc<ArcSwap<NodeLinkView>>,
 }
@@ -73,7 +73,7 @@ pub struct NodeLinkSettings {
 /// What answers at the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Speaks {
+pub enum NodeProtocol {
     /// Not known yet.
     #[default]
     Unknown,
@@ -89,7 +89,7 @@ pub struct NodeLinkView {
     /// The node that is asked.
     pub node: String,
     /// What it speaks.
-    pub speaks: Speaks,
+    pub speaks: NodeProtocol,
     /// When it last answered.
     pub answered: Option<Millis>,
     /// What went wrong since.
@@ -130,12 +130,12 @@ enum LinkError {
 
 /// The running line.
 pub struct NodeLink {
-    line: Arc<Line>,
+    line: Arc<NodeLinkShared>,
     tasks: Vec<JoinHandle<()>>,
 }
 
 /// What the two tasks of a line share.
-struct Line {
+struct NodeLinkShared {
     settings: NodeLinkSettings,
     http: reqwest::Client,
     signed: SignedCaller,
@@ -144,7 +144,7 @@ struct Line {
     /// Index of the node that is asked.
     current: AtomicUsize,
     /// What it speaks; both tasks follow it.
-    speaks: watch::Sender<Speaks>,
+    speaks: watch::Sender<NodeProtocol>,
 }
 
 impl NodeLink {
@@ -154,14 +154,14 @@ impl NodeLink {
         settings: NodeLinkSettings,
         epochs: EpochGuard,
         clock: Clock,
-        downloads: Downloads,
+        downloads: DownloaderHandle,
     ) -> Result<Self, reqwest::Error> {
-        let http = outbound::in_the_clear()
+        let http = http_client::without_tls()
             .no_proxy()
             .connect_timeout(Duration::from_secs(5))
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
-        let line = Arc::new(Line {
+        let line = Arc::new(NodeLinkShared {
             settings,
             http,
             signed: SignedCaller::default(),
@@ -193,38 +193,45 @@ impl Drop for NodeLink {
 }
 
 /// Asks for orders for ever and hands them to the downloader.
-async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
+async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
-    let mut backoff = Backoff::new();
+    let mut backoff = PollBackoff::new();
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
     // Only a node that told it understands it.
     let mut rates: Option<u32> = None;
-    let mut breath = breath(ORDERS_BREATH);
+    let mut breath = min_interval(ORDERS_BREATH);
     loop {
         breath.tick().await;
         let node = line.node();
-        if *line.speaks.borrow() == Speaks::Cfm && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
+        if *line.speaks.borrow() == NodeProtocol::Cfm
+            && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
         {
-            line.speaks.send_replace(Speaks::Unknown);
+            line.speaks.send_replace(NodeProtocol::Unknown);
         }
         let known = work.borrow().known.clone();
         let speaks = *line.speaks.borrow();
         let asked = Instant::now();
         let answer = match speaks {
-            Speaks::Unknown => {
+            NodeProtocol::Unknown => {
                 reelyard_asked = asked;
                 // At once: reports from before a restart wait for knowing who answers.
                 reelyard::orders(&line, &known, None, Duration::ZERO).await
             }
-            Speaks::Reelyard => reelyard::orders(&line, &known, rates, line.settings.wait).await,
-            Speaks::Cfm => cfm::orders(&line).await.map(|orders| (orders, None)),
+            NodeProtocol::Reelyard => {
+                reelyard::orders(&line, &known, rates, line.settings.wait).await
+            }
+            NodeProtocol::Cfm => cfm::orders(&line).await.map(|orders| (orders, None)),
         };
         match answer {
             Ok((orders, told)) => {
                 rates = told;
                 backoff.reset();
-                line.answered(if speaks == Speaks::Cfm { Speaks::Cfm } else { Speaks::Reelyard });
+                line.answered(if speaks == NodeProtocol::Cfm {
+                    NodeProtocol::Cfm
+                } else {
+                    NodeProtocol::Reelyard
+                });
                 let nothing_new = last.as_ref() == Some(&orders);
                 last = Some(orders.clone());
                 if downloads.addr().send(TakeOrders { orders }).await.is_err() {
@@ -233,7 +240,7 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
                     tokio::time::sleep(backoff.next()).await;
                     continue;
                 }
-                if speaks == Speaks::Cfm {
+                if speaks == NodeProtocol::Cfm {
                     pause_between_polls(&line, &mut work).await;
                 } else if nothing_new && asked.elapsed() < TOO_SOON {
                     // Mostly the node already knows of an end whose report is just being taken
@@ -243,16 +250,16 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
                 }
             }
             Err(LinkError::NotReelyard) => {
-                line.speaks.send_replace(Speaks::Cfm);
+                line.speaks.send_replace(NodeProtocol::Cfm);
             }
             Err(LinkError::IsReelyard) => {
-                line.speaks.send_replace(Speaks::Unknown);
+                line.speaks.send_replace(NodeProtocol::Unknown);
                 tokio::time::sleep(backoff.next()).await;
             }
             Err(error) => {
                 line.failed(node, &error);
                 // Another program may answer there when one answers again.
-                line.speaks.send_replace(Speaks::Unknown);
+                line.speaks.send_replace(NodeProtocol::Unknown);
                 tokio::time::sleep(backoff.next()).await;
             }
         }
@@ -260,7 +267,7 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
 }
 
 /// Ticks at once after a pause, and otherwise so long after the last time.
-fn breath(length: Duration) -> Interval {
+fn min_interval(length: Duration) -> Interval {
     let mut breath = tokio::time::interval(length);
     breath.set_missed_tick_behavior(MissedTickBehavior::Delay);
     breath
@@ -268,7 +275,7 @@ fn breath(length: Duration) -> Interval {
 
 /// Waits for an old cfm to have something new: for the poll interval, or, as cfw does it, until
 /// everything known is done and told (spec 4.9).
-async fn pause_between_polls(line: &Line, work: &mut watch::Receiver<LinkWork>) {
+async fn pause_between_polls(line: &NodeLinkShared, work: &mut watch::Receiver<LinkWork>) {
     let interval = *line.settings.poll_interval.now();
     if work.borrow().known.is_empty() {
         return tokio::time::sleep(interval).await;
@@ -278,14 +285,14 @@ async fn pause_between_polls(line: &Line, work: &mut watch::Receiver<LinkWork>) 
 }
 
 /// Delivers reports for ever, in order, each until it is taken.
-async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
+async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
-    let mut backoff = Backoff::new();
+    let mut backoff = PollBackoff::new();
     let mut speaks = line.speaks.subscribe();
-    let mut breath = breath(REPORTS_BREATH);
+    let mut breath = min_interval(REPORTS_BREATH);
     loop {
         // Both fail only when the worker is ending.
-        if speaks.wait_for(|speaks| *speaks != Speaks::Unknown).await.is_err()
+        if speaks.wait_for(|speaks| *speaks != NodeProtocol::Unknown).await.is_err()
             || work.wait_for(|work| !work.reports.is_empty()).await.is_err()
         {
             return;
@@ -295,9 +302,9 @@ async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
         let (node, speaks) = (line.node(), *speaks.borrow());
         let answer = match speaks {
             // It went away meanwhile: a token is not for whoever answers in its place.
-            Speaks::Unknown => continue,
-            Speaks::Cfm => cfm::deliver(&line, &sent).await,
-            Speaks::Reelyard => reelyard::deliver(&line, &sent).await,
+            NodeProtocol::Unknown => continue,
+            NodeProtocol::Cfm => cfm::deliver(&line, &sent).await,
+            NodeProtocol::Reelyard => reelyard::deliver(&line, &sent).await,
         };
         match answer {
             Ok(cancelled) => {
@@ -309,7 +316,7 @@ async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
             }
             // The reports wait until that is known to both tasks.
             Err(LinkError::IsReelyard) => {
-                line.speaks.send_replace(Speaks::Unknown);
+                line.speaks.send_replace(NodeProtocol::Unknown);
             }
             Err(error) => {
                 line.failed(node, &error);
@@ -319,7 +326,7 @@ async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
     }
 }
 
-impl Line {
+impl NodeLinkShared {
     /// The number of the node that is asked, counting on over the end of the list.
     fn node(&self) -> usize {
         self.current.load(Ordering::Relaxed)
@@ -332,7 +339,7 @@ impl Line {
         format!("{node}{path}")
     }
 
-    fn answered(&self, speaks: Speaks) {
+    fn answered(&self, speaks: NodeProtocol) {
         self.speaks.send_replace(speaks);
         let node = self.url("");
         let before = self.settings.view.load();
@@ -368,11 +375,20 @@ impl Line {
 
     /// Notes whose orders were taken just now.
     fn took_orders_of(&self, manager: Option<ManagerId>) {
-        self.settings.managers.note(manager, self.url(""), Deed::Orders, self.clock.now());
+        self.settings.managers.record(
+            manager,
+            self.url(""),
+            ManagerAction::Orders,
+            self.clock.now(),
+        );
     }
 
     /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
-    async fn hear(&self, manager: Option<ManagerId>, epoch: Epoch) -> Result<(), LinkError> {
+    async fn accept_leader(
+        &self,
+        manager: Option<ManagerId>,
+        epoch: Epoch,
+    ) -> Result<(), LinkError> {
         let (epochs, cluster) = (self.epochs.clone(), manager.map(|manager| manager.cluster));
         match tokio::task::spawn_blocking(move || epochs.answered(cluster, epoch)).await {
             Ok(Ok(heard)) => Ok(heard?),

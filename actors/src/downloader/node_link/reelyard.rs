@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
 
-use super::{Line, LinkError, listed};
+use super::{LinkError, NodeLinkShared, listed};
 use crate::downloader::order::CopyOrder;
-use crate::signed_call::{Addressee, Sent};
+use crate::signed_call::{Addressee, SignedResponse};
 use crate::wire::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 
 /// How long a node may take beyond the time it was asked to wait.
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// new, compared with `known` and with the rates that `rates` stands for. Answers also what stands
 /// for the rates in its orders.
 pub async fn orders(
-    line: &Line,
+    line: &NodeLinkShared,
     known: &[TaskId],
     rates: Option<u32>,
     wait: Duration,
@@ -32,7 +32,7 @@ pub async fn orders(
     }
     let body = body_of(line, sent).await?;
     let orders: TaskOrders = read(&body)?;
-    line.hear(orders.manager, orders.epoch).await?;
+    line.accept_leader(orders.manager, orders.epoch).await?;
     // A node that does not know its cluster yet tells it with its next answer.
     if orders.manager.is_some() {
         line.took_orders_of(orders.manager);
@@ -41,7 +41,7 @@ pub async fn orders(
 }
 
 /// Delivers reports. Answers the tasks that are no longer this host's.
-pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
+pub async fn deliver(line: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
     let path = format!("/api/v1/workers/{}/reports", line.settings.host);
     let body = serde_json::to_vec(&Reports { reports: reports.to_vec() })
         .map_err(|error| LinkError::Garbled(error.to_string()))?;
@@ -53,12 +53,12 @@ pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, Lin
         .body(body);
     let body = body_of(line, send(line, call).await?).await?;
     let taken: ReportsTaken = read(&body)?;
-    line.hear(None, taken.epoch).await?;
+    line.accept_leader(None, taken.epoch).await?;
     Ok(taken.cancelled)
 }
 
 /// Sends a call, signed if the node asks for that.
-async fn send(line: &Line, call: RequestBuilder) -> Result<Sent, LinkError> {
+async fn send(line: &NodeLinkShared, call: RequestBuilder) -> Result<SignedResponse, LinkError> {
     let token = line.settings.token.now();
     Ok(line.signed.send(&line.http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
 }
@@ -75,7 +75,7 @@ fn is_no_reelyard(response: &Response) -> bool {
 }
 
 /// The body of an answer: with a token only of a node that proves to know the same.
-async fn body_of(line: &Line, sent: Sent) -> Result<Vec<u8>, LinkError> {
+async fn body_of(line: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>, LinkError> {
     let (response, proof) = sent.into_parts();
     let status = response.status();
     let body = super::answer::body_of(response).await?;

@@ -18,18 +18,18 @@ const VERSION: u8 = 1;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An open sled.
-pub(super) struct Opened {
+pub(super) struct OpenStateStore {
     pub(super) db: sled::Db,
     /// sled's own file, opened a second time, to be synced.
     file: File,
     syncs: GroupSync,
 }
 
-impl Opened {
+impl OpenStateStore {
     pub(super) fn open(dir: &Path) -> Result<Self, StateStoreError> {
         let db = open_patiently(dir)?;
         let file = File::open(dir.join("db"))?;
-        let opened = Opened { db, file, syncs: GroupSync::default() };
+        let opened = OpenStateStore { db, file, syncs: GroupSync::default() };
         opened.sync()?;
         Ok(opened)
     }

@@ -3,12 +3,12 @@
 #![allow(clippy::result_large_err)]
 
 mod log_store;
-mod machine;
 mod network;
 mod node;
 mod reading;
-mod run;
 mod snapshot_body;
+mod state_machine;
+mod watcher;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::event::Epoch;
 use crate::journal::batch;
 use crate::journal::messages::CommitAnswer;
-use crate::journal::owner::{Entry, OwnersError};
+use crate::journal::owner::{CommittedEntry, OwnersError};
 use crate::journal::store::StoreError;
 
-pub(crate) use node::Node;
+pub(crate) use node::RaftNode;
 pub use reading::EPOCH_LEAP;
 pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;
@@ -31,7 +31,7 @@ use snapshot_body::SnapshotBody;
 openraft::declare_raft_types!(
     /// What this cluster replicates: opaque batches of commits.
     pub(crate) Types:
-        D = Batch,
+        D = CommitBatch,
         R = Vec<CommitAnswer>,
         NodeId = u64,
         Node = openraft::BasicNode,
@@ -40,33 +40,33 @@ openraft::declare_raft_types!(
 );
 
 type LogId = openraft::LogId<u64>;
-type Failure = StorageError<u64>;
+type RaftStorageError = StorageError<u64>;
 
 /// The commits of one entry, encoded by [`batch::join`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Batch(Arc<[u8]>);
+pub(crate) struct CommitBatch(Arc<[u8]>);
 
-impl Serialize for Batch {
+impl Serialize for CommitBatch {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Batch {
+impl<'de> Deserialize<'de> for CommitBatch {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl Visitor<'_> for Bytes {
-            type Value = Batch;
+        struct CommitBatchVisitor;
+        impl Visitor<'_> for CommitBatchVisitor {
+            type Value = CommitBatch;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the bytes of a batch of commits")
             }
 
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Batch, E> {
-                Ok(Batch(bytes.into()))
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<CommitBatch, E> {
+                Ok(CommitBatch(bytes.into()))
             }
         }
-        deserializer.deserialize_bytes(Bytes)
+        deserializer.deserialize_bytes(CommitBatchVisitor)
     }
 }
 
@@ -81,38 +81,41 @@ fn decode_entry(stored: &[u8]) -> Result<openraft::Entry<Types>, postcard::Error
 }
 
 /// Reads the commits of a stored entry; none for an entry of openraft's own.
-pub(crate) fn read_stored(index: u64, stored: &[u8]) -> Result<Option<Entry>, OwnersError> {
+pub(crate) fn read_stored(
+    index: u64,
+    stored: &[u8],
+) -> Result<Option<CommittedEntry>, OwnersError> {
     let entry = decode_entry(stored)
         .map_err(|error| OwnersError::Entry { index, why: error.to_string() })?;
     read_entry(&entry)
 }
 
-fn read_entry(entry: &openraft::Entry<Types>) -> Result<Option<Entry>, OwnersError> {
-    let EntryPayload::Normal(Batch(bytes)) = &entry.payload else {
+fn read_entry(entry: &openraft::Entry<Types>) -> Result<Option<CommittedEntry>, OwnersError> {
+    let EntryPayload::Normal(CommitBatch(bytes)) = &entry.payload else {
         return Ok(None);
     };
     let index = entry.log_id.index;
     let commits =
         batch::read(bytes).map_err(|error| OwnersError::Entry { index, why: error.to_string() })?;
-    Ok(Some(Entry {
+    Ok(Some(CommittedEntry {
         index,
         term: Epoch(entry.log_id.leader_id.term),
         commits: commits.into_iter().map(Arc::new).collect(),
     }))
 }
 
-fn cannot_read_log(error: impl std::error::Error + 'static) -> Failure {
+fn cannot_read_log(error: impl std::error::Error + 'static) -> RaftStorageError {
     StorageIOError::read_logs(openraft::AnyError::new(&error)).into()
 }
 
-fn cannot_write_log(error: StoreError) -> Failure {
+fn cannot_write_log(error: StoreError) -> RaftStorageError {
     StorageIOError::write_logs(openraft::AnyError::new(&error)).into()
 }
 
-fn cannot_apply(error: &OwnersError) -> Failure {
+fn cannot_apply(error: &OwnersError) -> RaftStorageError {
     StorageIOError::write_state_machine(openraft::AnyError::new(error)).into()
 }
 
-fn cannot_snapshot(error: impl std::error::Error + 'static) -> Failure {
+fn cannot_snapshot(error: impl std::error::Error + 'static) -> RaftStorageError {
     StorageIOError::write_snapshot(None, openraft::AnyError::new(&error)).into()
 }

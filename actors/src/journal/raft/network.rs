@@ -15,7 +15,7 @@ use openraft::{BasicNode, RaftNetwork, RaftNetworkFactory};
 use serde::{Deserialize, Serialize};
 
 use super::Types;
-use crate::journal::transport::{Transport, Unreachable};
+use crate::journal::transport::{NodeUnreachable, Transport};
 
 /// Version of the calls between nodes.
 const VERSION: u8 = 1;
@@ -24,7 +24,7 @@ const REST: Duration = Duration::from_millis(100);
 
 /// A call from another node.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Request {
+pub(super) enum RaftRequest {
     Append(AppendEntriesRequest<Types>),
     Vote(VoteRequest<u64>),
     Snapshot(InstallSnapshotRequest<Types>),
@@ -32,7 +32,7 @@ pub(super) enum Request {
 
 /// What it is answered.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Response {
+pub(super) enum RaftResponse {
     Append(Result<AppendEntriesResponse<u64>, RaftError<u64>>),
     Vote(Result<VoteResponse<u64>, RaftError<u64>>),
     Snapshot(Result<InstallSnapshotResponse<u64>, RaftError<u64, InstallSnapshotError>>),
@@ -61,11 +61,11 @@ pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> 
 }
 
 /// Makes a [`Peer`] for each other node.
-pub(super) struct Network {
+pub(super) struct PeerFactory {
     pub(super) transport: Arc<dyn Transport>,
 }
 
-impl RaftNetworkFactory<Types> for Network {
+impl RaftNetworkFactory<Types> for PeerFactory {
     type Network = Peer;
 
     async fn new_client(&mut self, target: u64, _: &BasicNode) -> Peer {
@@ -82,12 +82,12 @@ pub(super) struct Peer {
 type CallError<E> = RPCError<u64, BasicNode, E>;
 
 impl Peer {
-    async fn call(&self, request: Request) -> Result<Response, Unreachable> {
+    async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
         let answer = self.transport.call(self.target, encode(&request)).await?;
-        let unreachable = |why: &str| Unreachable { node: self.target, why: why.to_owned() };
+        let unreachable = |why: &str| NodeUnreachable { node: self.target, why: why.to_owned() };
         match decode(&answer) {
-            Some(Response::NotReady) => Err(unreachable("its journal is not ready")),
-            Some(Response::NotUnderstood) => Err(unreachable("it runs another version")),
+            Some(RaftResponse::NotReady) => Err(unreachable("its journal is not ready")),
+            Some(RaftResponse::NotUnderstood) => Err(unreachable("it runs another version")),
             Some(response) => Ok(response),
             None => Err(unreachable("its answer is not understood: it runs another version")),
         }
@@ -96,14 +96,15 @@ impl Peer {
     /// The answer to a call as openraft wants it; none stands for one of another kind.
     fn settle<T, E: std::error::Error>(
         &self,
-        answer: Result<Option<Result<T, E>>, Unreachable>,
+        answer: Result<Option<Result<T, E>>, NodeUnreachable>,
     ) -> Result<T, CallError<E>> {
         let unreachable = match answer {
             Ok(Some(Ok(answer))) => return Ok(answer),
             Ok(Some(Err(error))) => return Err(RemoteError::new(self.target, error).into()),
-            Ok(None) => {
-                Unreachable { node: self.target, why: "its answer is of another kind".to_owned() }
-            }
+            Ok(None) => NodeUnreachable {
+                node: self.target,
+                why: "its answer is of another kind".to_owned(),
+            },
             Err(unreachable) => unreachable,
         };
         Err(PeerUnreachable::new(&unreachable).into())
@@ -116,8 +117,8 @@ impl RaftNetwork<Types> for Peer {
         request: AppendEntriesRequest<Types>,
         _: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = self.call(Request::Append(request)).await.map(|response| match response {
-            Response::Append(answer) => Some(answer),
+        let answer = self.call(RaftRequest::Append(request)).await.map(|response| match response {
+            RaftResponse::Append(answer) => Some(answer),
             _ => None,
         });
         self.settle(answer)
@@ -128,10 +129,11 @@ impl RaftNetwork<Types> for Peer {
         request: InstallSnapshotRequest<Types>,
         _: RPCOption,
     ) -> Result<InstallSnapshotResponse<u64>, CallError<RaftError<u64, InstallSnapshotError>>> {
-        let answer = self.call(Request::Snapshot(request)).await.map(|response| match response {
-            Response::Snapshot(answer) => Some(answer),
-            _ => None,
-        });
+        let answer =
+            self.call(RaftRequest::Snapshot(request)).await.map(|response| match response {
+                RaftResponse::Snapshot(answer) => Some(answer),
+                _ => None,
+            });
         self.settle(answer)
     }
 
@@ -140,8 +142,8 @@ impl RaftNetwork<Types> for Peer {
         request: VoteRequest<u64>,
         _: RPCOption,
     ) -> Result<VoteResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = self.call(Request::Vote(request)).await.map(|response| match response {
-            Response::Vote(answer) => Some(answer),
+        let answer = self.call(RaftRequest::Vote(request)).await.map(|response| match response {
+            RaftResponse::Vote(answer) => Some(answer),
             _ => None,
         });
         self.settle(answer)

@@ -10,16 +10,16 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::log_store::LogStore;
-use super::machine::{Growth, Machine};
-use super::network::{Network, Request, Response, decode, encode};
-use super::run::{Run, caught_up};
-use super::{Batch, Types};
+use super::network::{PeerFactory, RaftRequest, RaftResponse, decode, encode};
+use super::state_machine::{LogGrowth, PieceStateMachine};
+use super::watcher::{RaftWatcher, caught_up};
+use super::{CommitBatch, Types};
 use crate::event::PieceId;
-use crate::journal::leadership::{Leadership, Session};
-use crate::journal::messages::{CommitAnswer, Order};
-use crate::journal::owners::Owners;
-use crate::journal::settings::{JournalSettings, OpenError};
-use crate::journal::store::{SnapshotManifest, Store};
+use crate::journal::leadership::{Leadership, ProposerSession};
+use crate::journal::messages::{CommitAnswer, JournalCommand};
+use crate::journal::owners::PieceOwners;
+use crate::journal::settings::{JournalOptions, OpenError};
+use crate::journal::store::{JournalStore, SnapshotManifest};
 use crate::journal::transport::Transport;
 
 pub(super) type Raft = openraft::Raft<Types>;
@@ -48,14 +48,14 @@ pub(crate) struct NodeFigures {
 }
 
 /// This node as a member of its cluster.
-pub(crate) struct Node {
+pub(crate) struct RaftNode {
     pub(super) id: u64,
     /// Set once the log is applied as far as it is known to be committed.
     pub(super) raft: OnceLock<Raft>,
-    pub(super) growth: Arc<Growth>,
+    pub(super) growth: Arc<LogGrowth>,
     /// What the proposer goes by: changed before the owners are told, so that it takes the first
     /// thing that they decide.
-    session: watch::Sender<Session>,
+    session: watch::Sender<ProposerSession>,
     /// What everybody else goes by: changed after the owners are told, so that a request sent on
     /// seeing it finds them knowing it too.
     leadership: watch::Sender<Leadership>,
@@ -65,31 +65,35 @@ pub(crate) struct Node {
     running: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Node {
+impl RaftNode {
     /// Starts the node on the runtime it is called in. It answers at once: the log is applied in
     /// the background as the owners of the pieces arrive.
     pub(crate) fn start(
-        settings: &JournalSettings,
+        settings: &JournalOptions,
         transport: Arc<dyn Transport>,
-        owners: Arc<Owners>,
-        store: Arc<Store>,
+        owners: Arc<PieceOwners>,
+        store: Arc<JournalStore>,
         snapshot: Option<&SnapshotManifest>,
-    ) -> Result<Arc<Node>, OpenError> {
+    ) -> Result<Arc<RaftNode>, OpenError> {
         let config = Arc::new(config(settings)?);
-        let growth = Arc::new(Growth::default());
-        let machine = Machine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
-            .map_err(|error| OpenError::of_store(&settings.dir, error))?;
-        let node = Arc::new(Node {
+        let growth = Arc::new(LogGrowth::default());
+        let machine =
+            PieceStateMachine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
+                .map_err(|error| OpenError::of_store(&settings.dir, error))?;
+        let node = Arc::new(RaftNode {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
-            session: watch::Sender::new(Session { leadership: Leadership::Nobody, number: 0 }),
+            session: watch::Sender::new(ProposerSession {
+                leadership: Leadership::Nobody,
+                number: 0,
+            }),
             leadership: watch::Sender::new(Leadership::Nobody),
             patience: settings.election.1,
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
         });
-        let run = Run {
+        let run = RaftWatcher {
             node: node.clone(),
             owners,
             founders: settings.founders.clone(),
@@ -98,7 +102,7 @@ impl Node {
             snapshot_when_quiet: settings.snapshot_when_quiet,
         };
         let task = async move {
-            let network = Network { transport };
+            let network = PeerFactory { transport };
             let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
             match opened.await {
                 Ok(raft) => run.until_it_ends(raft).await,
@@ -110,7 +114,7 @@ impl Node {
     }
 
     /// Who leads, for the proposer.
-    pub(crate) fn session(&self) -> watch::Receiver<Session> {
+    pub(crate) fn session(&self) -> watch::Receiver<ProposerSession> {
         self.session.subscribe()
     }
 
@@ -129,7 +133,7 @@ impl Node {
         let raft = self.raft.get().ok_or(NotWritten)?;
         // openraft answers "not the leader" both when it took nothing in and when it later dropped
         // the entry from this node's log, while another node may still bring it through.
-        match raft.client_write(Batch(entry.into())).await {
+        match raft.client_write(CommitBatch(entry.into())).await {
             Ok(written) => Ok(written.data),
             Err(error) => {
                 tracing::debug!(%error, "an entry was not written");
@@ -141,15 +145,17 @@ impl Node {
     /// Answers another node's call.
     pub(crate) async fn answer(&self, request: &[u8]) -> Vec<u8> {
         let Some(raft) = self.raft.get() else {
-            return encode(&Response::NotReady);
+            return encode(&RaftResponse::NotReady);
         };
         let response = match decode(request) {
-            Some(Request::Append(request)) => Response::Append(raft.append_entries(request).await),
-            Some(Request::Vote(request)) => Response::Vote(raft.vote(request).await),
-            Some(Request::Snapshot(request)) => {
-                Response::Snapshot(raft.install_snapshot(request).await)
+            Some(RaftRequest::Append(request)) => {
+                RaftResponse::Append(raft.append_entries(request).await)
             }
-            None => Response::NotUnderstood,
+            Some(RaftRequest::Vote(request)) => RaftResponse::Vote(raft.vote(request).await),
+            Some(RaftRequest::Snapshot(request)) => {
+                RaftResponse::Snapshot(raft.install_snapshot(request).await)
+            }
+            None => RaftResponse::NotUnderstood,
         };
         encode(&response)
     }
@@ -173,7 +179,7 @@ impl Node {
     }
 
     /// Ends the node. Idempotent.
-    pub(crate) async fn stop(&self, owners: &Owners) {
+    pub(crate) async fn stop(&self, owners: &PieceOwners) {
         let running = self.running().take();
         if let Some(raft) = self.raft.get()
             && let Err(error) = raft.shutdown().await
@@ -185,22 +191,22 @@ impl Node {
             running.abort();
             let _ = running.await;
         }
-        self.lead(owners, Leadership::Stopped);
+        self.publish_leadership(owners, Leadership::Stopped);
     }
 
     /// Ends leadership and says why there is no going on.
-    pub(crate) fn fail(&self, owners: &Owners, why: &str) {
+    pub(crate) fn fail(&self, owners: &PieceOwners, why: &str) {
         tracing::error!(why, "the journal cannot go on");
-        self.lead(owners, Leadership::Stopped);
+        self.publish_leadership(owners, Leadership::Stopped);
         self.failure.send_replace(Some(why.to_owned()));
     }
 
     /// Tells everybody who leads.
-    pub(crate) fn lead(&self, owners: &Owners, leadership: Leadership) {
+    pub(crate) fn publish_leadership(&self, owners: &PieceOwners, leadership: Leadership) {
         self.session.send_if_modified(|session| {
             let changed = session.leadership != leadership;
             if changed {
-                *session = Session { leadership, number: session.number + 1 };
+                *session = ProposerSession { leadership, number: session.number + 1 };
             }
             changed
         });
@@ -214,11 +220,11 @@ impl Node {
 
     /// Brings an owner to the present. If this node leads, it may decide once everything is
     /// applied that a former incarnation of it decided, and none of that can come any more.
-    pub(crate) async fn seat(
+    pub(crate) async fn join_owner(
         &self,
-        owners: &Owners,
+        owners: &PieceOwners,
         piece: PieceId,
-        recipient: Recipient<Order>,
+        recipient: Recipient<JournalCommand>,
         ticket: u64,
     ) {
         if let Err(error) = owners.join(piece, recipient, ticket).await {
@@ -270,7 +276,7 @@ impl Node {
 /// How much more slowly a node that founds its cluster alone keeps time.
 const SLOWER_ALONE: u32 = 16;
 
-fn config(settings: &JournalSettings) -> Result<Config, OpenError> {
+fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let slower = if settings.founders.keys().eq([&settings.node]) { SLOWER_ALONE } else { 1 };
     Config {

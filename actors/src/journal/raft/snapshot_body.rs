@@ -21,13 +21,13 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Reading a chunk out of the store and writing a piece into the page cache take microseconds;
 /// they are done where they are asked for.
 pub(crate) struct SnapshotBody {
-    bytes: Bytes,
+    bytes: SnapshotBytes,
     at: u64,
     /// Runs while the store has no room.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-enum Bytes {
+enum SnapshotBytes {
     Stored(SnapshotReader),
     /// A file without a name: it is gone with whoever holds it.
     Received(File),
@@ -36,25 +36,25 @@ enum Bytes {
 impl SnapshotBody {
     /// The bytes of a snapshot in the store.
     pub(super) fn stored(reader: SnapshotReader) -> Self {
-        SnapshotBody { bytes: Bytes::Stored(reader), at: 0, waiting: None }
+        SnapshotBody { bytes: SnapshotBytes::Stored(reader), at: 0, waiting: None }
     }
 
     /// The bytes of a snapshot that are yet to come, to be put into `file`.
     pub(super) fn to_receive(file: File) -> Self {
-        SnapshotBody { bytes: Bytes::Received(file), at: 0, waiting: None }
+        SnapshotBody { bytes: SnapshotBytes::Received(file), at: 0, waiting: None }
     }
 
     fn length(&self) -> io::Result<u64> {
         match &self.bytes {
-            Bytes::Stored(reader) => Ok(reader.manifest().bytes),
-            Bytes::Received(file) => Ok(file.metadata()?.len()),
+            SnapshotBytes::Stored(reader) => Ok(reader.manifest().bytes),
+            SnapshotBytes::Received(file) => Ok(file.metadata()?.len()),
         }
     }
 
     /// Reads at the position; none while the store is closed for want of room.
     fn read(&mut self, buffer: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
         let read = match &mut self.bytes {
-            Bytes::Stored(reader) => {
+            SnapshotBytes::Stored(reader) => {
                 let Some(bytes) = reader.read_at(self.at).map_err(io::Error::other)? else {
                     return Ok(None);
                 };
@@ -62,7 +62,7 @@ impl SnapshotBody {
                 buffer.put_slice(&bytes[..read]);
                 read
             }
-            Bytes::Received(file) => {
+            SnapshotBytes::Received(file) => {
                 let read = file.read_at(buffer.initialize_unfilled(), self.at)?;
                 buffer.advance(read);
                 read
@@ -100,8 +100,8 @@ impl AsyncWrite for SnapshotBody {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = match &self.bytes {
-            Bytes::Stored(_) => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
-            Bytes::Received(file) => file.write_at(bytes, self.at),
+            SnapshotBytes::Stored(_) => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+            SnapshotBytes::Received(file) => file.write_at(bytes, self.at),
         };
         if let Ok(written) = &written {
             self.at += *written as u64;

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::fresh::{Fresh, Item, each_item};
-use super::head::Head;
+use super::durability_mark::{self, MarkFile};
+use super::head::StoreHead;
 use super::lock::DirectoryLock;
-use super::mark::{self, MarkFile};
+use super::new_database::{NewDatabase, StoreItem, each_item};
 use super::report::{Condition, all_voters};
 use super::trees::inspect;
-use super::upkeep::{self, Copied, UpkeepError};
+use super::upkeep::{self, DatabaseCopy, UpkeepError};
 use super::{SLED, StoreError};
 use crate::journal::raft;
 use crate::private_dir;
@@ -96,13 +96,13 @@ pub fn back_up(
         target.to_owned()
     };
     let _lock = upkeep::lock(dir)?;
-    let copy = Copied::make(dir, scratch.unwrap_or(dir))?;
+    let copy = DatabaseCopy::make(dir, scratch.unwrap_or(dir))?;
     let (seen, _) = inspect(&copy.sled()).map_err(UpkeepError::from)?;
     let head = seen.trees.head();
     let failed = |why: String| BackupError::File { file: file.clone(), why };
     let partial = file.with_extension("partial");
     let written = (|| {
-        let mut out = Checked::new(BufWriter::new(create_private(&partial)?));
+        let mut out = ChecksummedStream::new(BufWriter::new(create_private(&partial)?));
         out.write_all(MAGIC)?;
         out.write_all(&[VERSION])?;
         let encoded =
@@ -110,9 +110,9 @@ pub fn back_up(
         write_item(&mut out, HEAD, (0, 0), &encoded)?;
         each_item(&seen.trees, |item| match item {
             // A row that was never acknowledged.
-            Item::Row { index, .. } if index >= seen.trees.log.end() => Ok(()),
-            Item::Row { index, record } => write_item(&mut out, ROW, (index, 0), &record),
-            Item::Chunk { number, chunk, record } => {
+            StoreItem::Row { index, .. } if index >= seen.trees.log.end() => Ok(()),
+            StoreItem::Row { index, record } => write_item(&mut out, ROW, (index, 0), &record),
+            StoreItem::Chunk { number, chunk, record } => {
                 write_item(&mut out, CHUNK, (number, chunk), &record)
             }
         })?;
@@ -147,7 +147,7 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
         Ok(())
     })
     .map_err(|error| failed(error.to_string()))?;
-    let head: Option<Head> = head.and_then(|head| postcard::from_bytes(&head).ok());
+    let head: Option<StoreHead> = head.and_then(|head| postcard::from_bytes(&head).ok());
     let Some(mut head) = head else {
         return Err(failed("it is not a backup that this version of reelyard can read".to_owned()));
     };
@@ -160,23 +160,23 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
     let made = make(file, dir, &mut head);
     if made.is_err() {
         // There was no store before, and half of one is of no use.
-        let _ = super::fresh::remove_tree(&dir.join("sled.new"));
+        let _ = super::new_database::remove_tree(&dir.join("sled.new"));
     }
     made?;
     let bytes = fs::metadata(file).map_or(0, |found| found.len());
     Ok(summary(file, bytes, &head))
 }
 
-fn make(file: &Path, dir: &Path, head: &mut Head) -> Result<(), BackupError> {
+fn make(file: &Path, dir: &Path, head: &mut StoreHead) -> Result<(), BackupError> {
     let failed = |error: StoreError| BackupError::Store(error.into());
     let new = dir.join("sled.new");
     let votes = head.vote.iter().map(Vec::as_slice);
     let vote = raft::raised_vote(head.node.unwrap_or_default(), votes);
     head.vote = Some(vote.map_err(|error| failed(StoreError::Io(error.to_string())))?);
-    let mut fresh = Fresh::create(&new).map_err(failed)?;
+    let mut fresh = NewDatabase::create(&new).map_err(failed)?;
     read_items(file, |kind, (a, b), record| match kind {
-        ROW => fresh.add(Item::Row { index: a, record }),
-        CHUNK => fresh.add(Item::Chunk { number: a, chunk: b, record }),
+        ROW => fresh.add(StoreItem::Row { index: a, record }),
+        CHUNK => fresh.add(StoreItem::Chunk { number: a, chunk: b, record }),
         _ => Ok(()),
     })
     .map_err(failed)?;
@@ -196,8 +196,8 @@ fn make(file: &Path, dir: &Path, head: &mut Head) -> Result<(), BackupError> {
     finished.map_err(|error| failed(error.into()))
 }
 
-fn summary(file: &Path, bytes: u64, head: &Head) -> BackupSummary {
-    let mark::Mark { log_end, snapshot, .. } = head.mark();
+fn summary(file: &Path, bytes: u64, head: &StoreHead) -> BackupSummary {
+    let durability_mark::DurabilityMark { log_end, snapshot, .. } = head.mark();
     BackupSummary {
         file: file.to_owned(),
         bytes,
@@ -240,7 +240,7 @@ fn read_items(
     if !fs::metadata(file)?.is_file() {
         return Err(bad("it is no regular file"));
     }
-    let mut input = Checked::new(BufReader::new(File::open(file)?));
+    let mut input = ChecksummedStream::new(BufReader::new(File::open(file)?));
     let mut start = [0; MAGIC.len() + 1];
     input.read_exact(&mut start).map_err(|_| bad("it is not a backup of a store"))?;
     match start.split_last() {
@@ -277,25 +277,25 @@ fn read_items(
 }
 
 /// Reads or writes, and sums up what went through.
-struct Checked<T> {
+struct ChecksummedStream<T> {
     inner: T,
     checksum: u32,
 }
 
-impl<T> Checked<T> {
+impl<T> ChecksummedStream<T> {
     fn new(inner: T) -> Self {
-        Checked { inner, checksum: 0 }
+        ChecksummedStream { inner, checksum: 0 }
     }
 }
 
-impl<T: Read> Checked<T> {
+impl<T: Read> ChecksummedStream<T> {
     fn number<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.read_exact(&mut bytes).map(|()| bytes)
     }
 }
 
-impl<T: Read> Read for Checked<T> {
+impl<T: Read> Read for ChecksummedStream<T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.checksum = crc32c::crc32c_append(self.checksum, &buffer[..read]);
@@ -303,7 +303,7 @@ impl<T: Read> Read for Checked<T> {
     }
 }
 
-impl<T: Write> Write for Checked<T> {
+impl<T: Write> Write for ChecksummedStream<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.checksum = crc32c::crc32c_append(self.checksum, &bytes[..written]);

@@ -7,9 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
+use super::durability_mark::DurabilityMark;
 use super::log::Purged;
-use super::mark::Mark;
-use super::record::{Link, frame, unframe};
+use super::record::{RecordLink, frame, unframe};
 use super::snapshots::SnapshotManifest;
 use super::trees::get;
 
@@ -19,7 +19,7 @@ const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
 
 /// The store's small values at the time of one flush.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct StoreHead {
     /// Grows with every flush.
     pub(crate) sequence: u64,
     /// Whose store this is.
@@ -41,12 +41,12 @@ pub(super) struct LogEnd {
     /// One past the last entry, purged ones included.
     pub(super) end: u64,
     /// The checksum of the last row.
-    pub(super) link: Link,
+    pub(super) link: RecordLink,
 }
 
-impl Head {
+impl StoreHead {
     /// The head of a store; that of an empty one when there is none.
-    pub(super) fn read(db: &sled::Db) -> Result<Head, StoreError> {
+    pub(super) fn read(db: &sled::Db) -> Result<StoreHead, StoreError> {
         if let Some(head) = get(db, HEAD)? {
             return Ok(head);
         }
@@ -55,12 +55,12 @@ impl Head {
             Ok(body) => Ok(body.to_vec()),
             Err(error) => Err(StoreError::damaged("the vote", error)),
         });
-        Ok(Head {
+        Ok(StoreHead {
             node: get(db, node)?,
             vote: vote.transpose()?,
             purged: get(db, purged)?,
             snapshot: get(db, snapshot)?,
-            ..Head::default()
+            ..StoreHead::default()
         })
     }
 
@@ -76,8 +76,8 @@ impl Head {
     }
 
     /// The same, as the file beside the store says it.
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> DurabilityMark {
+        DurabilityMark {
             sequence: self.sequence,
             log_end: self.log.unwrap_or_default().end,
             snapshot: self.snapshot.as_ref().map(|snapshot| snapshot.index),
@@ -87,7 +87,7 @@ impl Head {
 
     /// Whether nothing was ever written.
     pub(super) fn is_empty(&self) -> bool {
-        let Head { sequence, node, vote, purged, snapshot, log } = self;
+        let StoreHead { sequence, node, vote, purged, snapshot, log } = self;
         let log = log.is_none_or(|log| log.end == 0);
         *sequence == 0
             && node.is_none()
@@ -107,18 +107,18 @@ mod tests {
     fn the_values_of_an_earlier_version_are_read_and_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        assert!(Head::read(&db).unwrap().is_empty());
+        assert!(StoreHead::read(&db).unwrap().is_empty());
         let put = |key: &str, body: Vec<u8>| drop(db.insert(key, frame(&body)).unwrap());
         put("node", postcard::to_stdvec(&7_u64).unwrap());
         put("vote", vec![1, 2, 3]);
         let purged = Purged { index: 20, log_id: vec![4] };
         put("purged", postcard::to_stdvec(&purged).unwrap());
-        let mut head = Head::read(&db).unwrap();
+        let mut head = StoreHead::read(&db).unwrap();
         assert_eq!((head.node, head.vote.as_deref()), (Some(7), Some(&[1, 2, 3][..])));
         assert_eq!(head.purged.as_ref().map(|purged| purged.index), Some(20));
         head.sequence = 5;
         head.write(&db).unwrap();
-        assert_eq!(Head::read(&db).unwrap().sequence, 5);
+        assert_eq!(StoreHead::read(&db).unwrap().sequence, 5);
         assert!(FORMER.iter().all(|key| db.get(key).unwrap().is_none()));
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use super::head::{Head, LogEnd};
-use super::log_reader::Reader;
+use super::head::{LogEnd, StoreHead};
+use super::log_verifier::LogVerifier;
 use super::record::{self, LARGEST_VALUE, frame_linked, unframe};
 
 /// How many entries share a tree.
@@ -28,16 +28,16 @@ pub(crate) struct Purged {
 /// the last one stands: a row that is missing, stale or of another log is noticed.
 pub(crate) struct LogTrees {
     db: sled::Db,
-    segments: Mutex<Segments>,
+    segments: Mutex<LogSegments>,
 }
 
 #[derive(Default)]
-struct Segments {
-    trees: BTreeMap<u64, Segment>,
+struct LogSegments {
+    trees: BTreeMap<u64, LogSegment>,
     end: LogEnd,
 }
 
-struct Segment {
+struct LogSegment {
     tree: sled::Tree,
     /// Bytes of its rows, for the figure that an operator sees.
     bytes: u64,
@@ -58,16 +58,16 @@ pub(super) struct ReadThrough {
 impl LogTrees {
     /// Reads the log through up to its end or the first fault, so that damage is found now and not
     /// when a row is needed. Changes nothing.
-    pub(super) fn read_through(db: &sled::Db, head: &Head) -> Result<ReadThrough, StoreError> {
+    pub(super) fn read_through(db: &sled::Db, head: &StoreHead) -> Result<ReadThrough, StoreError> {
         let mut trees = BTreeMap::new();
         for name in db.tree_names() {
             if let Some(number) = segment_number(&name) {
-                trees.insert(number, Segment { tree: db.open_tree(&name)?, bytes: 0 });
+                trees.insert(number, LogSegment { tree: db.open_tree(&name)?, bytes: 0 });
             }
         }
         let first_needed = head.purged.as_ref().map_or(0, |purged| purged.index + 1);
         let mut reader =
-            Reader { first_needed, told: head.log, first: None, last: None, unfinished: 0 };
+            LogVerifier { first_needed, told: head.log, first: None, last: None, unfinished: 0 };
         let mut fault = None;
         'segments: for (&number, segment) in &mut trees {
             // A segment whose removal was not finished.
@@ -86,7 +86,7 @@ impl LogTrees {
         }
         let end = reader.end();
         let fault = fault.or_else(|| reader.missing(end));
-        let log = LogTrees { db: db.clone(), segments: Mutex::new(Segments { trees, end }) };
+        let log = LogTrees { db: db.clone(), segments: Mutex::new(LogSegments { trees, end }) };
         Ok(ReadThrough { log, first: reader.first, unfinished: reader.unfinished, fault })
     }
 
@@ -115,7 +115,7 @@ impl LogTrees {
                 std::collections::btree_map::Entry::Occupied(segment) => segment.into_mut(),
                 std::collections::btree_map::Entry::Vacant(vacant) => {
                     let tree = self.db.open_tree(segment_name(index))?;
-                    vacant.insert(Segment { tree, bytes: 0 })
+                    vacant.insert(LogSegment { tree, bytes: 0 })
                 }
             };
             segment.bytes += record.len() as u64;
@@ -261,7 +261,7 @@ impl LogTrees {
         self.segments().trees.values().map(|segment| segment.bytes).sum()
     }
 
-    fn segments(&self) -> MutexGuard<'_, Segments> {
+    fn segments(&self) -> MutexGuard<'_, LogSegments> {
         // A panic while it was held can only have left the byte figures behind.
         self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -293,7 +293,7 @@ mod tests {
     use crate::journal::store::database::open_sled;
     use crate::journal::store::record::frame;
 
-    fn open(db: &sled::Db, head: &Head) -> Result<LogTrees, StoreError> {
+    fn open(db: &sled::Db, head: &StoreHead) -> Result<LogTrees, StoreError> {
         let ReadThrough { log, fault, .. } = LogTrees::read_through(db, head)?;
         match fault {
             None => log.tidy(head.purged.as_ref()).map(|()| log),
@@ -314,16 +314,16 @@ mod tests {
     }
 
     /// The head that a flush would write now.
-    fn head(log: &LogTrees, purged: Option<u64>) -> Head {
+    fn head(log: &LogTrees, purged: Option<u64>) -> StoreHead {
         let purged = purged.map(|index| Purged { index, log_id: Vec::new() });
-        Head { purged, log: Some(log.log_end()), ..Head::default() }
+        StoreHead { purged, log: Some(log.log_end()), ..StoreHead::default() }
     }
 
     #[test]
     fn rows_are_read_over_the_bounds_of_segments() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         log.append(&rows(0..2500)).unwrap();
         assert_eq!(log.read(1000..2100).unwrap(), rows(1000..2100));
         assert_eq!(indices(&log, 2490..u64::MAX), (2490..2500).collect::<Vec<_>>());
@@ -336,7 +336,7 @@ mod tests {
     fn truncating_leaves_what_is_before_and_appending_goes_on_there() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         log.append(&rows(0..2500)).unwrap();
         log.truncate(log.end_before(1000).unwrap()).unwrap();
         assert_eq!(log.last().unwrap(), Some((999, body(999))));
@@ -349,7 +349,7 @@ mod tests {
     fn purging_drops_whole_segments_and_the_log_goes_on_behind_a_gap() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         log.append(&rows(0..2500)).unwrap();
         let before = log.bytes();
         log.purge(2000).unwrap();
@@ -370,7 +370,7 @@ mod tests {
     fn a_write_that_came_to_no_end_is_taken_back() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         log.append(&rows(0..1020)).unwrap();
         let flushed = head(&log, None);
         log.append(&rows(1020..1030)).unwrap();
@@ -383,7 +383,7 @@ mod tests {
     fn a_damaged_missing_or_stale_row_is_found_when_the_log_is_opened() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         log.append(&rows(0..100)).unwrap();
         let head = head(&log, None);
         let tree = db.open_tree(format!("{TREE_PREFIX}{:016x}", 0)).unwrap();
@@ -427,7 +427,7 @@ mod tests {
         for (index, body) in rows(0..10) {
             tree.insert(index.to_be_bytes(), frame(&body)).unwrap();
         }
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         log.append(&rows(10..20)).unwrap();
         let again = open(&db, &head(&log, None)).unwrap();
         assert_eq!(again.read(0..20).unwrap(), rows(0..20));
@@ -437,7 +437,7 @@ mod tests {
     fn rows_that_do_not_continue_the_log_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         log.append(&rows(0..10)).unwrap();
         for wrong in [rows(5..15), rows(9..10), rows(11..12)] {
             let refused = log.append(&wrong).unwrap_err().to_string();
@@ -452,7 +452,7 @@ mod tests {
     fn a_value_that_sled_would_not_sync_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = open(&db, &Head::default()).unwrap();
+        let log = open(&db, &StoreHead::default()).unwrap();
         assert!(log.append(&[(0, vec![0; LARGEST_VALUE])]).is_err());
         assert_eq!(log.last().unwrap(), None);
     }

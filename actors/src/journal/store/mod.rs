@@ -10,17 +10,17 @@
 
 pub(super) mod backup;
 mod database;
-mod fresh;
+mod disk_space;
+mod durability_mark;
 mod head;
 mod lock;
 mod log;
-mod log_reader;
-mod mark;
+mod log_verifier;
+mod new_database;
 mod opening;
 mod record;
 pub(super) mod report;
 mod rewrite;
-mod room;
 mod snapshots;
 mod trees;
 pub(super) mod upkeep;
@@ -34,20 +34,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tokio::sync::{oneshot, watch};
 
+pub(crate) use disk_space::DiskSpace;
 pub(crate) use log::Purged;
-pub(crate) use room::RoomState;
-pub(crate) use snapshots::{Kept, SnapshotManifest, SnapshotReader, SnapshotWriter};
+pub(crate) use snapshots::{SnapshotInstalled, SnapshotManifest, SnapshotReader, SnapshotWriter};
 
 pub(crate) use trees::Trees;
 
 use crate::journal::settings::OpenError;
 use crate::private_dir;
 use database::{LOCK_PATIENCE, is_full};
+use disk_space::DiskSpaceMonitor;
+use durability_mark::MarkFile;
 use lock::DirectoryLock;
-use mark::MarkFile;
 use opening::open_whole;
-use room::Room;
-use writer::{Job, Mark, Pen, SyncData, Writer};
+use writer::{MarkSync, StoreWriter, SyncData, WriteJob, WriterState};
 
 /// The directory of sled, within that of the store.
 const SLED: &str = "sled";
@@ -121,37 +121,37 @@ pub(crate) struct StoreSettings {
 }
 
 /// The open store. The last one dropped closes it.
-pub(crate) struct Store {
+pub(crate) struct JournalStore {
     dir: PathBuf,
     /// None while the database is closed for want of room.
     trees: watch::Receiver<Option<Arc<Trees>>>,
-    room: watch::Receiver<RoomState>,
-    writer: Writer,
+    room: watch::Receiver<DiskSpace>,
+    writer: StoreWriter,
     /// The number of the next snapshot to be written.
     next_snapshot: AtomicU64,
-    readers: snapshots::Readers,
+    readers: snapshots::SnapshotReaders,
 }
 
-impl Store {
+impl JournalStore {
     /// Opens or creates a store. Blocks: to be called off the runtime. The watch turns true when
     /// the store is closed and its lock released.
     pub(crate) fn open(
         settings: StoreSettings,
-    ) -> Result<(Arc<Store>, watch::Receiver<bool>), OpenError> {
-        Store::open_syncing(settings, File::sync_data)
+    ) -> Result<(Arc<JournalStore>, watch::Receiver<bool>), OpenError> {
+        JournalStore::open_syncing(settings, File::sync_data)
     }
 
     /// The same with another way to sync the log file, for tests in which that fails.
     fn open_syncing(
         settings: StoreSettings,
         sync: SyncData,
-    ) -> Result<(Arc<Store>, watch::Receiver<bool>), OpenError> {
+    ) -> Result<(Arc<JournalStore>, watch::Receiver<bool>), OpenError> {
         let StoreSettings { dir, node, reserve, observer } = settings;
         let failed = |error: StoreError| OpenError::of_store(&dir, error);
         let io = |error: std::io::Error| failed(error.into());
         private_dir::create(&dir).map_err(io)?;
         let lock = DirectoryLock::take(&dir, LOCK_PATIENCE)?;
-        let mut room = Room::keep(&dir, reserve).map_err(io)?;
+        let mut room = DiskSpaceMonitor::keep(&dir, reserve).map_err(io)?;
         let sled = dir.join(SLED);
         rewrite::finish(&dir).map_err(io)?;
         let (trees, log_file) = loop {
@@ -173,7 +173,7 @@ impl Store {
         private_dir::narrow(&dir, &[""]);
         let (publish, trees) = watch::channel(Some(Arc::new(trees)));
         let seen = room.state();
-        let pen = Pen {
+        let pen = WriterState {
             sled,
             trees: publish,
             log_file: Some(log_file),
@@ -185,13 +185,13 @@ impl Store {
             failed: None,
             hurry: Arc::new(AtomicBool::new(false)),
         };
-        let (writer, closed) = Writer::spawn(pen, lock).map_err(io)?;
-        let readers = snapshots::Readers::default();
-        let store = Store { dir, trees, room: seen, writer, next_snapshot, readers };
+        let (writer, closed) = StoreWriter::spawn(pen, lock).map_err(io)?;
+        let readers = snapshots::SnapshotReaders::default();
+        let store = JournalStore { dir, trees, room: seen, writer, next_snapshot, readers };
         Ok((Arc::new(store), closed))
     }
 
-    /// The trees themselves, to read. What must be durable is written by [`Store::write`]. Waits
+    /// The trees themselves, to read. What must be durable is written by [`JournalStore::write`]. Waits
     /// while the database is closed for want of room. Not to be held for long.
     pub(crate) async fn trees(&self) -> Result<Arc<Trees>, StoreError> {
         let mut trees = self.trees.clone();
@@ -214,7 +214,7 @@ impl Store {
     }
 
     /// The room on the store's disk.
-    pub(crate) fn room(&self) -> watch::Receiver<RoomState> {
+    pub(crate) fn room(&self) -> watch::Receiver<DiskSpace> {
         self.room.clone()
     }
 
@@ -229,7 +229,7 @@ impl Store {
     where
         W: Fn(&Trees) -> Result<(), StoreError> + Send + 'static,
     {
-        self.write_marked(Mark::WhenDue, write).await
+        self.write_marked(MarkSync::WhenDue, write).await
     }
 
     /// Saves a vote: other nodes are about to rely on it.
@@ -241,12 +241,12 @@ impl Store {
         self.write_relied_upon(write).await
     }
 
-    /// The same as [`Store::write`], for what others rely on as soon as it is answered.
+    /// The same as [`JournalStore::write`], for what others rely on as soon as it is answered.
     async fn write_relied_upon<W>(&self, write: W) -> Result<(), StoreError>
     where
         W: Fn(&Trees) -> Result<(), StoreError> + Send + 'static,
     {
-        self.write_marked(Mark::AtOnce, write).await
+        self.write_marked(MarkSync::AtOnce, write).await
     }
 
     /// Removes the log's rows from `index` on: another leader's replace them.
@@ -265,12 +265,12 @@ impl Store {
         self.write(write).await
     }
 
-    async fn write_marked<W>(&self, mark: Mark, write: W) -> Result<(), StoreError>
+    async fn write_marked<W>(&self, mark: MarkSync, write: W) -> Result<(), StoreError>
     where
         W: Fn(&Trees) -> Result<(), StoreError> + Send + 'static,
     {
         let (done, answer) = oneshot::channel();
-        self.writer.send(Job { write: Box::new(write), mark, done })?;
+        self.writer.send(WriteJob { write: Box::new(write), mark, done })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 }
@@ -300,7 +300,7 @@ mod tests {
             reserve: 1 << 20,
             observer: None,
         };
-        let (store, mut closed) = Store::open_syncing(settings(), sync).unwrap();
+        let (store, mut closed) = JournalStore::open_syncing(settings(), sync).unwrap();
         let rows = |range: std::ops::Range<u64>| {
             move |trees: &Trees| {
                 let rows: Vec<_> = range.clone().map(|index| (index, vec![7; 40])).collect();
@@ -317,7 +317,7 @@ mod tests {
         assert!(matches!(after, Err(StoreError::Unsynced(_))), "{after:?}");
         drop(store);
         closed.wait_for(|closed| *closed).await.unwrap();
-        let (store, _) = Store::open(settings()).unwrap();
+        let (store, _) = JournalStore::open(settings()).unwrap();
         let end = store.trees().await.unwrap().log.end();
         assert!(end == 10 || end == 20, "what is there is whole: {end}");
     }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::Path;
 
 use super::database::guarded;
-use super::head::Head;
-use super::mark::{self, Found};
+use super::durability_mark::{self, MarkState};
+use super::head::StoreHead;
 use super::trees::{Trees, inspect};
 use super::{SLED, StoreError, snapshots};
 use crate::journal::settings::OpenError;
@@ -13,7 +13,7 @@ use crate::journal::settings::OpenError;
 /// Opens the store in `dir` if nothing is wrong with it.
 pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
     let failed = |error: StoreError| OpenError::of_store(dir, error);
-    let found = mark::find(dir).map_err(|error| failed(error.into()))?;
+    let found = durability_mark::find(dir).map_err(|error| failed(error.into()))?;
     let (seen, log_file) = inspect(&dir.join(SLED)).map_err(failed)?;
     let head = seen.trees.head();
     check_mark(dir, &found, &head, seen.trees.log.end())?;
@@ -37,27 +37,31 @@ pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenErr
 /// Refuses a store that is older than what was known to be durable.
 pub(super) fn check_mark(
     dir: &Path,
-    found: &Found,
-    head: &Head,
+    found: &MarkState,
+    head: &StoreHead,
     log_end: u64,
 ) -> Result<(), OpenError> {
     let lost =
         |missing: u64, what: String| Err(OpenError::Lost { dir: dir.to_owned(), missing, what });
     match found {
-        Found::Nothing if head.is_empty() && log_end == 0 => Ok(()),
-        Found::Nothing | Found::Damaged => Err(OpenError::NoMark { dir: dir.to_owned() }),
-        Found::Former { log_end: marked } if log_end < *marked => {
+        MarkState::Nothing if head.is_empty() && log_end == 0 => Ok(()),
+        MarkState::Nothing | MarkState::Damaged => Err(OpenError::NoMark { dir: dir.to_owned() }),
+        MarkState::Former { log_end: marked } if log_end < *marked => {
             lost(marked - log_end, format!("its log ends before entry {log_end}"))
         }
-        Found::Mark(mark) if head.sequence < mark.sequence => {
+        MarkState::Mark(mark) if head.sequence < mark.sequence => {
             lost(mark.log_end.saturating_sub(log_end), loss(mark, head, log_end))
         }
-        Found::Former { .. } | Found::Mark(_) => Ok(()),
+        MarkState::Former { .. } | MarkState::Mark(_) => Ok(()),
     }
 }
 
 /// What a store has lost, in words.
-pub(super) fn loss(mark: &mark::Mark, head: &Head, log_end: u64) -> String {
+pub(super) fn loss(
+    mark: &durability_mark::DurabilityMark,
+    head: &StoreHead,
+    log_end: u64,
+) -> String {
     let mut lost = vec![format!("it stands at flush {} of {}", head.sequence, mark.sequence)];
     if log_end < mark.log_end {
         let (from, to) = (log_end, mark.log_end - 1);

@@ -2,11 +2,11 @@
 //!
 //! sled checks its own pages but rolls back over damage without a word, and never says which
 //! value a damaged page held. A checksum per value makes every misread loud. Rows of the log and
-//! chunks of snapshots also say where they belong ([`Link`]): whole but stale ones are noticed too.
+//! chunks of snapshots also say where they belong ([`RecordLink`]): whole but stale ones are noticed too.
 
 /// Version of the framing of a value that stands alone.
 const ALONE: u8 = 1;
-/// Version of the framing of a value with a [`Link`].
+/// Version of the framing of a value with a [`RecordLink`].
 const LINKED: u8 = 2;
 const LINK_BYTES: usize = 4;
 const CHECKSUM_BYTES: usize = 4;
@@ -16,7 +16,7 @@ const FRAME_BYTES: usize = 1 + LINK_BYTES + CHECKSUM_BYTES;
 
 /// What a linked value must stand behind: for a row of the log the checksum of the row before it,
 /// which makes the log a chain.
-pub(super) type Link = u32;
+pub(super) type RecordLink = u32;
 
 /// The largest value that goes into sled, framed. A larger one could make a page outgrow a quarter
 /// of a segment, and such pages become files that sled never syncs.
@@ -33,12 +33,12 @@ pub(super) enum BadRecord {
 
 /// A stored value that is what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record<'a> {
+pub(super) struct StoredRecord<'a> {
     pub(super) body: &'a [u8],
     /// None in values that stand alone, and in rows that were written before there were links.
-    pub(super) link: Option<Link>,
+    pub(super) link: Option<RecordLink>,
     /// What the next row of the log links to.
-    pub(super) checksum: Link,
+    pub(super) checksum: RecordLink,
 }
 
 /// Frames a body that stands alone.
@@ -47,13 +47,13 @@ pub(super) fn frame(body: &[u8]) -> Vec<u8> {
 }
 
 /// Frames a body behind `link`, and answers its own checksum too.
-pub(super) fn frame_linked(link: Link, body: &[u8]) -> (Vec<u8>, Link) {
+pub(super) fn frame_linked(link: RecordLink, body: &[u8]) -> (Vec<u8>, RecordLink) {
     let mut start = [LINKED; 1 + LINK_BYTES];
     start[1..].copy_from_slice(&link.to_le_bytes());
     framed(&start, body)
 }
 
-fn framed(start: &[u8], body: &[u8]) -> (Vec<u8>, Link) {
+fn framed(start: &[u8], body: &[u8]) -> (Vec<u8>, RecordLink) {
     let mut record = Vec::with_capacity(body.len() + FRAME_BYTES);
     record.extend_from_slice(start);
     record.extend_from_slice(body);
@@ -68,7 +68,7 @@ pub(super) fn unframe(record: &[u8]) -> Result<&[u8], BadRecord> {
 }
 
 /// A stored value with what ties it to others, if it is what was written.
-pub(super) fn read(record: &[u8]) -> Result<Record<'_>, BadRecord> {
+pub(super) fn read(record: &[u8]) -> Result<StoredRecord<'_>, BadRecord> {
     let (framed, checksum) =
         record.split_last_chunk::<CHECKSUM_BYTES>().ok_or(BadRecord::Checksum)?;
     let checksum = u32::from_le_bytes(*checksum);
@@ -76,10 +76,10 @@ pub(super) fn read(record: &[u8]) -> Result<Record<'_>, BadRecord> {
         return Err(BadRecord::Checksum);
     }
     match framed.split_first() {
-        Some((&ALONE, body)) => Ok(Record { body, link: None, checksum }),
+        Some((&ALONE, body)) => Ok(StoredRecord { body, link: None, checksum }),
         Some((&LINKED, rest)) => {
             let (link, body) = rest.split_first_chunk::<LINK_BYTES>().ok_or(BadRecord::Checksum)?;
-            Ok(Record { body, link: Some(u32::from_le_bytes(*link)), checksum })
+            Ok(StoredRecord { body, link: Some(u32::from_le_bytes(*link)), checksum })
         }
         Some((&version, _)) => Err(BadRecord::Version(version)),
         None => Err(BadRecord::Checksum),
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(unframe(&frame(b"body")), Ok(&b"body"[..]));
         assert_eq!(unframe(&frame(b"")), Ok(&b""[..]));
         let (linked, checksum) = frame_linked(77, b"body");
-        assert_eq!(read(&linked), Ok(Record { body: b"body", link: Some(77), checksum }));
+        assert_eq!(read(&linked), Ok(StoredRecord { body: b"body", link: Some(77), checksum }));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::StoreError;
 use super::database::guarded;
-use super::head::Head;
-use super::mark::Found;
+use super::durability_mark::MarkState;
+use super::head::StoreHead;
 use super::opening::loss;
-use super::trees::{Seen, Trees};
+use super::trees::{InspectedDatabase, Trees};
 use crate::event::PieceId;
 use crate::journal::raft;
 use crate::journal::stream::{self, StreamChecker};
@@ -141,7 +141,7 @@ impl StoreReport {
         self.faults.push(StoreFault { what, advice: advice.to_owned() });
     }
 
-    pub(super) fn describe(&mut self, seen: &Seen, found: &Found) {
+    pub(super) fn describe(&mut self, seen: &InspectedDatabase, found: &MarkState) {
         let trees = &seen.trees;
         let head = trees.head();
         let end = trees.log.end();
@@ -172,21 +172,21 @@ impl StoreReport {
         }
     }
 
-    fn describe_mark(&mut self, found: &Found, head: &Head, end: u64) {
+    fn describe_mark(&mut self, found: &MarkState, head: &StoreHead, end: u64) {
         match found {
-            Found::Mark(mark) => {
+            MarkState::Mark(mark) => {
                 self.marked_flush = Some(mark.sequence);
                 if head.sequence < mark.sequence {
                     self.fault(Condition::Lost, loss(mark, head, end));
                 }
             }
-            Found::Former { log_end } if end < *log_end => {
+            MarkState::Former { log_end } if end < *log_end => {
                 let (from, to) = (end, log_end - 1);
                 self.fault(Condition::Lost, format!("log entries {from} to {to} are missing"));
             }
-            Found::Former { .. } => {}
-            Found::Nothing if head.is_empty() && end == 0 => {}
-            Found::Nothing | Found::Damaged => {
+            MarkState::Former { .. } => {}
+            MarkState::Nothing if head.is_empty() && end == 0 => {}
+            MarkState::Nothing | MarkState::Damaged => {
                 let what = "the file `mark` is missing or damaged: nothing says whether the end of the store is missing";
                 self.fault(Condition::Lost, what.to_owned());
             }
@@ -231,7 +231,7 @@ impl StoreReport {
 /// The nodes that vote, as the snapshot and the log behind it tell.
 pub(super) fn all_voters(
     trees: &Trees,
-    head: &Head,
+    head: &StoreHead,
     first: Option<u64>,
     end: u64,
 ) -> Result<Vec<u64>, StoreError> {

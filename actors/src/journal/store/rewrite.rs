@@ -13,9 +13,9 @@ use std::time::Instant;
 use bytesize::ByteSize;
 
 use super::database::guarded;
-use super::fresh::{Fresh, each_item, remove_tree};
+use super::new_database::{NewDatabase, each_item, remove_tree};
 use super::trees::{Trees, inspect};
-use super::{SLED, StoreError, room};
+use super::{SLED, StoreError, disk_space};
 
 const NEW: &str = "sled.new";
 const OLD: &str = "sled.old";
@@ -48,7 +48,7 @@ pub(super) fn if_too_large(
         return Ok((trees, log_file));
     }
     let began = Instant::now();
-    if room::free(dir)? < 4 * live + super::database::SEGMENT_BYTES as u64 {
+    if disk_space::free(dir)? < 4 * live + super::database::SEGMENT_BYTES as u64 {
         tracing::warn!(size, live, "there is no room to write the journal's store anew");
         return Ok((trees, log_file));
     }
@@ -85,7 +85,7 @@ pub(super) fn if_too_large(
 }
 
 fn copy(dir: &Path, trees: &Trees) -> Result<(), StoreError> {
-    let mut fresh = Fresh::create(&dir.join(NEW))?;
+    let mut fresh = NewDatabase::create(&dir.join(NEW))?;
     each_item(trees, |item| fresh.add(item))?;
     let mut head = trees.head();
     head.log = Some(trees.log.log_end());

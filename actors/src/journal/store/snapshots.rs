@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::database::guarded;
-use super::head::Head;
-use super::record::{self, Link, frame_linked};
+use super::head::StoreHead;
+use super::record::{self, RecordLink, frame_linked};
 use super::trees::Trees;
-use super::{Store, StoreError};
-use crate::journal::stream::{self, Part};
+use super::{JournalStore, StoreError};
+use crate::journal::stream::{self, StreamPart};
 
 /// Body bytes of one chunk: small enough that no page of chunks outgrows a quarter of a segment.
 pub(super) const CHUNK_BYTES: usize = 16 * 1024;
@@ -38,7 +38,7 @@ pub(crate) struct SnapshotManifest {
     /// Length of the stream.
     pub(crate) bytes: u64,
     /// Where each piece stands in the stream.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<StreamPart>,
 }
 
 impl SnapshotManifest {
@@ -107,7 +107,7 @@ impl Trees {
     pub(crate) fn snapshot_rows(
         &self,
         manifest: &SnapshotManifest,
-        part: &Part,
+        part: &StreamPart,
         at: u64,
     ) -> Result<(Vec<Vec<u8>>, u64), StoreError> {
         let mut wanted = ROWS_BYTES;
@@ -128,7 +128,7 @@ impl Trees {
 
 /// What became of a snapshot that was written.
 #[derive(Clone)]
-pub(crate) struct Kept {
+pub(crate) struct SnapshotInstalled {
     /// The snapshot that is current now: the one just written, unless a newer one came first.
     pub(crate) current: SnapshotManifest,
     /// One that is current no longer. To be dropped once nobody reads it any more.
@@ -137,17 +137,17 @@ pub(crate) struct Kept {
 
 /// Who still reads which snapshot, and which are to go once nobody does.
 #[derive(Default)]
-pub(super) struct Readers(Mutex<BTreeMap<u64, Reading>>);
+pub(super) struct SnapshotReaders(Mutex<BTreeMap<u64, SnapshotReads>>);
 
 #[derive(Default)]
-struct Reading {
+struct SnapshotReads {
     readers: usize,
     /// It is current no longer.
     doomed: bool,
 }
 
-impl Readers {
-    fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Reading>) -> T) -> T {
+impl SnapshotReaders {
+    fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, SnapshotReads>) -> T) -> T {
         // Nothing in here can panic half-way through a change.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -155,14 +155,14 @@ impl Readers {
 
 /// Writes a stream beside the current snapshot, at a pace that leaves room for commits.
 pub(crate) struct SnapshotWriter {
-    store: Arc<Store>,
+    store: Arc<JournalStore>,
     number: u64,
     bytes: u64,
     waiting: Vec<u8>,
 }
 
 impl SnapshotWriter {
-    pub(crate) fn new(store: Arc<Store>) -> Self {
+    pub(crate) fn new(store: Arc<JournalStore>) -> Self {
         let number = store.next_snapshot.fetch_add(1, Ordering::Relaxed);
         SnapshotWriter { store, number, bytes: 0, waiting: Vec::new() }
     }
@@ -199,8 +199,8 @@ impl SnapshotWriter {
         mut self,
         index: u64,
         meta: Vec<u8>,
-        parts: Vec<Part>,
-    ) -> Result<Kept, StoreError> {
+        parts: Vec<StreamPart>,
+    ) -> Result<SnapshotInstalled, StoreError> {
         let rest = std::mem::take(&mut self.waiting);
         if !rest.is_empty() {
             self.write_run(rest).await?;
@@ -213,11 +213,11 @@ impl SnapshotWriter {
             let written = written.clone();
             let kept = match trees.snapshot() {
                 Some(newer) if newer.index > index => {
-                    Kept { current: newer, former: Some(written) }
+                    SnapshotInstalled { current: newer, former: Some(written) }
                 }
                 former => {
                     trees.change_head(|head| head.snapshot = Some(written.clone()));
-                    Kept { current: written, former }
+                    SnapshotInstalled { current: written, former }
                 }
             };
             *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
@@ -229,13 +229,13 @@ impl SnapshotWriter {
     }
 }
 
-impl Store {
+impl JournalStore {
     /// Drops a snapshot that is current no longer, and others before it, unless somebody reads
     /// them still.
     pub(crate) async fn drop_snapshot(&self, former: SnapshotManifest) -> Result<(), StoreError> {
         let unread = self.readers.with(|readers| {
             readers.entry(former.number).or_default().doomed = true;
-            let is_unread = |reading: &Reading| reading.doomed && reading.readers == 0;
+            let is_unread = |reading: &SnapshotReads| reading.doomed && reading.readers == 0;
             let unread: Vec<u64> = readers
                 .iter()
                 .filter(|(_, reading)| is_unread(reading))
@@ -258,7 +258,7 @@ impl Store {
 
 /// Reads the current snapshot's stream. It is kept as long as this lives.
 pub(crate) struct SnapshotReader {
-    store: Arc<Store>,
+    store: Arc<JournalStore>,
     manifest: SnapshotManifest,
     /// The chunk that was read last.
     chunk: Option<(u64, Vec<u8>)>,
@@ -266,7 +266,7 @@ pub(crate) struct SnapshotReader {
 
 impl SnapshotReader {
     /// A reader of the snapshot that is current now.
-    pub(crate) async fn current(store: &Arc<Store>) -> Result<Option<Self>, StoreError> {
+    pub(crate) async fn current(store: &Arc<JournalStore>) -> Result<Option<Self>, StoreError> {
         let trees = store.trees().await?;
         // Under the readers' lock: it cannot be dropped between looking and noting.
         let manifest = store.readers.with(|readers| {
@@ -315,7 +315,7 @@ impl Drop for SnapshotReader {
 }
 
 /// The number of the next snapshot: one that no tree has, not even one that is to be dropped.
-pub(super) fn next_number(db: &sled::Db, head: &Head) -> u64 {
+pub(super) fn next_number(db: &sled::Db, head: &StoreHead) -> u64 {
     let numbers = db.tree_names().into_iter().filter_map(|name| {
         let number = std::str::from_utf8(&name).ok()?.strip_prefix(TREE_PREFIX)?;
         u64::from_str_radix(number, 16).ok()
@@ -341,7 +341,7 @@ pub(super) fn tree_name(number: u64) -> String {
 }
 
 /// What a chunk says of its place.
-pub(super) fn chunk_link(number: u64, chunk: u64) -> Link {
+pub(super) fn chunk_link(number: u64, chunk: u64) -> RecordLink {
     crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), &chunk.to_le_bytes())
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::StoreError;
 use super::database::{guarded, open_log_file, open_sled};
-use super::head::Head;
+use super::head::StoreHead;
 use super::log::LogTrees;
 use super::record::{frame, unframe};
 use super::writer::unsynced;
@@ -20,18 +20,18 @@ const COMMITTED: &str = "committed";
 pub(crate) struct Trees {
     pub(super) db: sled::Db,
     pub(crate) log: LogTrees,
-    head: Mutex<Head>,
+    head: Mutex<StoreHead>,
     /// Flushes with `sync_data` since it was opened.
     pub(super) flushes: AtomicU64,
 }
 
 impl Trees {
     /// The small values as they are, or will be with the next flush.
-    pub(crate) fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> StoreHead {
         self.lock_head().clone()
     }
 
-    pub(super) fn change_head(&self, change: impl FnOnce(&mut Head)) {
+    pub(super) fn change_head(&self, change: impl FnOnce(&mut StoreHead)) {
         change(&mut self.lock_head());
     }
 
@@ -84,14 +84,14 @@ impl Trees {
         self.flushes.load(Ordering::Relaxed)
     }
 
-    fn lock_head(&self) -> MutexGuard<'_, Head> {
+    fn lock_head(&self) -> MutexGuard<'_, StoreHead> {
         // Nothing in here can panic half-way through a change.
         self.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is found in a database before anything in it is changed.
-pub(super) struct Seen {
+pub(super) struct InspectedDatabase {
     pub(super) trees: Trees,
     /// The first row of the log.
     pub(super) first: Option<u64>,
@@ -102,17 +102,17 @@ pub(super) struct Seen {
 }
 
 /// Opens or creates the database in `sled` and reads it through.
-pub(super) fn inspect(sled: &Path) -> Result<(Seen, File), StoreError> {
+pub(super) fn inspect(sled: &Path) -> Result<(InspectedDatabase, File), StoreError> {
     let db = open_sled(sled)?;
     let log_file = open_log_file(sled)?;
     // What a killed process wrote, and is about to be relied upon.
     log_file.sync_data().map_err(unsynced)?;
     let seen = guarded(|| {
-        let head = Head::read(&db)?;
+        let head = StoreHead::read(&db)?;
         let read = LogTrees::read_through(&db, &head)?;
         let trees = Trees { db, log: read.log, head: Mutex::new(head), flushes: AtomicU64::new(0) };
         let (first, unfinished, fault) = (read.first, read.unfinished, read.fault);
-        Ok(Seen { trees, first, unfinished, fault })
+        Ok(InspectedDatabase { trees, first, unfinished, fault })
     })?;
     Ok((seen, log_file))
 }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::database::guarded;
-use super::fresh::remove_tree;
+use super::durability_mark::{self, MarkFile, MarkState};
 use super::lock::DirectoryLock;
-use super::mark::{self, Found, MarkFile};
+use super::new_database::remove_tree;
 use super::report::{Condition, StoreReport};
 use super::trees::inspect;
-use super::{SLED, StoreError, rewrite, room, snapshots};
+use super::{SLED, StoreError, disk_space, rewrite, snapshots};
 use crate::journal::raft;
 use crate::journal::settings::OpenError;
 use crate::private_dir;
@@ -61,12 +61,12 @@ impl From<io::Error> for UpkeepError {
 /// Checks all of the store in `dir`, by a copy of it in `scratch`, or beside it. Blocks.
 pub fn check(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, UpkeepError> {
     let _lock = lock(dir)?;
-    let found = mark::find(dir)?;
-    let copy = Copied::make(dir, scratch.unwrap_or(dir))?;
+    let found = durability_mark::find(dir)?;
+    let copy = DatabaseCopy::make(dir, scratch.unwrap_or(dir))?;
     let mut report = StoreReport {
         dir: dir.to_owned(),
         disk_bytes: rewrite::size(dir)?,
-        reserve_bytes: room::held(dir)?,
+        reserve_bytes: disk_space::held(dir)?,
         ..StoreReport::empty()
     };
     match inspect(&copy.sled()) {
@@ -99,9 +99,11 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
         );
     }
     let _lock = lock(dir)?;
-    let marked = match mark::find(dir)? {
-        Found::Mark(mark) => mark,
-        Found::Nothing | Found::Damaged | Found::Former { .. } => mark::Mark::default(),
+    let marked = match durability_mark::find(dir)? {
+        MarkState::Mark(mark) => mark,
+        MarkState::Nothing | MarkState::Damaged | MarkState::Former { .. } => {
+            durability_mark::DurabilityMark::default()
+        }
     };
     let (seen, log_file) = inspect(&dir.join(SLED))?;
     let trees = seen.trees;
@@ -147,14 +149,14 @@ pub(super) fn is_store(dir: &Path) -> bool {
 const COPY: &str = "checking-";
 
 /// A copy of a store's database, removed when it is dropped.
-pub(super) struct Copied {
+pub(super) struct DatabaseCopy {
     dir: PathBuf,
 }
 
-impl Copied {
+impl DatabaseCopy {
     pub(super) fn make(dir: &Path, scratch: &Path) -> Result<Self, UpkeepError> {
         drop_stale(scratch);
-        let copied = Copied { dir: scratch.join(format!("{COPY}{}", std::process::id())) };
+        let copied = DatabaseCopy { dir: scratch.join(format!("{COPY}{}", std::process::id())) };
         let from = dir.join(SLED);
         let made = remove_tree(&copied.dir)
             .and_then(|()| private_dir::create(&copied.dir))
@@ -172,7 +174,7 @@ impl Copied {
     }
 }
 
-impl Drop for Copied {
+impl Drop for DatabaseCopy {
     fn drop(&mut self) {
         if let Err(error) = remove_tree(&self.dir) {
             tracing::warn!(dir = %self.dir.display(), %error, "a copy of the store is left behind");

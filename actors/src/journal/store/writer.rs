@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use super::database::guarded;
+use super::disk_space::DiskSpaceMonitor;
+use super::durability_mark::MarkFile;
 use super::lock::DirectoryLock;
-use super::mark::MarkFile;
-use super::room::Room;
 use super::trees::{Trees, inspect};
 use super::{StoreError, StoreObserver};
 
@@ -30,11 +30,11 @@ const LETTING_GO: Duration = Duration::from_secs(30);
 
 /// What a job does on the writer's thread. It is done again when there was no room for it, on a
 /// store that holds none of it.
-pub(super) type Write = Box<dyn Fn(&Trees) -> Result<(), StoreError> + Send>;
+pub(super) type StoreWrite = Box<dyn Fn(&Trees) -> Result<(), StoreError> + Send>;
 
 /// When the mark is synced after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum MarkSync {
     /// When it is time.
     WhenDue,
     /// With this write: others are about to rely on it.
@@ -42,15 +42,15 @@ pub(super) enum Mark {
 }
 
 /// One write and who waits for it to be durable.
-pub(super) struct Job {
-    pub(super) write: Write,
-    pub(super) mark: Mark,
+pub(super) struct WriteJob {
+    pub(super) write: StoreWrite,
+    pub(super) mark: MarkSync,
     pub(super) done: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// The way to the writer's thread, which ends and closes the store when this is dropped.
-pub(super) struct Writer {
-    jobs: Sender<Job>,
+pub(super) struct StoreWriter {
+    jobs: Sender<WriteJob>,
     /// Nothing is waited for any more: what has no room fails.
     hurry: Arc<AtomicBool>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Writer {
 pub(super) type SyncData = fn(&File) -> std::io::Result<()>;
 
 /// What the writer's thread writes with.
-pub(super) struct Pen {
+pub(super) struct WriterState {
     /// The directory of sled.
     pub(super) sled: PathBuf,
     pub(super) trees: watch::Sender<Option<Arc<Trees>>>,
@@ -68,7 +68,7 @@ pub(super) struct Pen {
     /// How that is synced.
     pub(super) sync: SyncData,
     pub(super) mark: MarkFile,
-    pub(super) room: Room,
+    pub(super) room: DiskSpaceMonitor,
     /// The last flush that is durable.
     pub(super) durable: u64,
     pub(super) observer: Option<Arc<dyn StoreObserver>>,
@@ -77,11 +77,11 @@ pub(super) struct Pen {
     pub(super) hurry: Arc<AtomicBool>,
 }
 
-impl Writer {
+impl StoreWriter {
     pub(super) fn spawn(
-        mut pen: Pen,
+        mut pen: WriterState,
         lock: DirectoryLock,
-    ) -> std::io::Result<(Writer, watch::Receiver<bool>)> {
+    ) -> std::io::Result<(StoreWriter, watch::Receiver<bool>)> {
         let (jobs, inbox) = channel();
         let (closed, is_closed) = watch::channel(false);
         let hurry = pen.hurry.clone();
@@ -91,10 +91,10 @@ impl Writer {
             drop(lock);
             closed.send_replace(true);
         })?;
-        Ok((Writer { jobs, hurry }, is_closed))
+        Ok((StoreWriter { jobs, hurry }, is_closed))
     }
 
-    pub(super) fn send(&self, job: Job) -> Result<(), StoreError> {
+    pub(super) fn send(&self, job: WriteJob) -> Result<(), StoreError> {
         self.jobs.send(job).map_err(|_| StoreError::Closed)
     }
 
@@ -109,8 +109,8 @@ pub(super) fn unsynced(error: std::io::Error) -> StoreError {
     StoreError::Unsynced(error.to_string())
 }
 
-impl Pen {
-    fn write_until_closed(&mut self, inbox: &Receiver<Job>) {
+impl WriterState {
+    fn write_until_closed(&mut self, inbox: &Receiver<WriteJob>) {
         let mut patience = QUIET;
         loop {
             match inbox.recv_timeout(patience) {
@@ -145,8 +145,8 @@ impl Pen {
         }
     }
 
-    fn write_some(&mut self, first: Job, inbox: &Receiver<Job>) {
-        let jobs: Vec<Job> =
+    fn write_some(&mut self, first: WriteJob, inbox: &Receiver<WriteJob>) {
+        let jobs: Vec<WriteJob> =
             std::iter::once(first).chain(inbox.try_iter().take(JOBS_PER_FLUSH)).collect();
         let written = self.write_durably(&jobs);
         for job in jobs {
@@ -156,14 +156,14 @@ impl Pen {
     }
 
     /// Writes all of them and makes them durable, waiting for room where there is none.
-    fn write_durably(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+    fn write_durably(&mut self, jobs: &[WriteJob]) -> Result<(), StoreError> {
         loop {
             if let Some(failed) = &self.failed {
                 return Err(failed.clone());
             }
             let failed = match self.write_once(jobs) {
                 Ok(()) => {
-                    let at_once = jobs.iter().any(|job| job.mark == Mark::AtOnce);
+                    let at_once = jobs.iter().any(|job| job.mark == MarkSync::AtOnce);
                     return self.mark(at_once).inspect_err(|error| self.fail(error.clone()));
                 }
                 Err(StoreError::Full(why)) => match self.make_room() {
@@ -177,7 +177,7 @@ impl Pen {
         }
     }
 
-    fn write_once(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+    fn write_once(&mut self, jobs: &[WriteJob]) -> Result<(), StoreError> {
         let trees = self.trees.borrow().clone().ok_or(StoreError::Closed)?;
         let log_file = self.log_file.as_ref().ok_or(StoreError::Closed)?;
         guarded(|| {

@@ -3,8 +3,8 @@
 //! serves one copy more than it may by itself.
 
 use super::explanation::Says;
-use super::pairing::{Destination, Source};
-use super::{Candidate, Occupied, Pairing, Planner, Skip, Yard};
+use super::pairing::{UsableDestination, UsableSource};
+use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostMode};
 use crate::names::{FileId, FileName};
@@ -89,7 +89,7 @@ impl Planner {
     pub fn by_hand(
         &mut self,
         asked: &ByHand<'_>,
-        yard: &Yard<'_>,
+        yard: &PlanningContext<'_>,
     ) -> Result<NewTask, ByHandRefused> {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         if !yard.hosts.get(asked.destination).is_some_and(|host| host.role.is_destination()) {
@@ -113,7 +113,7 @@ impl Planner {
         if self.candidates.is_placed(file) && !asked.is_pinned && !holds {
             return Err(ByHandRefused::Enough { name: asked.name.clone(), on: holders });
         }
-        let master = self.looks.get(file, yard.now).unwrap_or(Err(Skip::MasterUnknown));
+        let master = self.master_cache.get(file, yard.now).unwrap_or(Err(Skip::MasterUnknown));
         let master = master.map_err(of_file)?;
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
         self.keep_rooms(yard, &occupied, &mut pairing);
@@ -134,8 +134,8 @@ impl Planner {
         file: FileId,
         size: u64,
         pairing: &Pairing,
-        yard: &Yard<'_>,
-    ) -> Result<Destination, ByHandRefused> {
+        yard: &PlanningContext<'_>,
+    ) -> Result<UsableDestination, ByHandRefused> {
         let host = asked.destination;
         let refused = |says| ByHandRefused::Destination { host, says };
         if self.candidates.holders(file, yard.book, yard.hosts).contains(&host) {
@@ -163,9 +163,9 @@ impl Planner {
 /// The source for a copy there: one that is up, active and trusted, the least busy first.
 fn source(
     asked: &ByHand<'_>,
-    to: &Destination,
+    to: &UsableDestination,
     pairing: &Pairing,
-    yard: &Yard<'_>,
+    yard: &PlanningContext<'_>,
 ) -> Result<HostAddr, ByHandRefused> {
     let serving = |addr: HostAddr| yard.under_way().filter(|copy| copy.source == addr).count();
     let most = yard.settings.copies_per_source.max(1);
@@ -175,7 +175,7 @@ fn source(
         let well = host.health == Health::Up
             && !host.calls.is_open()
             && !link.is_some_and(|link| link.is_too_busy());
-        let source = Source::of(*addr, host);
+        let source = UsableSource::of(*addr, host);
         host.role.is_source() && active && well && source.goes_with(to, &Default::default())
     });
     let asked_for = able.filter(|(addr, _)| asked.source.is_none_or(|source| source == *addr));

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::name_traits::NameTraits;
-use super::parking::{Lot, Parking, Rooms};
 use super::skip::Skip;
+use super::unschedulable::{Rooms, UnschedulableFiles, UnschedulableReason};
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::{CopiesWanted, Ranking};
 use crate::catalog::rising::RisingHits;
@@ -61,7 +61,7 @@ pub struct Candidates {
     unasked: Arc<HashSet<IpAddr>>,
     /// Files that can go nowhere as things are. Without them being set aside, each round would go
     /// through all of them.
-    parking: Parking,
+    unschedulable: UnschedulableFiles,
     wanted: RoaringBitmap,
     /// Whether `wanted` must be made anew.
     stale: bool,
@@ -87,7 +87,7 @@ impl Default for Candidates {
             held: Default::default(),
             copies: Default::default(),
             unasked: Default::default(),
-            parking: Default::default(),
+            unschedulable: Default::default(),
             wanted: Default::default(),
             stale: Default::default(),
         }
@@ -103,7 +103,7 @@ impl Candidates {
             self.position.set(*file, position);
         }
         self.ranking = Some(ranking);
-        let Candidates { parking, position, order, .. } = self;
+        let Candidates { unschedulable: parking, position, order, .. } = self;
         parking.rank_anew(order.len(), |file| place_in(position, file));
         self.rank_hot();
         self.stale = true;
@@ -144,8 +144,8 @@ impl Candidates {
     }
 
     /// The files that stand aside.
-    pub fn parking(&self) -> &Parking {
-        &self.parking
+    pub fn unschedulable(&self) -> &UnschedulableFiles {
+        &self.unschedulable
     }
 
     /// The IPs of destinations whose inventory was never read.
@@ -198,7 +198,7 @@ impl Candidates {
             if counts && (self.wants_one(file) || self.has_enough(file, book, hosts)) {
                 self.placed.insert(file.0);
             }
-            self.parking.take(file);
+            self.unschedulable.take(file);
             self.judge(file);
         }
     }
@@ -247,9 +247,15 @@ impl Candidates {
 
     /// Sets a graded file aside until there is room for its `size`, which is good to know until
     /// `good_until`.
-    pub fn park(&mut self, file: FileId, size: u64, good_until: Millis, lot: Lot) {
+    pub fn set_unschedulable(
+        &mut self,
+        file: FileId,
+        size: u64,
+        good_until: Millis,
+        lot: UnschedulableReason,
+    ) {
         if let Some(place) = self.position(file) {
-            self.parking.park(file, place, size, good_until, lot);
+            self.unschedulable.add(file, place, size, good_until, lot);
             self.judge(file);
         }
     }
@@ -257,29 +263,29 @@ impl Candidates {
     /// Takes back files for which there is room, the best first, as far as they are among the best
     /// `first` of all that want a copy. Answers whether there are more: however many fit, a round
     /// looks at the best only.
-    pub fn unpark(&mut self, rooms: &Rooms, first: u64) -> bool {
-        while let Some((place, file)) = self.parking.best_fitting(rooms, &self.order) {
+    pub fn reschedule(&mut self, rooms: &Rooms, first: u64) -> bool {
+        while let Some((place, file)) = self.unschedulable.best_fitting(rooms, &self.order) {
             let last = first.checked_sub(1).and_then(|last| u32::try_from(last).ok());
             if last.and_then(|last| self.wanted.select(last)).is_some_and(|last| last < place) {
                 return true;
             }
-            self.parking.take(file);
+            self.unschedulable.take(file);
             self.judge(file);
         }
         false
     }
 
     /// Takes one file back if there is room for it.
-    pub fn unpark_one(&mut self, file: FileId, rooms: &Rooms) {
-        if self.parking.fits(file, rooms) {
-            self.parking.take(file);
+    pub fn reschedule_one(&mut self, file: FileId, rooms: &Rooms) {
+        if self.unschedulable.fits(file, rooms) {
+            self.unschedulable.take(file);
             self.judge(file);
         }
     }
 
     /// Takes what a look at a master showed: its size, or that it is not there.
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) {
-        if self.parking.looked(file, size, good_until) {
+        if self.unschedulable.looked(file, size, good_until) {
             self.judge(file);
         }
     }
@@ -314,7 +320,7 @@ impl Candidates {
             // What is hot may take the room up to the limit, which what is parked may not.
             None
         } else {
-            self.parking.why(file)
+            self.unschedulable.why(file)
         }
     }
 
@@ -417,7 +423,7 @@ impl Candidates {
             None => RoaringBitmap::new(),
         };
         files -= &**self.traits.ignored();
-        files -= self.parking.files();
+        files -= self.unschedulable.files();
         let mut positions: Vec<u32> = files
             .iter()
             .filter(|&file| !self.is_listed(FileId(file)))
@@ -472,19 +478,24 @@ mod tests {
         candidates.rebuild(&TaskBook::default(), &HostTable::default());
         let rooms = |largest| Rooms { largest, ..Rooms::default() };
         for file in &ids[1..] {
-            candidates.park(*file, 10 + u64::from(file.0 % 2), Millis(0), Lot::TooBig);
+            candidates.set_unschedulable(
+                *file,
+                10 + u64::from(file.0 % 2),
+                Millis(0),
+                UnschedulableReason::TooBig,
+            );
         }
-        assert!(!candidates.unpark(&rooms(9), 5));
-        assert!(candidates.unpark(&rooms(10), 5));
+        assert!(!candidates.reschedule(&rooms(9), 5));
+        assert!(candidates.reschedule(&rooms(10), 5));
         let wanted = |candidates: &Candidates| -> Vec<u32> {
             candidates.best_first(false).map(|candidate| candidate.file.0).collect()
         };
         assert_eq!(wanted(&candidates), [0, 2, 4, 6, 8]);
-        assert!(candidates.unpark(&rooms(10), 5), "there are enough already");
-        candidates.park(FileId(2), 10, Millis(0), Lot::TooBig);
-        assert!(candidates.unpark(&rooms(11), 5));
+        assert!(candidates.reschedule(&rooms(10), 5), "there are enough already");
+        candidates.set_unschedulable(FileId(2), 10, Millis(0), UnschedulableReason::TooBig);
+        assert!(candidates.reschedule(&rooms(11), 5));
         assert_eq!(wanted(&candidates), [0, 1, 2, 3, 4, 6, 8]);
-        assert!(!candidates.unpark(&rooms(11), 2000));
+        assert!(!candidates.reschedule(&rooms(11), 2000));
         assert_eq!(candidates.wanted(), 1000);
     }
 

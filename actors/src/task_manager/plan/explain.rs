@@ -1,32 +1,32 @@
 //! Why one file is or is not planned: everything that a round looks at, said of that file.
 
 use super::explanation::{
-    DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
+    DestinationSays, Explanation, HeldOn, MasterState, PlanVerdict, Says, SourceSays,
 };
-use super::pairing::{Destination, Source};
-use super::{Candidate, Occupied, Pairing, Planner, Skip, Waiting, Yard};
+use super::pairing::{UsableDestination, UsableSource};
+use super::{Candidate, Occupied, Pairing, Planner, PlannerWaits, PlanningContext, Skip};
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::names::{FileId, FileName};
-use crate::task_manager::back_off::Blamed;
+use crate::task_manager::backoff::Blamed;
 
 impl Planner {
     /// Whether the master of `file` is to be looked at before it can be explained.
     pub fn wants_look(&self, file: FileId, now: Millis) -> bool {
-        self.candidates.lists_master(file) && self.looks.get(file, now).is_none()
+        self.candidates.lists_master(file) && self.master_cache.get(file, now).is_none()
     }
 
     /// Explains a file, also one that nobody knows.
-    pub fn explain(&mut self, name: &FileName, yard: &Yard<'_>) -> Explanation {
+    pub fn explain(&mut self, name: &FileName, yard: &PlanningContext<'_>) -> Explanation {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
         self.keep_rooms(yard, &occupied, &mut pairing);
         let file = yard.book.names().find(name.as_bytes());
         if let Some(file) = file {
-            self.candidates.unpark_one(file, &pairing.rooms());
+            self.candidates.reschedule_one(file, &pairing.rooms());
         }
-        let subject = Subject {
+        let subject = ExplainedFile {
             planner: self,
             yard,
             pairing: &pairing,
@@ -40,7 +40,7 @@ impl Planner {
 
     /// The size of a file as far as it is known without looking.
     fn size(&self, file: FileId, now: Millis) -> Option<u64> {
-        match self.looks.get(file, now) {
+        match self.master_cache.get(file, now) {
             Some(Ok(master)) => Some(master.size),
             _ => self.candidates.listed_size(file),
         }
@@ -48,9 +48,9 @@ impl Planner {
 }
 
 /// One file in one yard.
-struct Subject<'a> {
+struct ExplainedFile<'a> {
     planner: &'a Planner,
-    yard: &'a Yard<'a>,
+    yard: &'a PlanningContext<'a>,
     pairing: &'a Pairing,
     occupied: Occupied,
     /// None for a name that was never met.
@@ -59,7 +59,7 @@ struct Subject<'a> {
     carried: bool,
 }
 
-impl Subject<'_> {
+impl ExplainedFile<'_> {
     fn explain(&self, name: &FileName) -> Explanation {
         let (candidates, yard) = (&self.planner.candidates, self.yard);
         let ungraded_hot = yard.settings.ungraded_hot;
@@ -81,38 +81,38 @@ impl Subject<'_> {
         }
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> PlanVerdict {
         match self.planner.waits(self.yard, self.pairing) {
-            Some(Waiting::Ranking) => return Verdict::RankingUnread,
-            Some(Waiting::Masters) => return Verdict::MastersUnlisted,
-            Some(Waiting::FirstLook(_)) => return Verdict::FirstLook,
-            Some(Waiting::SwitchedOff) if !self.is_placed_or_on_its_way() => {
-                return Verdict::SwitchedOff;
+            Some(PlannerWaits::Ranking) => return PlanVerdict::RankingUnread,
+            Some(PlannerWaits::Masters) => return PlanVerdict::MastersUnlisted,
+            Some(PlannerWaits::FirstLook(_)) => return PlanVerdict::FirstLook,
+            Some(PlannerWaits::SwitchedOff) if !self.is_placed_or_on_its_way() => {
+                return PlanVerdict::SwitchedOff;
             }
             _ => {}
         }
-        let Some(file) = self.file else { return Verdict::Skipped(Skip::Ungraded) };
+        let Some(file) = self.file else { return PlanVerdict::Skipped(Skip::Ungraded) };
         let (planner, ungraded_hot) = (self.planner, self.yard.settings.ungraded_hot);
         match planner.candidates.unwanted(file, ungraded_hot) {
             // Where it can go is judged below.
             None | Some(Skip::TooBig | Skip::NoRoom | Skip::NoPair | Skip::NameNotCarried) => {}
-            Some(skip) => return Verdict::Skipped(skip),
+            Some(skip) => return PlanVerdict::Skipped(skip),
         }
         let master = match planner.judge(file, self.yard, &self.occupied) {
-            None => return Verdict::Skipped(Skip::LookUnderWay),
-            Some(Err(skip)) => return Verdict::Skipped(skip),
+            None => return PlanVerdict::Skipped(Skip::LookUnderWay),
+            Some(Err(skip)) => return PlanVerdict::Skipped(skip),
             Some(Ok(master)) => master,
         };
         if !self.pairing.has_destination() {
-            return Verdict::NoDestination;
+            return PlanVerdict::NoDestination;
         }
         let (grade, hits) = (planner.candidates.grade(file), planner.candidates.hits(file));
         let candidate = Candidate { file, grade, hits };
         let wish = planner.wish(candidate, &master, self.yard, &self.occupied);
         match self.pairing.choose(&wish, &self.occupied.held_pairs) {
-            Ok(_) => Verdict::Goes,
-            Err(Skip::NoPair) if self.only_waits() => Verdict::WaitsForTurn,
-            Err(skip) => Verdict::Skipped(skip),
+            Ok(_) => PlanVerdict::Goes,
+            Err(Skip::NoPair) if self.only_waits() => PlanVerdict::WaitsForTurn,
+            Err(skip) => PlanVerdict::Skipped(skip),
         }
     }
 
@@ -131,11 +131,11 @@ impl Subject<'_> {
     }
 
     /// Destinations that would take it now if a source served it.
-    fn takers(&self) -> impl Iterator<Item = &Destination> {
+    fn takers(&self) -> impl Iterator<Item = &UsableDestination> {
         self.pairing.destinations.iter().filter(|to| self.refused_by(to).is_none())
     }
 
-    fn refused_by(&self, to: &Destination) -> Option<Says> {
+    fn refused_by(&self, to: &UsableDestination) -> Option<Says> {
         let failed_there =
             self.file.is_some_and(|file| self.occupied.failed_at(file).contains(&to.addr));
         if to.load >= to.most || (to.tries_others_first && failed_there) {
@@ -154,7 +154,7 @@ impl Subject<'_> {
     }
 
     /// How much room it has there.
-    fn room(&self, to: &Destination) -> u64 {
+    fn room(&self, to: &UsableDestination) -> u64 {
         let hits = self.file.map_or(0, |file| self.planner.candidates.hits(file));
         to.room_for(self.file, hits > 0)
     }
@@ -163,7 +163,7 @@ impl Subject<'_> {
         self.pairing.parts().get(&host).map_or(0, |part| part.on_its_way)
     }
 
-    fn matches(&self, from: &Source, to: &Destination) -> bool {
+    fn matches(&self, from: &UsableSource, to: &UsableDestination) -> bool {
         from.goes_with(to, &self.occupied.held_pairs)
     }
 
@@ -172,7 +172,7 @@ impl Subject<'_> {
         else {
             return MasterState::NotListed;
         };
-        match self.planner.looks.get(file, self.yard.now) {
+        match self.planner.master_cache.get(file, self.yard.now) {
             None => MasterState::Listed,
             Some(Ok(master)) => {
                 MasterState::Found { dir: master.dir.to_string(), size: master.size }
@@ -215,7 +215,7 @@ impl Subject<'_> {
         SourceSays { host, says, serving: part.serving, free, link, back_off, not_with }
     }
 
-    fn usable_source(&self, source: &Source) -> Says {
+    fn usable_source(&self, source: &UsableSource) -> Says {
         if self.takers().any(|to| self.matches(source, to)) {
             Says::Yes
         } else if !source.ours
@@ -251,13 +251,13 @@ impl Subject<'_> {
             room: part.room,
             on_its_way: part.on_its_way,
             fetching: part.fetching,
-            turns: self.pairing.ring.as_ref().map(|ring| ring.turns_until(host)),
+            turns: self.pairing.round_robin.as_ref().map(|ring| ring.turns_until(host)),
             link: part.destination_link,
             back_off: self.yard.book.back_offs().get(&Blamed::Destination(host)).cloned(),
         }
     }
 
-    fn usable_destination(&self, to: &Destination) -> Says {
+    fn usable_destination(&self, to: &UsableDestination) -> Says {
         if let Some(refusal) = self.refused_by(to) {
             return refusal;
         }

@@ -8,7 +8,7 @@ use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::skip::{Skip, Unusable};
-use crate::back_off::BackOff;
+use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::wire::api::optional_id_in_text;
@@ -17,7 +17,7 @@ use crate::wire::worker::TaskId;
 /// What becomes of a file, as a stable code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum PlanVerdict {
     /// Nothing stands in its way.
     #[error("nothing prevents it: the next round would plan it")]
     Goes,
@@ -45,23 +45,23 @@ pub enum Verdict {
     Skipped(Skip),
 }
 
-impl Verdict {
+impl PlanVerdict {
     /// Those that are not that it is passed over.
-    const OTHERS: [Verdict; 7] = [
-        Verdict::Goes,
-        Verdict::WaitsForTurn,
-        Verdict::RankingUnread,
-        Verdict::MastersUnlisted,
-        Verdict::FirstLook,
-        Verdict::NoDestination,
-        Verdict::SwitchedOff,
+    const OTHERS: [PlanVerdict; 7] = [
+        PlanVerdict::Goes,
+        PlanVerdict::WaitsForTurn,
+        PlanVerdict::RankingUnread,
+        PlanVerdict::MastersUnlisted,
+        PlanVerdict::FirstLook,
+        PlanVerdict::NoDestination,
+        PlanVerdict::SwitchedOff,
     ];
 }
 
 // By hand: the derived one does not know of the one variant without a tag.
-impl PartialSchema for Verdict {
+impl PartialSchema for PlanVerdict {
     fn schema() -> RefOr<Schema> {
-        let words = Verdict::OTHERS.map(|verdict| serde_json::to_value(verdict).ok());
+        let words = PlanVerdict::OTHERS.map(|verdict| serde_json::to_value(verdict).ok());
         let others = ObjectBuilder::new()
             .schema_type(Type::String)
             .enum_values(Some(words.into_iter().flatten()));
@@ -73,7 +73,7 @@ impl PartialSchema for Verdict {
     }
 }
 
-impl ToSchema for Verdict {
+impl ToSchema for PlanVerdict {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((Skip::name().into_owned(), Skip::schema()));
         Skip::schemas(schemas);
@@ -268,7 +268,7 @@ pub struct SourceSays {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Explanation {
     /// What becomes of it.
-    pub verdict: Verdict,
+    pub verdict: PlanVerdict,
     /// Its rank, 1 = best; missing where grade.info does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,

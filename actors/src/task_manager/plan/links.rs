@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Yard;
+use super::PlanningContext;
 use super::explanation::LinkSays;
 use crate::clock::Millis;
 use crate::host::{BitsPerSecond, HostAddr};
@@ -24,21 +24,21 @@ use crate::traffic::{Rates, Traffic};
 const WHOLE: u64 = 1_000_000;
 
 /// The links of a yard of which it is known how busy they are.
-pub(super) struct Links {
-    used: BTreeMap<HostAddr, Used>,
+pub(super) struct LinkLoads {
+    used: BTreeMap<HostAddr, LinkUse>,
     rules: LinkRules,
 }
 
 /// How much of a link others use in each direction, in millionths of its speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Used {
+struct LinkUse {
     sends: u64,
     receives: u64,
 }
 
-impl Links {
+impl LinkLoads {
     /// As last told, as far as that was lately.
-    pub fn of(yard: &Yard<'_>) -> Self {
+    pub fn of(yard: &PlanningContext<'_>) -> Self {
         let rules = yard.settings.links;
         let used = yard.hosts.iter().filter_map(|(addr, host)| {
             let (traffic, at) = host.traffic.as_ref()?;
@@ -50,11 +50,13 @@ impl Links {
                 None => told_copies(yard, addr, traffic, *at)?,
             };
             let others = traffic.all.without(copies);
-            let used =
-                Used { sends: share(others.sends, speed), receives: share(others.receives, speed) };
+            let used = LinkUse {
+                sends: share(others.sends, speed),
+                receives: share(others.receives, speed),
+            };
             Some((addr, used))
         });
-        Links { used: used.collect(), rules }
+        LinkLoads { used: used.collect(), rules }
     }
 
     /// How busy the link of a source is: what it sends counts.
@@ -76,7 +78,7 @@ impl Links {
     }
 }
 
-impl Used {
+impl LinkUse {
     fn busier(self) -> u64 {
         self.sends.max(self.receives)
     }
@@ -101,7 +103,12 @@ fn percent(share: u64) -> u32 {
 
 /// The most that our copies from and to `host` can have had in what was measured up to `at`. None
 /// when that cannot be said, because one of them may have gone as fast as it could.
-fn told_copies(yard: &Yard<'_>, host: HostAddr, traffic: &Traffic, at: Millis) -> Option<Rates> {
+fn told_copies(
+    yard: &PlanningContext<'_>,
+    host: HostAddr,
+    traffic: &Traffic,
+    at: Millis,
+) -> Option<Rates> {
     let over = Duration::from_millis(traffic.over_ms.max(1));
     let window = (at.before(over), at);
     let (mut sent, mut received) = (0, 0);
@@ -221,8 +228,9 @@ mod tests {
         let (settings, in_flight) = (TaskSettings::default(), InFlight::default());
         let (hosts, settings) = (&hosts, &settings);
         let in_flight = &in_flight;
-        let yard = Yard { book, in_flight, hosts, settings, leading_since: Millis(0), now };
-        let links = Links::of(&yard);
+        let yard =
+            PlanningContext { book, in_flight, hosts, settings, leading_since: Millis(0), now };
+        let links = LinkLoads::of(&yard);
         assert_eq!(links.of_source(host(21)), None, "nothing is known of that one");
         let source = links.of_source(host(1))?.used_percent;
         let destination = links.of_destination(host(1))?.used_percent;

@@ -5,18 +5,18 @@ mod candidates;
 mod explain;
 mod explanation;
 mod links;
-mod looks;
+mod master_cache;
 mod name_traits;
 mod occupied;
-mod pace;
 mod pairing;
-mod parking;
 mod passed_over;
-mod ring;
+mod planning_context;
+mod rate_limiter;
+mod round_robin;
 mod skip;
 mod smallest;
+mod unschedulable;
 mod wants_room;
-mod yard;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,18 +24,18 @@ use std::sync::Arc;
 pub use by_hand::{ByHand, ByHandRefused};
 use candidates::{Candidate, Candidates, was_asked};
 pub use explanation::{
-    DestinationSays, Explanation, HeldOn, LinkSays, MasterState, Says, SourceSays, Verdict,
+    DestinationSays, Explanation, HeldOn, LinkSays, MasterState, PlanVerdict, Says, SourceSays,
 };
-use looks::{Looks, Master};
+use master_cache::{CachedMaster, MasterCache};
 pub use name_traits::NameTraits;
 use occupied::Occupied;
-use pace::Pace;
-pub use pairing::{Pairing, Part, Wish};
-use parking::Lot;
+pub use pairing::{HostParticipation, Pairing, PlacementRequest};
 pub use passed_over::PassedOver;
-pub use skip::{Skip, Unusable, Waiting};
+pub use planning_context::PlanningContext;
+use rate_limiter::PlanningRateLimiter;
+pub use skip::{PlannerWaits, Skip, Unusable};
+use unschedulable::UnschedulableReason;
 pub use wants_room::WantsRoom;
-pub use yard::Yard;
 
 use super::event::NewTask;
 use super::host_record::HostRecord;
@@ -74,7 +74,7 @@ const EXAMPLES: usize = 20;
 
 /// What one round came to.
 #[derive(Clone, Debug, Default)]
-pub struct Round {
+pub struct PlanningRound {
     /// The copies to make, best first.
     pub tasks: Vec<NewTask>,
     /// Masters to look at before more can be planned, best first.
@@ -86,18 +86,18 @@ pub struct Round {
     /// The hottest files that fit nowhere.
     pub wants_room: Vec<WantsRoom>,
     /// What more copies wait for.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<PlannerWaits>,
     /// How each host took part.
-    pub parts: BTreeMap<HostAddr, Part>,
+    pub parts: BTreeMap<HostAddr, HostParticipation>,
 }
 
 /// The planner: the files that want a copy, kept up to date, and the rules by which they get one.
 #[derive(Clone, Debug, Default)]
 pub struct Planner {
     candidates: Candidates,
-    looks: Looks,
-    no_pairs: Pace,
-    looked_at_again: Pace,
+    master_cache: MasterCache,
+    no_pairs: PlanningRateLimiter,
+    looked_at_again: PlanningRateLimiter,
     /// How often in a row nothing went of what rounds took back for there is room.
     further: u32,
 }
@@ -115,7 +115,7 @@ impl Planner {
 
     /// Takes a new listing of the masters.
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
-        self.looks.forget_absent();
+        self.master_cache.forget_absent();
         self.candidates.set_masters(masters);
     }
 
@@ -127,7 +127,7 @@ impl Planner {
         now: Millis,
     ) {
         let looks: Vec<(FileId, MasterLook)> = looks.into_iter().collect();
-        self.looks.learn(&looks, now, settings.look_fresh_for, settings.ask_again_after);
+        self.master_cache.learn(&looks, now, settings.look_fresh_for, settings.ask_again_after);
         let good_until = now.after(settings.look_fresh_for);
         for (file, seen) in looks {
             match seen {
@@ -179,13 +179,13 @@ impl Planner {
     /// Looks at everything again before the next round, and at every master: the settings changed,
     /// and with them perhaps where masters are.
     pub fn forget_looks(&mut self) {
-        self.looks = Looks::default();
+        self.master_cache = MasterCache::default();
         self.candidates.set_stale();
     }
 
     /// How many files are graded, want a copy, and are too big for every destination.
     pub fn counts(&self) -> (usize, u64, u64) {
-        let too_big = self.candidates.parking().count(Skip::TooBig);
+        let too_big = self.candidates.unschedulable().count(Skip::TooBig);
         (self.candidates.graded(), self.candidates.wanted(), too_big)
     }
 
@@ -193,21 +193,22 @@ impl Planner {
     pub fn passed_over(&self) -> PassedOver {
         PassedOver {
             ignored: Arc::clone(self.candidates.traits().ignored()),
-            parked: self.candidates.parking().by_reason(),
-            absent: Arc::clone(self.looks.absent()),
+            parked: self.candidates.unschedulable().by_reason(),
+            absent: Arc::clone(self.master_cache.absent()),
             unasked: Arc::clone(self.candidates.unasked()),
         }
     }
 
     /// Plans one round.
-    pub fn round(&mut self, yard: &Yard<'_>) -> Round {
+    pub fn round(&mut self, yard: &PlanningContext<'_>) -> PlanningRound {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
         self.keep_rooms(yard, &occupied, &mut pairing);
-        let more_fit = self.candidates.unpark(&pairing.rooms(), self.among_the_best());
-        let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
-        if matches!(round.waiting, None | Some(Waiting::Source)) {
+        let more_fit = self.candidates.reschedule(&pairing.rooms(), self.among_the_best());
+        let mut round =
+            PlanningRound { waiting: self.waits(yard, &pairing), ..PlanningRound::default() };
+        if matches!(round.waiting, None | Some(PlannerWaits::Source)) {
             self.walk(yard, &occupied, &mut pairing, &mut round);
             self.look_again(yard.now, &mut round);
         }
@@ -219,7 +220,7 @@ impl Planner {
 
     /// Keeps the room that was made for a file from others, until the file is placed, on its way, or
     /// hot no longer.
-    fn keep_rooms(&self, yard: &Yard<'_>, occupied: &Occupied, pairing: &mut Pairing) {
+    fn keep_rooms(&self, yard: &PlanningContext<'_>, occupied: &Occupied, pairing: &mut Pairing) {
         for (addr, room) in yard.hosts.rooms_made() {
             let file = room.file;
             let is_awaited = yard.now < room.until
@@ -241,19 +242,19 @@ impl Planner {
 
     /// A round that went through all candidates and has turns left goes on with those for which
     /// there is room as well: the next one takes back twice as many.
-    fn look_further(&mut self, more_fit: bool, round: &mut Round) {
-        if more_fit && round.waiting == Some(Waiting::Nothing) {
+    fn look_further(&mut self, more_fit: bool, round: &mut PlanningRound) {
+        if more_fit && round.waiting == Some(PlannerWaits::Nothing) {
             self.further += 1;
-            round.waiting = Some(Waiting::Looks(round.to_look_up.len()));
-        } else if round.waiting == Some(Waiting::Source) || !more_fit {
+            round.waiting = Some(PlannerWaits::Looks(round.to_look_up.len()));
+        } else if round.waiting == Some(PlannerWaits::Source) || !more_fit {
             self.further = 0;
         }
     }
 
     /// What is set aside was not looked at, and counts all the same.
-    fn count_parked(&self, round: &mut Round) {
-        for skip in Lot::ALL.map(Lot::why) {
-            let files = self.candidates.parking().count(skip);
+    fn count_parked(&self, round: &mut PlanningRound) {
+        for skip in UnschedulableReason::ALL.map(UnschedulableReason::why) {
+            let files = self.candidates.unschedulable().count(skip);
             if files > 0 {
                 *round.skipped.entry(skip).or_default() = files;
             }
@@ -261,23 +262,23 @@ impl Planner {
     }
 
     /// Has masters looked at again of files that are set aside: one may have been replaced.
-    fn look_again(&mut self, now: Millis, round: &mut Round) {
+    fn look_again(&mut self, now: Millis, round: &mut PlanningRound) {
         let most = self.looked_at_again.left(LOOKED_AT_AGAIN_A_SECOND, now);
-        let files = self.candidates.parking().to_look_at(now, most);
+        let files = self.candidates.unschedulable().to_look_at(now, most);
         self.looked_at_again.spend(files.len());
         round.to_look_up.extend(files);
     }
 
     /// What the whole round waits for.
-    fn waits(&self, yard: &Yard<'_>, pairing: &Pairing) -> Option<Waiting> {
+    fn waits(&self, yard: &PlanningContext<'_>, pairing: &Pairing) -> Option<PlannerWaits> {
         if yard.settings.mode == PlanningMode::Off {
-            return Some(Waiting::SwitchedOff);
+            return Some(PlannerWaits::SwitchedOff);
         }
         if !self.candidates.has_ranking() {
-            return Some(Waiting::Ranking);
+            return Some(PlannerWaits::Ranking);
         }
         if !self.candidates.has_masters() {
-            return Some(Waiting::Masters);
+            return Some(PlannerWaits::Masters);
         }
         if yard.now.since(yard.leading_since) < yard.settings.first_look {
             let unread: Vec<HostAddr> = yard
@@ -292,13 +293,13 @@ impl Planner {
                 .map(|(addr, _)| addr)
                 .collect();
             if !unread.is_empty() {
-                return Some(Waiting::FirstLook(unread));
+                return Some(PlannerWaits::FirstLook(unread));
             }
         }
         if !pairing.has_destination() {
-            Some(Waiting::Destination)
+            Some(PlannerWaits::Destination)
         } else if pairing.free() == 0 {
-            Some(Waiting::Source)
+            Some(PlannerWaits::Source)
         } else {
             None
         }
@@ -308,10 +309,10 @@ impl Planner {
     /// must be looked at first keeps its turn. Then looks a little further ahead.
     fn walk(
         &mut self,
-        yard: &Yard<'_>,
+        yard: &PlanningContext<'_>,
         occupied: &Occupied,
         pairing: &mut Pairing,
-        round: &mut Round,
+        round: &mut PlanningRound,
     ) {
         let mut next_id = yard.first_id();
         let mut aside = Vec::new();
@@ -353,7 +354,8 @@ impl Planner {
                         Err(skip) => {
                             if matches!(skip, Skip::NoPair | Skip::NameNotCarried) {
                                 if no_pairs_left == 0 {
-                                    round.waiting = Some(Waiting::Looks(round.to_look_up.len()));
+                                    round.waiting =
+                                        Some(PlannerWaits::Looks(round.to_look_up.len()));
                                     break;
                                 }
                                 no_pairs_left -= 1;
@@ -374,21 +376,21 @@ impl Planner {
         self.set_aside(aside);
         if round.waiting.is_none() {
             round.waiting = Some(if kept_turns > 0 {
-                Waiting::Looks(round.to_look_up.len())
+                PlannerWaits::Looks(round.to_look_up.len())
             } else if pairing.free() == 0 {
-                Waiting::Source
+                PlannerWaits::Source
             } else {
-                Waiting::Nothing
+                PlannerWaits::Nothing
             });
         }
     }
 
     /// Sets files aside until there is room for them.
-    fn set_aside(&mut self, aside: Vec<(FileId, Master, Skip)>) {
+    fn set_aside(&mut self, aside: Vec<(FileId, CachedMaster, Skip)>) {
         for (file, master, why) in aside {
             let carried = self.candidates.traits().old_hosts_carry(file);
-            if let Some(lot) = Lot::of(why, carried) {
-                self.candidates.park(file, master.size, master.good_until, lot);
+            if let Some(lot) = UnschedulableReason::of(why, carried) {
+                self.candidates.set_unschedulable(file, master.size, master.good_until, lot);
             }
         }
     }
@@ -398,15 +400,15 @@ impl Planner {
     fn judge(
         &self,
         file: FileId,
-        yard: &Yard<'_>,
+        yard: &PlanningContext<'_>,
         occupied: &Occupied,
-    ) -> Option<Result<Master, Skip>> {
+    ) -> Option<Result<CachedMaster, Skip>> {
         if occupied.files.contains(&file) {
             Some(Err(Skip::UnderWay))
         } else if occupied.held_files.contains(&file) {
             Some(Err(Skip::BacksOff))
         } else {
-            self.looks.get(file, yard.now)
+            self.master_cache.get(file, yard.now)
         }
     }
 
@@ -414,12 +416,12 @@ impl Planner {
     fn wish(
         &self,
         candidate: Candidate,
-        master: &Master,
-        yard: &Yard<'_>,
+        master: &CachedMaster,
+        yard: &PlanningContext<'_>,
         occupied: &Occupied,
-    ) -> Wish {
+    ) -> PlacementRequest {
         let file = candidate.file;
-        Wish {
+        PlacementRequest {
             file,
             size: master.size,
             is_hot: candidate.hits > 0,
@@ -430,9 +432,14 @@ impl Planner {
     }
 }
 
-impl Round {
+impl PlanningRound {
     /// Notes a file that is hot and fits nowhere.
-    fn note_want_of_room(&mut self, candidate: Candidate, wish: &Wish, pairing: &Pairing) {
+    fn note_want_of_room(
+        &mut self,
+        candidate: Candidate,
+        wish: &PlacementRequest,
+        pairing: &Pairing,
+    ) {
         if self.wants_room.len() < wants_room::MOST_NAMED {
             self.wants_room.extend(WantsRoom::of(candidate, wish, pairing));
         }
@@ -448,10 +455,10 @@ impl Round {
 }
 
 fn new_task(
-    yard: &Yard<'_>,
+    yard: &PlanningContext<'_>,
     id: TaskId,
     candidate: Candidate,
-    master: &Master,
+    master: &CachedMaster,
     (source, destination): (HostAddr, HostAddr),
     copy_speed: Option<BitsPerSecond>,
 ) -> NewTask {

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Yard;
+use super::PlanningContext;
 use super::pairing::HeldPairs;
 use crate::host::HostAddr;
 use crate::names::FileId;
-use crate::task_manager::back_off::Blamed;
+use crate::task_manager::backoff::Blamed;
 use crate::task_manager::event::TaskEvent;
 use crate::wire::worker::Blame;
 
@@ -21,7 +21,7 @@ pub(super) struct Occupied {
 
 impl Occupied {
     /// In this yard.
-    pub(super) fn of(yard: &Yard<'_>) -> Self {
+    pub(super) fn of(yard: &PlanningContext<'_>) -> Self {
         let book = yard.book;
         let open = book.open().values().map(|task| book.file(&task.name));
         let in_flight = yard.created_in_flight().map(|task| book.file(&task.name));

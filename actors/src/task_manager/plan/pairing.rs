@@ -3,24 +3,24 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use super::Yard;
+use super::PlanningContext;
 use super::explanation::LinkSays;
-use super::links::{Links, Scale};
-use super::parking::Rooms;
-use super::ring::Ring;
+use super::links::{LinkLoads, Scale};
+use super::round_robin::DestinationRoundRobin;
 use super::skip::{Skip, Unusable};
+use super::unschedulable::Rooms;
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostKind, HostMode};
 use crate::names::FileId;
 use crate::remover::RoomMade;
-use crate::task_manager::back_off::Blamed;
+use crate::task_manager::backoff::Blamed;
 use crate::task_manager::host_record::HostRecord;
 use crate::task_manager::hosts::HostState;
-use crate::task_manager::settings::Spread;
+use crate::task_manager::settings::PlacementPolicy;
 
 /// A source that may serve.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct UsableSource {
     pub(super) addr: HostAddr,
     /// Whether it has a data port, without which only some destinations can fetch from it.
     pub(super) ours: bool,
@@ -33,7 +33,7 @@ pub(super) struct Source {
 
 /// A destination that may take copies.
 #[derive(Clone, Debug)]
-pub(super) struct Destination {
+pub(super) struct UsableDestination {
     pub(super) addr: HostAddr,
     pub(super) ours: bool,
     /// Whether a source that is an old cfw will do.
@@ -58,7 +58,7 @@ pub(super) struct Destination {
 
 /// How a host takes part in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct HostParticipation {
     /// Open tasks that it serves.
     pub serving: usize,
     /// Open tasks that it fetches.
@@ -80,11 +80,11 @@ pub struct Part {
 /// The sources and destinations of one round, and what is left of them as copies are planned.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
-    pub(super) sources: Vec<Source>,
-    pub(super) destinations: Vec<Destination>,
-    parts: BTreeMap<HostAddr, Part>,
+    pub(super) sources: Vec<UsableSource>,
+    pub(super) destinations: Vec<UsableDestination>,
+    parts: BTreeMap<HostAddr, HostParticipation>,
     /// Where destinations take turns.
-    pub(super) ring: Option<Ring>,
+    pub(super) round_robin: Option<DestinationRoundRobin>,
     /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
     /// present or not: for what is hot, and for what is not.
     largest_room: u64,
@@ -96,7 +96,7 @@ pub struct Pairing {
 
 /// What matters of a file for where it goes.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct PlacementRequest {
     /// The file.
     pub file: FileId,
     /// Its size in bytes.
@@ -116,8 +116,8 @@ pub type HeldPairs = HashMap<HostAddr, Vec<HostAddr>>;
 
 impl Pairing {
     /// The hosts as they are at the beginning of a round.
-    pub fn new(yard: &Yard<'_>, held_pairs: &HeldPairs) -> Self {
-        let mut parts: BTreeMap<HostAddr, Part> = BTreeMap::new();
+    pub fn new(yard: &PlanningContext<'_>, held_pairs: &HeldPairs) -> Self {
+        let mut parts: BTreeMap<HostAddr, HostParticipation> = BTreeMap::new();
         for copy in yard.under_way() {
             parts.entry(copy.source).or_default().serving += 1;
             let destination = parts.entry(copy.destination).or_default();
@@ -125,7 +125,7 @@ impl Pairing {
             destination.on_its_way = destination.on_its_way.saturating_add(copy.size);
         }
         let mut pairing = Pairing::default();
-        let links = Links::of(yard);
+        let links = LinkLoads::of(yard);
         for (addr, host) in yard.hosts.iter() {
             let mut part = parts.remove(&addr).unwrap_or_default();
             if host.role.is_source() {
@@ -141,10 +141,13 @@ impl Pairing {
         let measures = pairing.destinations.iter().map(|to| (to.room, to.free_link));
         pairing.scale = Scale::of(yard.settings.links.weights, measures);
         pairing.see_use(held_pairs);
-        if yard.settings.placement == Spread::Ring {
+        if yard.settings.placement == PlacementPolicy::Ring {
             let destinations = yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
-            let ring = Ring::new(destinations.map(|(addr, _)| addr), yard.last_planned_to());
-            pairing.ring = Some(ring);
+            let ring = DestinationRoundRobin::new(
+                destinations.map(|(addr, _)| addr),
+                yard.last_planned_to(),
+            );
+            pairing.round_robin = Some(ring);
             pairing.set_turns();
         }
         pairing
@@ -169,9 +172,13 @@ impl Pairing {
     }
 
     /// The most room of those destinations that a free source goes with.
-    fn reach(&self, held_pairs: &HeldPairs, which: impl Fn(&Destination) -> bool) -> Option<u64> {
+    fn reach(
+        &self,
+        held_pairs: &HeldPairs,
+        which: impl Fn(&UsableDestination) -> bool,
+    ) -> Option<u64> {
         let takers = self.destinations.iter().filter(|to| to.takes() && which(to));
-        let served = |to: &&Destination| {
+        let served = |to: &&UsableDestination| {
             let mut free = self.sources.iter().filter(|source| source.free > 0);
             free.any(|source| source.goes_with(to, held_pairs))
         };
@@ -180,13 +187,19 @@ impl Pairing {
 
     /// Counts the turns of every destination anew.
     fn set_turns(&mut self) {
-        let Some(ring) = &self.ring else { return };
+        let Some(ring) = &self.round_robin else { return };
         for destination in &mut self.destinations {
             destination.turns = ring.turns_until(destination.addr);
         }
     }
 
-    fn add_source(&mut self, yard: &Yard<'_>, addr: HostAddr, host: &HostState, part: &mut Part) {
+    fn add_source(
+        &mut self,
+        yard: &PlanningContext<'_>,
+        addr: HostAddr,
+        host: &HostState,
+        part: &mut HostParticipation,
+    ) {
         let held = Blamed::Source(addr);
         let on_probation = yard.book.on_probation(&held, yard.now) || host.calls.on_probation();
         part.no_source = if let Some(unusable) = by_record(yard, addr) {
@@ -207,17 +220,17 @@ impl Pairing {
         if part.no_source.is_none() {
             let most = if on_probation { 1 } else { yard.settings.copies_per_source.max(1) };
             let free = most.saturating_sub(part.serving);
-            self.sources.push(Source { addr, ours: host.is_ours(), free, useful: false });
+            self.sources.push(UsableSource { addr, ours: host.is_ours(), free, useful: false });
         }
     }
 
     fn add_destination(
         &mut self,
-        yard: &Yard<'_>,
+        yard: &PlanningContext<'_>,
         addr: HostAddr,
         host: &HostState,
         free_link: Option<u64>,
-        part: &mut Part,
+        part: &mut HostParticipation,
     ) {
         let room = host.room(yard.settings.storage_limit_percent);
         let fill_percent = yard.settings.fill_percent.min(yard.settings.storage_limit_percent);
@@ -239,7 +252,7 @@ impl Pairing {
             let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
             let tries_others_first = tries_others_first(yard, addr);
-            self.destinations.push(Destination {
+            self.destinations.push(UsableDestination {
                 addr,
                 ours,
                 fetches_from_old,
@@ -265,8 +278,8 @@ impl Pairing {
 
     /// Whether no destination has room for this, whoever is busy or held back at present. Of one
     /// that nothing is known of, nothing is hoped.
-    pub fn lacks_room_for(&self, wish: &Wish) -> bool {
-        let fits = |(addr, part): (&HostAddr, &Part)| {
+    pub fn lacks_room_for(&self, wish: &PlacementRequest) -> bool {
+        let fits = |(addr, part): (&HostAddr, &HostParticipation)| {
             let usable = self.destinations.iter().find(|host| host.addr == *addr);
             let kept = usable.map_or(0, |host| host.kept_from(Some(wish.file)));
             !wish.holders.contains(addr)
@@ -278,7 +291,7 @@ impl Pairing {
     }
 
     /// How each host takes part.
-    pub fn parts(&self) -> &BTreeMap<HostAddr, Part> {
+    pub fn parts(&self) -> &BTreeMap<HostAddr, HostParticipation> {
         &self.parts
     }
 
@@ -309,7 +322,7 @@ impl Pairing {
     /// gets what it holds already.
     pub fn choose(
         &self,
-        wish: &Wish,
+        wish: &PlacementRequest,
         held_pairs: &HeldPairs,
     ) -> Result<(HostAddr, HostAddr), Skip> {
         let largest = if wish.is_hot { self.largest_room } else { self.largest_cold_room };
@@ -318,8 +331,8 @@ impl Pairing {
         }
         let mut why = Skip::NoRoom;
         let mut waits_for_others = false;
-        let mut best: Option<(&Destination, HostAddr)> = None;
-        let fits = |to: &&Destination| {
+        let mut best: Option<(&UsableDestination, HostAddr)> = None;
+        let fits = |to: &&UsableDestination| {
             wish.size <= to.room_for(Some(wish.file), wish.is_hot)
                 && !wish.holders.contains(&to.addr)
         };
@@ -352,7 +365,7 @@ impl Pairing {
     }
 
     /// The smaller the better.
-    fn rank(&self, to: &Destination, wish: &Wish) -> impl Ord + use<> {
+    fn rank(&self, to: &UsableDestination, wish: &PlacementRequest) -> impl Ord + use<> {
         let score = self.scale.score(to.room, to.free_link);
         let failed = wish.failed_at.contains(&to.addr);
         (failed, to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
@@ -360,11 +373,17 @@ impl Pairing {
 
     /// A free source for a destination. Old hosts are served by old sources first, since not all
     /// of our destinations can use those; ours by our own, since only these tell a hash.
-    fn source_for(&self, destination: &Destination, held_pairs: &HeldPairs) -> Option<HostAddr> {
-        let goes = |source: &&Source| source.free > 0 && source.goes_with(destination, held_pairs);
+    fn source_for(
+        &self,
+        destination: &UsableDestination,
+        held_pairs: &HeldPairs,
+    ) -> Option<HostAddr> {
+        let goes =
+            |source: &&UsableSource| source.free > 0 && source.goes_with(destination, held_pairs);
         let sources = self.sources.iter().filter(goes);
-        let key =
-            |source: &&Source| (source.ours != destination.ours, Reverse(source.free), source.addr);
+        let key = |source: &&UsableSource| {
+            (source.ours != destination.ours, Reverse(source.free), source.addr)
+        };
         sources.min_by_key(key).map(|source| source.addr)
     }
 
@@ -372,7 +391,7 @@ impl Pairing {
     pub fn take(
         &mut self,
         (source, destination): (HostAddr, HostAddr),
-        wish: &Wish,
+        wish: &PlacementRequest,
         held_pairs: &HeldPairs,
     ) {
         let size = wish.size;
@@ -385,7 +404,7 @@ impl Pairing {
             host.cold_room = host.cold_room.saturating_sub(size);
             host.load += 1;
         }
-        if let Some(ring) = &mut self.ring {
+        if let Some(ring) = &mut self.round_robin {
             ring.took(destination);
             self.set_turns();
         }
@@ -398,21 +417,25 @@ impl Pairing {
     }
 }
 
-impl Source {
+impl UsableSource {
     /// A host as a source, whatever it serves already.
     pub(super) fn of(addr: HostAddr, host: &HostState) -> Self {
-        Source { addr, ours: host.is_ours(), free: 1, useful: true }
+        UsableSource { addr, ours: host.is_ours(), free: 1, useful: true }
     }
 
     /// Whether copies from here can go there at all.
-    pub(super) fn goes_with(&self, destination: &Destination, held_pairs: &HeldPairs) -> bool {
+    pub(super) fn goes_with(
+        &self,
+        destination: &UsableDestination,
+        held_pairs: &HeldPairs,
+    ) -> bool {
         self.addr != destination.addr
             && (self.ours || destination.fetches_from_old)
             && !held_pairs.get(&self.addr).is_some_and(|held| held.contains(&destination.addr))
     }
 }
 
-impl Destination {
+impl UsableDestination {
     /// How much fits there of what is hot, or of what is not, less what is kept for another file.
     pub(super) fn room_for(&self, file: Option<FileId>, is_hot: bool) -> u64 {
         let room = if is_hot { self.room } else { self.cold_room };
@@ -433,7 +456,7 @@ impl Destination {
 /// Whether the back-off of a destination ended so short a time ago that other files are tried there
 /// before those that failed there: what is wrong may be the file. After half the shortest back-off
 /// these are tried too, before the failures are forgotten.
-fn tries_others_first(yard: &Yard<'_>, addr: HostAddr) -> bool {
+fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
     let Some(back_off) = yard.book.back_offs().get(&Blamed::Destination(addr)) else {
         return false;
     };
@@ -441,7 +464,7 @@ fn tries_others_first(yard: &Yard<'_>, addr: HostAddr) -> bool {
 }
 
 /// Why a host takes no part, whatever it is for, by what is on record of it.
-fn by_record(yard: &Yard<'_>, addr: HostAddr) -> Option<Unusable> {
+fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
     let record = yard.book.host(addr)?;
     match record.mode {
         HostMode::Draining => Some(Unusable::Draining),
@@ -451,7 +474,7 @@ fn by_record(yard: &Yard<'_>, addr: HostAddr) -> Option<Unusable> {
 }
 
 /// Why a destination gets nothing. What could not be asked is never taken for empty (spec D10).
-fn unusable(yard: &Yard<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
+fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
     if let Some(unusable) = by_record(yard, addr) {
         Some(unusable)
     } else if host.health != Health::Up {
@@ -499,7 +522,7 @@ mod tests {
             event.map(|event| book.apply(Millis(0), &event).unwrap());
             let (hosts, settings, now) = (&hosts, &settings, Millis(0));
             let (book, in_flight, leading_since) = (&book, &in_flight, now);
-            let yard = Yard { book, in_flight, hosts, settings, leading_since, now };
+            let yard = PlanningContext { book, in_flight, hosts, settings, leading_since, now };
             let part = Pairing::new(&yard, &HeldPairs::default()).parts()[&addr];
             (part.no_source, part.no_destination)
         };

@@ -103,7 +103,7 @@ impl Unusable {
 /// What a round as a whole waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Waiting {
+pub enum PlannerWaits {
     /// The ranking was not read yet.
     Ranking,
     /// The source directories were not listed yet.

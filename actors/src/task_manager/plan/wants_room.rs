@@ -1,7 +1,7 @@
 //! Hot files for which no destination has room: what the Remover may make room for. Pure.
 
 use super::candidates::Candidate;
-use super::pairing::{Pairing, Wish};
+use super::pairing::{Pairing, PlacementRequest};
 use crate::names::FileId;
 
 /// How many such files a round names, hottest first.
@@ -24,10 +24,14 @@ pub struct WantsRoom {
 
 impl WantsRoom {
     /// If `candidate` is hot and fits nowhere, whoever is busy at present.
-    pub(super) fn of(candidate: Candidate, wish: &Wish, pairing: &Pairing) -> Option<Self> {
+    pub(super) fn of(
+        candidate: Candidate,
+        wish: &PlacementRequest,
+        pairing: &Pairing,
+    ) -> Option<Self> {
         let Candidate { file, grade, hits } = candidate;
         let wants = hits > 0 && pairing.lacks_room_for(wish);
-        let Wish { size, old_hosts_carry, .. } = *wish;
+        let PlacementRequest { size, old_hosts_carry, .. } = *wish;
         wants.then_some(WantsRoom { file, size, hits, grade, old_hosts_carry })
     }
 }

@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 use super::instant::Rfc3339;
 use super::lease::LeaseShown;
 use crate::box_lease::{
-    AuditEntry, BoxLine, BoxNews, BoxNumber, BoxPhase, BoxStanding, BoxState, FenceToken, LeaseEnd,
-    PoolName, Reason, Said, SlotId,
+    AuditEntry, BoxLogEntry, BoxLogEvent, BoxNumber, BoxPhase, BoxState, BoxStatus, FenceToken,
+    HookOutput, LeaseEnd, PoolName, Reason, SlotId,
 };
 
 /// A box.
@@ -43,8 +43,8 @@ pub struct BoxShown {
     pub quarantined_by: Option<String>,
 }
 
-impl From<&BoxStanding> for BoxShown {
-    fn from(standing: &BoxStanding) -> Self {
+impl From<&BoxStatus> for BoxShown {
+    fn from(standing: &BoxStatus) -> Self {
         let record = &standing.record;
         let shown = BoxShown {
             number: standing.number,
@@ -74,7 +74,7 @@ impl From<&BoxStanding> for BoxShown {
     }
 }
 
-fn told(said: &Said) -> String {
+fn told(said: &HookOutput) -> String {
     said.as_str().to_owned()
 }
 
@@ -155,27 +155,28 @@ pub enum CareKind {
     Adopted,
 }
 
-impl From<&BoxLine> for CareShown {
-    fn from(line: &BoxLine) -> Self {
-        let wrong_token: Said;
+impl From<&BoxLogEntry> for CareShown {
+    fn from(line: &BoxLogEntry) -> Self {
+        let wrong_token: HookOutput;
         let (what, attempt, said, by) = match &line.news {
-            BoxNews::InitFailed(said) => (CareKind::InitFailed, None, Some(said), None),
-            BoxNews::Cleaned(said) => (CareKind::Cleaned, None, said.as_ref(), None),
-            BoxNews::CleanFailed { attempt, said } => {
+            BoxLogEvent::InitFailed(said) => (CareKind::InitFailed, None, Some(said), None),
+            BoxLogEvent::Cleaned(said) => (CareKind::Cleaned, None, said.as_ref(), None),
+            BoxLogEvent::CleanFailed { attempt, said } => {
                 (CareKind::CleanFailed, Some(*attempt), Some(said), None)
             }
-            BoxNews::FoundDirty(said) => (CareKind::FoundDirty, None, Some(said), None),
-            BoxNews::Quarantined { said, by } => {
+            BoxLogEvent::FoundDirty(said) => (CareKind::FoundDirty, None, Some(said), None),
+            BoxLogEvent::Quarantined { said, by } => {
                 (CareKind::Quarantined, None, Some(said), by.clone())
             }
-            BoxNews::Unquarantined { by } => {
+            BoxLogEvent::Unquarantined { by } => {
                 (CareKind::Unquarantined, None, None, Some(by.clone()))
             }
-            BoxNews::Adopted { said, by } => {
+            BoxLogEvent::Adopted { said, by } => {
                 (CareKind::Adopted, None, Some(said), Some(by.clone()))
             }
-            BoxNews::WrongToken { given, times } => {
-                wrong_token = Said::cut(&format!("token {given} was given, {times} times in all"));
+            BoxLogEvent::WrongToken { given, times } => {
+                wrong_token =
+                    HookOutput::cut(&format!("token {given} was given, {times} times in all"));
                 (CareKind::WrongToken, None, Some(&wrong_token), None)
             }
         };

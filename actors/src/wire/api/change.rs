@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::host::BackOffView;
 use super::task::TaskView;
-use crate::back_off::BackOff;
+use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
@@ -71,31 +71,31 @@ pub enum Change {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// [`Change::Task`]
+    /// [`PatchFields::Task`]
     Task,
-    /// [`Change::Placement`]
+    /// [`PatchFields::Placement`]
     Placement,
-    /// [`Change::Host`]
+    /// [`PatchFields::Host`]
     Host,
-    /// [`Change::Input`]
+    /// [`PatchFields::Input`]
     Input,
-    /// [`Change::Leadership`]
+    /// [`PatchFields::Leadership`]
     Leadership,
-    /// [`Change::Stranger`]
+    /// [`PatchFields::Stranger`]
     Stranger,
-    /// [`Change::Removal`]
+    /// [`PatchFields::Removal`]
     Removal,
-    /// [`Change::Pin`]
+    /// [`PatchFields::Pin`]
     Pin,
-    /// [`Change::BackOff`]
+    /// [`PatchFields::BackOff`]
     BackOff,
-    /// [`Change::Configuration`]
+    /// [`PatchFields::Configuration`]
     Configuration,
-    /// [`Change::Share`]
+    /// [`PatchFields::Share`]
     Share,
-    /// [`Change::Box`]
+    /// [`PatchFields::Box`]
     Box,
-    /// [`Change::Reset`], which is told whatever kinds are asked for.
+    /// [`PatchFields::Reset`], which is told whatever kinds are asked for.
     Reset,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{FileName, ShownName};
 use crate::remover::CopySays;
-use crate::task_manager::plan::{Explanation, MasterState, Skip, Verdict};
+use crate::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
 
 /// Why a file is or is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -27,10 +27,10 @@ impl ExplainView {
     pub fn of(name: &FileName, explanation: Explanation, copies: Vec<CopySays>) -> Self {
         let nobody_has_it = explanation.master == MasterState::NotListed;
         let why = match explanation.verdict {
-            Verdict::Skipped(Skip::Ungraded) if nobody_has_it => {
+            PlanVerdict::Skipped(Skip::Ungraded) if nobody_has_it => {
                 "it is not in grade.info, and no source directory has it".to_owned()
             }
-            Verdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
+            PlanVerdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
             verdict => verdict.to_string(),
         };
         ExplainView { name: name.shown(), why, explanation, copies }
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn the_number_of_a_task_is_text_as_everywhere() {
         let explanation = Explanation {
-            verdict: Verdict::Skipped(Skip::UnderWay),
+            verdict: PlanVerdict::Skipped(Skip::UnderWay),
             rank: Some(1),
             hits: 0,
             ahead: None,

@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 
 use super::span::Span;
 use crate::box_lease::{
-    BoxCounts, BoxNumber, BoxPhase, FenceToken, HooksName, LeaseEnd, LineView, PoolName, PoolSpec,
-    PoolStanding, PoolTotals, SlotId, SlotRange,
+    BoxCounts, BoxNumber, BoxPhase, FenceToken, HooksName, LeaseEnd, PoolName, PoolQueueView,
+    PoolSpec, PoolStatus, PoolTotals, SlotId, SlotRange,
 };
 use crate::durations::rounded;
 use crate::host::HostAddr;
@@ -270,7 +270,7 @@ impl From<PoolTotals> for TotalsShown {
 
 impl PoolShown {
     /// A pool as it stands, and its queue if this node knows that.
-    pub fn of(pool: &PoolStanding, line: Option<&LineView>) -> Self {
+    pub fn of(pool: &PoolStatus, line: Option<&PoolQueueView>) -> Self {
         PoolShown {
             name: pool.name.clone(),
             spec: WantedPool::from(&*pool.spec),

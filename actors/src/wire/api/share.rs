@@ -9,8 +9,8 @@ use super::instant::{Rfc3339, Ttl};
 use super::request_name::request_name;
 use crate::clock::Millis;
 use crate::share_expiry::{
-    BadPath, Deadline, Note, OnlyIf, Owner, RootName, Share, ShareCounters, ShareId, ShareKind,
-    SharePath, ShareState, Term, Totals,
+    BadPath, Deadline, OnlyIf, RootName, Share, ShareCounters, ShareId, ShareKind, ShareLifetime,
+    ShareNote, ShareOwner, SharePath, ShareState, Totals,
 };
 
 /// A password as it is given. It never prints.
@@ -47,11 +47,11 @@ pub struct WantedShare {
     /// Whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub owner: Option<Owner>,
+    pub owner: Option<ShareOwner>,
     /// A note for those who manage it. Whoever has the link does not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub note: Option<Note>,
+    pub note: Option<ShareNote>,
     /// Names the request: repeated under the same name it answers the same share.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
@@ -83,11 +83,11 @@ pub struct WantedTerms {
     /// Whose it is, or null for nobody's.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub owner: Option<Option<Owner>>,
+    pub owner: Option<Option<ShareOwner>>,
     /// Its note, or null for none any more.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub note: Option<Option<Note>>,
+    pub note: Option<Option<ShareNote>>,
     /// Names the request, so that repeating it is safe.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
@@ -119,12 +119,15 @@ fn no_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 pub struct TwoTerms;
 
 /// The term that is meant by a time to live or an instant, if either is given.
-pub fn term(ttl: Option<Ttl>, expires_at: Option<Rfc3339>) -> Result<Option<Term>, TwoTerms> {
+pub fn term(
+    ttl: Option<Ttl>,
+    expires_at: Option<Rfc3339>,
+) -> Result<Option<ShareLifetime>, TwoTerms> {
     match (ttl, expires_at) {
         (Some(_), Some(_)) => Err(TwoTerms),
-        (Some(Ttl::For(duration)), None) => Ok(Some(Term::Ttl(duration))),
-        (Some(Ttl::Never), None) => Ok(Some(Term::Never)),
-        (None, Some(Rfc3339(at))) => Ok(Some(Term::At(at))),
+        (Some(Ttl::For(duration)), None) => Ok(Some(ShareLifetime::Ttl(duration))),
+        (Some(Ttl::Never), None) => Ok(Some(ShareLifetime::Never)),
+        (None, Some(Rfc3339(at))) => Ok(Some(ShareLifetime::At(at))),
         (None, None) => Ok(None),
     }
 }
@@ -161,11 +164,11 @@ pub struct ShareShown {
     /// Whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub owner: Option<Owner>,
+    pub owner: Option<ShareOwner>,
     /// Its note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub note: Option<Note>,
+    pub note: Option<ShareNote>,
     /// How often its terms were changed.
     pub generation: u32,
 }
@@ -213,7 +216,7 @@ pub struct WantedRevocation {
     /// Those of this owner; with `path`, only those of them that are below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub owner: Option<Owner>,
+    pub owner: Option<ShareOwner>,
     /// Those of this path, and of all below it; with `owner`, only the owner's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,

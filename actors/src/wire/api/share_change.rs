@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Change, ChangeEvent};
 use crate::clock::Millis;
-use crate::share_expiry::{Ending, RootName, Share, ShareHappening, ShareId, SharePath, What};
+use crate::share_expiry::{
+    RootName, Share, ShareEnding, ShareId, ShareNotification, ShareNotificationKind, SharePath,
+};
 
 /// What changed about shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -32,7 +34,7 @@ pub enum ShareChange {
         /// The number of this happening: its name, wherever it is told.
         number: u64,
         /// Why.
-        why: Ending,
+        why: ShareEnding,
         /// The share, as it was.
         share: ShareTold,
         /// Who wanted it; missing where it was a matter of time.
@@ -62,23 +64,25 @@ pub enum ShareChange {
     },
 }
 
-impl From<ShareHappening> for ShareChange {
+impl From<ShareNotification> for ShareChange {
     /// A happening, as it is told wherever it is.
-    fn from(happening: ShareHappening) -> Self {
-        let ShareHappening { number, id, what, root, path, owner, due, by: asked_by, .. } =
+    fn from(happening: ShareNotification) -> Self {
+        let ShareNotification { number, id, what, root, path, owner, due, by: asked_by, .. } =
             happening;
         let owner = owner.map(|owner| owner.as_str().to_owned());
         let share = ShareTold { id, root, path, owner, expires_at: due.instant() };
         match what {
-            What::Notice => ShareChange::Notice { number, share },
-            What::Ended(why) => ShareChange::Ended { number, why, share, asked_by },
+            ShareNotificationKind::Notice => ShareChange::Notice { number, share },
+            ShareNotificationKind::Ended(why) => {
+                ShareChange::Ended { number, why, share, asked_by }
+            }
         }
     }
 }
 
-impl From<ShareHappening> for ChangeEvent {
+impl From<ShareNotification> for ChangeEvent {
     /// What is told of a happening, whoever is told: webhooks and streams of events alike.
-    fn from(happening: ShareHappening) -> Self {
+    fn from(happening: ShareNotification) -> Self {
         let time = happening.at;
         ChangeEvent { time, change: Change::Share(ShareChange::from(happening)) }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Millis;
-use crate::webhook::{HookView, Trouble};
+use crate::webhook::{ReceiverTrouble, WebhookView};
 
 /// How a webhook stands. Counts are those of the node that answers, since its start or that of the
 /// webhook.
@@ -52,9 +52,10 @@ pub struct HookFailing {
     pub reason: String,
 }
 
-impl From<&HookView> for HookShown {
-    fn from(view: &HookView) -> Self {
-        let HookView { name, url, tells, told, backlog, oldest, trouble, counters } = view.clone();
+impl From<&WebhookView> for HookShown {
+    fn from(view: &WebhookView) -> Self {
+        let WebhookView { name, url, tells, told, backlog, oldest, trouble, counters } =
+            view.clone();
         HookShown {
             name: name.to_string(),
             url,
@@ -72,9 +73,9 @@ impl From<&HookView> for HookShown {
     }
 }
 
-impl From<Trouble> for HookFailing {
-    fn from(trouble: Trouble) -> Self {
-        let Trouble { since, tries, until: tried_again, reason, .. } = trouble;
+impl From<ReceiverTrouble> for HookFailing {
+    fn from(trouble: ReceiverTrouble) -> Self {
+        let ReceiverTrouble { since, tries, until: tried_again, reason, .. } = trouble;
         HookFailing { since, tries, tried_again, reason }
     }
 }

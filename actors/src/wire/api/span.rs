@@ -52,9 +52,9 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reading;
+        struct SpanVisitor;
 
-        impl de::Visitor<'_> for Reading {
+        impl de::Visitor<'_> for SpanVisitor {
             type Value = Span;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for Span {
             }
         }
 
-        deserializer.deserialize_any(Reading)
+        deserializer.deserialize_any(SpanVisitor)
     }
 }
 

@@ -4,8 +4,8 @@
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::CommitAnswer;
 
-use super::Verdict;
-use crate::simulation::judge::Record;
+use super::InvariantCheck;
+use crate::simulation::judge::JudgeRecord;
 use crate::simulation::replica::Replica;
 
 /// Its name.
@@ -16,7 +16,11 @@ pub const NAME: &str = "acknowledged";
 ///
 /// # Errors
 /// What is wrong.
-pub fn check(record: &Record, request: RequestId, outcomes: usize) -> Result<(u64, u64), String> {
+pub fn check(
+    record: &JudgeRecord,
+    request: RequestId,
+    outcomes: usize,
+) -> Result<(u64, u64), String> {
     let Some(&(index, events)) = record.requests.get(&request) else {
         return Err(format!("{request} was acknowledged but never applied"));
     };
@@ -31,7 +35,7 @@ pub fn check(record: &Record, request: RequestId, outcomes: usize) -> Result<(u6
 pub fn check_durable<'a>(
     at: (u64, u64),
     replicas: impl ExactSizeIterator<Item = &'a Replica>,
-) -> Verdict {
+) -> InvariantCheck {
     let all = replicas.len();
     let having = replicas.filter(|replica| replica.holds(at.0, at.1)).count();
     let verdict = if having * 2 > all {
@@ -43,7 +47,11 @@ pub fn check_durable<'a>(
 }
 
 /// A request that is repeated is answered as before.
-pub fn check_repeated(request: RequestId, before: &CommitAnswer, now: &CommitAnswer) -> Verdict {
+pub fn check_repeated(
+    request: RequestId,
+    before: &CommitAnswer,
+    now: &CommitAnswer,
+) -> InvariantCheck {
     let verdict = if before == now {
         Ok(())
     } else {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::task_manager::BackingOff;
 
-use super::Verdict;
+use super::InvariantCheck;
 
 /// Its name.
 pub const NAME: &str = "back-off";
 
 /// Somebody backs off from `at` on.
-pub fn check(back_off: &BackingOff, at: Millis, cap: Duration) -> Verdict {
+pub fn check(back_off: &BackingOff, at: Millis, cap: Duration) -> InvariantCheck {
     let lasts = back_off.until.since(at);
     let told = || format!("{} backs off for {lasts:?}", back_off.blamed);
     (NAME, if lasts > cap { Err(told()) } else { Ok(()) })

@@ -7,7 +7,7 @@ use reelyard_actors::event::Commit;
 use reelyard_actors::journal::{AppliedEntry, CommitAnswer};
 use reelyard_actors::task_manager::TaskBook;
 
-use super::Verdict;
+use super::InvariantCheck;
 
 /// Its name.
 pub const NAME: &str = "deposed";
@@ -18,7 +18,7 @@ pub fn check(
     term: u64,
     commits: &[Arc<Commit>],
     applied: &AppliedEntry<TaskBook>,
-) -> Verdict {
+) -> InvariantCheck {
     for (commit, answer) in commits.iter().zip(&applied.answers) {
         let effect = applied.events.iter().any(|event| event.request == commit.request);
         if commit.epoch.0 != term && (effect || *answer != CommitAnswer::Deposed) {

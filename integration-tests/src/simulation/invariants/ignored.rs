@@ -2,14 +2,14 @@
 
 use reelyard_actors::task_manager::NewTask;
 
-use super::Verdict;
+use super::InvariantCheck;
 use crate::simulation::scene::IGNORED;
 
 /// Its name.
 pub const NAME: &str = "ignored";
 
 /// A task was created.
-pub fn check(task: &NewTask) -> Verdict {
+pub fn check(task: &NewTask) -> InvariantCheck {
     let verdict = match task.name.as_bytes().starts_with(IGNORED) {
         true => Err(format!("{} copies {:?}", task.id, task.name)),
         false => Ok(()),

@@ -8,15 +8,15 @@ use reelyard_actors::host::HostRole;
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::cfm::carries;
 
-use crate::simulation::host::Program;
+use crate::simulation::host::SimulatedProgram;
 use crate::simulation::scene::IGNORED;
-use crate::simulation::world::World;
+use crate::simulation::world::SimulationWorld;
 
 /// Its name.
 pub const NAME: &str = "liveness";
 
 /// What is still to come.
-pub fn missing(world: &World) -> Vec<String> {
+pub fn missing(world: &SimulationWorld) -> Vec<String> {
     let mut missing = Vec::new();
     let end = world.context.judge.record.history.len() as u64;
     for node in &world.nodes {
@@ -43,7 +43,7 @@ pub fn missing(world: &World) -> Vec<String> {
         }
     }
     for host in &world.hosts {
-        if let Program::Ours(ours) = &host.program
+        if let SimulatedProgram::Ours(ours) = &host.program
             && ours.unacknowledged().next().is_some()
         {
             missing.push(format!("{} has reports that nobody took", host.party()));
@@ -53,7 +53,7 @@ pub fn missing(world: &World) -> Vec<String> {
 }
 
 /// The files that must get a copy.
-fn placeable(world: &World) -> BTreeSet<FileName> {
+fn placeable(world: &SimulationWorld) -> BTreeSet<FileName> {
     let yard = &world.yard;
     let hot = world.scene.settings.ungraded_hot.then_some(&yard.hot);
     let wanted = yard.ranking.iter().chain(hot.into_iter().flat_map(|hot| hot.keys()));
@@ -65,11 +65,13 @@ fn placeable(world: &World) -> BTreeSet<FileName> {
         .collect()
 }
 
-fn has_a_pair(world: &World, name: &FileName) -> bool {
-    let is_ours = |host: &crate::simulation::host::Host| matches!(host.program, Program::Ours(_));
-    let from_old = |host: &crate::simulation::host::Host| match &host.program {
-        Program::Ours(ours) => ours.fetches_from_old(),
-        Program::Old(_) => true,
+fn has_a_pair(world: &SimulationWorld, name: &FileName) -> bool {
+    let is_ours = |host: &crate::simulation::host::SimulatedHost| {
+        matches!(host.program, SimulatedProgram::Ours(_))
+    };
+    let from_old = |host: &crate::simulation::host::SimulatedHost| match &host.program {
+        SimulatedProgram::Ours(ours) => ours.fetches_from_old(),
+        SimulatedProgram::Old(_) => true,
     };
     world.hosts.iter().filter(|to| to.role.is_destination()).any(|to| {
         let wire = is_ours(to) || carries(name);

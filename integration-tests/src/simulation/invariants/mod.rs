@@ -10,6 +10,7 @@ use reelyard_actors::wire::worker::TaskId;
 pub mod acknowledged;
 pub mod back_off;
 pub mod deposed;
+pub mod holdings;
 pub mod ignored;
 pub mod liveness;
 pub mod one_copy;
@@ -20,11 +21,10 @@ pub mod room;
 pub mod same_pieces;
 pub mod signs;
 pub mod sources;
-pub mod told;
 pub mod wires;
 
 /// The name of an invariant, and what came of a check of it.
-pub type Verdict = (&'static str, Result<(), String>);
+pub type InvariantCheck = (&'static str, Result<(), String>);
 
 /// Copies beyond the first, which the promise of one copy allows: see [`one_copy`].
 #[derive(Clone, Debug, Default)]

@@ -10,14 +10,14 @@
 
 use reelyard_actors::task_manager::NewTask;
 
-use super::Verdict;
-use crate::simulation::judge::Record;
+use super::InvariantCheck;
+use crate::simulation::judge::JudgeRecord;
 
 /// Its name.
 pub const NAME: &str = "one copy";
 
 /// A task was created.
-pub fn check(record: &Record, task: &NewTask) -> Verdict {
+pub fn check(record: &JudgeRecord, task: &NewTask) -> InvariantCheck {
     let holder = record.holders.get(&task.name).and_then(|holders| holders.first());
     let told = holder.map(|host| format!("{} copies {:?}, which {host} holds", task.id, task.name));
     (NAME, told.map_or(Ok(()), Err))

@@ -2,14 +2,14 @@
 
 use reelyard_actors::task_manager::NewTask;
 
-use super::Verdict;
-use crate::simulation::judge::Record;
+use super::InvariantCheck;
+use crate::simulation::judge::JudgeRecord;
 
 /// Its name.
 pub const NAME: &str = "one task a file";
 
 /// A task was created.
-pub fn check(record: &Record, task: &NewTask) -> Verdict {
+pub fn check(record: &JudgeRecord, task: &NewTask) -> InvariantCheck {
     let other = record.open.values().find(|open| open.name == task.name);
     let told = other.map(|other| format!("{} and {} copy {:?}", other.id, task.id, task.name));
     (NAME, told.map_or(Ok(()), Err))

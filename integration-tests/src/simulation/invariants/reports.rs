@@ -4,14 +4,14 @@
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::wire::worker::{Report, Said};
 
-use super::Verdict;
-use crate::simulation::judge::Record;
+use super::InvariantCheck;
+use crate::simulation::judge::JudgeRecord;
 
 /// Its name.
 pub const NAME: &str = "reports arrive";
 
 /// A worker forgot a report.
-pub fn check(record: &Record, host: HostAddr, report: &Report) -> Verdict {
+pub fn check(record: &JudgeRecord, host: HostAddr, report: &Report) -> InvariantCheck {
     let (task, name) = (report.task, &report.name);
     let lost = match report.said {
         Said::Done { .. } | Said::DoneUnverified { .. } => {

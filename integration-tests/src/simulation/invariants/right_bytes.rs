@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
 
-use super::Verdict;
+use super::InvariantCheck;
 
 /// Its name.
 pub const NAME: &str = "right bytes";
@@ -19,7 +19,7 @@ pub fn check(
     name: &FileName,
     content: u64,
     verified: bool,
-) -> Verdict {
+) -> InvariantCheck {
     let whole = versions.contains(&(name.clone(), content));
     let verdict = match verified && !whole {
         true => Err(format!("{name:?} on {host} is nothing that its master ever was")),

@@ -6,16 +6,20 @@ use std::collections::BTreeMap;
 
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::journal::Ownership;
-use reelyard_actors::task_manager::plan::Round;
-use reelyard_actors::task_manager::{Dispatcher, TaskBook, TaskEvent};
+use reelyard_actors::task_manager::plan::PlanningRound;
+use reelyard_actors::task_manager::{TaskBook, TaskEvent, TaskPolicy};
 
-use super::Verdict;
+use super::InvariantCheck;
 
 /// Its name.
 pub const NAME: &str = "room";
 
 /// A round was planned, and none of it handed in.
-pub fn check(round: &Round, desk: &Dispatcher, own: &Ownership<TaskBook>) -> Verdict {
+pub fn check(
+    round: &PlanningRound,
+    desk: &TaskPolicy,
+    own: &Ownership<TaskBook>,
+) -> InvariantCheck {
     let mut coming: BTreeMap<HostAddr, u64> = BTreeMap::new();
     for task in own.piece().open().values() {
         *coming.entry(task.destination).or_default() += task.size;

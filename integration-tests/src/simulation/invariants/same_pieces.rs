@@ -6,14 +6,14 @@ use std::hash::{DefaultHasher, Hasher};
 use reelyard_actors::names::{FileId, FileName};
 use reelyard_actors::task_manager::TaskBook;
 
-use super::Verdict;
+use super::InvariantCheck;
 use crate::simulation::judge::Committed;
 
 /// Its name.
 pub const NAME: &str = "same pieces";
 
 /// The same entry, applied by two nodes.
-pub fn check(index: u64, before: &Committed, now: &Committed) -> Verdict {
+pub fn check(index: u64, before: &Committed, now: &Committed) -> InvariantCheck {
     let pieces = before.piece.zip(now.piece).is_none_or(|(before, now)| before == now);
     let verdict = if (before.term, before.payload) != (now.term, now.payload) {
         Err(format!("entry {index} is another one on another node"))

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use reelyard_actors::clock::Millis;
-use reelyard_actors::task_manager::{Ending, GivenUp, NewTask};
+use reelyard_actors::task_manager::{GivenUp, NewTask, TaskEnding};
 
-use super::Verdict;
+use super::InvariantCheck;
 
 /// Its name.
 pub const NAME: &str = "signs of life";
@@ -15,12 +15,12 @@ pub const NAME: &str = "signs of life";
 /// at its own clock.
 pub fn check(
     task: &NewTask,
-    ending: &Ending,
+    ending: &TaskEnding,
     leader: Option<usize>,
     at: Millis,
     signs: &[(usize, Millis)],
     timeout: Duration,
-) -> Verdict {
+) -> InvariantCheck {
     let before = |&&(node, sign): &&(usize, Millis)| Some(node) == leader && sign <= at;
     let last = signs.iter().filter(before).map(|(_, sign)| *sign).max();
     let verdict = match last {

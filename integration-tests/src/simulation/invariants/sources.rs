@@ -2,14 +2,14 @@
 
 use reelyard_actors::task_manager::NewTask;
 
-use super::Verdict;
-use crate::simulation::judge::Record;
+use super::InvariantCheck;
+use crate::simulation::judge::JudgeRecord;
 
 /// Its name.
 pub const NAME: &str = "sources";
 
 /// A task was created.
-pub fn check(record: &Record, task: &NewTask, copies_per_source: usize) -> Verdict {
+pub fn check(record: &JudgeRecord, task: &NewTask, copies_per_source: usize) -> InvariantCheck {
     let serving = record.open.values().filter(|open| open.source == task.source).count();
     let verdict = if task.source == task.destination {
         Err(format!("{} copies from {} to itself", task.id, task.source))

@@ -7,7 +7,7 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::task_manager::NewTask;
 use reelyard_actors::wire::cfm::carries;
 
-use super::Verdict;
+use super::InvariantCheck;
 use crate::simulation::scene::HostPlan;
 
 /// Its name.
@@ -15,22 +15,22 @@ pub const NAME: &str = "wires";
 
 /// What a host's program can do.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Speaks {
+pub struct ProgramCapabilities {
     /// Whether it is a Reelyard worker.
     pub ours: bool,
     /// Whether it fetches from old cfws.
     pub from_old: bool,
 }
 
-impl Speaks {
+impl ProgramCapabilities {
     /// The program of a host.
     pub fn of(host: &HostPlan) -> Self {
-        Speaks { ours: host.ours, from_old: !host.ours || host.fetches_from_old }
+        ProgramCapabilities { ours: host.ours, from_old: !host.ours || host.fetches_from_old }
     }
 }
 
 /// A task was created.
-pub fn check(programs: &BTreeMap<HostAddr, Speaks>, task: &NewTask) -> Verdict {
+pub fn check(programs: &BTreeMap<HostAddr, ProgramCapabilities>, task: &NewTask) -> InvariantCheck {
     let program = |host| programs.get(&host).copied().unwrap_or_default();
     let (from, to) = (program(task.source), program(task.destination));
     let verdict = if !from.ours && !to.from_old {

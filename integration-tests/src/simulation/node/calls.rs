@@ -5,14 +5,14 @@ use std::collections::HashSet;
 
 use reelyard_actors::event::RequestId;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{Asked, Seat};
+use reelyard_actors::journal::{ReplicaHandle, RequestContext};
 use reelyard_actors::task_manager::{ChangeRefused, TaskBook, TaskManagerView};
 use reelyard_actors::wire::worker::{ReportsTaken, TaskId};
 
-use super::{Node, Waiter};
+use super::{CommitWaiter, SimulatedNode};
 use crate::simulation::context::Context;
-use crate::simulation::letters::Answer;
-use crate::simulation::parties::{Party, Timer};
+use crate::simulation::messages::SimulatedResponse;
+use crate::simulation::parties::{Party, PartyTimer};
 use crate::tell;
 
 /// A long poll that waits.
@@ -24,14 +24,14 @@ pub(super) struct Poll {
 }
 
 /// Reports whose commits are under way.
-pub(super) struct Taking {
+pub(super) struct PendingReports {
     pub(super) caller: (Party, u64),
     pub(super) commits: usize,
     pub(super) failed: bool,
     pub(super) taken: ReportsTaken,
 }
 
-impl Node {
+impl SimulatedNode {
     pub(super) fn knows_host(&self, host: HostAddr) -> bool {
         self.desk.hosts().get(host).is_some()
     }
@@ -45,19 +45,24 @@ impl Node {
         wait: u64,
     ) {
         if !self.knows_host(host) {
-            return context.answer(self.party(), caller.0, caller.1, Answer::status(403));
+            return context.answer(
+                self.party(),
+                caller.0,
+                caller.1,
+                SimulatedResponse::status(403),
+            );
         }
         self.poll_numbers += 1;
         let number = self.poll_numbers;
         let known = known.into_iter().collect();
         if wait == 0 {
-            let answer = self.orders(context, host).unwrap_or(Answer::status(503));
+            let answer = self.orders(context, host).unwrap_or(SimulatedResponse::status(503));
             return context.answer(self.party(), caller.0, caller.1, answer);
         }
         let board = self.board(context);
         self.hold_or_answer(context, &board, Poll { number, caller, host, known });
         if self.polls.last().is_some_and(|poll| poll.number == number) {
-            context.after(wait, self.party(), self.life, Timer::PollIsOver(number));
+            context.after(wait, self.party(), self.life, PartyTimer::PollIsOver(number));
         }
     }
 
@@ -77,15 +82,19 @@ impl Node {
     ) {
         let answer = match board.orders_for(poll.host) {
             Some(orders) if !orders.is_news_for(&poll.known, None) => return self.polls.push(poll),
-            Some(orders) => Answer::ok(serde_json::to_vec(&orders).unwrap_or_default()),
-            None => Answer::status(503),
+            Some(orders) => SimulatedResponse::ok(serde_json::to_vec(&orders).unwrap_or_default()),
+            None => SimulatedResponse::status(503),
         };
         context.answer(self.party(), poll.caller.0, poll.caller.1, answer);
     }
 
-    pub(super) fn orders(&mut self, context: &Context, host: HostAddr) -> Option<Answer> {
+    pub(super) fn orders(
+        &mut self,
+        context: &Context,
+        host: HostAddr,
+    ) -> Option<SimulatedResponse> {
         let orders = self.board(context).orders_for(host)?;
-        Some(Answer::ok(serde_json::to_vec(&orders).unwrap_or_default()))
+        Some(SimulatedResponse::ok(serde_json::to_vec(&orders).unwrap_or_default()))
     }
 
     pub(super) fn take_reports(
@@ -101,11 +110,16 @@ impl Node {
             return;
         };
         let Some(epoch) = self.own.epoch().filter(|_| self.knows_host(host)) else {
-            return context.answer(self.party(), caller.0, caller.1, Answer::status(503));
+            return context.answer(
+                self.party(),
+                caller.0,
+                caller.1,
+                SimulatedResponse::status(503),
+            );
         };
         let now = self.clock(context);
         let (desk, standing) = self.at(now);
-        let heard = desk.hear(host, &reports.reports, standing);
+        let heard = desk.receive_reports(host, &reports.reports, standing);
         for &(task, _) in &heard.signs {
             context.judge.sign_of_life(self.id, task, now);
         }
@@ -113,12 +127,12 @@ impl Node {
         self.taking_numbers += 1;
         let number = self.taking_numbers;
         let taken = ReportsTaken { epoch, cancelled: heard.cancelled };
-        let commits = Seat::<TaskBook>::parts(heard.events.clone()).len();
-        self.takings.insert(number, Taking { caller, commits, failed: false, taken });
+        let commits = ReplicaHandle::<TaskBook>::parts(heard.events.clone()).len();
+        self.takings.insert(number, PendingReports { caller, commits, failed: false, taken });
         if commits == 0 {
             self.reports_settled(context, number, true);
         }
-        self.commit(context, heard.events, || Waiter::Reports(number));
+        self.commit(context, heard.events, || CommitWaiter::Reports(number));
     }
 
     pub(super) fn reports_settled(&mut self, context: &mut Context, number: u64, committed: bool) {
@@ -130,8 +144,8 @@ impl Node {
         }
         let Some(taking) = self.takings.remove(&number) else { return };
         let answer = match taking.failed {
-            true => Answer::status(503),
-            false => Answer::ok(serde_json::to_vec(&taking.taken).unwrap_or_default()),
+            true => SimulatedResponse::status(503),
+            false => SimulatedResponse::ok(serde_json::to_vec(&taking.taken).unwrap_or_default()),
         };
         context.answer(self.party(), taking.caller.0, taking.caller.1, answer);
     }
@@ -150,12 +164,17 @@ impl Node {
         };
         let now = self.clock(context);
         if self.own.epoch().is_none() {
-            return context.answer(self.party(), caller.0, caller.1, Answer::status(503));
+            return context.answer(
+                self.party(),
+                caller.0,
+                caller.1,
+                SimulatedResponse::status(503),
+            );
         }
         let (desk, standing) = self.at(now);
-        match desk.deciding(standing).change(id, to) {
+        match desk.decision_context(standing).change(id, to) {
             Ok(events) => {
-                self.commit(context, events, || Waiter::Change { caller, id, to });
+                self.commit(context, events, || CommitWaiter::Change { caller, id, to });
             }
             Err(refused) => {
                 context.answer(self.party(), caller.0, caller.1, refused_answer(&refused));
@@ -174,9 +193,9 @@ impl Node {
         }
         tell!(context, "the operator cancels {id}");
         let (desk, standing) = self.at(now);
-        if let Ok(events) = desk.deciding(standing).cancel(id, "the operator") {
-            let asked = Asked::by_request("the operator", request);
-            let waiter = Waiter::Operator { id, request };
+        if let Ok(events) = desk.decision_context(standing).cancel(id, "the operator") {
+            let asked = RequestContext::by_request("the operator", request);
+            let waiter = CommitWaiter::Operator { id, request };
             self.commit_one(context, now, asked, events, waiter);
             self.propose(context);
         }
@@ -185,8 +204,8 @@ impl Node {
     // The Catalog.
 }
 
-pub(super) fn refused_answer(refused: &ChangeRefused) -> Answer {
-    Answer::status(match refused {
+pub(super) fn refused_answer(refused: &ChangeRefused) -> SimulatedResponse {
+    SimulatedResponse::status(match refused {
         ChangeRefused::NoSuchTask(_) => 404,
         ChangeRefused::Transition { .. } => 409,
         ChangeRefused::Commit(_) => 503,

@@ -5,21 +5,23 @@ use std::sync::Arc;
 
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::Epoch;
-use reelyard_actors::journal::{Asked, CommitAnswer, CommitError, Seat, batch, decode_answers};
+use reelyard_actors::journal::{
+    CommitAnswer, CommitError, ReplicaHandle, RequestContext, batch, decode_answers,
+};
 use reelyard_actors::task_manager::{TaskBook, TaskEvent, change_answer};
 
 use super::calls::refused_answer;
-use super::{COMMIT_TIMEOUT, Node, SNAPSHOT_EVERY, Waiter};
+use super::{COMMIT_TIMEOUT, CommitWaiter, SNAPSHOT_EVERY, SimulatedNode};
 use crate::simulation::context::Context;
-use crate::simulation::letters::{Answer, Letter};
-use crate::simulation::operator::Deed;
-use crate::simulation::parties::{Party, Timer};
-use crate::simulation::proposer::Back;
-use crate::simulation::queue::Happening;
+use crate::simulation::messages::{SimulatedMessage, SimulatedResponse};
+use crate::simulation::operator::OperatorAction;
+use crate::simulation::parties::{Party, PartyTimer};
+use crate::simulation::proposer::FinishedCommit;
+use crate::simulation::queue::SimulationEvent;
 use crate::simulation::replica::{Outgoing, Rpc};
 use crate::tell;
 
-impl Node {
+impl SimulatedNode {
     pub(super) fn raft(&mut self, context: &mut Context, from: Party, rpc: Rpc) {
         let Party::Node(from) = from else { return };
         let (out, installed) = self.replica.receive(from, rpc, context.now(), &mut context.rng);
@@ -34,7 +36,7 @@ impl Node {
 
     pub(super) fn post(&mut self, context: &mut Context, out: Outgoing) {
         for (to, rpc) in out {
-            context.send(self.party(), Party::Node(to), Letter::Raft(rpc));
+            context.send(self.party(), Party::Node(to), SimulatedMessage::Raft(rpc));
         }
     }
 
@@ -96,7 +98,7 @@ impl Node {
         let leads = self.own.epoch().is_some();
         let mut freed = false;
         for event in &applied.events {
-            let followed = self.desk.follow(event, self.own.piece(), leads);
+            let followed = self.desk.on_applied(event, self.own.piece(), leads);
             freed |= followed.freed;
             if let Some(arrival) = followed.arrived.filter(|_| leads) {
                 self.arrived(context, arrival.host, arrival.file);
@@ -136,7 +138,7 @@ impl Node {
             0..3 => context.rng.u64(1000..12_000),
             _ => context.rng.u64(0..20),
         };
-        context.after(after, self.party(), self.life, Timer::Notice);
+        context.after(after, self.party(), self.life, PartyTimer::Notice);
     }
 
     pub(super) fn take_notice(&mut self, context: &mut Context) {
@@ -160,7 +162,7 @@ impl Node {
             context.judge.leads(self.id, epoch.0);
             self.own.lead(epoch);
             let now = self.clock(context);
-            for host in self.desk.lead(now) {
+            for host in self.desk.become_leader(now) {
                 self.refresh(context, host);
             }
             self.turn(context);
@@ -176,13 +178,16 @@ impl Node {
         &mut self,
         context: &mut Context,
         events: Vec<TaskEvent>,
-        mut waiter: impl FnMut() -> Waiter,
+        mut waiter: impl FnMut() -> CommitWaiter,
     ) -> usize {
         let now = self.clock(context);
         let mut commits = 0;
-        for events in Seat::<TaskBook>::parts(events) {
-            let asked =
-                Asked { by: "simulation".to_owned(), request: context.request(), remember: false };
+        for events in ReplicaHandle::<TaskBook>::parts(events) {
+            let asked = RequestContext {
+                by: "simulation".to_owned(),
+                request: context.request(),
+                remember: false,
+            };
             self.commit_one(context, now, asked, events, waiter());
             commits += 1;
         }
@@ -194,22 +199,22 @@ impl Node {
         &mut self,
         context: &mut Context,
         now: Millis,
-        asked: Asked,
+        asked: RequestContext,
         events: Vec<TaskEvent>,
-        waiter: Waiter,
+        waiter: CommitWaiter,
     ) {
         let request = asked.request;
-        let handed = match self.own.set_out(now, asked, events) {
+        let handed = match self.own.begin_commit(now, asked, events) {
             None => Err((waiter, CommitError::NotLeader { leader: None })),
             Some(commit) => self.proposer.hand_in(&commit, waiter),
         };
         match handed {
             Ok(proposal) => {
-                let timer = Timer::CommitIsOver { proposal };
+                let timer = PartyTimer::CommitIsOver { proposal };
                 context.after(COMMIT_TIMEOUT, self.party(), self.life, timer);
             }
             Err((waiter, error)) => {
-                let back = Back { request, waiter: Some(waiter), result: Err(error) };
+                let back = FinishedCommit { request, waiter: Some(waiter), result: Err(error) };
                 self.settle_all(context, vec![back]);
             }
         }
@@ -223,7 +228,7 @@ impl Node {
                 0..2 => context.rng.u64(500..8000),
                 _ => context.rng.u64(1..6),
             };
-            context.after(after, self.party(), self.life, Timer::Write { entry });
+            context.after(after, self.party(), self.life, PartyTimer::Write { entry });
         }
         self.settle_all(context, back);
     }
@@ -249,8 +254,12 @@ impl Node {
         self.advance(context);
     }
 
-    pub(super) fn settle_all(&mut self, context: &mut Context, back: Vec<Back<Waiter>>) {
-        for Back { request, waiter, result } in back {
+    pub(super) fn settle_all(
+        &mut self,
+        context: &mut Context,
+        back: Vec<FinishedCommit<CommitWaiter>>,
+    ) {
+        for FinishedCommit { request, waiter, result } in back {
             // Who was told that the outcome is unknown waits no more.
             let Some(waiter) = waiter else { continue };
             let settled = result.and_then(|answer| match answer {
@@ -270,20 +279,22 @@ impl Node {
                 }
             }
             match waiter {
-                Waiter::Itself => {}
-                Waiter::Reports(number) => self.reports_settled(context, number, settled.is_ok()),
-                Waiter::Change { caller, id, to } => {
+                CommitWaiter::Itself => {}
+                CommitWaiter::Reports(number) => {
+                    self.reports_settled(context, number, settled.is_ok())
+                }
+                CommitWaiter::Change { caller, id, to } => {
                     let answer = match settled.map(|outcomes| change_answer(outcomes, id, to)) {
-                        Ok(Ok(())) => Answer::ok([]),
+                        Ok(Ok(())) => SimulatedResponse::ok([]),
                         Ok(Err(refused)) => refused_answer(&refused),
-                        Err(_) => Answer::status(503),
+                        Err(_) => SimulatedResponse::status(503),
                     };
                     context.answer(self.party(), caller.0, caller.1, answer);
                 }
-                Waiter::Operator { id, request } => {
+                CommitWaiter::Operator { id, request } => {
                     if settled.is_err() {
-                        let again = Deed::Cancel { task: Some(id), request };
-                        context.queue.push(3000, Happening::Done(again));
+                        let again = OperatorAction::Cancel { task: Some(id), request };
+                        context.queue.push(3000, SimulationEvent::Done(again));
                     }
                 }
             }

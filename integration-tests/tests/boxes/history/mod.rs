@@ -3,5 +3,5 @@
 mod model;
 mod yard;
 
-pub use model::{History, Op, Ret};
-pub use yard::{Log, Yard, check_hooks};
+pub use model::{BoxHistory, LeaseOperation, LeaseResult};
+pub use yard::{BoxHistoryYard, HookLog, check_hooks};

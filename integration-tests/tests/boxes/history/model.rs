@@ -8,7 +8,7 @@ use stateright::semantics::{ConsistencyTester, LinearizabilityTester, Sequential
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Op {
+pub enum LeaseOperation {
     Acquire,
     Release {
         token: u64,
@@ -24,7 +24,7 @@ pub enum Op {
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ret {
+pub enum LeaseResult {
     Granted { number: u32, token: u64 },
     NoBox,
     Released,
@@ -34,7 +34,7 @@ pub enum Ret {
 
 /// Boxes that are handed out one after the other.
 #[derive(Clone, Debug)]
-struct Boxes {
+struct SequentialBoxes {
     /// Those that are free for certain.
     free: BTreeSet<u32>,
     /// Those that are free once they are known to be clean. Nobody here knows when that is.
@@ -46,7 +46,7 @@ struct Boxes {
     is_logical: bool,
 }
 
-impl Boxes {
+impl SequentialBoxes {
     fn end(&mut self, token: u64) -> bool {
         let Some(number) = self.held.remove(&token) else { return false };
         let set = if self.is_logical { &mut self.free } else { &mut self.drained };
@@ -54,62 +54,64 @@ impl Boxes {
     }
 }
 
-impl SequentialSpec for Boxes {
-    type Op = Op;
-    type Ret = Ret;
+impl SequentialSpec for SequentialBoxes {
+    type Op = LeaseOperation;
+    type Ret = LeaseResult;
 
     /// Only asked for what was never answered: that a lease may expire.
-    fn invoke(&mut self, op: &Op) -> Ret {
-        if let Op::MayExpire { token } = op {
+    fn invoke(&mut self, op: &LeaseOperation) -> LeaseResult {
+        if let LeaseOperation::MayExpire { token } = op {
             self.end(*token);
         }
-        Ret::Expired
+        LeaseResult::Expired
     }
 
-    fn is_valid_step(&mut self, op: &Op, ret: &Ret) -> bool {
+    fn is_valid_step(&mut self, op: &LeaseOperation, ret: &LeaseResult) -> bool {
         match (op, ret) {
-            (Op::Acquire, Ret::Granted { number, token }) => {
+            (LeaseOperation::Acquire, LeaseResult::Granted { number, token }) => {
                 let is_next = self.tokens.pop_front() == Some(*token);
                 let is_free = self.free.remove(number) || self.drained.remove(number);
                 is_next && is_free && self.held.insert(*token, *number).is_none()
             }
-            (Op::Acquire, Ret::NoBox) => self.free.is_empty(),
-            (Op::Release { token }, Ret::Released) => self.end(*token),
-            (Op::Verify { token }, Ret::Live(live)) => self.held.contains_key(token) == *live,
+            (LeaseOperation::Acquire, LeaseResult::NoBox) => self.free.is_empty(),
+            (LeaseOperation::Release { token }, LeaseResult::Released) => self.end(*token),
+            (LeaseOperation::Verify { token }, LeaseResult::Live(live)) => {
+                self.held.contains_key(token) == *live
+            }
             _ => false,
         }
     }
 }
 
 #[derive(Clone, Debug)]
-enum Event {
-    Invoked(u32, Op),
-    Returned(u32, Ret),
+enum HistoryEvent {
+    Invoked(u32, LeaseOperation),
+    Returned(u32, LeaseResult),
 }
 
 /// What happened, in order. Clones are the same history.
 #[derive(Clone, Default)]
-pub struct History {
-    events: Arc<Mutex<Vec<Event>>>,
+pub struct BoxHistory {
+    events: Arc<Mutex<Vec<HistoryEvent>>>,
     is_over: Arc<AtomicBool>,
 }
 
 /// How much of what there was.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct HistoryCounts {
     pub granted: usize,
     pub released: usize,
 }
 
-impl History {
+impl BoxHistory {
     /// A client asks something.
-    pub fn invoke(&self, client: u32, op: Op) {
-        self.events.lock().unwrap().push(Event::Invoked(client, op));
+    pub fn invoke(&self, client: u32, op: LeaseOperation) {
+        self.events.lock().unwrap().push(HistoryEvent::Invoked(client, op));
     }
 
     /// A client is told something.
-    pub fn give(&self, client: u32, ret: Ret) {
-        self.events.lock().unwrap().push(Event::Returned(client, ret));
+    pub fn give(&self, client: u32, ret: LeaseResult) {
+        self.events.lock().unwrap().push(HistoryEvent::Returned(client, ret));
     }
 
     /// Nothing more is asked.
@@ -119,7 +121,9 @@ impl History {
 
     /// How many boxes were granted so far.
     pub fn granted(&self) -> usize {
-        let is_grant = |event: &&Event| matches!(event, Event::Returned(_, Ret::Granted { .. }));
+        let is_grant = |event: &&HistoryEvent| {
+            matches!(event, HistoryEvent::Returned(_, LeaseResult::Granted { .. }))
+        };
         self.events.lock().unwrap().iter().filter(is_grant).count()
     }
 
@@ -128,14 +132,16 @@ impl History {
     }
 
     /// Checks it, and answers what was in it.
-    pub fn check(&self, boxes: u32, is_logical: bool) -> Counts {
+    pub fn check(&self, boxes: u32, is_logical: bool) -> HistoryCounts {
         let events = self.events.lock().unwrap().clone();
-        let mut counts = Counts::default();
+        let mut counts = HistoryCounts::default();
         let mut tokens = Vec::new();
         for event in &events {
             match event {
-                Event::Returned(_, Ret::Granted { token, .. }) => tokens.push(*token),
-                Event::Returned(_, Ret::Released) => counts.released += 1,
+                HistoryEvent::Returned(_, LeaseResult::Granted { token, .. }) => {
+                    tokens.push(*token)
+                }
+                HistoryEvent::Returned(_, LeaseResult::Released) => counts.released += 1,
                 _ => {}
             }
         }
@@ -145,13 +151,22 @@ impl History {
         // Where boxes are cleaned, each is looked at first.
         let (free, drained) =
             if is_logical { (all, BTreeSet::new()) } else { (BTreeSet::new(), all) };
-        let boxes =
-            Boxes { free, drained, held: BTreeMap::new(), tokens: tokens.into(), is_logical };
+        let boxes = SequentialBoxes {
+            free,
+            drained,
+            held: BTreeMap::new(),
+            tokens: tokens.into(),
+            is_logical,
+        };
         let mut tester = LinearizabilityTester::new(boxes);
         for event in &events {
             match event.clone() {
-                Event::Invoked(client, op) => tester.on_invoke(client, op).map(drop).unwrap(),
-                Event::Returned(client, ret) => tester.on_return(client, ret).map(drop).unwrap(),
+                HistoryEvent::Invoked(client, op) => {
+                    tester.on_invoke(client, op).map(drop).unwrap()
+                }
+                HistoryEvent::Returned(client, ret) => {
+                    tester.on_return(client, ret).map(drop).unwrap()
+                }
             }
         }
         assert!(tester.is_consistent(), "no order of it makes sense: {events:#?}");
@@ -163,8 +178,8 @@ impl History {
 mod tests {
     use super::*;
 
-    fn history(events: &[(u32, Result<Op, Ret>)]) -> History {
-        let history = History::default();
+    fn history(events: &[(u32, Result<LeaseOperation, LeaseResult>)]) -> BoxHistory {
+        let history = BoxHistory::default();
         for (client, event) in events {
             match event {
                 Ok(op) => history.invoke(*client, op.clone()),
@@ -176,14 +191,14 @@ mod tests {
 
     #[test]
     fn two_at_once_in_one_box_make_no_sense() {
-        let granted = |token| Err(Ret::Granted { number: 0, token });
+        let granted = |token| Err(LeaseResult::Granted { number: 0, token });
         let both = [
-            (0, Ok(Op::Acquire)),
+            (0, Ok(LeaseOperation::Acquire)),
             (0, granted(1)),
-            (1, Ok(Op::Acquire)),
+            (1, Ok(LeaseOperation::Acquire)),
             (1, granted(2)),
-            (0, Ok(Op::Release { token: 1 })),
-            (0, Err(Ret::Released)),
+            (0, Ok(LeaseOperation::Release { token: 1 })),
+            (0, Err(LeaseResult::Released)),
         ];
         let check = |events: &[_], is_logical| {
             std::panic::catch_unwind(|| history(events).check(1, is_logical)).is_ok()
@@ -198,11 +213,11 @@ mod tests {
         backwards[1].1 = granted(2);
         backwards[4].1 = granted(1);
         assert!(!check(&backwards, true));
-        let empty = [(0, Ok(Op::Acquire)), (0, Err(Ret::NoBox))];
+        let empty = [(0, Ok(LeaseOperation::Acquire)), (0, Err(LeaseResult::NoBox))];
         assert!(!check(&empty, true));
         // A lease whose holder was killed may end at any time afterwards.
         let mut expired = both[..4].to_vec();
-        expired.insert(2, (9, Ok(Op::MayExpire { token: 1 })));
+        expired.insert(2, (9, Ok(LeaseOperation::MayExpire { token: 1 })));
         assert!(check(&expired, true));
     }
 }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use reelyard_actors::outbound;
+use reelyard_actors::http_client;
 use reelyard_integration_tests::binary::reelyard;
 use reelyard_integration_tests::waiting::eventually_some;
-use reelyard_integration_tests::yard::{Ground, Role};
+use reelyard_integration_tests::yard::{ProcessYard, RoleProcess};
 use serde_json::{Value, json};
 
-use super::{History, Op, Ret};
+use super::{BoxHistory, LeaseOperation, LeaseResult};
 
 /// How long an answer may take beyond what it may wait for.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -22,36 +22,36 @@ const ANSWER: Duration = Duration::from_secs(20);
 const HOLDERS: u32 = 100;
 
 /// A node, and a worker if there is one.
-pub struct Yard {
-    pub node: Role,
-    worker: Option<Role>,
-    ground: Ground,
+pub struct BoxHistoryYard {
+    pub node: RoleProcess,
+    worker: Option<RoleProcess>,
+    ground: ProcessYard,
     holders: u32,
 }
 
 /// Calls of a node's API.
 #[derive(Clone)]
-pub struct Api {
+pub struct BoxApi {
     http: reqwest::Client,
     url: String,
 }
 
 /// A lease, as its holder knows it.
-pub struct Lease {
+pub struct HeldLease {
     id: String,
     pub number: u32,
     pub token: u64,
 }
 
 /// A process that holds a box until it is killed.
-pub struct Holder {
+pub struct HolderProcess {
     process: Child,
 }
 
-impl Yard {
+impl BoxHistoryYard {
     /// Starts a node; with a directory a worker, too, whose hooks write there what they did.
-    pub fn start(log: Option<&Log>) -> Yard {
-        let ground = Ground::new(1, 0).unwrap();
+    pub fn start(log: Option<&HookLog>) -> BoxHistoryYard {
+        let ground = ProcessYard::new(1, 0).unwrap();
         let node = ground.start_node(&[("journal.snapshot_log_bytes", "64KiB")]).unwrap();
         let worker = log.map(|log| {
             let hook = |kind: &str| {
@@ -62,12 +62,12 @@ impl Yard {
                 format!("{{ p = {{ init = {}, cleanup = {} }} }}", hook("init"), hook("cleanup"));
             ground.start_source(0, &[("box.hooks", &hooks)]).unwrap()
         });
-        Yard { node, worker, ground, holders: 0 }
+        BoxHistoryYard { node, worker, ground, holders: 0 }
     }
 
-    pub fn api(&self) -> Api {
-        let http = outbound::in_the_clear().timeout(ANSWER * 3).build().unwrap();
-        Api { http, url: format!("http://{}/api/v1", self.ground.node) }
+    pub fn api(&self) -> BoxApi {
+        let http = http_client::without_tls().timeout(ANSWER * 3).build().unwrap();
+        BoxApi { http, url: format!("http://{}/api/v1", self.ground.node) }
     }
 
     /// What the node answers once it does.
@@ -99,10 +99,10 @@ impl Yard {
     }
 
     /// A process that holds a box, from when it got one.
-    pub async fn holder(&mut self, history: &History) -> Holder {
+    pub async fn holder(&mut self, history: &BoxHistory) -> HolderProcess {
         self.holders += 1;
         let number = HOLDERS + self.holders;
-        history.invoke(number, Op::Acquire);
+        history.invoke(number, LeaseOperation::Acquire);
         let url = format!("http://{}", self.ground.node);
         let hold = "echo $REELYARD_BOX $REELYARD_BOX_TOKEN; exec sleep 1000";
         let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "60s", "--ttl", "1s"];
@@ -121,14 +121,14 @@ impl Yard {
         let line = line.await.unwrap();
         let (id, token) = line.trim().split_once(' ').unwrap();
         let token = token.parse().unwrap();
-        history.give(number, Ret::Granted { number: id.parse().unwrap(), token });
+        history.give(number, LeaseResult::Granted { number: id.parse().unwrap(), token });
         // Its lease is a short one: on a busy machine it may end before its holder is killed.
-        history.invoke(number, Op::MayExpire { token });
-        Holder { process }
+        history.invoke(number, LeaseOperation::MayExpire { token });
+        HolderProcess { process }
     }
 }
 
-impl Holder {
+impl HolderProcess {
     /// Kills it: nobody gives its box back.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
@@ -136,7 +136,7 @@ impl Holder {
     }
 }
 
-impl Api {
+impl BoxApi {
     async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
         let url = format!("{}{path}", self.url);
         let mut asked = self.http.request(method.parse().unwrap(), url);
@@ -155,7 +155,7 @@ impl Api {
     }
 
     /// A box; none if none was free in time.
-    pub async fn acquire(&self, pool: &str, holder: &str, wait: Duration) -> Option<Lease> {
+    pub async fn acquire(&self, pool: &str, holder: &str, wait: Duration) -> Option<HeldLease> {
         let request = reelyard_actors::box_lease::LeaseId::random().unwrap().to_string();
         let body = json!({
             "holder": holder,
@@ -164,7 +164,7 @@ impl Api {
         });
         let path = format!("/pools/{pool}/leases");
         match self.answer("POST", &path, Some(body)).await {
-            (201, told) => Some(Lease {
+            (201, told) => Some(HeldLease {
                 id: told["lease_id"].as_str().unwrap().to_owned(),
                 number: told["box"].as_u64().unwrap().try_into().unwrap(),
                 token: told["token"].as_u64().unwrap(),
@@ -177,7 +177,7 @@ impl Api {
     }
 
     /// Gives a box back, however often that has to be asked for.
-    pub async fn release(&self, lease: &Lease) {
+    pub async fn release(&self, lease: &HeldLease) {
         let (path, token) =
             (format!("/leases/{}/release", lease.id), json!({ "token": lease.token }));
         let (status, told) = self.answer("POST", &path, Some(token)).await;
@@ -187,7 +187,7 @@ impl Api {
     }
 
     /// Whether a lease is live.
-    pub async fn verify(&self, lease: &Lease) -> bool {
+    pub async fn verify(&self, lease: &HeldLease) -> bool {
         let (path, token) =
             (format!("/leases/{}/verify", lease.id), json!({ "token": lease.token }));
         let (status, told) = self.answer("POST", &path, Some(token)).await;
@@ -198,24 +198,24 @@ impl Api {
 
 /// Where hooks and holders write what they do, each a line at the end.
 #[derive(Clone)]
-pub struct Log(PathBuf);
+pub struct HookLog(PathBuf);
 
-impl Log {
-    pub fn below(dir: &Path) -> Log {
-        Log(dir.join("hooks"))
+impl HookLog {
+    pub fn below(dir: &Path) -> HookLog {
+        HookLog(dir.join("hooks"))
     }
 
     /// A holder has a box.
-    pub fn held(&self, lease: &Lease) {
+    pub fn held(&self, lease: &HeldLease) {
         self.write("held", lease);
     }
 
     /// It is about to give it back.
-    pub fn released(&self, lease: &Lease) {
+    pub fn released(&self, lease: &HeldLease) {
         self.write("released", lease);
     }
 
-    fn write(&self, what: &str, Lease { number, token, .. }: &Lease) {
+    fn write(&self, what: &str, HeldLease { number, token, .. }: &HeldLease) {
         let mut log = OpenOptions::new().create(true).append(true).open(&self.0).unwrap();
         log.write_all(format!("{what} {number} {token}\n").as_bytes()).unwrap();
     }
@@ -223,7 +223,7 @@ impl Log {
 
 /// Checks what the worker ran: no box was made ready for one holder and then for another one, but that it
 /// was cleaned in between; and nothing was run for a box while somebody had it.
-pub fn check_hooks(log: &Log, boxes: u32) {
+pub fn check_hooks(log: &HookLog, boxes: u32) {
     let text = std::fs::read_to_string(&log.0).unwrap();
     let mut last: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
     let mut held: BTreeMap<u32, u64> = BTreeMap::new();

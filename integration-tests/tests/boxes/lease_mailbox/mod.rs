@@ -7,7 +7,7 @@ mod waiting;
 
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{AskBoxes, BoxError, PoolSpec};
+use reelyard_actors::box_lease::{BoxError, BoxLeaseRequest, PoolSpec};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask};
@@ -19,9 +19,9 @@ fn spec(size: u32) -> PoolSpec {
     PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }
 }
 
-fn named(name: &str, wait: u64) -> AskBoxes {
+fn named(name: &str, wait: u64) -> BoxLeaseRequest {
     let request = Some(RequestId::of(name, b"one box"));
-    AskBoxes { request, ..ask("a", wait) }
+    BoxLeaseRequest { request, ..ask("a", wait) }
 }
 
 async fn yard(spec: PoolSpec) -> (tempfile::TempDir, BoxYard) {

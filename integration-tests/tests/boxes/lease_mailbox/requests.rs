@@ -1,7 +1,7 @@
 //! Requests that are repeated, and those whose askers go.
 
 use reelyard_actors::box_lease::{
-    AskBoxes, AuditFilter, AuditPlace, BoxPhase, BoxRefusal, FenceToken, Holder, LeaseEnd,
+    AuditCursor, AuditFilter, BoxLeaseRequest, BoxPhase, BoxRefusal, FenceToken, Holder, LeaseEnd,
     PoolSpec, ReleaseLease,
 };
 use reelyard_actors::clock::Clock;
@@ -22,7 +22,7 @@ async fn a_request_is_granted_once_however_often_it_is_repeated() {
     // While it waits.
     let both = [yard.acquire(named("n", 60)), yard.acquire(named("n", 60))];
     yard.until_waiting(1).await;
-    let other = AskBoxes { request: Some(RequestId::of("n", b"two boxes")), ..ask("a", 60) };
+    let other = BoxLeaseRequest { request: Some(RequestId::of("n", b"two boxes")), ..ask("a", 60) };
     assert_eq!(refused(yard.acquire(other.clone()).await), BoxRefusal::OtherRequest);
     yard.release(&held[0]).await.unwrap();
     let [first, second] = both;
@@ -113,17 +113,17 @@ async fn another_holder_gets_what_was_granted_only_if_it_says_that_it_goes_on_wi
     let (_dir, yard) = yard(spec(2)).await;
     let lease = one(yard.acquire(named("n", 0)).await);
     let holder = Holder::new("b").unwrap();
-    let other = AskBoxes { holder: holder.clone(), ..named("n", 0) };
+    let other = BoxLeaseRequest { holder: holder.clone(), ..named("n", 0) };
     let why = BoxRefusal::RequestOfOther { holder: lease.holder.clone(), asker: holder };
     assert_eq!(refused(yard.acquire(other.clone()).await), why);
-    let goes_on = AskBoxes { take_over: true, ..other.clone() };
+    let goes_on = BoxLeaseRequest { take_over: true, ..other.clone() };
     assert_eq!(one(yard.acquire(goes_on).await).id, lease.id);
     assert_eq!(one(yard.acquire(named("n", 0)).await).id, lease.id);
     // The same while it waits.
     let _all = one(yard.acquire(ask("c", 0)).await);
     let _waiting = yard.acquire(named("m", 100));
     yard.until_waiting(1).await;
-    let other = AskBoxes { request: named("m", 0).request, ..other };
+    let other = BoxLeaseRequest { request: named("m", 0).request, ..other };
     let refusal = refused(yard.acquire(other).await);
     assert!(matches!(refusal, BoxRefusal::RequestOfOther { .. }), "{refusal}");
     yard.close().await;
@@ -139,7 +139,7 @@ async fn wrong_tokens_are_counted_and_on_record() {
     }
     yard.look().await;
     let filter = AuditFilter { what: Some("wrong_token".to_owned()), ..AuditFilter::of(p()) };
-    let lines = || yard.board.audit(&filter, AuditPlace::NEWEST, 9).lines;
+    let lines = || yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let times = || {
         let told = lines().into_iter().map(|line| match AuditLine::from(&line) {
             AuditLine::Care(care) => care.said.unwrap(),

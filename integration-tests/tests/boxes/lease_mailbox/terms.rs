@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_actors::box_lease::{
-    AskBoxes, BoxPhase, BoxRefusal, BoxSettings, ChangeSettings, FenceToken, Lease, LeaseEnd,
-    LeaseId, PoolSpec, Reason, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
+    BoxLeaseRequest, BoxLeaseSettings, BoxPhase, BoxRefusal, ChangeBoxSettings, FenceToken, Lease,
+    LeaseEnd, LeaseId, PoolSpec, Reason, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, pool, refused, seconds};
@@ -23,7 +23,7 @@ async fn a_box_is_leased_released_expired_and_leased_again() {
     yard.release(&first).await.unwrap();
     let second = yard.take("b").await;
     assert_eq!((second.box_id(), second.token), (7, FenceToken(2)));
-    let waiting = yard.acquire(AskBoxes { ttl: Some(seconds(10)), ..ask("c", 100) });
+    let waiting = yard.acquire(BoxLeaseRequest { ttl: Some(seconds(10)), ..ask("c", 100) });
     yard.until_waiting(1).await;
     yard.advance(seconds(60) - MS).await;
     assert_eq!((yard.verify(&second), yard.count(BoxPhase::Leased)), (Ok(()), 1));
@@ -61,7 +61,7 @@ async fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() {
         (of(&live, foreign), BoxRefusal::WrongToken),
         ((LeaseId(7), live.token), BoxRefusal::UnknownLease),
     ];
-    let before = yard.board.look(|table| format!("{table:?}"));
+    let before = yard.board.with_table(|table| format!("{table:?}"));
     for ((lease, token), why) in calls {
         assert_eq!(refused(yard.send(ReleaseLease { lease, token }).await), why);
         let renew = RenewLease { lease, token, ttl: None };
@@ -69,7 +69,7 @@ async fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() {
         assert_eq!(yard.board.verify(lease, token).err(), Some(why));
     }
     assert_eq!(refused(yard.send(revoke).await), why_revoked);
-    assert_eq!(yard.board.look(|table| format!("{table:?}")), before);
+    assert_eq!(yard.board.with_table(|table| format!("{table:?}")), before);
     let ended = yard.board.ended(&p(), Some(revoked.number), u64::MAX, 9).lines;
     assert_eq!((ended[0].how, ended[0].by.as_deref()), (LeaseEnd::Revoked, Some("an operator")));
     yard.close().await;
@@ -88,7 +88,7 @@ async fn a_renewal_lasts_from_then_on_but_never_beyond_the_longest_hold() {
     let renewed = yard.send(renew(seconds(40))).await.unwrap();
     assert_eq!(renewed.expires_at, Some(START.after(seconds(99))));
     // Only a second more; the wall clock has no part in it.
-    yard.clock.set_by(50_000);
+    yard.clock.step_by(50_000);
     let renewed = yard.renew(&lease).await.unwrap();
     assert_eq!((renewed.term, renewed.renewals), (seconds(41), 2));
     yard.advance(seconds(41) - MS).await;
@@ -105,7 +105,7 @@ async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_aft
     let next = yard.acquire(ask("b", 1000));
     yard.until_waiting(1).await;
     // The wall was set far ahead: nothing has passed.
-    yard.clock.set_by(3_600_000);
+    yard.clock.step_by(3_600_000);
     yard.advance(seconds(60) - MS).await;
     assert_eq!(yard.verify(&lease), Ok(()));
     yard.clock.advance(MS);
@@ -121,7 +121,7 @@ async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_aft
     yard.advance(MS).await;
     let lease = one(next.await);
     // The wall was set far back: that keeps nothing.
-    yard.clock.set_by(-3_600_000);
+    yard.clock.step_by(-3_600_000);
     yard.advance(seconds(60) - MS).await;
     assert_eq!(yard.send(verify(&lease)).await.map(|lease| lease.token), Ok(lease.token));
     yard.advance(MS).await;
@@ -143,12 +143,13 @@ async fn a_lease_that_nobody_renews_does_not_live_through_restarts_for_ever() {
         yard = BoxYard::open(dir.path(), &clock).await;
         yard.look().await;
         eventually("their terms are on record", || {
-            yard.board.look(|table| table.live(renewed.id).unwrap().expires_at) > renewed.expires_at
+            yard.board.with_table(|table| table.live(renewed.id).unwrap().expires_at)
+                > renewed.expires_at
         })
         .await;
         // Whoever looks sees how long it lasts.
         if restarts == 1 {
-            let shown = yard.board.look(|table| table.live(lost.id).unwrap().expires_at);
+            let shown = yard.board.with_table(|table| table.live(lost.id).unwrap().expires_at);
             assert_eq!(shown, Some(START.after(seconds(85))));
         }
         yard.renew(&renewed).await.unwrap();
@@ -176,7 +177,7 @@ async fn a_clock_that_is_set_between_restarts_neither_ends_a_lease_nor_keeps_it(
         let lease = yard.take("a").await;
         for set in [0, step] {
             yard.close().await;
-            clock.set_by(set);
+            clock.step_by(set);
             clock.advance(seconds(25));
             yard = BoxYard::open(dir.path(), &clock).await;
             yard.look().await;
@@ -205,7 +206,8 @@ async fn after_a_reboot_a_lease_has_its_full_term_once() {
         }
         yard = BoxYard::open(dir.path(), &clock).await;
         yard.look().await;
-        let shown = yard.board.look(|table| table.live(lease.id).map(|lease| lease.expires_at));
+        let shown =
+            yard.board.with_table(|table| table.live(lease.id).map(|lease| lease.expires_at));
         assert!(shown.is_ok(), "{reboots}");
     }
     yard.advance(seconds(10) - MS).await;
@@ -223,7 +225,7 @@ async fn after_a_restart_every_lease_gets_its_full_term_again() {
     yard.put(PoolSpec { max_hold: Some(seconds(100)), ..spec(2) }).await;
     yard.put_as(pool("q"), spec(1)).await.unwrap();
     let lease = yard.take("a").await;
-    let free = yard.acquire(AskBoxes { pool: pool("q"), ..ask("a", 0) });
+    let free = yard.acquire(BoxLeaseRequest { pool: pool("q"), ..ask("a", 0) });
     let free = one(free.await);
     clock.advance(seconds(59));
     yard.close().await;
@@ -248,7 +250,9 @@ async fn what_is_remembered_of_ended_leases_is_bounded() {
         ended.push(one(yard.acquire(named(&format!("n{}", ended.len()), 0)).await));
         yard.release(&ended[ended.len() - 1]).await.unwrap();
     }
-    let keep = |keep_ended| ChangeSettings(BoxSettings { keep_ended, ..BoxSettings::default() });
+    let keep = |keep_ended| {
+        ChangeBoxSettings(BoxLeaseSettings { keep_ended, ..BoxLeaseSettings::default() })
+    };
     yard.send(keep(1)).await;
     yard.look().await;
     eventually("two are forgotten", || yard.verify(&ended[1]) == Err(BoxRefusal::UnknownLease))
@@ -257,7 +261,7 @@ async fn what_is_remembered_of_ended_leases_is_bounded() {
     // Forgotten, a request is a new one.
     let again = one(yard.acquire(named("n0", 0)).await);
     assert_eq!(again.token, FenceToken(4));
-    yard.advance(BoxSettings::default().keep_ended_for).await;
+    yard.advance(BoxLeaseSettings::default().keep_ended_for).await;
     eventually("all are", || yard.verify(&ended[2]) == Err(BoxRefusal::UnknownLease)).await;
     yard.close().await;
 }

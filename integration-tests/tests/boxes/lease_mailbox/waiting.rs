@@ -1,8 +1,8 @@
 //! Waiting for boxes: who is served when, who is refused, and what who waits is told.
 
 use reelyard_actors::box_lease::{
-    AskBoxes, BoxError, BoxNumber, BoxPhase, BoxRefusal, LeaseId, PoolSpec, Priority, Progress,
-    ReleaseLease,
+    AcquireProgress, BoxError, BoxLeaseRequest, BoxNumber, BoxPhase, BoxRefusal, LeaseId, PoolSpec,
+    Priority, ReleaseLease,
 };
 use reelyard_integration_tests::box_yard::{ask, one, p, refused, seconds};
 use reelyard_integration_tests::waiting::eventually;
@@ -31,11 +31,11 @@ async fn a_wait_ends_at_its_deadline_and_not_before() {
 async fn who_does_not_wait_overtakes_nobody_and_all_or_none_are_granted() {
     let (_dir, yard) = yard(spec(3)).await;
     let held = [yard.take("a").await, yard.take("a").await];
-    let two = yard.acquire(AskBoxes { count: 2, ..ask("b", 60) });
+    let two = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 60) });
     yard.until_waiting(1).await;
     assert_eq!(yard.count(BoxPhase::Free), 1, "none of two is given");
     assert!(timed_out(yard.acquire(ask("c", 0)).await));
-    let urgent = AskBoxes { priority: Priority::try_from(1).unwrap(), ..ask("d", 0) };
+    let urgent = BoxLeaseRequest { priority: Priority::try_from(1).unwrap(), ..ask("d", 0) };
     let urgent = one(yard.acquire(urgent).await);
     yard.release(&held[0]).await.unwrap();
     yard.until(BoxPhase::Free, 1).await;
@@ -44,7 +44,7 @@ async fn who_does_not_wait_overtakes_nobody_and_all_or_none_are_granted() {
     let tokens: Vec<_> = grant.leases.iter().map(|lease| lease.token.0).collect();
     assert_eq!((tokens, yard.count(BoxPhase::Leased)), (vec![4, 5], 3));
     for count in [0, 4] {
-        let refusal = refused(yard.acquire(AskBoxes { count, ..ask("e", 9) }).await);
+        let refusal = refused(yard.acquire(BoxLeaseRequest { count, ..ask("e", 9) }).await);
         assert_eq!(refusal, BoxRefusal::BadCount { most: 3 });
     }
     yard.close().await;
@@ -53,10 +53,12 @@ async fn who_does_not_wait_overtakes_nobody_and_all_or_none_are_granted() {
 #[actix::test]
 async fn first_come_first_served_until_a_priority_is_old_enough() {
     let (_dir, yard) = yard(spec(1)).await;
-    let long = AskBoxes { ttl: Some(seconds(3600)), ..ask("first", 0) };
+    let long = BoxLeaseRequest { ttl: Some(seconds(3600)), ..ask("first", 0) };
     let mut held = one(yard.acquire(long).await);
-    let urgent =
-        |holder: &str| AskBoxes { priority: Priority::try_from(1).unwrap(), ..ask(holder, 1000) };
+    let urgent = |holder: &str| BoxLeaseRequest {
+        priority: Priority::try_from(1).unwrap(),
+        ..ask(holder, 1000)
+    };
     let mut waiting =
         vec![("a", yard.acquire(ask("a", 1000))), ("b", yard.acquire(ask("b", 1000)))];
     yard.until_waiting(2).await;
@@ -114,7 +116,7 @@ async fn a_holder_has_and_waits_for_no_more_than_its_quota() {
     assert_eq!(refused(yard.acquire(ask("a", 60)).await), over);
     yard.release(&held).await.unwrap();
     yard.release(&second).await.unwrap();
-    let both = yard.acquire(AskBoxes { count: 2, ..ask("a", 0) }).await.unwrap();
+    let both = yard.acquire(BoxLeaseRequest { count: 2, ..ask("a", 0) }).await.unwrap();
     assert_eq!(both.leases.len(), 2);
     yard.close().await;
 }
@@ -123,7 +125,7 @@ async fn a_holder_has_and_waits_for_no_more_than_its_quota() {
 async fn who_wants_more_than_is_left_of_a_pool_holds_up_nobody() {
     let (_dir, yard) = yard(PoolSpec::of(0, 2)).await;
     let held = yard.take("a").await;
-    let both = yard.acquire(AskBoxes { count: 2, ..ask("b", 600) });
+    let both = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 600) });
     let next = yard.acquire(ask("c", 600));
     yard.until_waiting(2).await;
     yard.put(PoolSpec::of(0, 1)).await;
@@ -142,11 +144,13 @@ async fn a_wait_can_be_watched() {
     let held = yard.take("x").await;
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
     let second = waiting[1].progress();
-    let told = |position, estimate| Progress::Waiting { position, estimate: Some(estimate) };
+    let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
     eventually("its place is told", || *second.borrow() == told(2, seconds(40))).await;
     yard.release(&held).await.unwrap();
-    eventually("it is next", || matches!(*second.borrow(), Progress::Waiting { position: 1, .. }))
-        .await;
+    eventually("it is next", || {
+        matches!(*second.borrow(), AcquireProgress::Waiting { position: 1, .. })
+    })
+    .await;
     yard.close().await;
 }
 
@@ -162,10 +166,10 @@ async fn who_comes_is_told_its_place_at_once() {
     let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
     assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
     let places = waiting.each_ref().map(|waits| *waits.progress().borrow());
-    let told = |position, estimate| Progress::Waiting { position, estimate: Some(estimate) };
+    let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
     assert_eq!(places, [told(1, seconds(20)), told(2, seconds(40))]);
     // Before others: a turn counts that.
-    let urgent = AskBoxes { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
+    let urgent = BoxLeaseRequest { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
     let urgent = yard.acquire(urgent);
     let (first, last) = (urgent.progress(), waiting[1].progress());
     eventually("it is told so", || *first.borrow() == told(1, seconds(20))).await;

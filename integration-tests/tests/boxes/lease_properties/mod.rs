@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use op::{Kind, Op, op};
-use world::{World, rows};
+use op::{LeaseStep, LeaseStepKind, op};
+use world::{LeaseWorld, rows};
 
 /// How long ids rest.
 const REST: Duration = Duration::from_millis(40);
@@ -21,11 +21,11 @@ proptest! {
 
     #[test]
     fn the_table_keeps_its_promises(ops in prop::collection::vec(op(), 1..120)) {
-        let mut world = World::default();
+        let mut world = LeaseWorld::default();
         for pool in 0..2 {
-            let kind = if pool == 0 { Kind::Hosted } else { Kind::Slots };
-            world.step(&Op::Put { pool, first: 0, size: 4, kind, grace: false });
-            world.step(&Op::Reconcile(pool, vec![0, 1, 2, 3], vec![]));
+            let kind = if pool == 0 { LeaseStepKind::Hosted } else { LeaseStepKind::Slots };
+            world.step(&LeaseStep::Put { pool, first: 0, size: 4, kind, grace: false });
+            world.step(&LeaseStep::Reconcile(pool, vec![0, 1, 2, 3], vec![]));
         }
         for op in &ops {
             world.step(op);
@@ -33,11 +33,11 @@ proptest! {
         }
         assert_eq!(rows(&world.table), rows(&world.other), "nodes differ");
         // Once time has passed everything that nobody renews has ended.
-        world.step(&Op::Wait(10_000));
+        world.step(&LeaseStep::Wait(10_000));
         let preparing: Vec<usize> = (0..world.told.len()).collect();
-        preparing.into_iter().for_each(|place| world.step(&Op::Prepare(place)));
-        world.step(&Op::Wait(10_000));
-        world.step(&Op::Expire(0));
+        preparing.into_iter().for_each(|place| world.step(&LeaseStep::Prepare(place)));
+        world.step(&LeaseStep::Wait(10_000));
+        world.step(&LeaseStep::Expire(0));
         world.check();
         prop_assert!(world.told.iter().all(|told| told.ended.is_some()));
     }

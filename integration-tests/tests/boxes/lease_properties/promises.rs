@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reelyard_actors::box_lease::{BoxNumber, BoxPhase, BoxRefusal, BoxState};
 
-use super::world::{Told, World};
+use super::world::{KnownLease, LeaseWorld};
 
-impl World {
+impl LeaseWorld {
     pub fn check(&self) {
         let table = self.table.read();
         let (mut leases, mut draining) = (BTreeSet::new(), 0);
@@ -54,7 +54,7 @@ impl World {
     }
 
     /// What a holder is told of a lease that it renews or gives back.
-    pub fn check_call(&self, told: &Told, foreign: bool, refusal: Option<&BoxRefusal>) {
+    pub fn check_call(&self, told: &KnownLease, foreign: bool, refusal: Option<&BoxRefusal>) {
         let before = &self.told[told.id.0 as usize];
         let expected = match before.ended.filter(|_| told.ended.is_some()) {
             _ if refusal == Some(&BoxRefusal::UnknownLease) => {

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use reelyard_actors::box_lease::{
-    BoxEvent, BoxNumber, BoxOutcome, BoxState, BoxTable, FenceToken, Hold, Holder, LeaseId,
-    NewGrant, PoolName, PoolSpec, Said, SlotId, SlotRange,
+    BoxEvent, BoxNumber, BoxOutcome, BoxState, BoxTable, FenceToken, HoldLimit, Holder, HookOutput,
+    LeaseId, NewGrant, PoolName, PoolSpec, SlotId, SlotRange,
 };
 use reelyard_actors::event::RequestId;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::journal::Piece;
 
 use super::REST;
-use super::op::{Kind, Op};
-use super::world::{Told, World, name, rows};
+use super::op::{LeaseStep, LeaseStepKind};
+use super::world::{KnownLease, LeaseWorld, name, rows};
 
-impl World {
+impl LeaseWorld {
     fn grant(&mut self, pool: usize, boxes: &[u32], ttl: u64, holder: usize, request: Option<u64>) {
         let first = self.told.len() as u128;
         let leases =
@@ -55,59 +55,64 @@ impl World {
         for ((id, number), token) in leases.into_iter().zip(first.0..) {
             let until = self.table.read().live(id).unwrap().expires_at;
             let (pool, token) = (name(pool), FenceToken(token));
-            self.told.push(Told { id, pool, number, token, until, ended: None, request });
+            self.told.push(KnownLease { id, pool, number, token, until, ended: None, request });
             self.note_term(id);
         }
     }
 
-    pub fn step(&mut self, op: &Op) {
+    pub fn step(&mut self, op: &LeaseStep) {
         match op {
-            Op::Put { pool, first, size, kind, grace } => {
-                let host =
-                    (*kind == Kind::Hosted).then(|| "10.0.0.1:80".parse::<HostAddr>().unwrap());
+            LeaseStep::Put { pool, first, size, kind, grace } => {
+                let host = (*kind == LeaseStepKind::Hosted)
+                    .then(|| "10.0.0.1:80".parse::<HostAddr>().unwrap());
                 let range = SlotRange { first: SlotId(10 + first), count: 1 + size, rest: REST };
                 let spec = PoolSpec {
                     host,
-                    slots: (*kind == Kind::Slots).then_some(range),
+                    slots: (*kind == LeaseStepKind::Slots).then_some(range),
                     grace: Duration::from_millis(u64::from(*grace) * 5),
                     quota: 3,
                     ..PoolSpec::of(*first, *size)
                 };
                 let _ = self.apply(&BoxEvent::PoolPut { pool: name(*pool), spec: Box::new(spec) });
             }
-            Op::Remove(pool) => drop(self.apply(&BoxEvent::PoolRemoved { pool: name(*pool) })),
-            Op::Grant { pool, boxes, ttl, holder, request } => {
+            LeaseStep::Remove(pool) => {
+                drop(self.apply(&BoxEvent::PoolRemoved { pool: name(*pool) }))
+            }
+            LeaseStep::Grant { pool, boxes, ttl, holder, request } => {
                 self.grant(*pool, boxes, *ttl, *holder, *request);
             }
-            Op::Clean { .. } | Op::Quarantine { .. } | Op::Unquarantine(..) | Op::Reconcile(..) => {
+            LeaseStep::Clean { .. }
+            | LeaseStep::Quarantine { .. }
+            | LeaseStep::Unquarantine(..)
+            | LeaseStep::Reconcile(..) => {
                 self.care(op);
             }
-            Op::Recheck(pool) => drop(self.apply(&BoxEvent::Recheck { pool: name(*pool) })),
-            Op::Forget(most) => {
+            LeaseStep::Recheck(pool) => drop(self.apply(&BoxEvent::Recheck { pool: name(*pool) })),
+            LeaseStep::Forget(most) => {
                 let (ended_before, care_before) = {
                     let table = self.table.read();
-                    let next = (table.ended().next(), table.care().next());
+                    let next = (table.ended().next(), table.box_log().next());
                     (next.0.saturating_sub(*most), next.1.saturating_sub(*most))
                 };
                 self.apply(&BoxEvent::Forgot { ended_before, care_before }).unwrap();
             }
-            Op::Wait(ms) => {
+            LeaseStep::Wait(ms) => {
                 self.passed += ms;
                 self.wall += i64::try_from(*ms).unwrap();
             }
-            Op::Set(ms) => self.wall += ms,
-            Op::Restart => self.restart(),
+            LeaseStep::Set(ms) => self.wall += ms,
+            LeaseStep::Restart => self.restart(),
             of_leases => self.lease_op(of_leases),
         }
     }
 
-    fn lease_op(&mut self, op: &Op) {
+    fn lease_op(&mut self, op: &LeaseStep) {
         let ids = |places: &[usize], world: &Self| -> Vec<LeaseId> {
             places.iter().filter_map(|place| Some(world.lease(*place)?.id)).collect()
         };
         match op {
-            Op::Prepare(place) => {
-                let Some(Told { id, .. }) = self.lease(*place) else { return };
+            LeaseStep::Prepare(place) => {
+                let Some(KnownLease { id, .. }) = self.lease(*place) else { return };
                 let term = Duration::from_millis(30);
                 if let Ok(BoxOutcome::Prepared { expires_at }) =
                     self.apply(&BoxEvent::Prepared { leases: vec![id], term })
@@ -115,11 +120,12 @@ impl World {
                     self.tell(id, expires_at);
                 }
             }
-            Op::InitFail(place) => {
-                let Some(Told { id, .. }) = self.lease(*place) else { return };
-                let _ = self.apply(&BoxEvent::InitFailed { lease: id, said: Said::cut("no") });
+            LeaseStep::InitFail(place) => {
+                let Some(KnownLease { id, .. }) = self.lease(*place) else { return };
+                let _ =
+                    self.apply(&BoxEvent::InitFailed { lease: id, said: HookOutput::cut("no") });
             }
-            Op::Renew { lease, ttl, foreign } => {
+            LeaseStep::Renew { lease, ttl, foreign } => {
                 let Some(told) = self.lease(*lease) else { return };
                 let token = FenceToken(told.token.0 + u64::from(*foreign));
                 let term = Duration::from_millis(*ttl);
@@ -129,13 +135,13 @@ impl World {
                     self.tell(told.id, expires_at);
                 }
             }
-            Op::Release { lease, foreign } => {
+            LeaseStep::Release { lease, foreign } => {
                 let Some(told) = self.lease(*lease) else { return };
                 let token = FenceToken(told.token.0 + u64::from(*foreign));
                 let result = self.apply(&BoxEvent::Released { lease: told.id, token });
                 self.check_call(&told, *foreign, result.as_ref().err());
             }
-            Op::Expire(place) => {
+            LeaseStep::Expire(place) => {
                 let said = self.lease(*place);
                 let said: Vec<LeaseId> = said.iter().map(|told| told.id).collect();
                 let over: Vec<LeaseId> =
@@ -155,11 +161,11 @@ impl World {
                     self.terms.put_back(id);
                 }
             }
-            Op::Revoke(places) => {
+            LeaseStep::Revoke(places) => {
                 let (leases, by) = (ids(places, self), "an operator".to_owned());
                 let _ = self.apply(&BoxEvent::Revoked { leases, by, reason: None });
             }
-            Op::NotTaken(places) => {
+            LeaseStep::NotTaken(places) => {
                 let leases = ids(places, self);
                 let _ = self.apply(&BoxEvent::NotTaken { leases });
             }
@@ -167,7 +173,7 @@ impl World {
         }
     }
 
-    fn care(&mut self, op: &Op) {
+    fn care(&mut self, op: &LeaseStep) {
         let number = |number: &u32| BoxNumber(*number);
         let cleaning = |world: &Self, pool: &PoolName, number: BoxNumber| {
             let table = world.table.read();
@@ -177,11 +183,11 @@ impl World {
             }
         };
         let event = match op {
-            Op::Clean { pool, number: place, fails, stale } => {
+            LeaseStep::Clean { pool, number: place, fails, stale } => {
                 let (pool, number) = (name(*pool), number(place));
                 let (cleaning, failures) = cleaning(self, &pool, number).unwrap_or((1, 0));
                 let cleaning = cleaning + u64::from(*stale);
-                let said = Said::cut("something");
+                let said = HookOutput::cut("something");
                 match fails {
                     true => BoxEvent::CleanFailed {
                         pool,
@@ -193,21 +199,21 @@ impl World {
                     false => BoxEvent::Cleaned { pool, number, cleaning, said: None },
                 }
             }
-            Op::Quarantine { pool, number: place, cleaning: of_cleaning } => {
+            LeaseStep::Quarantine { pool, number: place, cleaning: of_cleaning } => {
                 let (pool, number) = (name(*pool), number(place));
                 let cleaning = cleaning(self, &pool, number).map(|(cleaning, _)| cleaning);
                 let cleaning = cleaning.filter(|_| *of_cleaning);
-                let (said, by) = (Said::cut("dirty"), None);
+                let (said, by) = (HookOutput::cut("dirty"), None);
                 BoxEvent::Quarantined { pool, number, cleaning, said, by }
             }
-            Op::Unquarantine(pool, place) => {
+            LeaseStep::Unquarantine(pool, place) => {
                 let by = "an operator".to_owned();
                 BoxEvent::Unquarantined { pool: name(*pool), number: number(place), by }
             }
-            Op::Reconcile(pool, clean, dirty) => BoxEvent::Reconciled {
+            LeaseStep::Reconcile(pool, clean, dirty) => BoxEvent::Reconciled {
                 pool: name(*pool),
                 clean: clean.iter().map(number).collect(),
-                dirty: dirty.iter().map(|place| (number(place), Said::cut("dirt"))).collect(),
+                dirty: dirty.iter().map(|place| (number(place), HookOutput::cut("dirt"))).collect(),
             },
             other => unreachable!("{other:?}"),
         };
@@ -237,7 +243,7 @@ impl World {
         let live: Vec<_> = self.table.read().leases().cloned().collect();
         let now = self.reading();
         for lease in live {
-            let hold = Hold { granted: lease.granted, most: None };
+            let hold = HoldLimit { granted: lease.granted, most: None };
             if lease.is_held() {
                 let lasts = self.terms.note_again(lease.id, lease.term, hold, now);
                 let ends = now.monotonic.saturating_add(lasts);

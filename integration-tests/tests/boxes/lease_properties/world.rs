@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use reelyard_actors::box_lease::{
-    BoxEvent, BoxNumber, BoxOutcome, BoxPhase, BoxRefusal, FenceToken, Hold, LeaseEnd, LeaseId,
-    PoolName, Rests, SharedTable, SlotId, Terms,
+    BoxEvent, BoxNumber, BoxOutcome, BoxPhase, BoxRefusal, FenceToken, HoldLimit, LeaseEnd,
+    LeaseId, LeaseTerms, PoolName, SharedTable, SlotId, SlotRests,
 };
-use reelyard_actors::clock::{Millis, Reading};
+use reelyard_actors::clock::{ClockReading, Millis};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::Piece;
 
@@ -15,7 +15,7 @@ use super::REST;
 
 /// A lease, as its holder knows of it.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct KnownLease {
     pub id: LeaseId,
     pub pool: PoolName,
     pub number: BoxNumber,
@@ -27,15 +27,15 @@ pub struct Told {
 }
 
 #[derive(Default)]
-pub struct World {
+pub struct LeaseWorld {
     pub table: SharedTable,
     /// The same on another node, which never began from a snapshot.
     pub other: SharedTable,
-    pub terms: Terms,
-    pub rests: HashMap<PoolName, Rests>,
+    pub terms: LeaseTerms,
+    pub rests: HashMap<PoolName, SlotRests>,
     pub wall: i64,
     pub passed: u64,
-    pub told: Vec<Told>,
+    pub told: Vec<KnownLease>,
     /// Until when each lease lasts at least, by the clock that nobody sets.
     pub lasts: HashMap<LeaseId, u64>,
     /// The highest token ever, by pool.
@@ -58,18 +58,18 @@ pub fn rows(table: &SharedTable) -> Vec<Vec<u8>> {
 }
 
 /// Where a box stands, and what of it is to be checked when it changes.
-pub type Standings = BTreeMap<(PoolName, BoxNumber), (BoxPhase, Option<SlotId>)>;
+pub type BoxStates = BTreeMap<(PoolName, BoxNumber), (BoxPhase, Option<SlotId>)>;
 
-impl World {
+impl LeaseWorld {
     pub fn now(&self) -> Millis {
         Millis(1_000_000 + self.wall)
     }
 
-    pub fn reading(&self) -> Reading {
-        Reading { wall: self.now(), monotonic: Duration::from_millis(self.passed) }
+    pub fn reading(&self) -> ClockReading {
+        ClockReading { wall: self.now(), monotonic: Duration::from_millis(self.passed) }
     }
 
-    pub fn standings(&self) -> Standings {
+    pub fn standings(&self) -> BoxStates {
         let table = self.table.read();
         let of = |name: &PoolName| {
             let boxes = table.pools()[name].boxes_from(BoxNumber(0));
@@ -137,7 +137,7 @@ impl World {
     }
 
     /// Checks how boxes changed.
-    pub fn moved(&mut self, before: &Standings, event: &BoxEvent) {
+    pub fn moved(&mut self, before: &BoxStates, event: &BoxEvent) {
         use BoxPhase::{Draining, Free, Leased, Preparing, Quarantined};
         let after = self.standings();
         for (key, (was, slot)) in before {
@@ -183,12 +183,12 @@ impl World {
         }
     }
 
-    pub fn lease(&self, place: usize) -> Option<Told> {
+    pub fn lease(&self, place: usize) -> Option<KnownLease> {
         (!self.told.is_empty()).then(|| self.told[place % self.told.len()].clone())
     }
 
     /// The leases of which the table knows, but for those that nobody was told of.
-    pub fn remembered(&self) -> impl Iterator<Item = &Told> {
+    pub fn remembered(&self) -> impl Iterator<Item = &KnownLease> {
         self.told.iter().filter(|told| {
             let known = !matches!(self.table.read().live(told.id), Err(BoxRefusal::UnknownLease));
             known && told.ended.is_none_or(|how| !how.was_never_told())
@@ -202,7 +202,7 @@ impl World {
         if lease.is_held() {
             let ends = now.monotonic.saturating_add(lease.term);
             self.lasts.insert(id, u64::try_from(ends.as_millis()).unwrap());
-            self.terms.note(id, lease.term, Hold { granted: lease.granted, most: None }, now);
+            self.terms.note(id, lease.term, HoldLimit { granted: lease.granted, most: None }, now);
         }
     }
 

@@ -6,18 +6,18 @@ pub mod world;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use reelyard_actors::cfw_worker::CallStanding;
+use reelyard_actors::cfw_worker::CircuitState;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{LinkRules, NewTask, Spread, TaskSettings};
+use reelyard_actors::task_manager::{LinkRules, NewTask, PlacementPolicy, TaskSettings};
 use reelyard_actors::wire::worker::TaskId;
 use std::time::Duration;
 
 pub const NOW: Millis = Millis(1_800_000_000_000);
 
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct CaseFile {
     pub graded: bool,
     pub hits: u32,
     pub size: u64,
@@ -33,7 +33,7 @@ pub struct File {
 }
 
 #[derive(Clone, Debug)]
-pub struct Host {
+pub struct CaseHost {
     pub up: bool,
     pub ours: bool,
     pub kind_known: bool,
@@ -43,7 +43,7 @@ pub struct Host {
     /// Whether its back-off is over and no success has closed it.
     pub on_probation: bool,
     /// How calls to it stand.
-    pub calls: CallStanding,
+    pub calls: CircuitState,
     pub asked: bool,
     pub room: Option<u64>,
     /// How much of its link others use for sending, in percent, where that is known.
@@ -51,10 +51,10 @@ pub struct Host {
 }
 
 #[derive(Clone, Debug)]
-pub struct Case {
-    pub files: Vec<File>,
-    pub sources: Vec<Host>,
-    pub destinations: Vec<Host>,
+pub struct PlannerCase {
+    pub files: Vec<CaseFile>,
+    pub sources: Vec<CaseHost>,
+    pub destinations: Vec<CaseHost>,
     /// Whether the first source is the first destination too.
     pub both: bool,
     pub held_pairs: Vec<(usize, usize)>,
@@ -69,7 +69,7 @@ fn likely(percent: u8) -> impl Strategy<Value = bool> {
     (0..100u8).prop_map(move |drawn| drawn < percent)
 }
 
-fn file() -> impl Strategy<Value = File> {
+fn file() -> impl Strategy<Value = CaseFile> {
     let flags = (likely(85), likely(90), likely(90), likely(15), likely(15), likely(15));
     let places = (
         option::weighted(0.2, 0..4usize),
@@ -80,7 +80,7 @@ fn file() -> impl Strategy<Value = File> {
     (flags, places, hits, 1..60u64).prop_map(|(flags, places, hits, size)| {
         let (graded, master, master_found, ignored, uncarried, backs_off) = flags;
         let (placed_on, listed_on, under_way) = places;
-        File {
+        CaseFile {
             graded,
             hits,
             size,
@@ -96,20 +96,20 @@ fn file() -> impl Strategy<Value = File> {
     })
 }
 
-fn host() -> impl Strategy<Value = Host> {
+fn host() -> impl Strategy<Value = CaseHost> {
     let ours = (any::<bool>(), likely(30), likely(90));
     let flags = (likely(80), likely(15), likely(20), likely(85));
     let calls = prop_oneof![
-        8 => Just(CallStanding::Closed),
-        1 => Just(CallStanding::Open),
-        1 => Just(CallStanding::Probation),
+        8 => Just(CircuitState::Closed),
+        1 => Just(CircuitState::Open),
+        1 => Just(CircuitState::Probation),
     ];
     let figures = (option::weighted(0.9, 0..150u64), option::of(0..120u32));
     (ours, flags, calls, figures).prop_map(|(kind, flags, calls, (room, link))| {
         let (ours, fetches_from_old, kind_known) = kind;
         let (up, backs_off, on_probation, asked) = flags;
         let on_probation = on_probation && !backs_off;
-        Host {
+        CaseHost {
             up,
             ours,
             fetches_from_old,
@@ -136,9 +136,9 @@ prop_compose! {
         ungraded_hot in any::<bool>(),
         ring in any::<bool>(),
         mark in option::of(60..100u32),
-    ) -> Case {
+    ) -> PlannerCase {
         let mut case =
-            Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot, ring, mark };
+            PlannerCase { files, sources, destinations, both, held_pairs, cap, ungraded_hot, ring, mark };
         case.make_consistent();
         case
     }
@@ -149,7 +149,7 @@ fn addr(kind: &str, number: usize) -> HostAddr {
     format!("10.0.{net}.{}:8888", number + 1).parse().unwrap()
 }
 
-pub fn kind_of(host: &Host) -> HostKind {
+pub fn kind_of(host: &CaseHost) -> HostKind {
     match (host.kind_known, host.ours) {
         (false, _) => HostKind::Unknown,
         (true, true) => HostKind::Reelyard {
@@ -160,7 +160,7 @@ pub fn kind_of(host: &Host) -> HostKind {
     }
 }
 
-impl Case {
+impl PlannerCase {
     /// Takes out of the drawn case what no yard can be in: two hosts under one address that
     /// differ, a task from a host to itself, a source that serves more than it may.
     fn make_consistent(&mut self) {
@@ -200,7 +200,7 @@ impl Case {
 
     /// A yard where nothing is wrong: so many hosts, all ours, and graded files of one size.
     pub fn plain(sources: usize, destinations: usize, files: usize, ring: bool) -> Self {
-        let file = File {
+        let file = CaseFile {
             graded: true,
             hits: 0,
             size: 1,
@@ -213,19 +213,19 @@ impl Case {
             listed_on: None,
             under_way: None,
         };
-        let host = Host {
+        let host = CaseHost {
             up: true,
             ours: true,
             fetches_from_old: false,
             kind_known: true,
             backs_off: false,
             on_probation: false,
-            calls: CallStanding::Closed,
+            calls: CircuitState::Closed,
             asked: true,
             room: Some(1000),
             link: None,
         };
-        Case {
+        PlannerCase {
             files: vec![file; files],
             sources: vec![host.clone(); sources],
             destinations: vec![host; destinations],
@@ -262,7 +262,7 @@ impl Case {
                 ..LinkRules::default()
             },
             copies_per_source: self.cap,
-            placement: if self.ring { Spread::Ring } else { Spread::Room },
+            placement: if self.ring { PlacementPolicy::Ring } else { PlacementPolicy::Room },
             ungraded_hot: self.ungraded_hot,
             ignore_prefixes: vec![b"AD".to_vec()],
             storage_limit_percent: 100,

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use std::cmp::Reverse;
 
-use reelyard_actors::cfw_worker::CallStanding;
+use reelyard_actors::cfw_worker::CircuitState;
 use reelyard_actors::host::HostAddr;
 
-use super::{Case, Host};
+use super::{CaseHost, PlannerCase};
 
 /// The rules once more: what is left of a yard as copies are planned one after the other.
 pub struct Oracle<'a> {
-    case: &'a Case,
+    case: &'a PlannerCase,
     served: Vec<usize>,
     pub load: Vec<usize>,
     pub room: Vec<Option<u64>>,
@@ -21,12 +21,12 @@ pub struct Oracle<'a> {
 }
 
 /// Whether a host gets one copy at a time.
-fn is_tried(host: &Host) -> bool {
-    host.on_probation || host.calls == CallStanding::Probation
+fn is_tried(host: &CaseHost) -> bool {
+    host.on_probation || host.calls == CircuitState::Probation
 }
 
 impl<'a> Oracle<'a> {
-    pub fn new(case: &'a Case) -> Self {
+    pub fn new(case: &'a PlannerCase) -> Self {
         let mut oracle = Oracle {
             case,
             served: vec![0; case.sources.len()],
@@ -95,13 +95,13 @@ impl<'a> Oracle<'a> {
             && !case.held_pairs.contains(&(source, destination))
             && from.up
             && !from.backs_off
-            && from.calls != CallStanding::Open
+            && from.calls != CircuitState::Open
             && self.served[source] < if is_tried(from) { 1 } else { case.cap }
             && to.up
             && to.kind_known
             && to.asked
             && !to.backs_off
-            && to.calls != CallStanding::Open
+            && to.calls != CircuitState::Open
             && !self.is_too_busy(from)
             && !self.is_too_busy(to)
             && (!is_tried(to) || self.load[destination] < 1)
@@ -111,7 +111,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Whether a host sends more than its mark allows. One whose traffic is not known does not.
-    fn is_too_busy(&self, host: &Host) -> bool {
+    fn is_too_busy(&self, host: &CaseHost) -> bool {
         matches!((host.link, self.case.mark), (Some(used), Some(mark)) if used > mark)
     }
 

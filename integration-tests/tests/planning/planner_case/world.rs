@@ -7,7 +7,7 @@ use reelyard_actors::catalog::MasterLook;
 use reelyard_actors::catalog::masters::Masters;
 use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
 use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::cfw_worker::{DiskFigures, HostConduct, HostObserved, Inventory};
+use reelyard_actors::cfw_worker::{DiskFigures, HostCallStatus, HostObserved, Inventory};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HealthChanged};
@@ -15,18 +15,18 @@ use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
 use reelyard_actors::journal::{InFlight, Piece};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::remover::RoomMade;
-use reelyard_actors::task_manager::plan::{Planner, Round, Yard};
+use reelyard_actors::task_manager::plan::{Planner, PlanningContext, PlanningRound};
 use reelyard_actors::task_manager::{
-    BackingOff, Blamed, Ending, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEvent,
+    BackingOff, Blamed, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEnding, TaskEvent,
     TaskSettings,
 };
 use reelyard_actors::traffic::{Rates, Traffic};
 use reelyard_actors::wire::worker::TaskId;
 
-use super::{Case, Host, NOW, kind_of};
+use super::{CaseHost, NOW, PlannerCase, kind_of};
 
 /// The real thing, brought into the state of the case.
-pub struct World {
+pub struct PlannerWorld {
     names: NameTable,
     pub book: TaskBook,
     pub in_flight: InFlight<TaskEvent>,
@@ -35,8 +35,8 @@ pub struct World {
     settings: TaskSettings,
 }
 
-impl World {
-    pub fn of(case: &Case) -> Self {
+impl PlannerWorld {
+    pub fn of(case: &PlannerCase) -> Self {
         let names = NameTable::new();
         let mut book = TaskBook::new(names.clone());
         let mut settings: Vec<HostSetting> = Vec::new();
@@ -52,7 +52,7 @@ impl World {
         let (from, to) = ("10.9.9.1:1".parse().unwrap(), "10.9.9.2:1".parse().unwrap());
         roles.extend([(from, HostRole::Source), (to, HostRole::Destination)]);
         apply(&mut book, TaskEvent::HostsConfigured { hosts: roles });
-        let world = World {
+        let world = PlannerWorld {
             names,
             book,
             in_flight: InFlight::default(),
@@ -63,7 +63,7 @@ impl World {
         world.with_hosts(case).with_tasks(case).with_back_offs(case, from, to).with_inputs(case)
     }
 
-    fn with_hosts(mut self, case: &Case) -> Self {
+    fn with_hosts(mut self, case: &PlannerCase) -> Self {
         let sources = case.sources.iter().enumerate();
         for (number, source) in sources.filter(|(number, _)| !(case.both && *number == 0)) {
             self.see(case.source(number), source, None);
@@ -83,11 +83,11 @@ impl World {
     }
 
     /// A host is seen as this.
-    pub fn see(&mut self, addr: HostAddr, host: &Host, inventory: Option<Inventory>) {
+    pub fn see(&mut self, addr: HostAddr, host: &CaseHost, inventory: Option<Inventory>) {
         let to = if host.up { Health::Up } else { Health::Suspect };
         let from = Health::Unknown;
         self.hosts.health_changed(&HealthChanged { host: addr, from, to, at: NOW });
-        self.hosts.set_calls(&HostConduct {
+        self.hosts.set_calls(&HostCallStatus {
             host: addr,
             calls: host.calls,
             epoch: None,
@@ -113,7 +113,7 @@ impl World {
         self.hosts.set_rooms_made([(addr, room)].into());
     }
 
-    fn with_tasks(mut self, case: &Case) -> Self {
+    fn with_tasks(mut self, case: &PlannerCase) -> Self {
         for (number, file) in case.files.iter().enumerate() {
             if let Some((source, destination, applied)) = file.under_way {
                 let id = 1 + i64::try_from(number).unwrap();
@@ -128,7 +128,7 @@ impl World {
         self
     }
 
-    fn with_back_offs(mut self, case: &Case, from: HostAddr, to: HostAddr) -> Self {
+    fn with_back_offs(mut self, case: &PlannerCase, from: HostAddr, to: HostAddr) -> Self {
         let mut blamed: Vec<Blamed> = Vec::new();
         let files = (0..case.files.len()).filter(|&file| case.files[file].backs_off);
         blamed.extend(files.map(|file| Blamed::File(case.name(file))));
@@ -163,7 +163,7 @@ impl World {
                 asked_by: None,
             };
             apply(&mut self.book, TaskEvent::Created(failed));
-            let ending = Ending { how: GivenUp::Failed, reason: String::new(), blame: None };
+            let ending = TaskEnding { how: GivenUp::Failed, reason: String::new(), blame: None };
             let back_off = Some(BackingOff { blamed, until });
             apply(&mut self.book, TaskEvent::Ended { id: TaskId(id), ending, back_off });
         }
@@ -171,7 +171,7 @@ impl World {
     }
 
     /// Gives the planner everything anew, so that it makes up its mind from nothing.
-    pub fn with_fresh_planner(mut self, case: &Case) -> Self {
+    pub fn with_fresh_planner(mut self, case: &PlannerCase) -> Self {
         self.planner = Planner::default();
         self.with_inputs(case)
     }
@@ -215,7 +215,7 @@ impl World {
     }
 
     /// Everything on this destination is gone, as it says itself.
-    pub fn empty(&mut self, case: &Case, number: usize) {
+    pub fn empty(&mut self, case: &PlannerCase, number: usize) {
         let (host, destination) = (case.destination(number), &case.destinations[number]);
         let at = NOW.after(Duration::from_secs(1));
         let held = self.book.placement(host).map(|placement| placement.files.clone());
@@ -234,7 +234,7 @@ impl World {
         self.planner.left(left, &self.book, &self.hosts);
     }
 
-    fn with_inputs(mut self, case: &Case) -> Self {
+    fn with_inputs(mut self, case: &PlannerCase) -> Self {
         let ids: Vec<_> =
             (0..case.files.len()).map(|file| self.names.intern(&case.name(file))).collect();
         let files = || ids.iter().copied().zip(&case.files);
@@ -257,18 +257,18 @@ impl World {
     }
 
     /// A look at the master of this file shows that it has `size` bytes.
-    pub fn look(&mut self, case: &Case, number: usize, size: u64, at: Millis) {
+    pub fn look(&mut self, case: &PlannerCase, number: usize, size: u64, at: Millis) {
         let file = self.names.intern(&case.name(number));
         let found = MasterLook::Found { dir: "/data".into(), size, modified: at };
         self.planner.learn([(file, found)], &self.settings, at);
     }
 
-    pub fn round(&mut self) -> Round {
+    pub fn round(&mut self) -> PlanningRound {
         self.round_at(NOW)
     }
 
-    pub fn round_at(&mut self, now: Millis) -> Round {
-        self.planner.round(&Yard {
+    pub fn round_at(&mut self, now: Millis) -> PlanningRound {
+        self.planner.round(&PlanningContext {
             book: &self.book,
             in_flight: &self.in_flight,
             hosts: &self.hosts,

@@ -7,25 +7,25 @@ use std::os::unix::fs::MetadataExt;
 use crate::http::share::roots::open_beneath;
 
 /// A directory that was listed.
-pub(super) struct Listed {
+pub(super) struct ListedDirectory {
     /// Its path below the top, as on disk.
     pub(super) path: Vec<u8>,
-    was: State,
+    was: DirectoryState,
 }
 
 /// Which directory it is, and when something in it was last added, renamed or removed. Changes within
 /// one tick of the file system's clock look like one.
 #[derive(PartialEq, Eq)]
-struct State {
+struct DirectoryState {
     dev: u64,
     ino: u64,
     modified: (i64, i64),
 }
 
-impl Listed {
+impl ListedDirectory {
     /// A directory that is listed from now on.
     pub(super) fn now(dir: &File, path: &[u8]) -> io::Result<Self> {
-        Ok(Listed { path: path.to_vec(), was: State::of(&dir.metadata()?) })
+        Ok(ListedDirectory { path: path.to_vec(), was: DirectoryState::of(&dir.metadata()?) })
     }
 
     /// Whether another directory is at its path below `top` by now, or other entries are in it.
@@ -35,21 +35,21 @@ impl Listed {
     }
 }
 
-impl State {
+impl DirectoryState {
     fn of(metadata: &Metadata) -> Self {
         let modified = (metadata.mtime(), metadata.mtime_nsec());
-        State { dev: metadata.dev(), ino: metadata.ino(), modified }
+        DirectoryState { dev: metadata.dev(), ino: metadata.ino(), modified }
     }
 }
 
 /// The state of what is at `path`. It is opened step by step: all of it may be longer than a system
 /// call takes.
-fn state_at(top: &File, path: &[u8]) -> io::Result<State> {
+fn state_at(top: &File, path: &[u8]) -> io::Result<DirectoryState> {
     let mut at = top.try_clone()?;
     for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
         at = open_beneath(&at, name).map_err(io::Error::other)?.file;
     }
-    Ok(State::of(&at.metadata()?))
+    Ok(DirectoryState::of(&at.metadata()?))
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
         let long_ago = std::time::SystemTime::now() - Duration::from_secs(60);
         let listed = || {
             dir.set_modified(long_ago).unwrap();
-            Listed::now(&dir, b"a/b").unwrap()
+            ListedDirectory::now(&dir, b"a/b").unwrap()
         };
         let before = listed();
         assert!(!before.has_changed(&top));

@@ -17,8 +17,8 @@ use reelyard_actors::share_expiry::ShareKind;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
-use super::listed::Listed;
-use crate::http::share::roots::{NotOpened, Opened, open_beneath};
+use super::listed::ListedDirectory;
+use crate::http::share::roots::{NotOpened, OpenedShare, open_beneath};
 
 /// Directories in one another. Each holds a descriptor while its entries are looked at.
 const DEEPEST: usize = 128;
@@ -30,7 +30,7 @@ const LONGEST_PATH: usize = u16::MAX as usize;
 const LISTINGS: usize = 8;
 
 /// Who is shown what goes into an archive: each directory, and after it what is in it.
-pub(super) trait Visitor {
+pub(super) trait ArchiveVisitor {
     /// Asked while nothing is shown yet.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ pub(super) trait Visitor {
     fn directory(&mut self, dir: &File, name: &str) -> io::Result<()>;
 
     /// A file, called `name` in the archive.
-    fn file(&mut self, opened: &Opened, name: &str) -> io::Result<()>;
+    fn file(&mut self, opened: &OpenedShare, name: &str) -> io::Result<()>;
 }
 
 /// Why a directory cannot be an archive.
@@ -85,34 +85,42 @@ impl NoArchive {
 }
 
 /// One entry of a directory that goes into the archive.
-struct Entry {
+struct ArchiveEntry {
     /// Its name as on disk.
     raw: Vec<u8>,
     /// Its name in the archive.
     name: String,
-    kind: Kind,
+    kind: ArchiveEntryKind,
 }
 
 /// What an entry was when it was listed.
-enum Kind {
+enum ArchiveEntryKind {
     File,
     Symlink,
     /// With what goes into the archive of it.
-    Directory(Vec<Entry>),
+    Directory(Vec<ArchiveEntry>),
 }
 
 /// Shows `visitor` all that goes into the archive of the directory `top`, called `name`.
-pub(super) fn walk(top: &File, name: &str, visitor: &mut impl Visitor) -> Result<(), NoArchive> {
+pub(super) fn walk(
+    top: &File,
+    name: &str,
+    visitor: &mut impl ArchiveVisitor,
+) -> Result<(), NoArchive> {
     let name = archive_name(name.as_bytes());
     let entries = list(top, &name, visitor)?;
     Walk { top, visitor }.directory(top, b"", &name, &entries)
 }
 
 /// All that is below `top` at one moment.
-fn list(top: &File, name: &str, visitor: &impl Visitor) -> Result<Vec<Entry>, NoArchive> {
+fn list(
+    top: &File,
+    name: &str,
+    visitor: &impl ArchiveVisitor,
+) -> Result<Vec<ArchiveEntry>, NoArchive> {
     let mut again = 1..LISTINGS;
     loop {
-        let mut listing = Listing { visitor, listed: Vec::new() };
+        let mut listing = ArchiveListing { visitor, listed: Vec::new() };
         let listed = listing.directory(top, b"", name, 0);
         let changed = match &listed {
             Ok(_) => listing.listed.iter().find(|listed| listed.has_changed(top)),
@@ -130,12 +138,12 @@ fn list(top: &File, name: &str, visitor: &impl Visitor) -> Result<Vec<Entry>, No
     }
 }
 
-struct Listing<'l, V> {
+struct ArchiveListing<'l, V> {
     visitor: &'l V,
-    listed: Vec<Listed>,
+    listed: Vec<ListedDirectory>,
 }
 
-impl<V: Visitor> Listing<'_, V> {
+impl<V: ArchiveVisitor> ArchiveListing<'_, V> {
     /// Lists a directory and all below it, which is at `path` below the top and `name` in the archive.
     fn directory(
         &mut self,
@@ -143,7 +151,7 @@ impl<V: Visitor> Listing<'_, V> {
         path: &[u8],
         name: &str,
         depth: usize,
-    ) -> Result<Vec<Entry>, NoArchive> {
+    ) -> Result<Vec<ArchiveEntry>, NoArchive> {
         if depth > DEEPEST {
             return Err(NoArchive::TooDeep);
         }
@@ -153,11 +161,11 @@ impl<V: Visitor> Listing<'_, V> {
         }
         self.visitor.goes_on()?;
         let failed = |error| unreadable(name, NotOpened::Failed(error));
-        self.listed.push(Listed::now(dir, path).map_err(failed)?);
+        self.listed.push(ListedDirectory::now(dir, path).map_err(failed)?);
         let mut entries = entries(dir).map_err(failed)?;
         for entry in &mut entries {
             let path = below(path, entry);
-            let Kind::Directory(within) = &mut entry.kind else { continue };
+            let ArchiveEntryKind::Directory(within) = &mut entry.kind else { continue };
             let name = format!("{name}/{}", entry.name);
             *within = match open_beneath(dir, &entry.raw) {
                 Ok(opened) if opened.kind == ShareKind::Directory => {
@@ -180,14 +188,14 @@ struct Walk<'w, V> {
     visitor: &'w mut V,
 }
 
-impl<V: Visitor> Walk<'_, V> {
+impl<V: ArchiveVisitor> Walk<'_, V> {
     /// Goes through what was listed of a directory.
     fn directory(
         &mut self,
         dir: &File,
         path: &[u8],
         name: &str,
-        entries: &[Entry],
+        entries: &[ArchiveEntry],
     ) -> Result<(), NoArchive> {
         self.visitor.directory(dir, name)?;
         for entry in entries {
@@ -199,13 +207,15 @@ impl<V: Visitor> Walk<'_, V> {
                 Err(why) => return Err(unreadable(&name, why)),
             };
             match (opened.kind, &entry.kind) {
-                (ShareKind::Directory, Kind::Directory(within)) => {
+                (ShareKind::Directory, ArchiveEntryKind::Directory(within)) => {
                     self.directory(&opened.file, &below(path, entry), &name, within)?;
                 }
-                (ShareKind::File, Kind::File | Kind::Symlink) if name.len() > LONGEST_PATH => {
+                (ShareKind::File, ArchiveEntryKind::File | ArchiveEntryKind::Symlink)
+                    if name.len() > LONGEST_PATH =>
+                {
                     return Err(NoArchive::TooLong);
                 }
-                (ShareKind::File, Kind::File | Kind::Symlink) => {
+                (ShareKind::File, ArchiveEntryKind::File | ArchiveEntryKind::Symlink) => {
                     self.visitor.file(&opened, &name)?;
                 }
                 _ => return Err(NoArchive::Changed { name }),
@@ -216,7 +226,7 @@ impl<V: Visitor> Walk<'_, V> {
 }
 
 /// The entries of `dir` by name.
-fn entries(dir: &File) -> io::Result<Vec<Entry>> {
+fn entries(dir: &File) -> io::Result<Vec<ArchiveEntry>> {
     let mut found = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -235,26 +245,31 @@ fn entries(dir: &File) -> io::Result<Vec<Entry>> {
             kind => kind,
         };
         let kind = match kind {
-            FileType::RegularFile => Kind::File,
-            FileType::Symlink => Kind::Symlink,
-            FileType::Directory => Kind::Directory(Vec::new()),
+            FileType::RegularFile => ArchiveEntryKind::File,
+            FileType::Symlink => ArchiveEntryKind::Symlink,
+            FileType::Directory => ArchiveEntryKind::Directory(Vec::new()),
             _ => continue,
         };
         found.push((raw.to_vec(), kind));
     }
     found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     let mut names = HashSet::new();
-    let entry = |(raw, kind): (Vec<u8>, Kind)| {
+    let entry = |(raw, kind): (Vec<u8>, ArchiveEntryKind)| {
         let name = unique(archive_name(&raw), &mut names);
-        Entry { raw, name, kind }
+        ArchiveEntry { raw, name, kind }
     };
     Ok(found.into_iter().map(entry).collect())
 }
 
 /// Opens an entry of `dir`, which is at `path` below `top`. None when it does not belong into the
 /// archive.
-fn open(top: &File, dir: &File, path: &[u8], entry: &Entry) -> Result<Option<Opened>, NotOpened> {
-    let is_symlink = matches!(entry.kind, Kind::Symlink);
+fn open(
+    top: &File,
+    dir: &File,
+    path: &[u8],
+    entry: &ArchiveEntry,
+) -> Result<Option<OpenedShare>, NotOpened> {
+    let is_symlink = matches!(entry.kind, ArchiveEntryKind::Symlink);
     let opened = if is_symlink {
         open_beneath(top, &below(path, entry))
     } else {
@@ -272,7 +287,7 @@ fn open(top: &File, dir: &File, path: &[u8], entry: &Entry) -> Result<Option<Ope
 }
 
 /// The path of an entry of the directory at `path`, as on disk.
-fn below(path: &[u8], entry: &Entry) -> Vec<u8> {
+fn below(path: &[u8], entry: &ArchiveEntry) -> Vec<u8> {
     let mut below = path.to_vec();
     if !below.is_empty() {
         below.push(b'/');

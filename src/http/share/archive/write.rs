@@ -8,14 +8,14 @@ use rawzip::time::UtcDateTime;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use tokio::sync::mpsc;
 
-use super::tree::{self, NoArchive, Visitor};
-use crate::http::share::roots::Opened;
+use super::tree::{self, ArchiveVisitor, NoArchive};
+use crate::http::share::roots::OpenedShare;
 
 /// How many bytes are handed on at a time.
 const PIECE: usize = 256 << 10;
 
 /// What comes out.
-pub(super) enum Piece {
+pub(super) enum ArchiveChunk {
     /// The next bytes.
     Bytes(Vec<u8>),
     /// It is whole.
@@ -25,19 +25,19 @@ pub(super) enum Piece {
 }
 
 /// Writes the archive of the directory `top`, called `name`, to whoever receives.
-pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<Piece>) {
+pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<ArchiveChunk>) {
     let ending = match write(&top, name, &pieces) {
-        Ok(()) => Piece::End,
+        Ok(()) => ArchiveChunk::End,
         // Nobody receives any more.
         Err(NoArchive::Failed(error)) if error.kind() == ErrorKind::BrokenPipe => return,
-        Err(NoArchive::Failed(error)) => Piece::Failed(error),
-        Err(why) => Piece::Failed(io::Error::other(why)),
+        Err(NoArchive::Failed(error)) => ArchiveChunk::Failed(error),
+        Err(why) => ArchiveChunk::Failed(io::Error::other(why)),
     };
     // It fails only when nobody receives any more.
     let _ = pieces.blocking_send(ending);
 }
 
-fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> Result<(), NoArchive> {
+fn write(top: &File, name: &str, pieces: &mpsc::Sender<ArchiveChunk>) -> Result<(), NoArchive> {
     let out = Out { pieces: pieces.clone(), piece: Vec::with_capacity(PIECE) };
     let (zip, pieces) = (ZipArchiveWriter::new(out), pieces.clone());
     let mut archive = Archive { zip, pieces, buffer: vec![0; PIECE] };
@@ -48,11 +48,11 @@ fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> Result<(), NoA
 
 struct Archive {
     zip: ZipArchiveWriter<Out>,
-    pieces: mpsc::Sender<Piece>,
+    pieces: mpsc::Sender<ArchiveChunk>,
     buffer: Vec<u8>,
 }
 
-impl Visitor for Archive {
+impl ArchiveVisitor for Archive {
     fn goes_on(&self) -> io::Result<()> {
         if self.pieces.is_closed() { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     }
@@ -70,7 +70,7 @@ impl Visitor for Archive {
 
     /// Writes a file as it was when it was opened. If it is not the same to its end, there is no
     /// archive.
-    fn file(&mut self, opened: &Opened, name: &str) -> io::Result<()> {
+    fn file(&mut self, opened: &OpenedShare, name: &str) -> io::Result<()> {
         let (mut file, metadata) = (&opened.file, &opened.metadata);
         let (mut entry, config) = self
             .zip
@@ -116,7 +116,7 @@ fn broken(error: rawzip::Error) -> io::Error {
 
 /// Hands bytes on in pieces.
 struct Out {
-    pieces: mpsc::Sender<Piece>,
+    pieces: mpsc::Sender<ArchiveChunk>,
     piece: Vec<u8>,
 }
 
@@ -136,7 +136,7 @@ impl Write for Out {
             return Ok(());
         }
         let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
-        let sent = self.pieces.blocking_send(Piece::Bytes(piece));
+        let sent = self.pieces.blocking_send(ArchiveChunk::Bytes(piece));
         sent.map_err(|_| ErrorKind::BrokenPipe.into())
     }
 }

@@ -12,11 +12,11 @@ use reelyard_actors::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
 use super::listing::{Contents, contents};
-use super::{LONGEST_FORM, ReachedAt, UnderTls, look};
+use super::{LONGEST_FORM, ReachedAt, UnderTls, templates};
 use crate::http::share::answer::ALWAYS;
 use crate::http::share::passwords::COOKIE;
-use crate::http::share::refusal::Refusal;
-use crate::http::share::{DisplayName, NotOpened, Shared};
+use crate::http::share::refusal::LinkRefusal;
+use crate::http::share::{DisplayName, NotOpened, ShareServerState};
 
 /// The one form there is.
 #[derive(Deserialize)]
@@ -39,7 +39,11 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 }
 
 /// `GET /s/{id}`.
-async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> HttpResponse {
+async fn page(
+    request: HttpRequest,
+    id: Path<String>,
+    shared: Data<ShareServerState>,
+) -> HttpResponse {
     shared.counts.requests.one();
     let client = client(&request, &shared);
     let share = match shared.find(id.parse().ok(), client) {
@@ -48,22 +52,22 @@ async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> H
     };
     let cookies = request.headers().get_all(header::COOKIE).map(HeaderValue::as_bytes);
     if !shared.passwords.admits_cookie(&share, cookies) {
-        return html(StatusCode::OK, look::password(&seen(request.path(), &shared), false));
+        return html(StatusCode::OK, templates::password(&seen(request.path(), &shared), false));
     }
-    if let Err(refusal) = shared.is_left(&share, client) {
+    if let Err(refusal) = shared.check_downloads_left(&share, client) {
         return refuse(&refusal, &shared);
     }
     let looked = {
         let (shared, share) = (shared.clone().into_inner(), share.clone());
         web::block(move || look_at(&shared, &share)).await
     };
-    let contents = match looked.unwrap_or(Err(Refusal::Failed)) {
+    let contents = match looked.unwrap_or(Err(LinkRefusal::Failed)) {
         Ok(contents) => contents,
         Err(refusal) => return refuse(&refusal, &shared),
     };
     let now = shared.refusal_time();
     shared.board.note_use(&share, now);
-    let shown = look::Shown {
+    let shown = templates::LinkPage {
         path: page_path(&shared, share.id()),
         link: link(&request, &shared, share.id()),
         name: share.display_name(),
@@ -73,14 +77,14 @@ async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> H
         may_begin: shared.may_begin(&share, client),
         now,
     };
-    html(StatusCode::OK, look::share(&shown))
+    html(StatusCode::OK, templates::share(&shown))
 }
 
 /// `POST /s/{id}`: the password.
 async fn enter(
     request: HttpRequest,
     id: Path<String>,
-    shared: Data<Shared>,
+    shared: Data<ShareServerState>,
     form: Form<PasswordForm>,
 ) -> HttpResponse {
     shared.counts.requests.one();
@@ -91,10 +95,10 @@ async fn enter(
     };
     match shared.check_password(&share, form.password.as_bytes(), client).await {
         Ok(()) => {}
-        Err(Refusal::Password { .. }) => {
+        Err(LinkRefusal::Password { .. }) => {
             return html(
                 StatusCode::FORBIDDEN,
-                look::password(&seen(request.path(), &shared), true),
+                templates::password(&seen(request.path(), &shared), true),
             );
         }
         Err(refusal) => return refuse(&refusal, &shared),
@@ -112,7 +116,7 @@ async fn enter(
 
 /// What was sent to [`enter`] is not its form.
 fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
-    if let Some(shared) = request.app_data::<Data<Shared>>() {
+    if let Some(shared) = request.app_data::<Data<ShareServerState>>() {
         shared.counts.requests.one();
     }
     let status = error.status_code();
@@ -120,12 +124,12 @@ fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
         StatusCode::PAYLOAD_TOO_LARGE => "This is longer than any password.",
         _ => "This is not what the form of this page sends.",
     };
-    let page = look::refusal(("Not understood", "This was not understood"), text);
+    let page = templates::refusal(("Not understood", "This was not understood"), text);
     InternalError::from_response(error, html(status, page)).into()
 }
 
 /// `/s/{id}/`, as some programs have it. The same for every id: it tells nothing.
-async fn without_slash(request: HttpRequest, shared: Data<Shared>) -> HttpResponse {
+async fn without_slash(request: HttpRequest, shared: Data<ShareServerState>) -> HttpResponse {
     shared.counts.requests.one();
     let mut answer = always(HttpResponse::PermanentRedirect());
     let path = seen(request.path().trim_end_matches('/'), &shared);
@@ -134,9 +138,9 @@ async fn without_slash(request: HttpRequest, shared: Data<Shared>) -> HttpRespon
 }
 
 /// Whatever is not there.
-async fn nothing(shared: Data<Shared>) -> HttpResponse {
+async fn nothing(shared: Data<ShareServerState>) -> HttpResponse {
     shared.counts.requests.one();
-    refuse(&Refusal::Unknown, &shared)
+    refuse(&LinkRefusal::Unknown, &shared)
 }
 
 async fn not_allowed(allowed: &'static str) -> HttpResponse {
@@ -147,22 +151,22 @@ async fn not_allowed(allowed: &'static str) -> HttpResponse {
 }
 
 /// Looks at what a share stands for. Blocks on the disk.
-fn look_at(shared: &Shared, share: &Share) -> Result<Contents, Refusal> {
+fn look_at(shared: &ShareServerState, share: &Share) -> Result<Contents, LinkRefusal> {
     let looked =
         shared.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
     looked.map_err(|why| shared.not_opened(share, why))
 }
 
-fn refuse(refusal: &Refusal, shared: &Shared) -> HttpResponse {
+fn refuse(refusal: &LinkRefusal, shared: &ShareServerState) -> HttpResponse {
     let status = StatusCode::from_u16(refusal.status().0);
     let mut answer = HttpResponse::build(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
     if let Some(seconds) = refusal.retry_after() {
         answer.insert_header((header::RETRY_AFTER, seconds));
     }
-    if matches!(refusal, Refusal::Throttled(_) | Refusal::TooManyArchives) {
+    if matches!(refusal, LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives) {
         shared.counts.throttled.one();
     }
-    with_page(answer, look::refusal(refusal.heading(), &refusal.text()))
+    with_page(answer, templates::refusal(refusal.heading(), &refusal.text()))
 }
 
 fn html(status: StatusCode, page: Markup) -> HttpResponse {
@@ -172,7 +176,7 @@ fn html(status: StatusCode, page: Markup) -> HttpResponse {
 fn with_page(answer: HttpResponseBuilder, page: Markup) -> HttpResponse {
     let mut answer = always(answer);
     answer.content_type("text/html; charset=utf-8");
-    answer.insert_header((header::CONTENT_SECURITY_POLICY, look::security_policy()));
+    answer.insert_header((header::CONTENT_SECURITY_POLICY, templates::security_policy()));
     answer.body(page.into_string())
 }
 
@@ -184,7 +188,7 @@ fn always(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
     answer
 }
 
-fn client(request: &HttpRequest, shared: &Shared) -> IpAddr {
+fn client(request: &HttpRequest, shared: &ShareServerState) -> IpAddr {
     let peer = peer(request);
     let forwarded = request.headers().get_all("x-forwarded-for").map(HeaderValue::as_bytes);
     shared.client(peer, forwarded.collect::<Vec<_>>().into_iter())
@@ -195,7 +199,7 @@ fn peer(request: &HttpRequest) -> IpAddr {
 }
 
 /// Whether the browser speaks TLS, to here or to a proxy in front.
-fn is_https(request: &HttpRequest, shared: &Shared) -> bool {
+fn is_https(request: &HttpRequest, shared: &ShareServerState) -> bool {
     if let Some(url) = &shared.settings.public_url {
         return url.starts_with("https:");
     }
@@ -208,18 +212,18 @@ fn is_https(request: &HttpRequest, shared: &Shared) -> bool {
 }
 
 /// A path here as a browser sees it: a proxy may have taken the beginning away.
-fn seen(path: &str, shared: &Shared) -> String {
+fn seen(path: &str, shared: &ShareServerState) -> String {
     format!("{}{path}", shared.settings.public_path())
 }
 
 /// The path of the page of a link, as a browser sees it.
-fn page_path(shared: &Shared, id: ShareId) -> String {
+fn page_path(shared: &ShareServerState, id: ShareId) -> String {
     seen(&format!("/s/{id}"), shared)
 }
 
 /// The link as people pass it on, if it is known. What a client says in `Host` is not believed: a page with
 /// another's address in it could lead people there.
-fn link(request: &HttpRequest, shared: &Shared, id: ShareId) -> Option<String> {
+fn link(request: &HttpRequest, shared: &ShareServerState, id: ShareId) -> Option<String> {
     if let Some(url) = &shared.settings.public_url {
         return Some(format!("{}/s/{id}", url.trim_end_matches('/')));
     }

@@ -7,7 +7,7 @@ use std::io;
 use reelyard_actors::share_expiry::ShareKind;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
-use crate::http::share::roots::{Opened, open_beneath};
+use crate::http::share::roots::{OpenedShare, open_beneath};
 
 /// Entries of a directory that are shown.
 const MOST_SHOWN: usize = 500;
@@ -21,14 +21,14 @@ pub(super) enum Contents {
     /// A file of so many bytes.
     File(u64),
     /// A directory.
-    Directory(Listing),
+    Directory(DirectoryListing),
 }
 
 /// The entries of a directory.
 #[derive(Default)]
-pub(super) struct Listing {
+pub(super) struct DirectoryListing {
     /// The first of them, directories before files, each by name.
-    pub(super) shown: Vec<Entry>,
+    pub(super) shown: Vec<DirectoryEntry>,
     /// How many there are besides, as far as they were read.
     pub(super) others: usize,
     /// Whether there are more than were read.
@@ -37,7 +37,7 @@ pub(super) struct Listing {
 
 /// One entry of a directory.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     /// Its name.
     pub(super) name: String,
     /// Of a file, its bytes.
@@ -45,14 +45,14 @@ pub(super) struct Entry {
 }
 
 /// Looks at what was opened.
-pub(super) fn contents(opened: &Opened) -> io::Result<Contents> {
+pub(super) fn contents(opened: &OpenedShare) -> io::Result<Contents> {
     match opened.kind {
         ShareKind::File => Ok(Contents::File(Metadata::len(&opened.metadata))),
         ShareKind::Directory => listing(&opened.file, MOST_READ).map(Contents::Directory),
     }
 }
 
-fn listing(dir: &File, most_read: usize) -> io::Result<Listing> {
+fn listing(dir: &File, most_read: usize) -> io::Result<DirectoryListing> {
     let (mut names, mut read, mut goes_on) = (Vec::new(), 0, false);
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -81,7 +81,7 @@ fn listing(dir: &File, most_read: usize) -> io::Result<Listing> {
     let others = names.len().saturating_sub(MOST_SHOWN);
     names.truncate(MOST_SHOWN);
     let entry = |(is_file, raw, size): (_, CString, _)| entry(dir, is_file, &raw, size);
-    Ok(Listing { shown: names.into_iter().filter_map(entry).collect(), others, goes_on })
+    Ok(DirectoryListing { shown: names.into_iter().filter_map(entry).collect(), others, goes_on })
 }
 
 /// Whether an entry is shown as a file, and how many bytes it has where that was found out. None when
@@ -100,13 +100,13 @@ fn shown_as(dir: &File, raw: &CStr, kind: FileType) -> Option<(bool, Option<u64>
 }
 
 /// An entry as it is shown. None when it is gone meanwhile.
-fn entry(dir: &File, is_file: bool, raw: &CStr, size: Option<u64>) -> Option<Entry> {
+fn entry(dir: &File, is_file: bool, raw: &CStr, size: Option<u64>) -> Option<DirectoryEntry> {
     let name = raw.to_string_lossy().into_owned();
     if !is_file || size.is_some() {
-        return Some(Entry { name, size });
+        return Some(DirectoryEntry { name, size });
     }
     let stat = statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(Entry { name, size: Some(u64::try_from(stat.st_size).unwrap_or(0)) })
+    Some(DirectoryEntry { name, size: Some(u64::try_from(stat.st_size).unwrap_or(0)) })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 mod handlers;
 mod listing;
-mod look;
 mod qr;
-mod rewound;
+mod replayed_stream;
+mod templates;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -20,11 +20,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-use super::Shared;
-use super::connection::Handed;
-use super::line::Detached;
-use super::places::Place;
-use rewound::Rewound;
+use super::ShareServerState;
+use super::client_stream::Detached;
+use super::connection::PageHandover;
+use super::connection_limiter::LinkConnectionSlot;
+use replayed_stream::ReplayedStream;
 
 /// Connections that wait for their page.
 const WAITING: usize = 256;
@@ -36,14 +36,14 @@ const LONGEST_FORM: usize = 8 << 10;
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// Where connections are handed to the pages.
-pub(super) struct Pages(mpsc::Sender<Coming>);
+pub(super) struct PageHandoff(mpsc::Sender<PageConnection>);
 
 /// A connection between two runtimes.
-pub(super) struct Coming {
+pub(super) struct PageConnection {
     line: Detached,
     read: Vec<u8>,
     length: Option<usize>,
-    place: Place,
+    place: LinkConnectionSlot,
 }
 
 /// Whether a connection is under TLS, as its requests find it.
@@ -52,18 +52,18 @@ pub(super) struct UnderTls(bool);
 /// The address by which the client of a connection reached this server.
 pub(super) struct ReachedAt(SocketAddr);
 
-impl Pages {
+impl PageHandoff {
     /// The pages, and where what is handed to them comes out.
-    pub(super) fn new() -> (Self, mpsc::Receiver<Coming>) {
+    pub(super) fn new() -> (Self, mpsc::Receiver<PageConnection>) {
         let (sender, receiver) = mpsc::channel(WAITING);
-        (Pages(sender), receiver)
+        (PageHandoff(sender), receiver)
     }
 
     /// Takes a connection. With too many waiting it is dropped, and so closed.
-    pub(super) fn take(&self, handed: Handed) {
-        let Handed { line, read, length, place } = handed;
+    pub(super) fn take(&self, handed: PageHandover) {
+        let PageHandover { line, read, length, place } = handed;
         if let Ok(line) = line.detach() {
-            let taken = self.0.try_send(Coming { line, read, length, place });
+            let taken = self.0.try_send(PageConnection { line, read, length, place });
             if taken.is_err() {
                 tracing::warn!("too many connections wait for a page of a share");
             }
@@ -73,8 +73,8 @@ impl Pages {
 
 /// Begins to make pages, until `stopping`. `alive` is dropped when that has ended.
 pub(super) fn start(
-    handed: mpsc::Receiver<Coming>,
-    shared: &Arc<Shared>,
+    handed: mpsc::Receiver<PageConnection>,
+    shared: &Arc<ShareServerState>,
     mut stopping: watch::Receiver<bool>,
     alive: mpsc::Sender<()>,
 ) -> std::io::Result<()> {
@@ -92,29 +92,29 @@ pub(super) fn start(
     Ok(())
 }
 
-async fn serve(mut handed: mpsc::Receiver<Coming>, shared: Arc<Shared>) {
+async fn serve(mut handed: mpsc::Receiver<PageConnection>, shared: Arc<ShareServerState>) {
     let patience = shared.settings.request_timeout;
     let app = App::new().app_data(web::Data::from(shared)).configure(handlers::routes);
     let factory = HttpService::build()
         .keep_alive(KeepAlive::Disabled)
         .client_request_timeout(patience)
         .h1_allow_half_closed(false)
-        .on_connect_ext(|connection: &Rewound, of_it| {
+        .on_connect_ext(|connection: &ReplayedStream, of_it| {
             of_it.insert(UnderTls(connection.is_under_tls()));
             if let Some(addr) = connection.local_addr() {
                 of_it.insert(ReachedAt(addr));
             }
         })
         .h1(map_config(app, |()| AppConfig::default()));
-    let service = ServiceFactory::<(Rewound, Option<SocketAddr>)>::new_service(&factory, ());
+    let service = ServiceFactory::<(ReplayedStream, Option<SocketAddr>)>::new_service(&factory, ());
     let Ok(service) = service.await.map(Rc::new) else {
         return tracing::error!("the pages of shares cannot be made");
     };
-    while let Some(Coming { line, read, length, place }) = handed.recv().await {
+    while let Some(PageConnection { line, read, length, place }) = handed.recv().await {
         let peer = place.peer();
         let Ok(line) = line.attach() else { continue };
         let (service, connection) =
-            (Rc::clone(&service), Rewound::new((read, length), line, place));
+            (Rc::clone(&service), ReplayedStream::new((read, length), line, place));
         tokio::task::spawn_local(async move {
             // One request, a small answer: whoever needs longer is up to something.
             let served = service.call((connection, Some(peer)));

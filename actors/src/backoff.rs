@@ -1,0 +1,152 @@
+//! Leaving alone what keeps failing, and coming back to it step by step. Pure.
+//!
+//! A [`BackOff`] is a breaker with three states. It is **open** until its end: nothing is asked of
+//! whoever it is about. From then on it is on **probation** ("half-open"): one thing at a time is
+//! asked of it, as a trial. A failure opens it again for longer; a success halves the failures that
+//! are remembered, and when none is left it is **closed**, that is, it is gone. What was open for
+//! long therefore takes a few successes, one after the other, until it is trusted like any other.
+//!
+//! Two things are kept back so: whoever is blamed for failed copies (the TaskManager's, durable),
+//! and hosts whose calls keep failing although they answer their probes (each CfwWorker's).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+
+/// By which part of itself a back-off of a host may be shorter, so that hosts that failed together
+/// are not tried again together.
+const JITTER: f64 = 0.1;
+
+/// How long something is left alone: `base` after the first failure, doubled with each further one,
+/// never longer than `cap`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExponentialBackoff {
+    /// After the first failure.
+    pub base: Duration,
+    /// At most.
+    pub cap: Duration,
+}
+
+impl ExponentialBackoff {
+    /// How long after `failures` in a row.
+    pub fn after_failures(&self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(31);
+        self.base.saturating_mul(1 << doublings).min(self.cap)
+    }
+
+    /// The same, up to a tenth shorter. The same seed gives the same.
+    pub fn jittered(&self, failures: u32, seed: u64) -> Duration {
+        let draw = fastrand::Rng::with_seed(seed).f64();
+        self.after_failures(failures).mul_f64(1.0 - JITTER * draw)
+    }
+}
+
+/// What became of something that keeps failing. Remembered for a while after its end, so that the
+/// next failure counts on from here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct BackOff {
+    /// Failures in a row, less what successes on probation took off; 0 for what was only taken back.
+    pub failures: u32,
+    /// When the last of them happened, or it was taken back.
+    pub since: Millis,
+    /// Until when nothing is asked of it; from then on it is on probation.
+    pub until: Millis,
+    /// What went wrong last.
+    pub reason: String,
+}
+
+impl BackOff {
+    /// The one that follows on `standing` when something ended at `now`: it is left alone until
+    /// `until`. What ended without having `failed` leaves the failures as they were, and a back-off
+    /// that holds longer as it is.
+    pub fn next(
+        standing: Option<&BackOff>,
+        failed: bool,
+        now: Millis,
+        until: Millis,
+        reason: &str,
+    ) -> Self {
+        let failures = standing.map_or(0, |standing| standing.failures);
+        let reason = reason.to_owned();
+        match standing {
+            _ if failed => {
+                BackOff { failures: failures.saturating_add(1), since: now, until, reason }
+            }
+            Some(standing) if standing.until >= until => standing.clone(),
+            Some(standing) => BackOff { failures, since: standing.since, until, reason },
+            None => BackOff { failures, since: now, until, reason },
+        }
+    }
+
+    /// Whether it holds at `now`.
+    pub fn holds(&self, now: Millis) -> bool {
+        now < self.until
+    }
+
+    /// Whether it is so long over that the next failure counts as the first again: as long as it
+    /// lasted, and at least `base`.
+    pub fn is_stale(&self, base: Duration, now: Millis) -> bool {
+        now >= self.until.after(self.until.since(self.since).max(base))
+    }
+
+    /// What is left of it after a success at `now`; none when it is closed. Its probation counts
+    /// from then: however long the trial took, the next step is not forgotten for that. A success
+    /// of something that was begun before ends the time of being left alone: it works after all.
+    pub fn after_success(&self, now: Millis) -> Option<Self> {
+        let failures = self.failures / 2;
+        (failures > 0).then(|| BackOff { failures, until: now, ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COOL_DOWN: ExponentialBackoff =
+        ExponentialBackoff { base: Duration::from_secs(10), cap: Duration::from_secs(60) };
+
+    fn standing(failures: u32, until: i64) -> BackOff {
+        BackOff { failures, since: Millis(0), until: Millis(until), reason: String::new() }
+    }
+
+    #[test]
+    fn it_doubles_up_to_its_cap() {
+        let seconds: Vec<u64> =
+            [1, 2, 3, 4, 5, 4_000_000_000].map(|n| COOL_DOWN.after_failures(n).as_secs()).into();
+        assert_eq!(seconds, [10, 20, 40, 60, 60, 60]);
+    }
+
+    #[test]
+    fn the_jitter_takes_off_a_tenth_at_most_and_is_the_same_for_the_same_seed() {
+        let drawn: Vec<Duration> = (0..100).map(|seed| COOL_DOWN.jittered(2, seed)).collect();
+        let (least, most) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
+        assert!(*least >= Duration::from_secs(18) && *most <= Duration::from_secs(20));
+        assert!(*most - *least > Duration::from_secs(1), "it spreads");
+        assert_eq!(COOL_DOWN.jittered(2, 7), drawn[7]);
+    }
+
+    #[test]
+    fn it_holds_until_its_end_and_is_stale_one_length_later() {
+        let standing = standing(2, 20_000);
+        assert!(standing.holds(Millis(19_999)) && !standing.holds(Millis(20_000)));
+        assert!(!standing.is_stale(COOL_DOWN.base, Millis(39_999)));
+        assert!(standing.is_stale(COOL_DOWN.base, Millis(40_000)));
+    }
+
+    #[test]
+    fn it_is_closed_in_steps() {
+        let mut left = Some(standing(9, 1000));
+        let mut steps = Vec::new();
+        while let Some(back_off) = left {
+            steps.push(back_off.failures);
+            left = back_off.after_success(Millis(2000));
+        }
+        assert_eq!(steps, [9, 4, 2, 1]);
+        let early = standing(2, 9000).after_success(Millis(2000)).unwrap();
+        assert!(!early.holds(Millis(2000)));
+        let late = standing(2, 9000).after_success(Millis(900_000)).unwrap();
+        assert!(!late.is_stale(COOL_DOWN.base, Millis(900_000)), "a long trial is no reason");
+    }
+}

@@ -1,0 +1,111 @@
+//! The directory entries that a path leads through: whichever of them is replaced, the path leads
+//! elsewhere from then on.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// How many symbolic links a path may lead through, as for the kernel.
+const MOST_LINKS: usize = 40;
+
+/// A path followed entry by entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathEntries {
+    /// Every entry that was met, each in the real directory that holds it; the first one that does
+    /// not exist is the last.
+    pub entries: Vec<PathBuf>,
+    /// What the path leads to, without any link in it. None while it leads nowhere.
+    pub end: Option<PathBuf>,
+}
+
+/// Follows `path` through every directory and symbolic link.
+pub fn places_of(path: &Path) -> PathEntries {
+    let mut places = PathEntries::default();
+    let Ok(absolute) = std::path::absolute(path) else { return places };
+    let mut ahead = steps(&absolute);
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(step) = ahead.pop_front() {
+        let name = match step {
+            PathStep::Root => {
+                at = PathBuf::from("/");
+                continue;
+            }
+            PathStep::Up => {
+                at.pop();
+                continue;
+            }
+            PathStep::Into(name) => name,
+        };
+        let entry = at.join(name);
+        places.entries.push(entry.clone());
+        match fs::read_link(&entry) {
+            Ok(target) if links < MOST_LINKS => {
+                links += 1;
+                let mut through = steps(&target);
+                through.append(&mut ahead);
+                ahead = through;
+            }
+            // It exists and is no link.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => at = entry,
+            _ => return places,
+        }
+    }
+    places.end = Some(at);
+    places
+}
+
+enum PathStep {
+    Root,
+    Up,
+    Into(OsString),
+}
+
+fn steps(path: &Path) -> VecDeque<PathStep> {
+    let step = |component| match component {
+        Component::RootDir => Some(PathStep::Root),
+        Component::ParentDir => Some(PathStep::Up),
+        Component::Normal(name) => Some(PathStep::Into(name.to_owned())),
+        Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().filter_map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn every_link_and_directory_on_the_way_is_a_place() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("v1/in")).unwrap();
+        fs::write(root.join("v1/in/real"), "x").unwrap();
+        symlink("v1", root.join("current")).unwrap();
+        symlink("in/real", root.join("v1/grade")).unwrap();
+
+        let places = places_of(&root.join("current/../current/grade"));
+        let met: Vec<_> =
+            places.entries.iter().filter_map(|p| p.strip_prefix(&root).ok()).collect();
+        // Up from behind a link leads to the parent of where the link leads to.
+        let expected = ["", "current", "v1", "current", "v1", "v1/grade", "v1/in", "v1/in/real"]
+            .map(Path::new);
+        assert_eq!(met, expected);
+        assert_eq!(places.end, Some(root.join("v1/in/real")));
+    }
+
+    #[test]
+    fn what_is_missing_is_the_last_place() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let places = places_of(&root.join("gone/grade"));
+        assert_eq!(places.entries.last(), Some(&root.join("gone")));
+        assert_eq!(places.end, None);
+        symlink("loop", root.join("loop")).unwrap();
+        assert_eq!(places_of(&root.join("loop/x")).end, None);
+    }
+}

@@ -1,0 +1,186 @@
+//! Who may be connected: a bounded number, of which no one peer can take all. A connection that
+//! waits between two requests gives its place up for a new one, and then one that takes hardly
+//! anything of what it asked for.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A connection that needs longer for a piece of a file, of 64 KiB once it was slow, gives its place up
+/// where all are taken.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// The places of one data port. Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct DataPortConnectionLimiter(Arc<DataPortLimiterShared>);
+
+#[derive(Default)]
+struct DataPortLimiterShared {
+    table: Mutex<DataPortConnectionTable>,
+    /// Told when a connection ends.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct DataPortConnectionTable {
+    taken: HashMap<u64, DataPortConnection>,
+    /// Connections that have not ended, those that lost their place to another included.
+    open: usize,
+}
+
+struct DataPortConnection {
+    peer: IpAddr,
+    /// A second handle on the connection, so that it can be broken off.
+    stream: TcpStream,
+    /// Since when it waits for a request.
+    idle: Option<Instant>,
+    /// Since when it takes the piece of a file that it is being sent.
+    taking: Option<Instant>,
+}
+
+/// One connection's place. Dropped when the connection ends.
+pub(super) struct DataPortConnectionSlot {
+    places: DataPortConnectionLimiter,
+    number: u64,
+}
+
+impl DataPortConnectionLimiter {
+    /// A place for `stream`, or none when all are taken. Half of them are the most that one peer
+    /// gets.
+    pub(super) fn take(
+        &self,
+        number: u64,
+        most: usize,
+        peer: IpAddr,
+        stream: TcpStream,
+    ) -> Option<DataPortConnectionSlot> {
+        let mut table = self.table();
+        let taken = &mut table.taken;
+        let of_peer = taken.values().filter(|other| other.peer == peer).count();
+        let from = match () {
+            () if of_peer >= most.div_ceil(2).max(2) => Some(Some(peer)),
+            () if taken.len() >= most => Some(None),
+            () => None,
+        };
+        if let Some(peer) = from {
+            let among =
+                || taken.iter().filter(|(_, other)| peer.is_none_or(|peer| other.peer == peer));
+            let idle = among().filter_map(|(number, other)| Some((other.idle?, *number)));
+            let slow = among().filter_map(|(number, other)| Some((other.taking?, *number)));
+            let slow = slow.filter(|(since, _)| since.elapsed() >= SLOW);
+            let (_, longest) = idle.min().or_else(|| slow.min())?;
+            // Its thread finds it closed; its place is another's from here on.
+            let gone = taken.remove(&longest)?;
+            // It fails only for a connection that is gone already.
+            let _ = gone.stream.shutdown(Shutdown::Both);
+        }
+        taken.insert(number, DataPortConnection { peer, stream, idle: None, taking: None });
+        table.open += 1;
+        Some(DataPortConnectionSlot { places: self.clone(), number })
+    }
+
+    /// How many are taken.
+    pub(super) fn count(&self) -> usize {
+        self.table().taken.len()
+    }
+
+    /// Breaks every connection off and returns when all have ended.
+    pub(super) fn clear(&self) {
+        let mut table = self.table();
+        for one in table.taken.values() {
+            // It fails only for a connection that is gone already.
+            let _ = one.stream.shutdown(Shutdown::Both);
+        }
+        while table.open > 0 {
+            table = self.0.ended.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, DataPortConnectionTable> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DataPortConnectionSlot {
+    /// Whether it waits for a request.
+    pub(super) fn is_idle(&self, is_idle: bool) {
+        if let Some(taken) = self.places.table().taken.get_mut(&self.number) {
+            (taken.idle, taken.taking) = (is_idle.then(Instant::now), None);
+        }
+    }
+
+    /// It is sent the next piece of a file.
+    pub(super) fn takes_a_piece(&self) {
+        if let Some(taken) = self.places.table().taken.get_mut(&self.number) {
+            taken.taking = Some(Instant::now());
+        }
+    }
+}
+
+impl Drop for DataPortConnectionSlot {
+    fn drop(&mut self) {
+        let mut table = self.places.table();
+        table.taken.remove(&self.number);
+        table.open -= 1;
+        self.places.0.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn connection(listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn who_takes_hardly_anything_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let places = DataPortConnectionLimiter::default();
+        let peers = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut near = Vec::new();
+        let mut take = |number, peer| {
+            let (client, far) = connection(&listener);
+            near.push(client);
+            places.take(number, 2, peer, far)
+        };
+        let (slow, quick) = (take(1, peers[0]).unwrap(), take(2, peers[1]).unwrap());
+        slow.takes_a_piece();
+        quick.takes_a_piece();
+        assert!(take(3, peers[2]).is_none());
+        let before = Instant::now().checked_sub(SLOW).unwrap();
+        places.table().taken.get_mut(&1).unwrap().taking = Some(before);
+        assert!(take(4, peers[2]).is_some());
+        assert_eq!(near[0].read(&mut [0]).unwrap(), 0, "it was closed");
+    }
+
+    #[test]
+    fn no_peer_takes_all_places_and_who_only_waits_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let places = DataPortConnectionLimiter::default();
+        let [one, two, three] = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut near = Vec::new();
+        let mut take = |number, peer| {
+            let (client, far) = connection(&listener);
+            near.push(client);
+            places.take(number, 4, peer, far)
+        };
+        let busy = take(1, one).unwrap();
+        let waits = take(2, one).unwrap();
+        assert!(take(3, one).is_none(), "half of all places");
+        waits.is_idle(true);
+        let _in_its_place = take(4, one).unwrap();
+        assert_eq!(places.count(), 2);
+        let _others = [take(5, two).unwrap(), take(6, two).unwrap()];
+        assert!(take(7, three).is_none(), "everybody is at work");
+        busy.is_idle(true);
+        assert!(take(8, three).is_some());
+        assert_eq!(near[1].read(&mut [0]).unwrap(), 0, "it was closed");
+    }
+}

@@ -1,0 +1,35 @@
+//! Signs of life of a copy that waits for its disk.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use super::FetchProgressCallback;
+
+/// How often a copy says that it lives.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Smaller files are synced before anybody could miss a sign of life.
+pub(super) const LARGE: u64 = 16 << 20;
+
+/// Does `work`, which may take long for a copy of `bytes`, and tells `progress` meanwhile that
+/// they are all here.
+pub(in crate::downloader) fn meanwhile<T>(
+    bytes: u64,
+    progress: &FetchProgressCallback<'_>,
+    work: impl FnOnce() -> T,
+) -> T {
+    if bytes < LARGE {
+        return work();
+    }
+    let (working, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                progress(bytes);
+            }
+        });
+        let done = work();
+        drop(working);
+        done
+    })
+}

@@ -1,0 +1,46 @@
+//! HTTP clients of Reelyard, by whom they trust.
+//!
+//! Each brings its own idea of TLS, so that nothing depends on what was set up for a whole process,
+//! and a client for the yard needs no certificates at all.
+
+use std::sync::Arc;
+
+use reqwest::ClientBuilder;
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+
+/// A client within the yard, where TLS is not spoken: of https it trusts nobody.
+pub fn without_tls() -> ClientBuilder {
+    trusting(RootCertStore::empty())
+}
+
+/// A client that trusts whom the system does: its certificates are kept up to date with it, and
+/// whoever has an authority of their own has told the system already. Without any, only http
+/// works. `SSL_CERT_FILE` and `SSL_CERT_DIR` stand for the system's.
+pub fn with_system_roots() -> ClientBuilder {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(%error, "some certificates that the system trusts cannot be read");
+    }
+    // What no client of TLS understands is passed over, as all of them do.
+    let (trusted, _) = roots.add_parsable_certificates(found.certs);
+    if trusted == 0 {
+        tracing::warn!("the system trusts no certificates: nothing can be told by https");
+    }
+    trusting(roots)
+}
+
+fn trusting(roots: RootCertStore) -> ClientBuilder {
+    let builder = reqwest::Client::builder();
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions();
+    match tls {
+        Ok(tls) => {
+            let tls = tls.with_root_certificates(roots).with_no_client_auth();
+            builder.tls_backend_preconfigured(tls)
+        }
+        // Those that are safe are always there with ring.
+        Err(_) => builder,
+    }
+}

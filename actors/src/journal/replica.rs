@@ -1,0 +1,213 @@
+//! An owner's seat at the journal. Every actor with a durable piece holds one.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::clock::Millis;
+use crate::event::{Epoch, RequestId};
+use crate::journal::Journal;
+use crate::journal::OnFullDisk;
+use crate::journal::batch;
+use crate::journal::in_flight::InFlight;
+use crate::journal::messages::{
+    Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand,
+};
+use crate::journal::ownership::{
+    AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers, to_bytes,
+};
+use crate::journal::piece::Piece;
+
+/// A piece and everything that ties it to the journal.
+pub struct ReplicaHandle<P: Piece> {
+    own: Ownership<P>,
+    journal: Journal,
+}
+
+/// What an order amounted to, for the owner to react to: renew its view, start or stop timers.
+#[derive(Debug)]
+pub enum StateChange<P: Piece> {
+    /// These events were applied or refused, in order.
+    Applied(Vec<AppliedEvent<P>>),
+    /// The piece was replaced as a whole.
+    Installed,
+    /// This node leads from now on.
+    LeaderStarted(Epoch),
+    /// This node no longer leads.
+    LeaderStopped,
+    /// Nothing that the owner needs to react to.
+    Nothing,
+}
+
+/// A commit that came back. Hand it to [`ReplicaHandle::settle`] to learn what came of it.
+#[must_use = "a commit stays in flight until it is settled"]
+pub struct CommitSettlement<P: Piece> {
+    request: RequestId,
+    /// Whether the owner decided it by itself.
+    is_own: bool,
+    result: Result<Outcomes<P>, CommitError>,
+}
+
+impl<P: Piece> ReplicaHandle<P> {
+    /// A seat with an empty piece; the journal fills it once the owner is registered.
+    pub fn new(piece: P, journal: Journal) -> Self {
+        ReplicaHandle { own: Ownership::new(piece), journal }
+    }
+
+    /// The piece as applied so far.
+    pub fn piece(&self) -> &P {
+        self.own.piece()
+    }
+
+    /// What is under way.
+    pub fn in_flight(&self) -> &InFlight<P::Event> {
+        self.own.in_flight()
+    }
+
+    /// The epoch to decide in, if this node leads.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.own.epoch()
+    }
+
+    /// The epoch to decide in, or what whoever asks is told.
+    pub fn leading(&self) -> Result<Epoch, CommitError> {
+        self.epoch().ok_or_else(|| self.journal.leadership().borrow().refusal())
+    }
+
+    /// Log index of the last entry applied here.
+    pub fn applied(&self) -> u64 {
+        self.own.applied()
+    }
+
+    /// The outcomes of a request that was answered before, if it is still remembered.
+    pub fn recall(&self, request: RequestId) -> Option<Outcomes<P>> {
+        self.own.recall(request)
+    }
+
+    /// Whether whoever named `request` has named another one so before: it is not to be answered with
+    /// what came of that.
+    pub fn means_another(&self, request: RequestId) -> bool {
+        self.own.means_another(request)
+    }
+
+    /// What a request decided that is under way. Whoever repeats it then has just that committed once
+    /// more, under its name, and hears what came of it: decided anew it would stand in its own way.
+    pub fn under_way(&self, request: RequestId) -> Option<Vec<P::Event>>
+    where
+        P::Event: Clone,
+    {
+        self.own.in_flight().of(request).map(<[_]>::to_vec)
+    }
+
+    /// Cuts a list of events into parts that each fit one commit, in order. Each part is committed
+    /// and applied by itself: the list is not applied as one. An event that fits no commit stands
+    /// alone, and committing it answers `TooLarge`.
+    pub fn parts(events: Vec<P::Event>) -> Vec<Vec<P::Event>> {
+        let sizes = events.iter().map(|event| batch::event_bytes(to_bytes(event).len()));
+        let runs = batch::split(sizes);
+        let mut events = events.into_iter();
+        runs.into_iter().map(|run| events.by_ref().take(run).collect()).collect()
+    }
+
+    /// Whether a commit can carry this event.
+    #[cfg(test)]
+    pub(crate) fn fits_an_entry(event: &P::Event) -> bool {
+        batch::fits_alone(batch::event_bytes(to_bytes(event).len()))
+    }
+
+    /// Sets out a commit: its events are in flight at once, and go into the log in the order in which
+    /// commits were set out, whichever future is polled first. The future is to be awaited off the
+    /// mailbox (`ctx.spawn`) and its settlement handed to [`ReplicaHandle::settle`]. Never by `ctx.wait`: the
+    /// entry comes to be applied through the same mailbox, and would wait for itself.
+    pub fn commit(
+        &mut self,
+        at: Millis,
+        asked: RequestContext,
+        events: Vec<P::Event>,
+    ) -> impl Future<Output = CommitSettlement<P>> + use<P> {
+        let (request, is_own) = (asked.request, !asked.remember);
+        let on_full_disk = match !events.is_empty() && events.iter().all(P::may_use_reserve) {
+            true => OnFullDisk::UseReserve,
+            false => OnFullDisk::Refuse,
+        };
+        let commit = self.own.begin_commit(at, asked, events);
+        let committing = match commit {
+            Some(commit) => Ok(self.journal.commit_as(commit, on_full_disk)),
+            None => Err(self.journal.leadership().borrow().refusal()),
+        };
+        async move {
+            let result = match committing {
+                Err(refusal) => Err(refusal),
+                Ok(committing) => committing.await.and_then(|answer| match answer {
+                    CommitAnswer::Applied(answers) => Ok(decode_answers::<P>(&answers)),
+                    CommitAnswer::Deposed => Err(CommitError::Deposed),
+                }),
+            };
+            CommitSettlement { request, is_own, result }
+        }
+    }
+
+    /// Takes a commit that came back out of flight, unless its outcome is unknown: then it stays
+    /// until it is applied after all or leadership ends.
+    pub fn settle(&mut self, settlement: CommitSettlement<P>) -> Result<Outcomes<P>, CommitError> {
+        self.own.settle(settlement.request, &settlement.result);
+        if let (true, Err(error @ CommitError::TooLarge { .. })) =
+            (settlement.is_own, &settlement.result)
+        {
+            self.journal.note_stuck(P::ID, error);
+        }
+        settlement.result
+    }
+
+    /// Obeys the journal.
+    ///
+    /// A panic inside `apply`, or a stored event that this program cannot read, ends the process:
+    /// going on would let this node's state drift from what the log says.
+    pub fn handle_command(&mut self, order: JournalCommand) -> StateChange<P> {
+        match order {
+            JournalCommand::Apply(apply) => StateChange::Applied(self.apply(apply)),
+            JournalCommand::Freeze { reply } => {
+                // A snapshot that nobody waits for any more is simply not taken.
+                let _ = reply.send(self.own.freeze());
+                StateChange::Nothing
+            }
+            JournalCommand::Install(Install { index, stage, reply }) => {
+                let last = matches!(stage, InstallStage::End);
+                let installed = self.own.install_part(index, stage);
+                let occasion = if last && installed.is_ok() {
+                    StateChange::Installed
+                } else {
+                    StateChange::Nothing
+                };
+                let _ = reply.send(installed);
+                occasion
+            }
+            JournalCommand::LeaderStarted { epoch } => {
+                self.own.lead(epoch);
+                StateChange::LeaderStarted(epoch)
+            }
+            JournalCommand::LeaderStopped => {
+                self.own.step_down();
+                StateChange::LeaderStopped
+            }
+        }
+    }
+
+    fn apply(&mut self, apply: Apply) -> Vec<AppliedEvent<P>> {
+        let Apply { index, term, commits, reply } = apply;
+        let applying = AssertUnwindSafe(|| self.own.apply(index, term, &commits));
+        let entry = match catch_unwind(applying) {
+            Ok(Ok(entry)) => entry,
+            Ok(Err(error)) => end_process(index, &error.to_string()),
+            Err(_) => end_process(index, "apply panicked"),
+        };
+        // The journal waits for this before the next entry; it is gone only when it is stopping.
+        let _ = reply.send(entry.answers);
+        entry.events
+    }
+}
+
+/// Ends the process at once: the log says something that this piece cannot follow.
+fn end_process(index: u64, why: &str) -> ! {
+    tracing::error!(index, why, "a committed event cannot be applied: ending the process");
+    std::process::abort()
+}

@@ -1,0 +1,243 @@
+//! Room on the store's disk: noticing in time that there is little, and a reserve for when there
+//! is none.
+//!
+//! sled cannot go on after a write for which there was no room: it has to be opened anew, and that
+//! writes too. So a reserve file is kept beside it. What is asked of the journal is refused while
+//! little is left; what is under way then still fits. Where other programs take the last of it
+//! first, the reserve is given up, and is made again once there is room.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bytesize::ByteSize;
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use tokio::sync::watch;
+
+const FILE: &str = "reserve";
+/// How often the disk is looked at while the store is written to.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// How long after a reserve could not be made it is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// Room below which nothing more is taken, where no reserve is kept.
+const LEAST: u64 = 1 << 20;
+
+/// The room that a store has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DiskSpace {
+    /// Bytes free on its disk, as last seen.
+    pub(crate) free: u64,
+    /// Bytes that are kept in reserve.
+    pub(crate) reserve: u64,
+    /// Why nothing is taken until there is room again, and what to do.
+    pub(crate) full: Option<String>,
+}
+
+/// Watches over the room of one store.
+pub(super) struct DiskSpaceMonitor {
+    dir: PathBuf,
+    /// How much is to be kept in reserve.
+    wanted: u64,
+    state: watch::Sender<DiskSpace>,
+    looked: Instant,
+    /// When a reserve could not be made, since one could.
+    refused: Option<Instant>,
+}
+
+impl DiskSpaceMonitor {
+    /// Looks at the room of the store in `dir`, and keeps `wanted` bytes of it in reserve.
+    pub(super) fn keep(dir: &Path, wanted: u64) -> io::Result<DiskSpaceMonitor> {
+        let state = watch::Sender::new(DiskSpace { reserve: held(dir)?, ..DiskSpace::default() });
+        let looked = Instant::now();
+        let mut room =
+            DiskSpaceMonitor { dir: dir.to_owned(), wanted, state, looked, refused: None };
+        room.look()?;
+        Ok(room)
+    }
+
+    /// The room, to be watched.
+    pub(super) fn state(&self) -> watch::Receiver<DiskSpace> {
+        self.state.subscribe()
+    }
+
+    /// Whether nothing is taken until there is room again.
+    pub(super) fn is_full(&self) -> bool {
+        self.state.borrow().full.is_some()
+    }
+
+    /// Looks, if it is time.
+    pub(super) fn look_if_due(&mut self) -> io::Result<()> {
+        if self.looked.elapsed() >= INTERVAL { self.look() } else { Ok(()) }
+    }
+
+    /// Looks how much room there is, and acts on it.
+    pub(super) fn look(&mut self) -> io::Result<()> {
+        self.looked = Instant::now();
+        let before = self.state.borrow().clone();
+        let mut now = DiskSpace { free: free(&self.dir)?, ..before.clone() };
+        let (low, missing) = (self.low(), self.wanted.saturating_sub(now.reserve));
+        let may_try = self.refused.is_none_or(|at| at.elapsed() >= TRY_AGAIN_AFTER);
+        if missing > 0 && now.free >= missing + 2 * low && may_try {
+            now.reserve = self.make_reserve();
+            now.free = free(&self.dir)?;
+        }
+        if now.free < low {
+            now.full = Some(self.words(&now));
+        } else if before.full.is_some() {
+            // A reserve that was given up is made again first, else the next time ends worse.
+            let enough = now.free >= 2 * low && now.reserve >= self.wanted;
+            now.full = if enough { None } else { Some(self.words(&now)) };
+        }
+        match (&before.full, &now.full) {
+            (None, Some(why)) => tracing::error!(why, "the journal takes no more"),
+            (Some(_), None) => {
+                tracing::info!(free = %ByteSize::b(now.free), "the journal has room again");
+            }
+            _ => {}
+        }
+        self.state.send_if_modified(|state| {
+            // Each byte that other programs write is no news.
+            let news = state.full != now.full || state.reserve != now.reserve;
+            *state = now;
+            news
+        });
+        Ok(())
+    }
+
+    /// Makes the reserve as large as is wanted; answers how large it is.
+    fn make_reserve(&mut self) -> u64 {
+        match reserve(&self.dir.join(FILE), self.wanted) {
+            Ok(()) => {
+                self.refused = None;
+                self.wanted
+            }
+            Err(error) => {
+                if self.refused.replace(Instant::now()).is_none() {
+                    tracing::warn!(%error, "no reserve can be kept for the journal");
+                }
+                0
+            }
+        }
+    }
+
+    /// There was no room for a write: gives the reserve up. Answers whether there was one.
+    pub(super) fn give_up_reserve(&mut self) -> io::Result<bool> {
+        let given_up = match fs::remove_file(self.dir.join(FILE)) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        let mut now = DiskSpace { free: free(&self.dir)?, reserve: 0, full: None };
+        now.full = Some(self.words(&now));
+        if given_up {
+            let why = now.full.as_deref();
+            tracing::error!(why, "no room was left for the journal: its reserve is given up");
+        }
+        self.state.send_replace(now);
+        Ok(given_up)
+    }
+
+    /// With less than this free nothing more is taken.
+    fn low(&self) -> u64 {
+        (self.wanted / 4).max(LEAST)
+    }
+
+    fn words(&self, now: &DiskSpace) -> String {
+        let needed = 2 * self.low() + self.wanted.saturating_sub(now.reserve);
+        format!(
+            "the disk of {} is full, {} are free: make room for at least {} there; until then everything can be read, links can be revoked, and nothing else can be changed",
+            self.dir.display(),
+            ByteSize::b(now.free),
+            ByteSize::b(needed),
+        )
+    }
+}
+
+/// Bytes that can still be written to the file system of `dir`.
+pub(super) fn free(dir: &Path) -> io::Result<u64> {
+    let seen = statvfs(dir)?;
+    Ok(seen.f_bavail.saturating_mul(seen.f_frsize))
+}
+
+/// How large the reserve of the store in `dir` is.
+pub(super) fn held(dir: &Path) -> io::Result<u64> {
+    match fs::metadata(dir.join(FILE)) {
+        Ok(found) => Ok(found.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a reserve `bytes` large, of blocks that are really taken, or none at all.
+fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
+    let made = File::create(path).and_then(|file| allocate(&file, bytes));
+    made.inspect_err(|_| match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, "a part of a reserve for the journal is left behind");
+        }
+        _ => {}
+    })
+}
+
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+            let zeros = vec![0; 1 << 20];
+            let mut at = 0;
+            while at < bytes {
+                let length = usize::try_from(bytes - at).unwrap_or(zeros.len()).min(zeros.len());
+                file.write_all_at(&zeros[..length], at)?;
+                at += length as u64;
+            }
+            file.sync_data()
+        }
+        allocated => Ok(allocated?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reserve_is_kept_and_given_up_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut room = DiskSpaceMonitor::keep(dir.path(), 1 << 20).unwrap();
+        assert_eq!(room.state().borrow().reserve, 1 << 20);
+        assert_eq!(room.state().borrow().full, None);
+        assert!(room.give_up_reserve().unwrap());
+        assert!(!room.give_up_reserve().unwrap());
+        assert!(room.state().borrow().full.is_some());
+        assert_eq!(held(dir.path()).unwrap(), 0);
+        room.look().unwrap();
+        assert_eq!(room.state().borrow().full, None);
+        assert_eq!(held(dir.path()).unwrap(), 1 << 20);
+    }
+
+    #[test]
+    fn a_reserve_that_cannot_be_made_is_tried_again_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let in_the_way = dir.path().join(FILE);
+        fs::create_dir(&in_the_way).unwrap();
+        let mut room = DiskSpaceMonitor::keep(dir.path(), 1 << 20).unwrap();
+        assert_eq!(room.state().borrow().reserve, 0);
+        let refused = room.refused.unwrap();
+        fs::remove_dir(&in_the_way).unwrap();
+        room.look().unwrap();
+        assert_eq!((held(dir.path()).unwrap(), room.refused), (0, Some(refused)));
+        room.refused = refused.checked_sub(TRY_AGAIN_AFTER);
+        room.look().unwrap();
+        assert_eq!((held(dir.path()).unwrap(), room.refused), (1 << 20, None));
+    }
+
+    #[test]
+    fn a_disk_with_less_than_is_wanted_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let room = DiskSpaceMonitor::keep(dir.path(), 1 << 60).unwrap();
+        let state = room.state().borrow().clone();
+        assert!(state.full.is_some_and(|why| why.contains("make room")), "no words");
+        assert_eq!(state.reserve, 0);
+    }
+}

@@ -1,0 +1,225 @@
+//! How far the store is known to be durable, in a small file beside sled.
+//!
+//! sled answers damage by forgetting, without a word. A voter that forgot entries it acknowledged,
+//! or for whom it voted, could let a majority forget them. So every flush has a number, which
+//! stands in the store's [`StoreHead`](super::head::StoreHead) and here: a store whose head is older than its
+//! mark is not opened.
+//!
+//! The mark is written after every flush and synced once a second, when nothing is to do, with
+//! every vote and with every snapshot. A process that is killed therefore leaves it exact; only
+//! a power loss may set it back, by a second at most.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{frame, unframe};
+
+const FILE: &str = "mark";
+/// Two slots, written in turn, each in a block of its own: one torn write cannot take both.
+const SLOTS: u64 = 2;
+const SLOT_DISTANCE: u64 = 4096;
+/// Longest encoded mark: a slot begins with its length.
+const LONGEST: usize = 512;
+/// How far behind the synced mark may be while the log grows.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The file in which stores of earlier versions kept only the log's end.
+const FORMER_FILE: &str = "watermark";
+
+/// What was known to be durable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DurabilityMark {
+    /// The number of the last flush.
+    pub(super) sequence: u64,
+    /// One past the last entry of the log.
+    pub(super) log_end: u64,
+    /// Log index of the current snapshot.
+    pub(super) snapshot: Option<u64>,
+    /// The vote, as the raft layer encodes it.
+    pub(super) vote: Option<Vec<u8>>,
+}
+
+/// What was found of a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum MarkState {
+    /// There is no file.
+    Nothing,
+    /// There is one, and nothing in it can be read.
+    Damaged,
+    /// The mark of an earlier version: only the log's end.
+    Former { log_end: u64 },
+    /// A mark.
+    Mark(DurabilityMark),
+}
+
+/// Reads the mark beside a store, without changing anything.
+pub(super) fn find(dir: &Path) -> io::Result<MarkState> {
+    let bytes = match fs::read(dir.join(FILE)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return find_former(dir),
+        Err(error) => return Err(error),
+    };
+    let slots = (0..SLOTS).filter_map(|slot| {
+        let start = usize::try_from(slot * SLOT_DISTANCE).ok()?;
+        decode(bytes.get(start..)?)
+    });
+    Ok(slots.max_by_key(|mark| mark.sequence).map_or(MarkState::Damaged, MarkState::Mark))
+}
+
+fn find_former(dir: &Path) -> io::Result<MarkState> {
+    let bytes = match fs::read(dir.join(FORMER_FILE)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(MarkState::Nothing),
+        Err(error) => return Err(error),
+    };
+    if bytes.is_empty() {
+        return Ok(MarkState::Former { log_end: 0 });
+    }
+    let whole = bytes.split_first_chunk::<8>().filter(|(index, checksum)| {
+        *checksum == crc32c::crc32c(index.as_slice()).to_le_bytes().as_slice()
+    });
+    Ok(whole.map_or(MarkState::Damaged, |(index, _)| MarkState::Former {
+        log_end: u64::from_le_bytes(*index),
+    }))
+}
+
+/// The mark's file, open to be written. What it holds never exceeds what is durable in the store.
+pub(super) struct MarkFile {
+    dir: PathBuf,
+    file: File,
+    next_slot: u64,
+    synced: Instant,
+    /// Whether something was written since.
+    ahead: bool,
+}
+
+impl MarkFile {
+    /// Opens or creates the file, and writes `mark` to it: what the store holds now.
+    pub(super) fn create(dir: &Path, mark: &DurabilityMark) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).open(dir.join(FILE))?;
+        let mut file = MarkFile {
+            dir: dir.to_owned(),
+            file,
+            next_slot: 0,
+            synced: Instant::now(),
+            ahead: true,
+        };
+        // Both slots: the other one may hold a mark that is not to be kept.
+        for _ in 0..SLOTS {
+            file.write(mark)?;
+        }
+        file.sync()?;
+        File::open(&file.dir)?.sync_all()?;
+        match fs::remove_file(file.dir.join(FORMER_FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(file),
+        }
+    }
+
+    /// The store is durable as `mark` says.
+    pub(super) fn write(&mut self, mark: &DurabilityMark) -> io::Result<()> {
+        self.file.write_all_at(&encode(mark)?, self.next_slot * SLOT_DISTANCE)?;
+        self.next_slot = (self.next_slot + 1) % SLOTS;
+        self.ahead = true;
+        Ok(())
+    }
+
+    /// Whether it is time to sync what was written.
+    pub(super) fn is_due(&self) -> bool {
+        self.ahead && self.synced.elapsed() >= INTERVAL
+    }
+
+    /// Whether something was written that is not synced.
+    pub(super) fn is_ahead(&self) -> bool {
+        self.ahead
+    }
+
+    /// Syncs what was written.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        if self.ahead {
+            self.file.sync_data()?;
+            self.ahead = false;
+        }
+        self.synced = Instant::now();
+        Ok(())
+    }
+}
+
+fn encode(mark: &DurabilityMark) -> io::Result<Vec<u8>> {
+    let body = postcard::to_stdvec(mark).map_err(io::Error::other)?;
+    let record = frame(&body);
+    let length = u16::try_from(record.len()).ok().filter(|&length| usize::from(length) <= LONGEST);
+    let length = length.ok_or_else(|| io::Error::other("the mark is too long"))?;
+    let mut slot = length.to_le_bytes().to_vec();
+    slot.extend_from_slice(&record);
+    Ok(slot)
+}
+
+fn decode(slot: &[u8]) -> Option<DurabilityMark> {
+    let (length, rest) = slot.split_first_chunk::<2>()?;
+    let record = rest.get(..usize::from(u16::from_le_bytes(*length)))?;
+    postcard::from_bytes(unframe(record).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(sequence: u64) -> DurabilityMark {
+        DurabilityMark {
+            sequence,
+            log_end: sequence * 2,
+            snapshot: Some(7),
+            vote: Some(vec![1, 2, 3]),
+        }
+    }
+
+    #[test]
+    fn the_newest_mark_is_found_and_one_torn_slot_costs_one_flush() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(find(dir.path()).unwrap(), MarkState::Nothing);
+        let mut file = MarkFile::create(dir.path(), &mark(1)).unwrap();
+        for sequence in 2..=5 {
+            file.write(&mark(sequence)).unwrap();
+            assert_eq!(find(dir.path()).unwrap(), MarkState::Mark(mark(sequence)));
+        }
+        let path = dir.path().join(FILE);
+        let whole = fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        let newest = usize::try_from(((file.next_slot + 1) % SLOTS) * SLOT_DISTANCE).unwrap();
+        damaged[newest + 5] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        assert_eq!(find(dir.path()).unwrap(), MarkState::Mark(mark(4)));
+        fs::write(&path, &whole[..1]).unwrap();
+        assert_eq!(find(dir.path()).unwrap(), MarkState::Damaged);
+    }
+
+    #[test]
+    fn a_mark_made_anew_forgets_the_former_one() {
+        let dir = tempfile::tempdir().unwrap();
+        MarkFile::create(dir.path(), &mark(9)).unwrap();
+        MarkFile::create(dir.path(), &mark(3)).unwrap();
+        assert_eq!(find(dir.path()).unwrap(), MarkState::Mark(mark(3)));
+    }
+
+    #[test]
+    fn the_mark_of_an_earlier_version_is_read_and_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let former = dir.path().join(FORMER_FILE);
+        let mut bytes = 70_u64.to_le_bytes().to_vec();
+        bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+        fs::write(&former, &bytes).unwrap();
+        assert_eq!(find(dir.path()).unwrap(), MarkState::Former { log_end: 70 });
+        bytes[0] ^= 1;
+        fs::write(&former, &bytes).unwrap();
+        assert_eq!(find(dir.path()).unwrap(), MarkState::Damaged);
+        MarkFile::create(dir.path(), &mark(1)).unwrap();
+        assert!(!former.exists());
+    }
+}

@@ -1,0 +1,74 @@
+//! Looking at the disk what became of a move that was found begun.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::FileType;
+
+use super::dirs::{ParentDirectory, SharedDirs, parent};
+use crate::share_expiry::{MoveEnd, MoveRefused, NewMove, ShareLocation};
+
+impl SharedDirs {
+    /// What became of what was on record to be moved.
+    ///
+    /// # Errors
+    /// Why that cannot be said.
+    pub fn move_outcome(&self, new: &NewMove) -> Result<MoveEnd, String> {
+        let said = |why: MoveRefused| why.to_string();
+        let is_at = |place: &ShareLocation| match self.parent_of(place) {
+            Ok(Some(parent)) => {
+                // What is seen is to be so after a power loss, too.
+                self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
+                parent.is_at(&new.file).map_err(said)
+            }
+            // Nothing can be at a place that is not there.
+            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
+            Err(why) => Err(said(why)),
+        };
+        let is_empty = |place: &ShareLocation| match self.parent_of(place) {
+            Ok(Some(parent)) => Ok(parent.entry().map_err(said)?.is_none()),
+            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(true),
+            Err(why) => Err(said(why)),
+        };
+        if is_at(&new.to)? {
+            self.take_old_name(new)?;
+            return Ok(MoveEnd::Moved);
+        }
+        // Another file in its place has its links, as one that was replaced without any move.
+        if is_at(&new.from)? || (!is_empty(&new.from)? && is_empty(&new.to)?) {
+            return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
+        }
+        for ShareLocation { root, .. } in [&new.from, &new.to] {
+            if let Some(why) = self.unreachable(root, true) {
+                return Err(format!("{root}: {why}"));
+            }
+        }
+        Ok(MoveEnd::Lost)
+    }
+
+    /// Where a file that is at its new path was moved by a link, the old name may be there still.
+    fn take_old_name(&self, new: &NewMove) -> Result<(), String> {
+        let said = |why: MoveRefused| why.to_string();
+        let source = match self.parent_of(&new.from) {
+            Ok(Some(source)) => source,
+            // Nothing can be at a place that is not there.
+            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => return Ok(()),
+            Err(why) => return Err(said(why)),
+        };
+        let Some(entry) = source.entry().map_err(said)? else { return Ok(()) };
+        // One that has no other name is seen by two paths.
+        let is_link = entry.kind == FileType::RegularFile && entry.names > 1;
+        if is_link && entry.identity.is(&new.file) {
+            let unlinked = self.disk.unlink(source.slot());
+            let done = unlinked.and_then(|()| self.disk.sync(source.dir.as_fd()));
+            done.map_err(|errno| format!("its old name does not go: {errno}"))?;
+        }
+        Ok(())
+    }
+
+    fn parent_of<'a>(
+        &self,
+        place: &'a ShareLocation,
+    ) -> Result<Option<ParentDirectory<'a>>, MoveRefused> {
+        parent(&self.reached(&place.root)?, place)
+    }
+}

@@ -1,0 +1,175 @@
+//! Directories that may be shared from, held open: each as long as nothing else has its place, and then
+//! what has.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use rustix::fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat};
+use rustix::io::Errno;
+
+use super::dirs::{SharedDirs, beneath, entry};
+use crate::share_expiry::{RootName, SharedFileIdentity};
+
+/// One of them.
+#[derive(Debug)]
+pub struct SharedDir {
+    /// What it is called.
+    pub name: RootName,
+    /// Where it is.
+    pub path: PathBuf,
+    /// None as long as it was never there.
+    held: ArcSwapOption<OpenRoot>,
+}
+
+/// A directory as it was opened. A path handle is enough.
+#[derive(Debug)]
+struct OpenRoot {
+    handle: OwnedFd,
+    /// When it was opened, if that was later than at the start: in the place of another one, or of
+    /// nothing.
+    reopened: Option<Instant>,
+    /// Whether anything was found in it that is shared.
+    has_shared: AtomicBool,
+}
+
+impl OpenRoot {
+    fn new(handle: OwnedFd, anew: Option<Instant>) -> Arc<Self> {
+        Arc::new(OpenRoot { handle, reopened: anew, has_shared: AtomicBool::new(false) })
+    }
+}
+
+/// Why nothing is looked for below a root.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RootUnreachable {
+    /// No root has this name.
+    #[error("no share root has this name")]
+    NoRoot,
+    /// It was never there.
+    #[error("the directory of its root is not there: {0}")]
+    Away(String),
+}
+
+/// A root that can be looked into. What is found by one of these is all of one directory, whatever is
+/// opened in its place meanwhile.
+#[derive(Clone, Debug)]
+pub struct ReachableRoot {
+    dir: Arc<SharedDir>,
+    held: Arc<OpenRoot>,
+}
+
+fn open(dir: &SharedDir) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, &dir.path, flags, Mode::empty())
+}
+
+impl SharedDir {
+    /// The directory of this name, opened if it is there.
+    pub fn new(name: RootName, path: PathBuf) -> Self {
+        let dir = SharedDir { name, path, held: ArcSwapOption::empty() };
+        dir.held.store(open(&dir).ok().map(|handle| OpenRoot::new(handle, None)));
+        dir
+    }
+
+    /// It, if it was ever there.
+    pub fn reached(self: &Arc<Self>) -> Result<ReachableRoot, RootUnreachable> {
+        match self.held.load_full() {
+            Some(held) => Ok(ReachableRoot { dir: Arc::clone(self), held }),
+            None => Err(RootUnreachable::Away(match open(self) {
+                Ok(_) => "it came just now, and is opened in a moment".to_owned(),
+                Err(error) => error.to_string(),
+            })),
+        }
+    }
+
+    /// Opens what is at its path now, if that is a directory other than the one that is held.
+    fn reopen(self: &Arc<Self>) -> bool {
+        let Ok(handle) = open(self) else { return false };
+        let is_held = self.reached().is_ok_and(|reached| reached.is(&handle).unwrap_or(false));
+        if !is_held {
+            self.held.store(Some(OpenRoot::new(handle, Some(Instant::now()))));
+        }
+        !is_held
+    }
+}
+
+impl ReachableRoot {
+    fn is(&self, other: impl AsFd) -> Result<bool, Errno> {
+        let which = |SharedFileIdentity { device, inode, .. }| (device, inode);
+        let (held, other) = (entry(&self.held.handle, "")?, entry(other, "")?);
+        Ok(which(held.identity) == which(other.identity))
+    }
+
+    /// Why this is not the directory that is meant; none if it is in its place.
+    pub fn displaced(&self) -> Option<String> {
+        match open(&self.dir).and_then(|now| self.is(now)) {
+            Ok(true) => None,
+            Ok(false) => Some("it is no longer the directory that was opened".to_owned()),
+            Err(error) => Some(format!("it cannot be read: {error}")),
+        }
+    }
+
+    /// Something was found in it that is shared.
+    pub(super) fn note_shared(&self) {
+        self.held.has_shared.store(true, Ordering::Relaxed);
+    }
+
+    fn is_empty(&self) -> Result<bool, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let mut entries = Dir::new(beneath(self, ".", flags, ResolveFlags::empty())?)?;
+        // The directory itself and its parent are always there.
+        let other = entries.find(|entry| match entry {
+            Ok(entry) => !matches!(entry.file_name().to_bytes(), b"." | b".."),
+            Err(_) => true,
+        });
+        Ok(other.transpose()?.is_none())
+    }
+}
+
+impl AsFd for ReachableRoot {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.held.handle.as_fd()
+    }
+}
+
+impl SharedDirs {
+    /// The root of this name.
+    pub fn reached(&self, root: &RootName) -> Result<ReachableRoot, RootUnreachable> {
+        self.dirs.load().get(root).ok_or(RootUnreachable::NoRoot)?.reached()
+    }
+
+    /// Opens each directory that has come, or has taken the place of the one that is held; which these
+    /// are.
+    pub fn reopen_changed(&self) -> Vec<RootName> {
+        let dirs = self.dirs.load();
+        let came = dirs.values().filter(|dir| dir.reopen());
+        came.map(|dir| dir.name.clone()).collect()
+    }
+
+    /// Whether a root has become another directory less than so long ago: what is missing in it may
+    /// be about to come. So it may where nothing was found in it yet that is shared: it may be what is
+    /// left where something was unmounted.
+    pub fn is_new(&self, root: &RootName, since: Duration) -> bool {
+        let Ok(ReachableRoot { held, .. }) = self.reached(root) else { return false };
+        let has_shared = held.has_shared.load(Ordering::Relaxed);
+        held.reopened.is_some_and(|at| at.elapsed() < since || !has_shared)
+    }
+
+    /// Why what is missing below a root may be missing because all of it cannot be reached; none if
+    /// it is as it was. One that is empty is taken for one of which something was unmounted only where
+    /// there `was_something` in it.
+    pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
+        let reached = match self.reached(root) {
+            Ok(reached) => reached,
+            Err(RootUnreachable::NoRoot) => return None,
+            Err(RootUnreachable::Away(why)) => return Some(format!("it is not there: {why}")),
+        };
+        reached.displaced().or_else(|| match reached.is_empty() {
+            Ok(is_empty) => (is_empty && was_something).then(|| "it is empty".to_owned()),
+            Err(error) => Some(format!("it cannot be read: {error}")),
+        })
+    }
+}

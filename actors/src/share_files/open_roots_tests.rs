@@ -1,0 +1,130 @@
+//! Roots that become other directories, on a real disk.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::dirs::*;
+use super::dirs_tests::{new_move, opened, place};
+use super::open_roots::RootUnreachable;
+use crate::share_expiry::{MoveRefused, RootName};
+
+struct ReplacedRootsFixture {
+    place: tempfile::TempDir,
+    dirs: SharedDirs,
+}
+
+/// A root with a file in it, and a second one.
+fn yard() -> ReplacedRootsFixture {
+    let place = tempfile::tempdir().unwrap();
+    for root in ["films", "more"] {
+        fs::create_dir(place.path().join(root)).unwrap();
+    }
+    fs::write(place.path().join("films/a"), b"a").unwrap();
+    let dirs = ["films", "more"].map(|name| opened(name, &place.path().join(name)));
+    ReplacedRootsFixture { place, dirs: SharedDirs::new(dirs) }
+}
+
+impl ReplacedRootsFixture {
+    fn path(&self, at: &str) -> PathBuf {
+        self.place.path().join(at)
+    }
+
+    /// Puts another directory in the place of this root.
+    fn replace(&self, root: &str) {
+        fs::rename(self.path(root), self.path("old")).unwrap();
+        fs::create_dir(self.path(root)).unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_moved_from_or_to_a_directory_that_is_no_longer_the_root() {
+    for replaced in ["films", "more"] {
+        let yard = yard();
+        let (from, to) = (place("films/a"), place("more/a"));
+        let file = yard.dirs.prepare(&from, &to, false).unwrap();
+        yard.replace(replaced);
+        assert_eq!(yard.dirs.prepare(&from, &to, false), Err(MoveRefused::RootAway), "{replaced}");
+        // It was replaced after it had been looked at.
+        let told = yard.dirs.carry_out(&new_move("films/a", "more/a", file), false, || true);
+        assert_eq!(told, Err(NotMoved::Refused(MoveRefused::RootAway)), "{replaced}");
+        let old = if replaced == "films" { "old/a" } else { "films/a" };
+        assert!(yard.path(old).exists(), "{replaced}");
+        yard.dirs.reopen_changed();
+        if replaced == "films" {
+            fs::rename(yard.path("old/a"), yard.path("films/a")).unwrap();
+        }
+        let file = yard.dirs.prepare(&from, &to, false).unwrap();
+        yard.dirs.carry_out(&new_move("films/a", "more/a", file), false, || true).unwrap();
+        assert!(yard.path("more/a").exists(), "{replaced}");
+    }
+}
+
+#[test]
+fn a_root_whose_directory_is_gone_takes_no_part_in_moves() {
+    let yard = yard();
+    fs::rename(yard.path("more"), yard.path("old")).unwrap();
+    let told = yard.dirs.prepare(&place("films/a"), &place("more/a"), false);
+    assert_eq!(told, Err(MoveRefused::RootAway));
+    assert!(yard.dirs.reopen_changed().is_empty(), "there is nothing to open");
+    fs::rename(yard.path("old"), yard.path("more")).unwrap();
+    assert!(yard.dirs.reopen_changed().is_empty(), "it is the one that is held");
+    assert!(yard.dirs.prepare(&place("films/a"), &place("more/a"), false).is_ok());
+}
+
+#[test]
+fn a_root_that_becomes_another_directory_is_opened_anew_and_told_as_new() {
+    let (yard, films) = (yard(), "films".parse::<RootName>().unwrap());
+    let (long, file) = (Duration::from_secs(3600), "b".parse().unwrap());
+    assert!(!yard.dirs.is_new(&films, long), "it was opened at the start");
+    yard.replace("films");
+    fs::write(yard.path("films/b"), b"b").unwrap();
+    assert_eq!(yard.dirs.presence(&films, &file), PathPresence::Missing);
+    assert_eq!(yard.dirs.clone().reopen_changed(), std::slice::from_ref(&films));
+    assert!(yard.dirs.is_new(&films, Duration::ZERO), "it may be what is left below a mount");
+    assert_eq!(yard.dirs.presence(&films, &"a".parse().unwrap()), PathPresence::Missing);
+    assert!(yard.dirs.is_new(&films, Duration::ZERO), "as long as nothing is found in it");
+    assert_eq!(yard.dirs.presence(&films, &file), PathPresence::There);
+    assert_eq!(yard.dirs.unreachable(&films, true), None);
+    assert!(yard.dirs.is_new(&films, long) && !yard.dirs.is_new(&films, Duration::ZERO));
+    assert!(yard.dirs.reopen_changed().is_empty());
+}
+
+#[test]
+fn a_root_that_was_never_there_is_told_and_opened_once_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, late) = (place.path().join("late"), "late".parse::<RootName>().unwrap());
+    let dirs = SharedDirs::new([opened("late", &path)]);
+    assert!(matches!(dirs.reached(&late), Err(RootUnreachable::Away(_))));
+    assert!(dirs.unreachable(&late, false).unwrap().contains("No such file"));
+    assert_eq!(dirs.presence(&late, &"a".parse().unwrap()), PathPresence::Unclear);
+    assert!(dirs.reopen_changed().is_empty());
+    fs::create_dir(&path).unwrap();
+    assert_eq!(dirs.reopen_changed(), std::slice::from_ref(&late));
+    assert_eq!(dirs.unreachable(&late, false), None);
+    assert_eq!(dirs.presence(&late, &"a".parse().unwrap()), PathPresence::Missing);
+}
+
+#[test]
+fn other_directories_are_seen_by_every_clone_and_one_that_stays_is_the_one_that_was_opened() {
+    let yard = yard();
+    let clone = yard.dirs.clone();
+    let [films, more, news] =
+        ["films", "more", "news"].map(|name| name.parse::<RootName>().unwrap());
+    fs::create_dir(yard.path("news")).unwrap();
+    // What is now at the path of `films` is another directory than the one that is held.
+    yard.replace("films");
+    let named = [(films.clone(), yard.path("films")), (news.clone(), yard.path("news"))];
+    yard.dirs.change(named);
+    assert_eq!(clone.names(), [films.clone(), news.clone()]);
+    assert!(matches!(clone.reached(&more), Err(RootUnreachable::NoRoot)));
+    assert_eq!(clone.presence(&news, &"a".parse().unwrap()), PathPresence::Missing);
+    assert_eq!(
+        clone.presence(&films, &"a".parse().unwrap()),
+        PathPresence::There,
+        "it was not opened again"
+    );
+    // The same name with another path is another directory.
+    clone.change([(films.clone(), yard.path("news"))]);
+    assert_eq!(yard.dirs.presence(&films, &"a".parse().unwrap()), PathPresence::Missing);
+}

@@ -1,0 +1,144 @@
+//! The mailbox of a supervised actor, of which anybody can see how much waits in it.
+//!
+//! actix tells nobody how many messages wait in its channel: they can only be taken out. So whoever
+//! wants to know takes them out into a queue, and the actor takes the next message from there first.
+//! One that nobody asks about costs one uncontended lock for each message.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{self, Poll, Waker};
+
+use actix::dev::channel::{AddressReceiver, channel};
+use actix::dev::{AsyncContextParts, ContextFut, ContextParts, Envelope, EnvelopeProxy, Mailbox};
+use actix::fut::ActorFuture;
+use actix::{Actor, Addr, AsyncContext, Context};
+use futures::Stream;
+
+/// The mailboxes of the incarnations of one actor, one after the other.
+pub(super) struct ActorMailbox<A: Actor> {
+    /// None before the first incarnation and after the last.
+    arrivals: Mutex<Option<MailboxQueue<A>>>,
+    handled: AtomicU64,
+}
+
+/// What was sent to one incarnation and is not yet handled, oldest first.
+struct MailboxQueue<A: Actor> {
+    /// Taken out of the channel to be counted.
+    counted: VecDeque<Envelope<A>>,
+    channel: AddressReceiver<A>,
+    /// Wakes the incarnation; none before it first ran.
+    waker: Option<Waker>,
+}
+
+impl<A: Actor> Default for ActorMailbox<A> {
+    fn default() -> Self {
+        ActorMailbox { arrivals: Mutex::new(None), handled: AtomicU64::new(0) }
+    }
+}
+
+impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
+    /// Opens a mailbox for the next incarnation. What waits in the one before is dropped.
+    pub(super) fn open(&self, capacity: usize) -> Addr<A> {
+        let (sender, channel) = channel(capacity);
+        self.put(Some(MailboxQueue { counted: VecDeque::new(), channel, waker: None }));
+        Addr::new(sender)
+    }
+
+    /// Takes no more messages. What waits is dropped.
+    pub(super) fn close(&self) {
+        self.put(None);
+    }
+
+    fn put(&self, arrivals: Option<MailboxQueue<A>>) {
+        let before = std::mem::replace(&mut *self.lock(), arrivals);
+        // Unlocked: messages may hold anything, and dropping them may lead anywhere.
+        drop(before);
+    }
+
+    /// How many messages wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().as_mut().map_or(0, MailboxQueue::count)
+    }
+
+    /// How many messages were handled, by all incarnations.
+    pub(super) fn handled(&self) -> u64 {
+        self.handled.load(Ordering::Relaxed)
+    }
+
+    /// Runs `actor` on what is in the open mailbox. None when there is none.
+    pub(super) fn run(self: &Arc<Self>, actor: A) -> Option<ContextFut<A, Context<A>>> {
+        let senders = self.lock().as_ref()?.channel.sender_producer();
+        let mut context = Context::new();
+        // Its address leads to our channel; its own mailbox stays empty.
+        *context.parts() = ContextParts::new(senders);
+        context.spawn(MailboxPoller { intake: Arc::clone(self) });
+        Some(ContextFut::new(context, actor, Mailbox::default()))
+    }
+
+    /// The message to handle next; none when nothing waits, and then the task is woken by the next.
+    fn next(&self, task: &mut task::Context<'_>) -> Option<Envelope<A>> {
+        self.lock().as_mut()?.next(task)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<MailboxQueue<A>>> {
+        // Nothing that panics happens under the lock.
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<A: Actor> MailboxQueue<A> {
+    fn next(&mut self, task: &mut task::Context<'_>) -> Option<Envelope<A>> {
+        if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(task.waker())) {
+            self.waker = Some(task.waker().clone());
+        }
+        self.counted.pop_front().or_else(|| self.receive(task))
+    }
+
+    fn count(&mut self) -> usize {
+        // The channel wakes whoever looked last, and that must go on to be the actor.
+        let waker = self.waker.clone().unwrap_or_else(|| Waker::noop().clone());
+        let mut task = task::Context::from_waker(&waker);
+        let before = self.counted.len();
+        while let Some(envelope) = self.receive(&mut task) {
+            self.counted.push_back(envelope);
+        }
+        if self.counted.len() > before {
+            waker.wake();
+        }
+        self.counted.len()
+    }
+
+    fn receive(&mut self, task: &mut task::Context<'_>) -> Option<Envelope<A>> {
+        match Pin::new(&mut self.channel).poll_next(task) {
+            Poll::Ready(envelope) => envelope,
+            Poll::Pending => None,
+        }
+    }
+}
+
+/// Handles what arrives, as long as the actor runs. The first thing that is spawned in its context,
+/// and so what is polled first, as actix polls a mailbox.
+struct MailboxPoller<A: Actor> {
+    intake: Arc<ActorMailbox<A>>,
+}
+
+impl<A: Actor<Context = Context<A>>> ActorFuture<A> for MailboxPoller<A> {
+    type Output = ();
+
+    fn poll(
+        self: Pin<&mut Self>,
+        actor: &mut A,
+        context: &mut Context<A>,
+        task: &mut task::Context<'_>,
+    ) -> Poll<()> {
+        // A handler may make its actor wait or stop.
+        while !context.waiting() {
+            let Some(mut envelope) = self.intake.next(task) else { break };
+            envelope.handle(actor, context);
+            self.intake.handled.fetch_add(1, Ordering::Relaxed);
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,104 @@
+//! When to restart, and when to give up.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How failures are answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartPolicy {
+    /// How long the first restart waits. Each further one within the window waits twice as long.
+    pub first_delay: Duration,
+    /// The longest that a restart waits.
+    pub longest_delay: Duration,
+    /// As many failures as this within the window are too many: the last is not followed by a
+    /// restart.
+    pub too_many: usize,
+    /// How long a failure counts.
+    pub window: Duration,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        RestartPolicy {
+            first_delay: Duration::from_millis(100),
+            longest_delay: Duration::from_secs(5),
+            too_many: 3,
+            window: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What follows a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RestartDecision {
+    RestartAfter(Duration),
+    GiveUp,
+}
+
+/// The failures that still count.
+#[derive(Debug, Default)]
+pub(super) struct RecentFailures {
+    recent: VecDeque<Instant>,
+}
+
+impl RecentFailures {
+    /// Takes note of a failure and says what follows.
+    pub(super) fn note(&mut self, policy: &RestartPolicy, now: Instant) -> RestartDecision {
+        while self.recent.front().is_some_and(|&at| now.duration_since(at) >= policy.window) {
+            self.recent.pop_front();
+        }
+        let before = self.recent.len();
+        self.recent.push_back(now);
+        if self.recent.len() >= policy.too_many {
+            return RestartDecision::GiveUp;
+        }
+        let doubled = u32::try_from(before).ok().and_then(|n| 2_u32.checked_pow(n));
+        let delay = doubled.and_then(|factor| policy.first_delay.checked_mul(factor));
+        RestartDecision::RestartAfter(
+            delay.map_or(policy.longest_delay, |d| d.min(policy.longest_delay)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_third_failure_in_a_minute_is_one_too_many() {
+        let (policy, start) = (RestartPolicy::default(), Instant::now());
+        let mut failures = RecentFailures::default();
+        let first = policy.first_delay;
+        assert_eq!(failures.note(&policy, start), RestartDecision::RestartAfter(first));
+        assert_eq!(
+            failures.note(&policy, start + 30 * SECOND),
+            RestartDecision::RestartAfter(2 * first)
+        );
+        assert_eq!(failures.note(&policy, start + 59 * SECOND), RestartDecision::GiveUp);
+    }
+
+    #[test]
+    fn failures_stop_counting_after_the_window() {
+        let (policy, start) = (RestartPolicy::default(), Instant::now());
+        let mut failures = RecentFailures::default();
+        for minute in 0..10 {
+            let now = start + minute * 60 * SECOND;
+            assert_eq!(
+                failures.note(&policy, now),
+                RestartDecision::RestartAfter(policy.first_delay)
+            );
+        }
+    }
+
+    #[test]
+    fn delays_double_up_to_the_longest() {
+        let policy = RestartPolicy { too_many: 100, ..RestartPolicy::default() };
+        let (start, mut failures) = (Instant::now(), RecentFailures::default());
+        let delays: Vec<_> = (0..90).map(|_| failures.note(&policy, start)).collect();
+        assert_eq!(delays[1], RestartDecision::RestartAfter(2 * policy.first_delay));
+        assert_eq!(delays[2], RestartDecision::RestartAfter(4 * policy.first_delay));
+        assert_eq!(delays[89], RestartDecision::RestartAfter(policy.longest_delay));
+    }
+}

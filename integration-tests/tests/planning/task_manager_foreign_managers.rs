@@ -1,0 +1,176 @@
+//! The TaskManager notices that somebody else manages its yard too, and what is no sign of that.
+
+use std::time::Duration;
+
+use reelyard_actors::cfw_worker::{CircuitState, HostCallStatus};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::{Epoch, RequestId};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::manager::{ClusterId, ManagerId, ManagerIdentity};
+use reelyard_actors::task_manager::{
+    CancelTask, ChangeTask, OldState, StrangerSign, TakeReports, TaskManagerView, TaskState,
+};
+use reelyard_actors::wire::worker::{ManagerAction, ManagerSeen, Report, Said, TaskId};
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination};
+
+const START: i64 = 1_800_000_000_000;
+
+/// The signs that are shown, and whether each is sure.
+fn signs(view: &TaskManagerView) -> Vec<(Option<HostAddr>, StrangerSign, bool)> {
+    view.strangers.iter().map(|one| (one.host, one.sign, one.sure)).collect()
+}
+
+async fn until(yard: &TaskManagerYard, host: Option<HostAddr>, sign: StrangerSign, sure: bool) {
+    let what = format!("{sign:?} is told");
+    let told = |view: &TaskManagerView| signs(view).contains(&(host, sign, sure)).then_some(());
+    yard.until(&what, told).await;
+}
+
+fn report(id: i64, file: &str, said: Said) -> Report {
+    Report { task: TaskId(id), name: TaskManagerYard::name(file), at: Millis(START), said }
+}
+
+#[test]
+fn a_cluster_has_one_id_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        on_a_system(async {
+            let mut plot = YardPlan::of(1, 1);
+            let badge = ManagerIdentity::of_node(1);
+            plot.badge = Some(badge.clone());
+            let yard = plot.open(dir.path(), START).await;
+            let id = yard.until("the cluster has an id", |view| view.manager).await;
+            assert_eq!(badge.id(), Some(id));
+            assert_eq!(yard.board.view().orders_for(destination(1)).unwrap().manager, Some(id));
+            ids.push(id);
+            yard.journal.stop().await;
+        });
+    }
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[test]
+fn work_on_a_task_that_was_never_made_is_proof_and_on_a_forgotten_one_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.finish(&task).await;
+        yard.ended(&task, TaskState::Done).await;
+        // The operator drops it from the list, and its worker reports once more.
+        let (asked_by, request) = ("operator".to_owned(), RequestId::random());
+        let cancel = CancelTask { id: task.id, asked_by, request };
+        yard.manager.send(cancel).await.unwrap().unwrap();
+        yard.until("it is forgotten", |view| view.ended.is_empty().then_some(())).await;
+        yard.report(&task, Said::Progress { bytes: 1 }).await;
+        yard.pass(Duration::from_secs(1)).await;
+        assert_eq!(signs(&yard.board.view()), []);
+
+        let reports = vec![report(task.id.0 + 1, "z.mpg", Said::Working)];
+        let host = destination(2);
+        yard.manager.send(TakeReports { host, reports }).await.unwrap().unwrap();
+        until(&yard, Some(host), StrangerSign::UnknownTask, true).await;
+        let view = yard.board.view();
+        assert!(view.strangers[0].what.contains("z.mpg"), "{}", view.strangers[0].what);
+        let (id, to) = (TaskId(task.id.0 + 2), Some(OldState::Done));
+        let change = ChangeTask { id, to, request: RequestId::random() };
+        assert!(yard.manager.send(change).await.unwrap().is_err());
+        yard.pass(Duration::from_secs(1)).await;
+        until(&yard, None, StrangerSign::UnknownChange, false).await;
+        yard.pass(Duration::from_secs(60 * 60)).await;
+        yard.until("it is over", |view| view.strangers.is_empty().then_some(())).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let mut plot = YardPlan::of(1, 1);
+        plot.old = true;
+        let yard = plot.open(dir.path(), START).await;
+        let host = destination(1);
+        // What is there at the first look was there before us.
+        let old = yard.file("before.mpg");
+        yard.alter(host, |probed| {
+            probed.files.insert(old.0);
+        });
+        plot.up(&yard).await;
+        let files = |wanted: u64| {
+            move |view: &TaskManagerView| (view.hosts[1].files == Some(wanted)).then_some(())
+        };
+        yard.until("it is placed", files(1)).await;
+        assert_eq!(signs(&yard.board.view()), []);
+
+        // A copy of ours that was given up comes late.
+        yard.grade(&["late.mpg"]).await;
+        let task = yard.open_task("late.mpg").await;
+        yard.pass(Duration::from_secs(10 * 60)).await;
+        yard.ended(&task, TaskState::Timeout).await;
+        yard.land(&task);
+        yard.look(host).await;
+        yard.until("it is placed", files(2)).await;
+        assert_eq!(signs(&yard.board.view()), []);
+
+        let strange = yard.file("strange.mpg");
+        yard.alter(host, |probed| {
+            probed.files.remove(&old.0);
+            probed.files.insert(strange.0);
+        });
+        yard.pass(Duration::from_secs(1)).await;
+        yard.look(host).await;
+        until(&yard, Some(host), StrangerSign::UnplannedCopy, false).await;
+        until(&yard, Some(host), StrangerSign::VanishedCopy, false).await;
+        let what: Vec<String> =
+            yard.board.view().strangers.iter().map(|one| one.what.clone()).collect();
+        assert!(what[0].contains("strange.mpg") && what[1].contains("before.mpg"), "{what:?}");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn what_a_worker_tells_of_others_is_compared_with_ourselves() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let mut plot = YardPlan::of(1, 2);
+        plot.badge = Some(ManagerIdentity::of_node(1));
+        let yard = plot.open_up(dir.path(), START).await;
+        let us = yard.until("the cluster has an id", |view| view.manager).await;
+        let other = ManagerId { cluster: ClusterId(us.cluster.0 ^ 1), node: 7 };
+        let seen = |manager, does| ManagerSeen {
+            manager: Some(manager),
+            from: "10.0.0.9".to_owned(),
+            does,
+            first: Millis(START),
+            last: Millis(START),
+            times: 1,
+        };
+        let tell = async |host, managers| {
+            let (calls, epoch, at) = (CircuitState::Closed, Some(Epoch(0)), yard.clock.now());
+            let conduct = HostCallStatus { host, calls, epoch, managers, at };
+            yard.manager.send(conduct).await.unwrap();
+            yard.pass(Duration::from_secs(1)).await;
+        };
+        let ours = vec![
+            seen(us, ManagerAction::Orders),
+            seen(us, ManagerAction::Lists),
+            seen(us, ManagerAction::Deletes),
+        ];
+        tell(destination(1), ours).await;
+        assert_eq!(signs(&yard.board.view()), []);
+        tell(
+            destination(1),
+            vec![seen(us, ManagerAction::Orders), seen(other, ManagerAction::Deletes)],
+        )
+        .await;
+        until(&yard, Some(destination(1)), StrangerSign::OtherCluster, true).await;
+        tell(destination(2), vec![seen(other, ManagerAction::Orders)]).await;
+        until(&yard, Some(destination(2)), StrangerSign::OrdersElsewhere, true).await;
+        yard.journal.stop().await;
+    });
+}

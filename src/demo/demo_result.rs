@@ -1,0 +1,208 @@
+//! What the demo has to show for itself in the end: every expected copy, read back and hashed.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use comfy_table::{Table, presets};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::names::ShownName;
+use reelyard_actors::task_manager::TaskState;
+use reelyard_actors::wire::api::TaskView;
+use reelyard_actors::wire::worker::ContentHash;
+
+use super::cancellable::CancellationToken;
+use super::masters::DemoMaster;
+
+/// How one master ended up.
+struct MasterResult {
+    name: ShownName,
+    size: u64,
+    /// Destinations that have the file, each with whether its bytes are right.
+    copies: Vec<(HostAddr, bool)>,
+    tries: usize,
+    hits: u32,
+    /// The number of better-ranked files that this one was planned before.
+    overtook: usize,
+    ignored: bool,
+}
+
+/// How every master ended up.
+pub struct DemoResult {
+    rows: Vec<MasterResult>,
+    failures: Vec<String>,
+}
+
+impl DemoResult {
+    /// Reads every copy back. `masters` are in the order of their ranks.
+    pub fn reach(
+        masters: &[DemoMaster],
+        tasks: &[TaskView],
+        destinations: &[(HostAddr, PathBuf)],
+        wanted: &CancellationToken,
+    ) -> Result<Self> {
+        let mut first_planned = HashMap::new();
+        for task in tasks {
+            first_planned.entry(&task.name.name).or_insert(task.created);
+        }
+        let mut rows = Vec::new();
+        for (rank, master) in masters.iter().enumerate() {
+            let name = master.name.shown();
+            let own: Vec<&TaskView> = tasks.iter().filter(|task| task.name == name).collect();
+            let planned = first_planned.get(&name.name);
+            let better = masters[..rank].iter().filter(|better| !better.ignored);
+            let overtook = better
+                .filter(|better| match (planned, first_planned.get(&better.name.shown().name)) {
+                    (Some(own), Some(better)) => own < better,
+                    _ => false,
+                })
+                .count();
+            rows.push(MasterResult {
+                copies: copies_of(master, destinations, wanted)?,
+                tries: own.len(),
+                hits: own.iter().map(|task| task.hits).max().unwrap_or(0),
+                overtook,
+                name,
+                size: master.size,
+                ignored: master.ignored,
+            });
+        }
+        let failures = tasks
+            .iter()
+            .filter(|task| matches!(task.state, TaskState::Failed | TaskState::Timeout))
+            .map(|task| {
+                let reason = task.reason.as_deref().unwrap_or("no reason was told");
+                format!("{}: {} -> {}: {reason}", task.name.name, task.source, task.destination)
+            })
+            .collect();
+        Ok(DemoResult { rows, failures })
+    }
+
+    /// Whether every expected copy exists once with the right bytes, and no other.
+    pub fn is_good(&self) -> bool {
+        self.rows.iter().all(MasterResult::is_good)
+    }
+
+    /// Prints all of it.
+    pub fn print(&self) {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(["rank", "file", "MiB", "hits", "tries", "placed on", "verified"]);
+        for (rank, row) in self.rows.iter().enumerate() {
+            let hosts: Vec<String> = row.copies.iter().map(|(host, _)| host.to_string()).collect();
+            table.add_row([
+                (rank + 1).to_string(),
+                row.name.name.clone(),
+                format!("{:.1}", row.size as f64 / f64::from(1 << 20)),
+                if row.hits > 0 { row.hits.to_string() } else { String::new() },
+                row.tries.to_string(),
+                if hosts.is_empty() { "-".to_owned() } else { hosts.join(" ") },
+                row.shown().to_owned(),
+            ]);
+        }
+        println!("{table}");
+        let expected = self.rows.iter().filter(|row| !row.ignored).count();
+        let verified = self.rows.iter().filter(|row| !row.ignored && row.is_good()).count();
+        let retried: usize = self.rows.iter().map(|row| row.tries.saturating_sub(1)).sum();
+        let overtaking = self.rows.iter().filter(|row| row.hits > 0 && row.overtook > 0).count();
+        println!("placed and verified  {verified} of {expected} files, each on one destination");
+        println!("hot                  {overtaking} files overtook better-ranked ones");
+        println!("retried              {retried} copies");
+        for failure in &self.failures {
+            println!("  {failure}");
+        }
+    }
+}
+
+impl MasterResult {
+    fn is_good(&self) -> bool {
+        match self.copies.as_slice() {
+            [] => self.ignored,
+            [(_, right)] => *right && !self.ignored,
+            _ => false,
+        }
+    }
+
+    fn shown(&self) -> &'static str {
+        match self.copies.as_slice() {
+            [] if self.ignored => "left alone",
+            [] => "MISSING",
+            _ if self.ignored => "COPIED THOUGH IGNORED",
+            [(_, true)] => "blake3",
+            [(_, false)] => "WRONG BYTES",
+            _ => "TWICE",
+        }
+    }
+}
+
+fn copies_of(
+    master: &DemoMaster,
+    destinations: &[(HostAddr, PathBuf)],
+    wanted: &CancellationToken,
+) -> Result<Vec<(HostAddr, bool)>> {
+    let mut copies = Vec::new();
+    for (host, dir) in destinations {
+        let path = dir.join(std::ffi::OsStr::from_bytes(master.name.as_bytes()));
+        if path.symlink_metadata().is_ok() {
+            copies.push((*host, hash_file(&path, wanted)? == (master.size, master.hash)));
+        }
+    }
+    Ok(copies)
+}
+
+fn hash_file(path: &Path, wanted: &CancellationToken) -> Result<(u64, ContentHash)> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        wanted.check()?;
+        match file.read(&mut block)? {
+            0 => break,
+            length => hasher.update(&block[..length]),
+        };
+    }
+    Ok((hasher.count(), ContentHash(*hasher.finalize().as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::names::FileName;
+
+    use super::*;
+
+    /// A yard of one destination that holds a copy of a master with these bytes.
+    fn verdict(ignored: bool, copies: &[&[u8]]) -> bool {
+        let master = DemoMaster {
+            name: FileName::new("m.mpg").unwrap(),
+            size: 3,
+            hash: ContentHash(*blake3::hash(b"abc").as_bytes()),
+            ignored,
+        };
+        let dirs: Vec<_> = copies.iter().map(|_| tempfile::tempdir().unwrap()).collect();
+        let mut destinations = Vec::new();
+        for (i, (dir, bytes)) in dirs.iter().zip(copies).enumerate() {
+            std::fs::write(dir.path().join("m.mpg"), bytes).unwrap();
+            destinations
+                .push((format!("127.0.0.{}:1", i + 1).parse().unwrap(), dir.path().to_owned()));
+        }
+        DemoResult::reach(&[master], &[], &destinations, &CancellationToken::default())
+            .unwrap()
+            .is_good()
+    }
+
+    #[test]
+    fn only_one_copy_with_the_right_bytes_is_good() {
+        assert!(verdict(false, &[b"abc"]));
+        assert!(!verdict(false, &[]), "it is missing");
+        assert!(!verdict(false, &[b"abd"]), "its bytes are wrong");
+        assert!(!verdict(false, &[b"abc", b"abc"]), "it is there twice");
+    }
+
+    #[test]
+    fn an_advertisement_is_to_be_nowhere() {
+        assert!(verdict(true, &[]));
+        assert!(!verdict(true, &[b"abc"]));
+    }
+}

@@ -1,0 +1,48 @@
+//! Whether this node can say how things are: only the one that decides knows that.
+
+use reelyard_actors::event::Epoch;
+use reelyard_actors::journal::{CommitError, Leadership};
+
+use crate::http::problem::ProblemResponse;
+
+/// Refuses where the owner of a piece is not up, or does not decide: so that nobody takes an old state
+/// for how things are.
+pub fn require_leader(
+    is_up: bool,
+    decides_in: Option<Epoch>,
+    leadership: Leadership,
+) -> Result<(), ProblemResponse> {
+    match (is_up, decides_in, leadership) {
+        (false, ..) => Err(ProblemResponse::starting()),
+        (true, Some(_), _) => Ok(()),
+        // It leads, but does not yet decide.
+        (true, None, Leadership::Leading { .. }) => Err(CommitError::Deposed.into()),
+        (true, None, Leadership::Following { leader }) => {
+            Err(CommitError::NotLeader { leader: Some(leader) }.into())
+        }
+        (true, None, Leadership::Nobody) => Err(CommitError::NotLeader { leader: None }.into()),
+        (true, None, Leadership::Stopped) => Err(CommitError::Stopped.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_decides_answers_for_what_is() {
+        let leading = Leadership::Leading { epoch: Epoch(3) };
+        assert!(require_leader(true, Some(Epoch(3)), leading).is_ok());
+        for (is_up, decides_in, leadership, words) in [
+            (false, None, Leadership::Nobody, "the node is starting"),
+            (false, Some(Epoch(3)), leading, "the node is starting"),
+            (true, None, Leadership::Following { leader: 2 }, "node 2 does"),
+            (true, None, Leadership::Nobody, "does not lead the yard"),
+            (true, None, leading, "leadership changed"),
+            (true, None, Leadership::Stopped, "stop"),
+        ] {
+            let refusal = require_leader(is_up, decides_in, leadership).unwrap_err();
+            assert!(refusal.to_string().contains(words), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Why files have no copy, for everything that shows them.
+
+use std::sync::Arc;
+
+use arc_swap::Guard;
+use reelyard_actors::catalog::view::CatalogView;
+use reelyard_actors::names::{FileId, FileName};
+use reelyard_actors::task_manager::TaskManagerView;
+use reelyard_actors::task_manager::plan::Skip;
+use roaring::{MultiOps, RoaringBitmap};
+
+use crate::http::node::NodeHttpState;
+use crate::node::ActiveConfig;
+
+/// What the Catalog and the TaskManager show, at one time.
+pub struct PlanningSnapshot {
+    in_force: Arc<ActiveConfig>,
+    pub catalog: Guard<Arc<CatalogView>>,
+    pub tasks: Arc<TaskManagerView>,
+}
+
+impl PlanningSnapshot {
+    /// As things are now.
+    pub fn new(state: &NodeHttpState) -> Self {
+        let catalog = state.actors.catalog_view.load();
+        let in_force = state.live.now();
+        PlanningSnapshot { in_force, catalog, tasks: state.actors.task_board.view() }
+    }
+
+    /// Why a file that no host holds is no candidate; none when it waits for its turn.
+    pub fn why_not(&self, file: FileId, name: &FileName) -> Option<Skip> {
+        let ranking = self.catalog.ranking.as_ref();
+        let passed_over = || {
+            let listed_on = ranking.map_or(&[][..], |ranking| ranking.listed_on(file));
+            self.tasks.plan.passed_over.why(file, listed_on)
+        };
+        let mut ignored = self.in_force.ignore_prefixes.iter();
+        if ignored.any(|prefix| name.as_bytes().starts_with(prefix)) {
+            Some(Skip::Ignored)
+        } else if !self.has_master(file) {
+            Some(Skip::NoMaster)
+        } else if ranking.and_then(|ranking| ranking.rank(file)).is_none()
+            && !self.in_force.config.catalog.ungraded_hot
+        {
+            Some(Skip::Ungraded)
+        } else {
+            passed_over()
+        }
+    }
+
+    /// How many graded files a round does not even look at, by reason, in the order of `why_not`.
+    pub fn never_looked_at(&self) -> Vec<(Skip, u64)> {
+        let ranking = self.catalog.ranking.as_ref();
+        let graded = ranking.map(|ranking| ranking.set()).cloned().unwrap_or_default();
+        let held: RoaringBitmap = self.tasks.placements.values().map(|files| &**files).union();
+        let over = &self.tasks.plan.passed_over;
+        let placed = (&graded & &held).len();
+        let mut left = graded - held;
+        let ignored = left.intersection_len(over.ignored());
+        left -= over.ignored();
+        let missing = match &self.catalog.masters {
+            Some(masters) => {
+                let all = left.len();
+                left &= &masters.files;
+                all - left.len()
+            }
+            None => 0,
+        };
+        let listed = match ranking.filter(|_| over.has_unasked()) {
+            Some(ranking) => {
+                let is_listed = |file: &u32| over.is_listed(ranking.listed_on(FileId(*file)));
+                left.iter().filter(is_listed).count() as u64
+            }
+            None => 0,
+        };
+        let reasons = [
+            (Skip::Placed, placed),
+            (Skip::Ignored, ignored),
+            (Skip::NoMaster, missing),
+            (Skip::Listed, listed),
+        ];
+        reasons.into_iter().filter(|(_, files)| *files > 0).collect()
+    }
+
+    /// The best of the files that are set aside for this reason.
+    pub fn best_set_aside(&self, why: Skip) -> Option<FileId> {
+        let ranking = self.catalog.ranking.as_ref()?;
+        let files = self.tasks.plan.passed_over.set_aside(why);
+        files.min_by_key(|file| ranking.rank(*file).unwrap_or(u32::MAX))
+    }
+
+    fn has_master(&self, file: FileId) -> bool {
+        self.catalog.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0))
+    }
+}

@@ -1,0 +1,254 @@
+//! One connection of an HTTP server, as those who read and answer its requests know it, and how
+//! long it keeps the server waiting.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::task::AtomicWaker;
+
+use super::connection_limiter::{HttpConnectionLimiter, HttpLimits};
+
+/// A client that took a byte of its answer within this time makes progress.
+const STEADY: Duration = Duration::from_secs(5);
+
+/// A change of less than this is not worth one of the order in which places are given up.
+const SAME_TIME: Duration = Duration::from_secs(1);
+
+/// The connection. Clones stand for the same one.
+#[derive(Clone)]
+pub struct HttpConnection(Arc<HttpConnectionState>);
+
+struct HttpConnectionState {
+    places: HttpConnectionLimiter,
+    number: u64,
+    peer: IpAddr,
+    standing: Mutex<ConnectionActivity>,
+    /// Wakes who reads and writes, when it is to end.
+    waker: AtomicWaker,
+    is_over: AtomicBool,
+}
+
+/// How a connection stands. Pure.
+#[derive(Clone, Copy, Debug)]
+struct ConnectionActivity {
+    phase: ConnectionPhase,
+    since: Instant,
+    /// Bytes of answers that were taken.
+    taken: u64,
+    stuck: Option<Stuck>,
+    /// What the places know as [`ConnectionActivity::spare_from`].
+    shown: Option<Instant>,
+}
+
+/// An answer that waits to be taken.
+#[derive(Clone, Copy, Debug)]
+struct Stuck {
+    /// Since when the pace is measured, and how much was taken before.
+    since: Instant,
+    before: u64,
+    /// When a byte was taken last.
+    last: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConnectionPhase {
+    /// For a request, or for the rest of its head.
+    Waits,
+    /// The body of a request is on its way.
+    Sends,
+    /// The request is there, and being answered.
+    IsAnswered,
+}
+
+impl ConnectionActivity {
+    fn new(now: Instant) -> Self {
+        ConnectionActivity {
+            phase: ConnectionPhase::Waits,
+            since: now,
+            taken: 0,
+            stuck: None,
+            shown: Some(now),
+        }
+    }
+
+    fn set_phase(&mut self, phase: ConnectionPhase, now: Instant) {
+        (self.phase, self.since) = (phase, now);
+    }
+
+    fn took(&mut self, bytes: usize, all: bool, now: Instant) {
+        self.taken = self.taken.saturating_add(bytes as u64);
+        if all {
+            self.stuck = None;
+        } else if let Some(stuck) = self.stuck.as_mut().filter(|_| bytes > 0) {
+            stuck.last = now;
+        }
+    }
+
+    fn is_stuck(&mut self, now: Instant) {
+        let before = self.taken;
+        self.stuck.get_or_insert(Stuck { since: now, before, last: now });
+    }
+
+    /// From when on it makes no progress; none while it is served.
+    fn spare_from(&self) -> Option<Instant> {
+        match (self.stuck, self.phase) {
+            (Some(stuck), _) => Some(stuck.last + STEADY),
+            (None, ConnectionPhase::IsAnswered) => None,
+            (None, ConnectionPhase::Waits | ConnectionPhase::Sends) => Some(self.since),
+        }
+    }
+
+    /// The same, if the places must hear of it.
+    fn news(&mut self) -> Option<Option<Instant>> {
+        let spare = self.spare_from();
+        let is_same = match (self.shown, spare) {
+            (Some(before), Some(now)) => now >= before && now - before < SAME_TIME,
+            (before, now) => before == now,
+        };
+        if is_same {
+            return None;
+        }
+        self.shown = spare;
+        Some(spare)
+    }
+
+    /// Whether it has kept the server waiting for too long.
+    fn is_overdue(&mut self, limits: &HttpLimits, now: Instant) -> bool {
+        if self.phase == ConnectionPhase::Sends
+            && now.saturating_duration_since(self.since) >= limits.request_time
+        {
+            return true;
+        }
+        let Some(stuck) = &mut self.stuck else { return false };
+        let elapsed = now.saturating_duration_since(stuck.since);
+        if elapsed < limits.stall {
+            return false;
+        }
+        let taken = self.taken - stuck.before;
+        (stuck.since, stuck.before) = (now, self.taken);
+        taken < limits.least_pace.saturating_mul(elapsed.as_secs().max(1))
+    }
+}
+
+impl HttpConnection {
+    pub(super) fn new(
+        places: HttpConnectionLimiter,
+        number: u64,
+        peer: IpAddr,
+        now: Instant,
+    ) -> Self {
+        HttpConnection(Arc::new(HttpConnectionState {
+            places,
+            number,
+            peer,
+            standing: Mutex::new(ConnectionActivity::new(now)),
+            waker: AtomicWaker::new(),
+            is_over: AtomicBool::new(false),
+        }))
+    }
+
+    pub(super) fn places(&self) -> &HttpConnectionLimiter {
+        &self.0.places
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    pub(super) fn peer(&self) -> IpAddr {
+        self.0.peer
+    }
+
+    /// The body of a request is on its way.
+    pub fn sends(&self) {
+        self.change(|standing| standing.set_phase(ConnectionPhase::Sends, Instant::now()));
+    }
+
+    /// A request is there as a whole.
+    pub fn is_answered(&self) {
+        self.change(|standing| standing.set_phase(ConnectionPhase::IsAnswered, Instant::now()));
+    }
+
+    /// The answer was handed over as a whole. A client that still sends the body stays one that does.
+    pub fn was_answered(&self) {
+        self.change(|standing| {
+            if standing.phase == ConnectionPhase::IsAnswered {
+                standing.set_phase(ConnectionPhase::Waits, Instant::now());
+            }
+        });
+    }
+
+    /// The client took `bytes` of an answer by `now`; `all` is whether nothing is left of what was
+    /// offered.
+    pub(super) fn took(&self, bytes: usize, all: bool, now: Instant) {
+        self.change(|standing| standing.took(bytes, all, now));
+    }
+
+    /// The client takes nothing at the moment.
+    pub(super) fn is_stuck(&self, now: Instant) {
+        self.change(|standing| standing.is_stuck(now));
+    }
+
+    pub(super) fn is_overdue(&self, limits: &HttpLimits, now: Instant) -> bool {
+        self.lock_activity().is_overdue(limits, now)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn wakes(&self, waker: &std::task::Waker) {
+        self.0.waker.register(waker);
+    }
+
+    pub(super) fn end(&self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.waker.wake();
+    }
+
+    /// Changes how it stands, and lets the places know. They lock no standing while they are locked.
+    fn change(&self, change: impl FnOnce(&mut ConnectionActivity)) {
+        let mut standing = self.lock_activity();
+        change(&mut standing);
+        if let Some(spare) = standing.news() {
+            self.0.places.is_spare(self.0.number, spare);
+        }
+    }
+
+    fn lock_activity(&self) -> MutexGuard<'_, ConnectionActivity> {
+        self.0.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_bodies_and_slow_readers_are_overdue_and_long_polls_are_not() {
+        let limits = HttpLimits {
+            connections: 3,
+            per_address: 2,
+            request_time: Duration::from_secs(30),
+            stall: Duration::from_secs(20),
+            least_pace: 1000,
+        };
+        let now = Instant::now();
+        let after = |seconds| now + Duration::from_secs(seconds);
+        let mut standing = ConnectionActivity::new(now);
+        assert!(!standing.is_overdue(&limits, after(3600)), "others end idle connections");
+        standing.set_phase(ConnectionPhase::Sends, now);
+        assert!(!standing.is_overdue(&limits, after(29)));
+        assert!(standing.is_overdue(&limits, after(30)));
+        standing.set_phase(ConnectionPhase::IsAnswered, now);
+        assert!(!standing.is_overdue(&limits, after(3600)));
+        standing.is_stuck(now);
+        assert!(!standing.is_overdue(&limits, after(19)));
+        standing.took(20_000, false, after(19));
+        assert!(!standing.is_overdue(&limits, after(20)), "just enough");
+        standing.took(19_999, false, after(39));
+        assert!(standing.is_overdue(&limits, after(40)), "a byte too few");
+    }
+}

@@ -1,0 +1,250 @@
+//! Who may be connected to an HTTP server.
+//!
+//! Every address gets a bounded number of places, and so do all together. A connection that only waits
+//! (idle, or slowly sending a request) or takes nothing of its answer gives its place up for a new one:
+//! a thousand slow connections lock nobody out, not even others of the same address.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::connection::HttpConnection;
+use super::spares::Spares;
+
+/// What connections may take.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpLimits {
+    /// Connections at once.
+    pub connections: usize,
+    /// Connections at once from one address.
+    pub per_address: usize,
+    /// How long a client may take for the body of a request.
+    pub request_time: Duration,
+    /// How long a client may take less than `least_pace` of an answer.
+    pub stall: Duration,
+    /// What a client must take of an answer at least, in bytes per second, averaged over `stall`.
+    pub least_pace: u64,
+}
+
+/// The places of one server. Clones share them.
+#[derive(Clone)]
+pub struct HttpConnectionLimiter(Arc<HttpLimiterState>);
+
+struct HttpLimiterState {
+    limits: HttpLimits,
+    table: Mutex<HttpConnectionTable>,
+    last_number: AtomicU64,
+    refused: AtomicU64,
+    ended: AtomicU64,
+}
+
+#[derive(Default)]
+struct HttpConnectionTable {
+    taken: HashMap<u64, Taken>,
+    by_address: HashMap<IpAddr, usize>,
+    spares: Spares,
+}
+
+struct Taken {
+    connection: HttpConnection,
+    /// From when on it makes no progress; none while it is served.
+    spare: Option<Instant>,
+}
+
+/// A place; free again when it is dropped.
+pub struct HttpConnectionSlot(HttpConnection);
+
+impl HttpConnectionLimiter {
+    /// Places for these limits.
+    pub fn new(limits: HttpLimits) -> Self {
+        HttpConnectionLimiter(Arc::new(HttpLimiterState {
+            limits,
+            table: Mutex::default(),
+            last_number: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+        }))
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &HttpLimits {
+        &self.0.limits
+    }
+
+    /// A place for a connection from `peer`; none when all are taken by others that are being served.
+    pub fn take(&self, peer: IpAddr) -> Option<HttpConnectionSlot> {
+        self.take_at(peer, Instant::now())
+    }
+
+    fn take_at(&self, peer: IpAddr, now: Instant) -> Option<HttpConnectionSlot> {
+        let (peer, limits) = (peer.to_canonical(), &self.0.limits);
+        let mut table = self.table();
+        let of_peer = table.by_address.get(&peer).copied().unwrap_or(0);
+        let among = match () {
+            () if of_peer >= limits.per_address => Some(Some(peer)),
+            () if table.taken.len() >= limits.connections => Some(None),
+            () => None,
+        };
+        if let Some(among) = among {
+            let Some(number) = table.spares.next(among, now) else {
+                self.0.refused.fetch_add(1, Ordering::Relaxed);
+                return None;
+            };
+            if let Some(connection) = table.remove(number) {
+                connection.end();
+                self.0.ended.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let number = self.0.last_number.fetch_add(1, Ordering::Relaxed);
+        let connection = HttpConnection::new(self.clone(), number, peer, now);
+        let taken = Taken { connection: connection.clone(), spare: Some(now) };
+        table.taken.insert(number, taken);
+        table.spares.insert(peer, number, now);
+        *table.by_address.entry(peer).or_default() += 1;
+        Some(HttpConnectionSlot(connection))
+    }
+
+    /// From when on a connection makes no progress; none while it is served.
+    pub(super) fn is_spare(&self, number: u64, spare: Option<Instant>) {
+        let mut table = self.table();
+        let HttpConnectionTable { taken, spares, .. } = &mut *table;
+        // One that gave its place up has none to give.
+        let Some(taken) = taken.get_mut(&number) else { return };
+        let peer = taken.connection.peer();
+        if let Some(before) = std::mem::replace(&mut taken.spare, spare) {
+            spares.remove(peer, number, before);
+        }
+        if let Some(spare) = spare {
+            spares.insert(peer, number, spare);
+        }
+    }
+
+    /// Ends every connection that has kept the server waiting for too long.
+    pub fn end_overdue(&self, now: Instant) {
+        let all = self.table().taken.values().map(|one| one.connection.clone()).collect::<Vec<_>>();
+        for connection in all {
+            if connection.is_overdue(&self.0.limits, now) {
+                connection.end();
+                self.0.ended.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// How many connections were ended for what they did, and how many were refused.
+    pub fn ended_and_refused(&self) -> (u64, u64) {
+        (self.0.ended.load(Ordering::Relaxed), self.0.refused.load(Ordering::Relaxed))
+    }
+
+    /// How many places are taken.
+    #[cfg(test)]
+    fn count(&self) -> usize {
+        self.table().taken.len()
+    }
+
+    /// Whether anybody but the caller still holds on to these places.
+    pub fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    fn table(&self) -> MutexGuard<'_, HttpConnectionTable> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HttpConnectionTable {
+    fn remove(&mut self, number: u64) -> Option<HttpConnection> {
+        let Taken { connection, spare } = self.taken.remove(&number)?;
+        let peer = connection.peer();
+        if let Some(spare) = spare {
+            self.spares.remove(peer, number, spare);
+        }
+        if let Some(count) = self.by_address.get_mut(&peer) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_address.remove(&peer);
+            }
+        }
+        Some(connection)
+    }
+}
+
+impl HttpConnectionSlot {
+    /// The connection that has it.
+    pub fn connection(&self) -> &HttpConnection {
+        &self.0
+    }
+}
+
+impl Drop for HttpConnectionSlot {
+    fn drop(&mut self) {
+        self.0.places().table().remove(self.0.number());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> HttpConnectionLimiter {
+        HttpConnectionLimiter::new(HttpLimits {
+            connections: 3,
+            per_address: 2,
+            request_time: Duration::from_secs(30),
+            stall: Duration::from_secs(20),
+            least_pace: 1000,
+        })
+    }
+
+    #[test]
+    fn who_only_waits_or_takes_nothing_makes_room_and_who_is_served_does_not() {
+        let places = places();
+        let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let served = places.take(one).unwrap();
+        served.connection().is_answered();
+        let slow = places.take(one).unwrap();
+        slow.connection().sends();
+        let next = places.take(one).unwrap();
+        assert!(slow.connection().is_over() && !served.connection().is_over());
+        next.connection().is_answered();
+        assert!(places.take(one).is_none(), "both are served");
+        drop(slow);
+        assert_eq!(places.count(), 2, "its place was given away before");
+        let _other = places.take(two).unwrap();
+        served.connection().is_stuck(Instant::now());
+        let mapped = IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, 1]);
+        let _of_the_same = places.take(mapped).unwrap();
+        assert!(served.connection().is_over(), "it takes nothing of its answer");
+        drop(next);
+        assert_eq!(places.count(), 2);
+    }
+
+    #[test]
+    fn a_slow_but_steady_reader_keeps_its_place_before_one_that_takes_nothing() {
+        let (places, now) = (places(), Instant::now());
+        let after = |seconds| now + Duration::from_secs(seconds);
+        let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let [steady, stalled, newer] =
+            [one, two, two].map(|peer| places.take_at(peer, now).unwrap());
+        for reader in [&steady, &stalled, &newer] {
+            reader.connection().is_answered();
+        }
+        steady.connection().is_stuck(now);
+        stalled.connection().is_stuck(after(1));
+        newer.connection().is_stuck(after(2));
+        for seconds in 1..10 {
+            steady.connection().took(300, false, after(seconds));
+            newer.connection().took(300, false, after(seconds));
+        }
+        let next = places.take_at(two, after(10)).unwrap();
+        assert!(stalled.connection().is_over() && !steady.connection().is_over());
+        // All of them make progress: the newest of the address with the most goes.
+        next.connection().is_answered();
+        next.connection().is_stuck(after(10));
+        let three = IpAddr::from([10, 0, 0, 3]);
+        let _last = places.take_at(three, after(10)).unwrap();
+        assert!(next.connection().is_over() && !newer.connection().is_over());
+        assert!(!steady.connection().is_over());
+    }
+}

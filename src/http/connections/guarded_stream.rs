@@ -1,0 +1,73 @@
+//! A connection of an HTTP server that ends when its place is given to another or its time is over.
+
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use actix_web::rt::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::connection_limiter::HttpConnectionSlot;
+
+/// The connection.
+pub struct GuardedStream {
+    stream: TcpStream,
+    place: HttpConnectionSlot,
+}
+
+impl GuardedStream {
+    pub(super) fn new(stream: TcpStream, place: HttpConnectionSlot) -> Self {
+        GuardedStream { stream, place }
+    }
+
+    pub(super) fn place(&self) -> &HttpConnectionSlot {
+        &self.place
+    }
+
+    /// Fails once the connection is to end; otherwise it is woken then.
+    fn check(&self, cx: &Context<'_>) -> io::Result<()> {
+        let connection = self.place.connection();
+        connection.wakes(cx.waker());
+        if connection.is_over() { Err(ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
+    }
+}
+
+impl AsyncRead for GuardedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check(cx)?;
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for GuardedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check(cx)?;
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        let connection = self.place.connection();
+        match &written {
+            Poll::Ready(Ok(count)) => {
+                connection.took(*count, *count == bytes.len(), Instant::now())
+            }
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => connection.is_stuck(Instant::now()),
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

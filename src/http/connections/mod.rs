@@ -1,0 +1,153 @@
+//! The HTTP servers of nodes and workers, and what their connections may take.
+//!
+//! actix bounds the time of a request's head and of an idle connection. What it leaves open is bounded
+//! here: connections in all and from one address, the time of a request's body, and the pace at which
+//! an answer is taken. A long poll or a stream of events lasts as long as its client reads.
+
+mod activity_tracking;
+mod connection;
+mod connection_limiter;
+mod guarded_stream;
+mod spares;
+
+use std::fmt;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use actix_http::error::DispatchError;
+use actix_http::{HttpService, Request, Response};
+use actix_service::{
+    IntoServiceFactory, Service, ServiceFactory, ServiceFactoryExt, fn_service, map_config,
+};
+use actix_web::body::MessageBody;
+use actix_web::dev::{AppConfig, Server, ServerHandle};
+use actix_web::rt::net::TcpStream;
+use rustix::net::SendFlags;
+use rustix::net::sockopt::set_tcp_user_timeout;
+
+pub use activity_tracking::track_activity;
+pub use connection_limiter::{HttpConnectionLimiter, HttpLimits};
+use guarded_stream::GuardedStream;
+
+/// How often it is looked after connections that keep the server waiting.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it is logged that there were some, at most.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+/// How a server is run.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// Threads that serve requests. None: as many as there are processors.
+    pub threads: Option<usize>,
+    /// How long a client may take for the head of a request.
+    pub head_time: Duration,
+    /// How long an idle connection is kept.
+    pub keep_alive: Duration,
+    /// How long stopping waits for answers under way, in seconds.
+    pub stop_patience_seconds: u64,
+}
+
+/// Serves `app` on `listener` until the handle is told to stop. The app is wrapped in [`track_activity`]. Needs
+/// an actix system.
+///
+/// # Errors
+/// The listener cannot be used.
+pub fn serve<F, I, S, B>(
+    listener: TcpListener,
+    settings: &ServerSettings,
+    places: &HttpConnectionLimiter,
+    app: F,
+) -> std::io::Result<ServerHandle>
+where
+    F: Fn() -> I + Send + Clone + 'static,
+    I: IntoServiceFactory<S, Request>,
+    S: ServiceFactory<Request, Config = AppConfig> + 'static,
+    S::Error: Into<actix_web::Error> + 'static,
+    S::InitError: fmt::Debug,
+    S::Response: Into<Response<B>> + 'static,
+    <S::Service as Service<Request>>::Future: 'static,
+    S::Service: 'static,
+    B: MessageBody + 'static,
+{
+    let mut server =
+        Server::build().disable_signals().shutdown_timeout(settings.stop_patience_seconds);
+    if let Some(threads) = settings.threads {
+        server = server.workers(threads);
+    }
+    let stops = server.graceful_shutdown_signal();
+    let (of_server, admitting) = (settings.clone(), places.clone());
+    let server = server.listen("http", listener, move || {
+        let stops = stops.clone();
+        let service = HttpService::build()
+            .graceful_shutdown_signal(move || {
+                let stops = stops.clone();
+                async move { stops.notified().await }
+            })
+            .keep_alive(of_server.keep_alive)
+            .client_request_timeout(of_server.head_time)
+            // A client that left is noticed.
+            .h1_allow_half_closed(false)
+            .on_connect_ext(|stream: &GuardedStream, of_it| {
+                of_it.insert(stream.place().connection().clone());
+            });
+        let app = app().into_factory().map_err(|error| error.into().error_response());
+        let service = service.h1(map_config(app, |()| AppConfig::default()));
+        let places = admitting.clone();
+        fn_service(move |stream: TcpStream| {
+            let admitted = admit(stream, &places);
+            async move { admitted }
+        })
+        .and_then(service)
+    })?;
+    let server = server.run();
+    let handle = server.handle();
+    actix_rt::spawn(server);
+    actix_rt::spawn(end_overdue_connections(places.clone()));
+    Ok(handle)
+}
+
+/// Gives a connection a place, or refuses it in words.
+fn admit(
+    stream: TcpStream,
+    places: &HttpConnectionLimiter,
+) -> Result<(GuardedStream, Option<std::net::SocketAddr>), DispatchError> {
+    const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
+        Content-Type: text/plain\r\nContent-Length: 36\r\nConnection: close\r\n\r\n\
+        too many connections, retry shortly\n";
+    let peer = stream.peer_addr()?;
+    let Some(place) = places.take(peer.ip()) else {
+        // The stream is not registered yet, so this goes past it. A client that does not take even
+        // this learns it from the closed connection.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let _ = rustix::net::send(&stream, BUSY, flags);
+        return Err(DispatchError::Io(std::io::ErrorKind::ResourceBusy.into()));
+    };
+    // Also ends what the kernel still holds of an answer that nobody takes.
+    let stall = u32::try_from(places.limits().stall.as_millis()).unwrap_or(u32::MAX);
+    if let Err(error) = set_tcp_user_timeout(&stream, stall) {
+        tracing::debug!(%error, "a connection keeps the system's time-out");
+    }
+    Ok((GuardedStream::new(stream, place), Some(peer)))
+}
+
+/// Ends connections that keep a server waiting, as long as there is the server.
+async fn end_overdue_connections(places: HttpConnectionLimiter) {
+    let (mut logged, mut before) = (Instant::now(), (0, 0));
+    while places.is_in_use() {
+        places.end_overdue(Instant::now());
+        let so_far = places.ended_and_refused();
+        if so_far != before && (before == (0, 0) || logged.elapsed() >= LOG_EVERY) {
+            let ((ended, refused), limits) = (so_far, places.limits());
+            tracing::warn!(
+                ended,
+                refused,
+                most = limits.connections,
+                per_address = limits.per_address,
+                "connections that kept the server waiting were ended, or new ones refused"
+            );
+            (logged, before) = (Instant::now(), so_far);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}

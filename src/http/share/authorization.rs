@@ -1,0 +1,253 @@
+//! Who gets in: whether a link is live, whether a password is right, whether a download is left.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use reelyard_actors::event::RequestId;
+use reelyard_actors::http_files::request_head::RequestHead;
+use reelyard_actors::journal::CommitError;
+use reelyard_actors::share_expiry::{
+    ClientKey, DownloadAdmission, DownloadLimit, Share, ShareError, ShareId, ShareKind,
+    ShareLookup, TakeDownload,
+};
+use tokio::time::{sleep, timeout};
+
+use super::ShareServerState;
+use super::client_address::{client, client_network};
+use super::passwords::of_basic;
+use super::refusal::LinkRefusal;
+use super::roots::{NotOpened, OpenedShare};
+
+/// How long counting a download may take.
+const TAKE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long is waited before it is asked again whether a download was counted.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+impl ShareServerState {
+    /// Whose request it is.
+    pub(super) fn client<'v>(
+        &self,
+        peer: IpAddr,
+        forwarded: impl DoubleEndedIterator<Item = &'v [u8]>,
+    ) -> IpAddr {
+        let client = client(peer, &self.settings.trusted_proxies, forwarded);
+        if let Some(garbled) = client.garbled
+            && !self.told_of_proxy.swap(true, Ordering::Relaxed)
+        {
+            let wrote = String::from_utf8_lossy(garbled);
+            tracing::warn!(
+                proxy = %client.address, ?wrote,
+                "a trusted proxy tells of its clients by what is no address: they are taken for one"
+            );
+        }
+        client.address
+    }
+
+    /// The share behind a link, if it is live now. What does not read as an id looks like one that
+    /// was never given out.
+    ///
+    /// Who has guessed too often is told so whatever they ask for, until they may guess again: were
+    /// a hit answered meanwhile, every answer would tell as much as one that counts.
+    pub(super) fn find(
+        &self,
+        id: Option<ShareId>,
+        client: IpAddr,
+    ) -> Result<Arc<Share>, LinkRefusal> {
+        if let Some(why) = (self.not_ready)() {
+            return Err(LinkRefusal::NotNow(why));
+        }
+        let line = client_network(client);
+        if let Err(wait) = self.guesses.may(&line) {
+            return Err(LinkRefusal::Throttled(wait));
+        }
+        let found = id.map_or(ShareLookup::Unknown, |id| self.board.find(id));
+        let refusal = match found {
+            ShareLookup::Live(share) if share.is_live(self.refusal_time()) => return Ok(share),
+            ShareLookup::Live(share) => {
+                self.board.refused_by_time();
+                due(&share)
+            }
+            ShareLookup::Ended(tombstone) => {
+                LinkRefusal::Ended { at: tombstone.refused_since(), why: tombstone.why }
+            }
+            ShareLookup::Unknown => match self.guesses.one(&line) {
+                Ok(()) => LinkRefusal::Unknown,
+                Err(wait) => LinkRefusal::Throttled(wait),
+            },
+        };
+        match &refusal {
+            LinkRefusal::Ended { .. } => self.counts.ended.one(),
+            _ => self.counts.unknown.one(),
+        }
+        Err(refusal)
+    }
+
+    /// Lets in whoever shows the cookie or gives the password.
+    pub(super) async fn check_access(
+        &self,
+        share: &Share,
+        head: &RequestHead<'_>,
+        client: IpAddr,
+    ) -> Result<(), LinkRefusal> {
+        if share.password().is_none() || self.passwords.admits_cookie(share, head.all("cookie")) {
+            return Ok(());
+        }
+        match head.header("authorization").and_then(of_basic) {
+            Some(given) => {
+                self.check_password(share, &given, client).await?;
+                self.check_unchanged(share, client)
+            }
+            None => Err(LinkRefusal::Password { wrong: false }),
+        }
+    }
+
+    /// That a share is what it was before its password was checked, which takes a while.
+    fn check_unchanged(&self, share: &Share, client: IpAddr) -> Result<(), LinkRefusal> {
+        let now = self.find(Some(share.id()), client)?;
+        let is_same = now.password() == share.password();
+        if is_same { Ok(()) } else { Err(LinkRefusal::Password { wrong: false }) }
+    }
+
+    /// Checks a password, and counts the wrong ones.
+    pub(super) async fn check_password(
+        &self,
+        share: &Share,
+        given: &[u8],
+        client: IpAddr,
+    ) -> Result<(), LinkRefusal> {
+        let checked = self.passwords.check(share, given, client).await;
+        if matches!(checked, Err(LinkRefusal::Password { .. })) {
+            self.counts.wrong_passwords.one();
+        }
+        checked
+    }
+
+    /// Opens what a share stands for. Blocks on the disk.
+    pub(super) fn open(
+        &self,
+        share: &Share,
+        wanted: ShareKind,
+    ) -> Result<OpenedShare, LinkRefusal> {
+        match self.open_share(share) {
+            Ok(opened) if opened.kind == wanted => Ok(opened),
+            Ok(_) => Err(LinkRefusal::OtherKind {
+                instead: if wanted == ShareKind::File { "zip" } else { "file" },
+            }),
+            Err(why) => Err(self.not_opened(share, why)),
+        }
+    }
+
+    /// That what a share stands for could not be opened.
+    pub(super) fn not_opened(&self, share: &Share, why: NotOpened) -> LinkRefusal {
+        match why {
+            NotOpened::Failed(error) => {
+                self.complaints.warn_unreadable(share.id(), &error);
+                LinkRefusal::Failed
+            }
+            // Who has the link has no use for that, who runs this node does.
+            NotOpened::Denied => {
+                self.complaints.warn_unreadable(share.id(), &why);
+                LinkRefusal::Absent
+            }
+            why => {
+                tracing::debug!(id = ?share.id(), %why, "what a share stands for is not there");
+                LinkRefusal::Absent
+            }
+        }
+    }
+
+    /// Refuses newcomers where all downloads were taken: also those who only look, for whom nothing
+    /// is counted.
+    pub(super) fn check_downloads_left(
+        &self,
+        share: &Share,
+        client: IpAddr,
+    ) -> Result<(), LinkRefusal> {
+        let key = ClientKey::of(share.id(), client_network(client));
+        let may = |downloads: &DownloadLimit| {
+            share.exhausted().is_none() || downloads.taken_by(key).is_some()
+        };
+        if share.downloads().is_none_or(may) { Ok(()) } else { Err(LinkRefusal::Exhausted) }
+    }
+
+    /// Whether a client may begin to download all of it: one is left, or theirs began with a part.
+    pub(super) fn may_begin(&self, share: &Share, client: IpAddr) -> bool {
+        let key = ClientKey::of(share.id(), client_network(client));
+        let may =
+            |downloads: &DownloadLimit| downloads.left() > 0 || downloads.in_part_by(key).is_some();
+        share.downloads().is_none_or(may)
+    }
+
+    /// Who holds a download of a file and asks for all of it anew is told that it can be resumed.
+    /// Served it is not: by an address alone nobody can be told from all others behind it, and each of
+    /// them would have the file though no download is left.
+    pub(super) fn held(&self, share: &Share, client: IpAddr, why: LinkRefusal) -> LinkRefusal {
+        if why != LinkRefusal::Exhausted {
+            return why;
+        }
+        match self.find(Some(share.id()), client) {
+            Ok(now)
+                if now.exhausted().is_some() && self.check_downloads_left(&now, client).is_ok() =>
+            {
+                LinkRefusal::Held
+            }
+            _ => why,
+        }
+    }
+
+    /// Has a download counted. What came to no clear end is asked again by the same name: it may have
+    /// been counted.
+    async fn counted(&self, asked: TakeDownload) -> Result<DownloadAdmission, ShareError> {
+        loop {
+            let answer = self.take.recipient().send(asked.clone()).await;
+            let request = asked.request;
+            let unknown = Err(CommitError::Unknown { request }.into());
+            match answer.unwrap_or(unknown) {
+                Err(ShareError::Journal(
+                    CommitError::Unknown { .. } | CommitError::Busy { .. } | CommitError::Deposed,
+                )) => sleep(ASK_AGAIN).await,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Counts a download where downloads are limited. The last question before bytes are sent.
+    pub(super) async fn take(
+        &self,
+        share: &Share,
+        client: IpAddr,
+        ranged: bool,
+    ) -> Result<(), LinkRefusal> {
+        if share.downloads().is_some() {
+            let (id, request) = (share.id(), RequestId::random());
+            let key = ClientKey::of(id, client_network(client));
+            let asked = TakeDownload { id, client: key, ranged, request };
+            let answer = timeout(TAKE_PATIENCE, self.counted(asked)).await;
+            match answer.unwrap_or(Err(CommitError::Unknown { request }.into())) {
+                Ok(_) => {}
+                // The table may know by now how it ended, and when.
+                Err(error) => {
+                    if let ShareError::Journal(why) = &error {
+                        self.complaints.warn_uncounted(why);
+                    }
+                    return Err(match (&error, self.find(Some(id), client)) {
+                        (ShareError::Refused(_), Err(refusal)) => refusal,
+                        _ => LinkRefusal::of(error, self.refusal_time()),
+                    });
+                }
+            }
+        }
+        self.board.note_use(share, self.refusal_time());
+        Ok(())
+    }
+}
+
+/// That a share is over by time, though it was not reclaimed yet.
+fn due(share: &Share) -> LinkRefusal {
+    let due = share.due();
+    let at = due.instant().unwrap_or_default();
+    LinkRefusal::Ended { at, why: share.why_due() }
+}

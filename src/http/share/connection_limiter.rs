@@ -1,0 +1,159 @@
+//! Who may be connected: a bounded number, and so many from one address. A connection that waits
+//! between two requests gives its place up for a new one.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+use super::client_address::client_network;
+
+/// The places of one listener. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct LinkConnectionLimiter(Arc<LinkLimiterState>);
+
+struct LinkLimiterState {
+    most: usize,
+    most_of_one: usize,
+    /// Who speaks for many.
+    trusted: Vec<IpAddr>,
+    table: Mutex<LinkConnectionTable>,
+}
+
+#[derive(Default)]
+struct LinkConnectionTable {
+    next: u64,
+    taken: HashMap<u64, LinkConnectionEntry>,
+}
+
+struct LinkConnectionEntry {
+    line: IpAddr,
+    evicted: Arc<Notify>,
+    /// Since when it waits for a request.
+    idle: Option<Instant>,
+}
+
+/// One connection's place. Given back when it is dropped.
+pub(super) struct LinkConnectionSlot {
+    places: LinkConnectionLimiter,
+    number: u64,
+    peer: SocketAddr,
+    evicted: Arc<Notify>,
+}
+
+impl LinkConnectionLimiter {
+    /// `most` places, `most_of_one` of them at most for one address that is not `trusted`.
+    pub(super) fn new(most: usize, most_of_one: usize, trusted: Vec<IpAddr>) -> Self {
+        let table = Mutex::default();
+        LinkConnectionLimiter(Arc::new(LinkLimiterState { most, most_of_one, trusted, table }))
+    }
+
+    /// A place for `peer`, or none when all are taken and at work.
+    pub(super) fn take(&self, peer: SocketAddr) -> Option<LinkConnectionSlot> {
+        let line = client_network(peer.ip().to_canonical());
+        let mut table = self.table();
+        let of_line = table.taken.values().filter(|other| other.line == line).count();
+        let is_bounded = !self.0.trusted.contains(&peer.ip().to_canonical());
+        if is_bounded && of_line >= self.0.most_of_one {
+            table.evict_idle(|other| other.line == line)?;
+        } else if table.taken.len() >= self.0.most {
+            table.evict_idle(|_| true)?;
+        }
+        let number = table.next;
+        table.next += 1;
+        let evicted = Arc::new(Notify::new());
+        let taken = LinkConnectionEntry { line, evicted: Arc::clone(&evicted), idle: None };
+        table.taken.insert(number, taken);
+        Some(LinkConnectionSlot { places: self.clone(), number, peer, evicted })
+    }
+
+    /// Whether nobody is connected.
+    pub(super) fn are_free(&self) -> bool {
+        self.table().taken.is_empty()
+    }
+
+    /// Ends every connection that waits for a request.
+    pub(super) fn evict_all_idle(&self) {
+        for other in self.table().taken.values().filter(|other| other.idle.is_some()) {
+            other.evicted.notify_one();
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, LinkConnectionTable> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LinkConnectionTable {
+    /// Takes the place of the connection that has waited longest.
+    fn evict_idle(&mut self, may: impl Fn(&LinkConnectionEntry) -> bool) -> Option<()> {
+        let idle = self.taken.iter().filter(|(_, other)| may(other));
+        let idle = idle.filter_map(|(number, other)| Some((other.idle?, *number)));
+        let (_, longest) = idle.min()?;
+        self.taken.remove(&longest)?.evicted.notify_one();
+        Some(())
+    }
+}
+
+impl LinkConnectionSlot {
+    /// The other end of the connection.
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Whether it waits for a request.
+    pub(super) fn is_idle(&self, is_idle: bool) {
+        if let Some(taken) = self.places.table().taken.get_mut(&self.number) {
+            taken.idle = is_idle.then(Instant::now);
+        }
+    }
+
+    /// Returns when the place is another's.
+    pub(super) async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+}
+
+impl Drop for LinkConnectionSlot {
+    fn drop(&mut self) {
+        self.places.table().taken.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(last: u8) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, last], 1))
+    }
+
+    #[tokio::test]
+    async fn no_address_takes_all_places_and_who_only_waits_makes_room() {
+        let places = LinkConnectionLimiter::new(4, 2, Vec::new());
+        let busy = places.take(from(1)).unwrap();
+        let waits = places.take(from(1)).unwrap();
+        assert!(places.take(from(1)).is_none(), "as many as one address gets");
+        waits.is_idle(true);
+        let _in_its_place = places.take(from(1)).unwrap();
+        waits.evicted().await;
+        drop(waits);
+        let _others = [places.take(from(2)).unwrap(), places.take(from(2)).unwrap()];
+        assert!(places.take(from(3)).is_none(), "everybody is at work");
+        busy.is_idle(true);
+        assert!(places.take(from(3)).is_some());
+        busy.evicted().await;
+    }
+
+    #[test]
+    fn a_trusted_proxy_speaks_for_many() {
+        let places = LinkConnectionLimiter::new(4, 1, vec![from(1).ip()]);
+        let taken: Vec<_> = (0..4).map(|_| places.take(from(1)).unwrap()).collect();
+        assert!(places.take(from(1)).is_none());
+        drop(taken);
+        let _one = places.take(from(2)).unwrap();
+        assert!(places.take(from(2)).is_none());
+    }
+}

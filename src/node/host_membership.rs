@@ -1,0 +1,94 @@
+//! Following the hosts on record: their actors are started and stopped as they come and go, left
+//! alone in maintenance, and everybody is told of them.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use reelyard_actors::cfw_worker;
+use reelyard_actors::heartbeat::{self, UnwatchHost};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::task_manager::{HostRecord, HostRoster, TaskViewHandle};
+
+use super::Wiring;
+use super::host_actors::{HostActor, HostActorMap};
+
+/// Has the actors of `wiring` follow the roll on `board`, as long as there are any.
+pub fn follow_membership(
+    wiring: Weak<Wiring>,
+    board: &TaskViewHandle,
+) -> impl Future<Output = ()> + use<> {
+    let mut rolls = board.host_roster().watch();
+    async move {
+        let mut incarnation = None;
+        rolls.mark_changed();
+        while rolls.changed().await.is_ok() {
+            let roll = rolls.borrow_and_update().clone();
+            let (Some(roll), Some(wiring)) = (roll, wiring.upgrade()) else { continue };
+            let is_told = incarnation.replace(roll.incarnation) == Some(roll.incarnation);
+            wiring.apply_membership(&roll, is_told);
+        }
+    }
+}
+
+impl Wiring {
+    /// Has the actors that the roll says. `is_told` says whether this incarnation of the
+    /// TaskManager was told of hosts before.
+    fn apply_membership(&self, roll: &HostRoster, is_told: bool) {
+        if !is_told {
+            self.subscribe_to_heartbeat();
+        }
+        let before = self.hosts.present();
+        let mut present: BTreeMap<HostAddr, Arc<HostActor>> = BTreeMap::new();
+        for (&addr, record) in roll.hosts.iter() {
+            match before.get(&addr).filter(|host| host.role == record.role) {
+                Some(host) => {
+                    self.set_maintenance(addr, host, record);
+                    if !is_told {
+                        self.join_host(host);
+                    }
+                    present.insert(addr, Arc::clone(host));
+                }
+                None => {
+                    // Joined when it starts, as every incarnation is: that is after this.
+                    let host = self.parts.start_host(addr, record.role, !record.is_asked());
+                    present.insert(addr, Arc::new(host));
+                }
+            }
+        }
+        let is_same = before.len() == present.len()
+            && before.iter().all(|(addr, host)| {
+                present.get(addr).is_some_and(|present| Arc::ptr_eq(host, present))
+            });
+        if !is_same {
+            self.hosts.set(present);
+            self.stop_those_who_left(&before);
+            self.send_destinations();
+        }
+    }
+
+    fn set_maintenance(&self, addr: HostAddr, host: &HostActor, record: &HostRecord) {
+        let on = !record.is_asked();
+        if host.in_maintenance.swap(on, Ordering::Relaxed) == on {
+            return;
+        }
+        // Its worker first: it is to be ready for the probe that comes when maintenance ends.
+        host.worker.addr().do_send(cfw_worker::SetHostMaintenance { on });
+        self.heartbeat.addr().do_send(heartbeat::SetHeartbeatMaintenance { host: addr, on });
+    }
+
+    fn stop_those_who_left(&self, before: &HostActorMap) {
+        let present = self.hosts.present();
+        for (addr, host) in before.iter() {
+            if !present.contains_key(addr) {
+                self.heartbeat.addr().do_send(UnwatchHost { host: *addr });
+                tracing::info!(host = %addr, "host left the yard");
+            }
+            if !present.get(addr).is_some_and(|present| Arc::ptr_eq(host, present)) {
+                let worker = host.worker.clone();
+                actix_rt::spawn(async move { worker.stop().await });
+            }
+        }
+    }
+}

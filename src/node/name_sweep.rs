@@ -1,0 +1,137 @@
+//! Forgetting names that nothing refers to any more: those of hosts that list other files each time,
+//! of files that left the yard, of names that were hot once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::catalog::view::CatalogView;
+use reelyard_actors::cfw_worker::CfwWorkerView;
+use reelyard_actors::names::NameTable;
+use reelyard_actors::remover::RemoverView;
+use reelyard_actors::task_manager::TaskManagerView;
+use roaring::RoaringBitmap;
+
+use super::Wiring;
+
+/// Time from one sweep to the next. What an actor takes in must be in its view by then.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// What the views show, from which it follows which names are in use.
+pub struct NamesInUse<'a> {
+    /// The inputs.
+    pub catalog: &'a CatalogView,
+    /// Tasks and placements.
+    pub tasks: &'a TaskManagerView,
+    /// Removals and pins.
+    pub removals: &'a RemoverView,
+}
+
+impl NamesInUse<'_> {
+    /// The files that are in use. Names that views hold as text are found in the table, which keeps
+    /// them from being forgotten as well.
+    pub fn files<'h>(
+        &self,
+        names: &NameTable,
+        hosts: impl Iterator<Item = &'h CfwWorkerView>,
+    ) -> RoaringBitmap {
+        let NamesInUse { catalog, tasks, removals } = self;
+        let mut files = RoaringBitmap::new();
+        if let Some(ranking) = &catalog.ranking {
+            files |= ranking.set();
+        }
+        if let Some(masters) = &catalog.masters {
+            files |= &masters.files;
+        }
+        files.extend(catalog.rising.hot().iter().map(|(file, _)| file.0));
+        for placed in tasks.placements.values() {
+            files |= &**placed;
+        }
+        files.extend(tasks.history.newest_first().map(|(_, record)| record.file.0));
+        files.extend(tasks.plan.wants_room.iter().map(|wanted| wanted.file.0));
+        for task in tasks.open.values().chain(tasks.ended.values()) {
+            files.extend(names.find(task.name.as_bytes()).map(|file| file.0));
+        }
+        files.extend(removals.open.keys().map(|(_, file)| file.0));
+        files.extend(removals.pins.keys().map(|file| file.0));
+        files.extend(removals.doubts.keys().map(|(_, file)| file.0));
+        files.extend(removals.rooms_made.values().map(|room| room.file.0));
+        files.extend(removals.history.newest_first().map(|(_, record)| record.file.0));
+        for held in hosts.filter_map(|host| host.held.as_ref()) {
+            files |= &held.files;
+        }
+        files
+    }
+}
+
+/// Sweeps the table again and again, until it is aborted.
+pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let (names, actors) = (names.clone(), Arc::clone(&actors));
+        let swept = tokio::task::spawn_blocking(move || {
+            let hosts: Vec<_> =
+                actors.hosts.present().values().map(|host| host.view.load_full()).collect();
+            let in_use = NamesInUse {
+                catalog: &actors.catalog_view.load_full(),
+                tasks: &actors.task_board.view(),
+                removals: &actors.remover_board.view(),
+            };
+            let live = in_use.files(&names, hosts.iter().map(|host| &**host));
+            names.sweep(&live)
+        });
+        match swept.await {
+            Ok(Some(swept)) if swept.forgotten > 0 => {
+                let (forgotten, kept) = (swept.forgotten, swept.kept);
+                tracing::info!(forgotten, kept, "names that nothing refers to are forgotten");
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => tracing::debug!("no names are forgotten while a long read is under way"),
+            Err(error) => tracing::error!(%error, "names could not be looked through"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::catalog::masters::Masters;
+    use reelyard_actors::catalog::ranking::Ranking;
+    use reelyard_actors::catalog::rising::RisingHits;
+    use reelyard_actors::cfw_worker::Inventory;
+    use reelyard_actors::clock::Millis;
+    use reelyard_actors::host::{HostAddr, HostRole};
+
+    use super::*;
+
+    #[test]
+    fn what_any_view_shows_is_in_use() {
+        let names = NameTable::new();
+        let text: Vec<String> = (0..7).map(|number| format!("{number}.mpg")).collect();
+        let files: Vec<_> = names.intern_all(text.iter().map(|name| name.as_bytes()));
+        let files: Vec<_> = files.into_iter().map(Result::unwrap).collect();
+        let set = |index: usize| RoaringBitmap::from_iter([files[index].0]);
+        let catalog = CatalogView {
+            ranking: Some(Arc::new(Ranking::from_files_wanting([(files[0], 1)]))),
+            masters: Some(Arc::new(Masters { files: set(1), ..Masters::default() })),
+            rising: Arc::new(RisingHits::new([(files[2], 9)], &names)),
+            ..CatalogView::default()
+        };
+        let addr: HostAddr = "10.0.0.21:8888".parse().unwrap();
+        let tasks = TaskManagerView {
+            placements: [(addr, Arc::new(set(3)))].into(),
+            ..TaskManagerView::default()
+        };
+        let held = Inventory { files: set(4), ..Inventory::default() };
+        let host = CfwWorkerView {
+            held: Some(Arc::new(held)),
+            ..CfwWorkerView::unasked(addr, HostRole::Destination)
+        };
+        let doubts = Arc::new([((addr, files[5]), Millis(9))].into());
+        let removals = RemoverView { doubts, ..RemoverView::default() };
+        let in_use = NamesInUse { catalog: &catalog, tasks: &tasks, removals: &removals };
+        let live = in_use.files(&names, [&host].into_iter());
+        assert_eq!(live.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        names.sweep(&live).unwrap();
+        names.sweep(&live).unwrap();
+        assert_eq!((names.len(), names.find(b"6.mpg")), (6, None));
+    }
+}

@@ -1,0 +1,55 @@
+//! What a worker goes by that may change while it runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reelyard_actors::downloader::external::ExternalProgram;
+use reelyard_actors::downloader::live_setting::LiveSetting;
+use reelyard_actors::downloader::partials::KeepFor;
+use reelyard_actors::downloader::room::Capacity;
+use reelyard_actors::token::SharedToken;
+
+use super::{ExternalSettings, WorkerSettings};
+
+/// The dials of one worker; those who go by them have clones.
+pub(super) struct LiveWorkerSettings {
+    pub token: LiveSetting<Option<SharedToken>>,
+    pub storage_limit_percent: LiveSetting<u32>,
+    pub capacity: LiveSetting<Capacity>,
+    pub keep_for: LiveSetting<KeepFor>,
+    pub poll_interval: LiveSetting<Duration>,
+    pub external: LiveSetting<Option<ExternalProgram>>,
+    /// The directory of temporary files, as other programs find it; none for a worker that is only
+    /// a source.
+    temp_dir: Option<PathBuf>,
+}
+
+impl LiveWorkerSettings {
+    /// As these settings have them.
+    pub fn from_settings(settings: &WorkerSettings, temp_dir: Option<PathBuf>) -> Self {
+        LiveWorkerSettings {
+            token: settings.token.clone().into(),
+            storage_limit_percent: settings.storage_limit_percent.into(),
+            capacity: settings.capacity.into(),
+            keep_for: settings.keep_for.into(),
+            poll_interval: settings.poll_interval.into(),
+            external: external(settings, temp_dir.as_ref()).into(),
+            temp_dir,
+        }
+    }
+
+    /// As these settings have them from now on.
+    pub fn set(&self, settings: &WorkerSettings) {
+        self.token.set(settings.token.clone());
+        self.storage_limit_percent.set(settings.storage_limit_percent);
+        self.capacity.set(settings.capacity);
+        self.keep_for.set(settings.keep_for);
+        self.poll_interval.set(settings.poll_interval);
+        self.external.set(external(settings, self.temp_dir.as_ref()));
+    }
+}
+
+fn external(settings: &WorkerSettings, temp_dir: Option<&PathBuf>) -> Option<ExternalProgram> {
+    let ExternalSettings { program, success, timeout, grace } = settings.external.clone()?;
+    Some(ExternalProgram { program, success, timeout, grace, temp_dir: temp_dir?.clone() })
+}
