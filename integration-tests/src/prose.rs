@@ -65,6 +65,44 @@ pub fn of_markdown(text: &str) -> Vec<Paragraph> {
     paragraphs
 }
 
+/// The paragraphs of the comments in a TOML file, without settings in comments. Lines that are indented
+/// are columns of a table.
+pub fn of_comments(text: &str) -> Vec<Paragraph> {
+    let mut paragraphs: Vec<Paragraph> = Vec::new();
+    let mut is_open = false;
+    for (number, line) in text.lines().enumerate() {
+        let comment = line.strip_prefix('#').map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
+        let Some(comment) = comment.filter(|comment| !is_setting(comment)) else {
+            is_open = false;
+            continue;
+        };
+        let is_row = comment.starts_with(' ');
+        let words = plain(comment);
+        match paragraphs.last_mut() {
+            Some(last) if is_open && !is_row && !last.is_row => {
+                last.text.push(' ');
+                last.text.push_str(&words);
+            }
+            _ => paragraphs.push(Paragraph { line: number + 1, text: words, is_row }),
+        }
+        is_open = true;
+    }
+    paragraphs
+}
+
+/// Whether a comment is a setting that is not set: `name = value`.
+fn is_setting(comment: &str) -> bool {
+    let name = comment.split(" = ").next().unwrap_or_default();
+    name.len() < comment.len() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+/// The paragraphs of a text below the options of a command. Lines that are indented are examples or
+/// columns.
+pub fn of_help(text: &str) -> Vec<Paragraph> {
+    let shown = text.lines().map(|line| if line.starts_with(' ') { "" } else { line });
+    of_markdown(&shown.collect::<Vec<_>>().join("\n"))
+}
+
 /// What follows the mark of an item in a list; none for another line.
 fn without_item_mark(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix("- ") {
@@ -147,6 +185,16 @@ mod tests {
         ];
         assert_eq!(texts, expected);
         assert_eq!(found.iter().filter(|one| one.is_row).count(), 1);
+    }
+
+    #[test]
+    fn comments_of_a_file_are_paragraphs() {
+        let text =
+            "# One comment\n# goes on.\n#   a   column\n# limit = 5\nlimit = 5\n\n# Another.\n";
+        let found = of_comments(text);
+        let texts: Vec<_> = found.iter().map(|one| (one.line, one.text.as_str())).collect();
+        assert_eq!(texts, [(1, "One comment goes on."), (3, "a   column"), (7, "Another.")]);
+        assert_eq!(of_help("Examples:\n  reelyard demo\n\nOne sentence.").len(), 2);
     }
 
     #[test]

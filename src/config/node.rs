@@ -109,7 +109,7 @@ settings! {
         /// Within one hour a host may also bring this number of names that no other list has. A
         /// longer list is refused as a whole: the last good list stays, and the circuit breaker of
         /// the host opens.
-        max_files: NonZeroU64 = Default "500000",
+        max_files: NonZeroU64 = Default "200000",
     }
 }
 

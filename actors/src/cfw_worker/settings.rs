@@ -71,7 +71,7 @@ impl Default for CfwWorkerSettings {
             traffic_interval: Duration::from_secs(10),
             agents: Agents::default(),
             token: None,
-            max_files: 500_000,
+            max_files: 200_000,
             open_calls: 4,
             waiting_calls: 64,
             breaker: CircuitBreakerSettings {

@@ -16,5 +16,7 @@ mod full_disk;
 mod guide_pages;
 mod guide_text;
 mod guide_walks;
+mod house;
 mod metrics;
+mod plain_words;
 mod private_files;

@@ -1,0 +1,75 @@
+//! What operators read outside the guide is plain English too: help, settings, metrics and the API.
+
+use std::fmt::Write;
+
+use clap::Command;
+use reelyard::config::{NodeConfig, WorkerConfig, example};
+use reelyard_integration_tests::prose::{self, Paragraph};
+
+/// Fails with the faults of `texts`, each with the name of what it belongs to.
+fn assert_plain(texts: Vec<(String, Vec<Paragraph>)>) {
+    let mut faults = String::new();
+    for (name, paragraphs) in &texts {
+        for fault in prose::faults(paragraphs) {
+            let _ = writeln!(faults, "{name}:{fault}");
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+    assert!(texts.len() > 10, "only {} texts were found", texts.len());
+}
+
+/// Adds the help of `command` and of everything below it.
+fn collect_help(path: &str, command: &Command, texts: &mut Vec<(String, Vec<Paragraph>)>) {
+    let path = format!("{path} {}", command.get_name());
+    for text in [command.get_about(), command.get_long_about()].into_iter().flatten() {
+        texts.push((path.clone(), prose::of_markdown(&text.to_string())));
+    }
+    if let Some(after) = command.get_after_help() {
+        texts.push((path.clone(), prose::of_help(&after.to_string())));
+    }
+    for argument in command.get_arguments() {
+        if let Some(help) = argument.get_help() {
+            let name = format!("{path} {}", argument.get_id());
+            texts.push((name, prose::of_markdown(&help.to_string())));
+        }
+    }
+    for below in command.get_subcommands() {
+        collect_help(&path, below, texts);
+    }
+}
+
+#[test]
+fn help_is_plain() {
+    let mut texts = Vec::new();
+    collect_help("", &reelyard::cli::command(), &mut texts);
+    assert_plain(texts);
+}
+
+#[test]
+fn comments_of_settings_are_plain() {
+    let mut texts = Vec::new();
+    for (role, file) in [("node", example::<NodeConfig>()), ("worker", example::<WorkerConfig>())] {
+        for paragraph in prose::of_comments(&file) {
+            texts.push((format!("{role}.toml"), vec![paragraph]));
+        }
+    }
+    assert_plain(texts);
+}
+
+#[test]
+fn the_api_document_is_plain() {
+    let ended = reelyard_integration_tests::binary::run(&["openapi"]);
+    let document: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let mut texts = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, call) in methods.as_object().unwrap() {
+            for member in ["summary", "description"] {
+                if let Some(text) = call[member].as_str() {
+                    let name = format!("{method} {path} {member}");
+                    texts.push((name, prose::of_markdown(text)));
+                }
+            }
+        }
+    }
+    assert_plain(texts);
+}
