@@ -1,6 +1,6 @@
 //! Ids that are secrets: 128 random bits, 22 characters as text.
 //!
-//! Each kind of id is a type of its own, declared by [`secret_id!`]. `Display` and serde tell all of
+//! Each kind of id is a type of its own, declared by the macro `secret_id!`. `Display` and serde tell all of
 //! an id, base64url without padding in text and 16 bytes in postcard; `Debug`, which is what logs show,
 //! tells the first characters only.
 
@@ -201,7 +201,9 @@ mod tests {
         ] {
             assert_eq!(bad.parse::<Secret>(), Err(NoSecret), "{bad}");
         }
-        assert!(NoSecret.to_string().starts_with("this is not the id of a secret: 22 letters"));
+        assert!(
+            NoSecret.to_string().starts_with("this is not the id of a secret: expected 22 letters")
+        );
     }
 
     #[test]

@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn an_age_has_two_units_and_no_more_precision_than_is_wanted() {
-        assert_eq!(age(Millis(0), Millis(3_725_500)), "1h 2m");
-        assert_eq!(age(Millis(0), Millis(65_432)), "1m 5s");
-        assert_eq!(age(Millis(0), Millis(1_250)), "1s 250ms");
-        assert_eq!(age(Millis(5), Millis(0)), "0s");
+        assert_eq!(age(Millis(0), Millis(3_725_500)), "1 h 2 min");
+        assert_eq!(age(Millis(0), Millis(65_432)), "1 min 5 s");
+        assert_eq!(age(Millis(0), Millis(1_250)), "1 s 250 ms");
+        assert_eq!(age(Millis(5), Millis(0)), "0 s");
     }
 }

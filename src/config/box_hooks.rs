@@ -370,10 +370,10 @@ mod tests {
             ("{ a = { cleanup = [\"/gone\"] } }", "/gone cannot be used"),
             ("{ a = { cleanup = [\"/etc/passwd\"] } }", "is not executable"),
             ("{ a = { cleanup = [\"/bin/{pool}\"] } }", "is chosen by the box"),
-            ("{ a = { cleanup = [\"/bin/true\", \"{boxid}\"] } }", "{boxid} stands for nothing"),
-            ("{ a = { first_uid = 0 } }", "first_uid: a user id other than root's"),
+            ("{ a = { cleanup = [\"/bin/true\", \"{boxid}\"] } }", "{boxid} is not a placeholder"),
+            ("{ a = { first_uid = 0 } }", "first_uid: expected a user id other than root's"),
             ("{ a = { first_uid = 1, boxes = 0 } }", "boxes: expected a number of boxes"),
-            ("{ a = { no_directory = [\"/x/{token}\"] } }", "{box}, {pool} do"),
+            ("{ a = { no_directory = [\"/x/{token}\"] } }", "are {box}, {pool}"),
             ("{ a = { no_directory = [\"{pool}\"] } }", "is not an absolute path"),
             ("{ a = { no_directory = [\"/x\"], kill_left = true } }", "kill_left: nothing"),
             (

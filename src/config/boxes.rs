@@ -131,7 +131,7 @@ mod tests {
             ("{ judges = { size = 8, sise = 9 } }", "judges: unknown field `sise`"),
             ("{ judges = { size = -1 } }", "judges: "),
             ("{ judges = { size = 70000 } }", "judges: a pool has at most 65536 boxes"),
-            ("{ judges = { size = 1, ttl_default = \"soon\" } }", "\"soon\" is no duration"),
+            ("{ judges = { size = 1, ttl_default = \"soon\" } }", "\"soon\" is not a duration"),
             ("{ judges = { size = 1, hooks = \"x\" } }", "a pool without a host"),
             ("{ \"a b\" = { size = 1 } }", "a b: the name of a pool is"),
             ("{ judges = 8 }", "judges: expected a table"),

@@ -185,7 +185,7 @@ mod tests {
             (format!("{{ b = {{ secret = \"{SECRET}\" }} }}"), "url is missing"),
             ("{ b = { url = \"http://a/x\" } }".to_owned(), "secret or secret_file"),
             ("{ b = { url = \"http://a/x\", secret = \"short\" } }".to_owned(), "16 to 1024"),
-            ("{ B = {} }".to_owned(), "B: a hook is named by"),
+            ("{ B = {} }".to_owned(), "B: the name of a webhook has"),
             (format!("{SECRET} = "), "expected a table"),
             (format!("{{ b = \"{SECRET}\" }}"), "expected a table"),
         ] {

@@ -63,7 +63,7 @@ settings! {
         task: TaskConfig,
         /// The hosts that copies come from and go to.
         placement: PlacementConfig,
-        /// Limits of what hosts send and receive.
+        /// Rate limits of the hosts.
         bandwidth: BandwidthConfig,
         /// The disks of the destinations.
         storage: StorageConfig,
@@ -252,7 +252,7 @@ settings! {
 
 settings! {
     /// Choice of hosts by room and network load. Workers measure the load of their link
-    /// ([network] of their configuration); for other hosts hosts.node_exporters is used. Copies of this
+    /// (`[network]` of their configuration); for other hosts hosts.node_exporters is used. Copies of this
     /// yard do not count as load. A host without a known load or link speed counts like the
     /// average host, and no limit applies to it.
     pub struct PlacementConfig {
@@ -269,7 +269,7 @@ settings! {
 }
 
 settings! {
-    /// Limits of what a host sends or receives in all its copies together. A limit is a rate or
+    /// Rate limits of each host for all its copies together, by direction. A limit is a rate or
     /// a timetable, as in task.copy_speed. The copies of a host share its limit evenly. Workers
     /// get a changed limit at once, also during a copy. Old cfws, and copies from them, get
     /// their rate when the copy is planned.
@@ -372,12 +372,13 @@ settings! {
         body_limit: ByteSize = Default "1MiB",
         /// Time limit for the body of a request.
         request_timeout: Duration = Default "30s",
-        /// Connections at once, 40% of the file descriptors of the process at most. Where all are
-        /// taken, one that only waits, or takes nothing of its answer, is ended for a new one. A yard
-        /// of more than 1,500 hosts has two for each, and 1,024 for others.
+        /// Largest number of connections, at most 40% of the file descriptors of the process. At
+        /// the limit, an idle or stuck connection is closed for a new one. With more than 1,500
+        /// hosts the limit is two per host and 1,024 for others.
         connections: NonZeroU32 = Default "4096",
-        /// Connections at once from one address, beside two for each configured host: all workers
-        /// may have the address of one gateway. A proxy in front of the API needs them all.
+        /// Largest number of connections from one address, in addition to two per configured host,
+        /// because all workers may share the address of a gateway. A proxy in front of the API needs
+        /// a high number.
         connections_per_address: NonZeroU32 = Default "512",
     }
 }

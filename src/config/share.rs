@@ -25,9 +25,9 @@ settings! {
         roots: RootDirs = Default "{}",
         /// Address of the links. The API and the console are not reachable there.
         listen: SocketAddr = Default "127.0.0.1:8081",
-        /// URL by which visitors reach `share.listen`; links begin with it. Without it links begin
-        /// with http:// (https:// with share.tls) and `share.listen`. The URL may have a path, as
-        /// in "https://example.net/files". Then the proxy must remove that path from the requests.
+        /// URL by which visitors reach `share.listen`; links begin with it. The default is
+        /// `share.listen` itself, with TLS if share.tls is set. The URL may have a path, as in
+        /// `https://example.net/files`. Then the proxy must remove that path from the requests.
         public_url: Option<PublicUrl> = Optional "https://share.example.net",
         /// Addresses of the proxies in front of `share.listen`. The node believes the client
         /// address that they report.
@@ -284,7 +284,7 @@ mod tests {
         let roots = "{ movies = \"/data/movies\" }";
         assert_eq!(shown::<RootDirs>(roots).as_deref(), Ok(roots));
         for (bad, why) in [
-            ("{ Movies = \"/data\" }", "Movies: a root is named by"),
+            ("{ Movies = \"/data\" }", "Movies: the name of a root has"),
             ("{ movies = 7 }", "movies: "),
             ("\"/data\"", "expected a table"),
         ] {

@@ -346,7 +346,8 @@ mod tests {
         let bad = r#"{ default = "fast", "das1" = "1M", "10.0.0.1:8888" = "08:00,5" }"#;
         let told: Vec<String> =
             HostLimits::from_text(bad).unwrap_err().into_iter().map(|wrong| wrong.what).collect();
-        for (host, why) in [("default", "no rate"), ("das1", "ip:port"), ("10.0.0.1:8888", "unit")]
+        for (host, why) in
+            [("default", "not a rate"), ("das1", "ip:port"), ("10.0.0.1:8888", "unit")]
         {
             let of_host = told.iter().find(|what| what.starts_with(&format!("\"{host}\": ")));
             assert!(of_host.is_some_and(|what| what.contains(why)), "{host}: {told:?}");

@@ -86,7 +86,7 @@ settings! {
 
 settings! {
     /// The network link that serves the files. The worker reports its load to the node, which
-    /// can keep copies away from busy hosts ([placement] in the node's configuration).
+    /// can keep copies away from busy hosts (`[placement]` in the node's configuration).
     pub struct NetworkConfig {
         /// Network interface. Without the setting, the interface that has the address of
         /// data_listen. A worker on the loopback interface then reports no load.
@@ -141,7 +141,7 @@ settings! {
         ///   stop_grace       time between SIGTERM and SIGKILL for the program and its child
         ///                    processes: 5s
         ///   env              environment, in addition to PATH and LANG: { NAME = "value" }
-        ///   done             exit codes that mean success: [0]
+        ///   done             exit codes that mean success: 0 by default
         ///   cleanup_again_on exit codes after which a cleanup runs again at once, up to 3 times
         ///   first_uid        user id of box 0; each further box has the next one. A clean box has no
         ///                    process of its user. This check needs root

@@ -155,15 +155,15 @@ mod tests {
             ("12:60,10M", "hh:mm"),
             ("+1:30,10M", "hh:mm"),
             ("12:00", "hh:mm"),
-            ("12:00,", "no rate"),
+            ("12:00,", "not a rate"),
             (",", "hh:mm"),
             ("Son-12:00,10M", "hh:mm"),
             ("Mo-12:00,10M", "hh:mm"),
             ("-12:00,10M", "hh:mm"),
             ("12:00,1M 12:00,2M", "two entries hold from 12:00 on"),
             ("12:00,1M Tue-12:00,2M", "two entries hold from Tue-12:00 on"),
-            ("", "no rate"),
-            ("fast", "no rate"),
+            ("", "not a rate"),
+            ("fast", "not a rate"),
         ] {
             let told = text.parse::<Timetable>().unwrap_err().to_string();
             assert!(told.contains(why), "{text}: {told}");

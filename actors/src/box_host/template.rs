@@ -224,10 +224,10 @@ mod tests {
         let told = |text: &str, known| Template::parse(text, known).unwrap_err().to_string();
         assert_eq!(
             told("/x/{boxid}", TemplateBlank::IN_ARGUMENTS),
-            "{boxid} stands for nothing here: {box}, {number}, {pool}, {token}, {holder} do"
+            "{boxid} is not a placeholder: the placeholders are {box}, {number}, {pool}, {token}, {holder}"
         );
         let path = told("/x/{token}", TemplateBlank::IN_PATHS);
-        assert_eq!(path, "{token} stands for nothing here: {box}, {pool} do");
+        assert_eq!(path, "{token} is not a placeholder: the placeholders are {box}, {pool}");
         for bad in ["{", "}", "{box", "box}", "a{{b}"] {
             assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("stands alone"), "{bad}");
         }

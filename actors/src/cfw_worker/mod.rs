@@ -3,7 +3,7 @@
 //! It owns what is known of what the host holds and of its disk. Nothing of it is durable.
 //! What cannot be asked stays as it was last known and is shown with its age: it is never taken
 //! for empty. A host that does not answer its probes is asked nothing else; neither is one whose
-//! calls keep failing ([`circuit_breaker`]). Of a host in maintenance nothing at all is asked.
+//! calls keep failing (`circuit_breaker`). Of a host in maintenance nothing at all is asked.
 
 mod agent;
 mod call_status;

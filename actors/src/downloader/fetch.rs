@@ -204,7 +204,7 @@ impl Fetcher {
     }
 
     /// The same, but a small file is left to be [published](Fetcher::publish), and may have been
-    /// asked for [ahead](Fetcher::ask_ahead).
+    /// asked for [ahead](Fetcher::pipeline_requests).
     pub fn fetch_unpublished(
         &self,
         order: &CopyOrder,

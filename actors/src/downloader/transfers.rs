@@ -23,7 +23,7 @@ const ENDED_REMEMBERED: usize = 4096;
 /// What the actor is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransferAction {
-    /// Begin these copies, one after the other: a [run](crate::downloader::run), mostly of one.
+    /// Begin these copies, one after the other: a batch (`batching`), mostly of one.
     Begin(Vec<CopyOrder>),
     /// End the copy of this task, under way since it was begun.
     GiveUp(TaskId),

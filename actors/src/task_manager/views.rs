@@ -96,7 +96,7 @@ pub struct TaskManagerView {
     pub history: BoundedLog<CopyRecord>,
     /// How far open tasks are, where something was heard since this node leads.
     pub progress: BTreeMap<TaskId, TaskProgress>,
-    /// Begun tasks that cfm's wire offers again: see [`TaskPolicy::offered_again`].
+    /// Begun tasks that cfm's wire offers again: see `TaskPolicy::offered_again`.
     #[serde(skip)]
     pub offered_again: BTreeSet<TaskId>,
     /// The rate in force of each open task; those that nothing limits are left out.

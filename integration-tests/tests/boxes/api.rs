@@ -38,7 +38,12 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
         (json!({ "size": 1, "hooks": "x" }), 422, "bad-pool", "a pool without a host"),
         (json!({ "size": 1, "sise": 2 }), 400, "bad-body", "unknown field `sise`"),
         (json!({ "first_id": 1 }), 400, "bad-body", "missing field `size`"),
-        (json!({ "size": 1, "ttl_max": "soon" }), 400, "bad-body", "\\\"soon\\\" is no duration"),
+        (
+            json!({ "size": 1, "ttl_max": "soon" }),
+            400,
+            "bad-body",
+            "\\\"soon\\\" is not a duration",
+        ),
     ] {
         let refused = put(spec);
         assert_eq!((refused.status, refused.kind()), (status, kind), "{refused:?}");

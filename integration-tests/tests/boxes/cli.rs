@@ -102,7 +102,7 @@ fn a_box_is_leased_used_and_given_back() -> Result<()> {
     assert_eq!(row(&again, id)[1..3], ["0", token.as_str()], "{again}");
     let both = acquire("b", &["--count", "2", "--wait", "100ms"]);
     assert_eq!(both.code, Some(123), "{}", both.err);
-    assert!(both.err.contains("no box of pool p was free within 100ms"), "{}", both.err);
+    assert!(both.err.contains("no box of pool p was free within 100 ms"), "{}", both.err);
     let absent = node.cli(&["acquire", "none", "--holder", "a"]);
     assert_eq!(absent.code, Some(4), "{}", absent.err);
     assert_eq!(node.cli(&["acquire", "p", "--holder", "a", "--priority", "200"]).code, Some(2));

@@ -247,7 +247,7 @@ async fn a_worker_that_hangs_is_named_in_time_and_nobody_waits_for_it() -> Resul
     let took = stopped.elapsed();
     assert!(took < Duration::from_millis(2000), "{took:?}: {told}");
     assert!(
-        told.contains("within 1s: nothing is done for them on its host")
+        told.contains("within 1 s: nothing is done for them on its host")
             && told.contains("does not answer"),
         "{told}"
     );

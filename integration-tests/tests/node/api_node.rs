@@ -140,13 +140,13 @@ fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
     }
     for limit in ["0", "-1", "x", ""] {
         let path = format!("/api/v1/files?limit={limit}");
-        api.refused(&[], &path, 400, "bad-request", "limit: a number of items");
+        api.refused(&[], &path, 400, "bad-request", "limit: expected a number of items");
     }
     api.refused(&[], "/api/v1/files?cursor=zz", 400, "bad-request", "cursor: \"zz\"");
     api.refused(&[], "/api/v1/tasks?state=gone", 400, "bad-request", "unknown variant `gone`");
-    api.refused(&[], "/api/v1/tasks/%31", 404, "not-found", "no task 1");
+    api.refused(&[], "/api/v1/tasks/%31", 404, "not-found", "task 1 does not exist");
     api.refused(&[], "/api/v1/tasks/%2e%2e%2fx", 400, "bad-request", "\"../x\"");
-    api.refused(&["-X", "DELETE"], "/api/v1/tasks/1", 404, "not-found", "no task 1");
+    api.refused(&["-X", "DELETE"], "/api/v1/tasks/1", 404, "not-found", "task 1 does not exist");
     api.refused(&[], "/api/v1/nope", 404, "not-found", "no /api/v1/nope");
     for method in ["POST", "OPTIONS", "PUT"] {
         let answer = api.curl(&["-X", method], "/api/v1/plan");

@@ -246,8 +246,10 @@ fn a_downloader_that_cannot_be_kept_is_told() {
     let ImportRun { ended, .. } = import("cfw.yml", text);
     assert_eq!(ended.code, Some(1));
     assert!(!ended.out.contains("program"), "{}", ended.out);
-    for bad in ["cfw.yml:1: downloader_bin: bad value: an absolute", "cfw.yml:2: downloader_downl"]
-    {
+    for bad in [
+        "cfw.yml:1: downloader_bin: bad value: expected an absolute",
+        "cfw.yml:2: downloader_downl",
+    ] {
         assert!(ended.err.contains(bad), "{bad}:\n{}", ended.err);
     }
 }

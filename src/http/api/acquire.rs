@@ -28,16 +28,17 @@ use crate::http::problem::ProblemResponse;
     tag = "boxes",
     operation_id = "acquire",
     summary = "Leases boxes and waits for them if needed: all requested boxes or none",
-    description = "The members beside `leases` are those of the first lease. No box within `wait` is \
-                   answered with 409 and the type `no-box-in-time`; a node that has too much to do with 503 \
-                   and `busy`. A client that closes its connection leaves the queue. Repeated under the \
-                   same `request_id` by the same holder, everything but `wait` alike, it answers the same \
-                   leases; another holder is refused with `request-of-other` unless it says `take_over`. \
-                   Each pool has names of its own.\n\n\
-                   With `Accept: text/event-stream` it is answered with 200 and server-sent events: \
-                   `waiting` with `position` and `estimate` whenever they change, `preparing` while boxes \
-                   are made ready, and at the end `granted` with what is answered otherwise, or `refused` \
-                   with a problem.",
+    description = "The members beside `leases` are those of the first lease. If no box is free \
+                   within `wait`, the answer is 409 with the type `no-box-in-time`. A busy node \
+                   answers 503 with `busy`. A client that closes its connection leaves the \
+                   queue. A repeated request with the same `request_id` and holder gets the \
+                   same leases; only `wait` may differ. Another holder is refused with \
+                   `request-of-other`, unless it sends `take_over`. Each pool has its own \
+                   request ids.\n\n\
+                   With `Accept: text/event-stream` the answer is 200 with server-sent events. \
+                   `waiting` has `position` and `estimate` and comes when they change; \
+                   `preparing` comes while boxes are prepared. The last event is `granted` with \
+                   the leases, or `refused` with a problem.",
     params(("pool" = String, Path, description = "The pool")),
     request_body(content = WantedLease, description = "Who wants how many boxes, and for how long"),
     responses(

@@ -57,13 +57,12 @@ impl EventQuery {
     tag = "events",
     operation_id = "followEvents",
     summary = "Sends every change when it happens",
-    description = "Server-sent events: each with an `id`, its kind as `event`, and one line of JSON as \
-                   `data`, of which the schema is shown. A client that says in `Last-Event-ID` what \
-                   it heard last hears what came after that. Where that is not possible, or where it \
-                   takes less than there is, it is told `reset`: something was missed, and what it \
-                   knows from lists is to be read again. What is still kept follows; for one that \
-                   took too little, what comes from then on. Comments come every 15 seconds. Kinds, \
-                   and members of them, may be added.",
+    description = "Server-sent events. Each has an `id`, its kind as `event`, and one line of \
+                   JSON as `data`, with the schema below. A client that sends `Last-Event-ID` \
+                   gets the events after that id. If some are lost, or if the client reads too \
+                   slowly, it gets the event `reset`: read the lists again. The events that are \
+                   still kept follow; a slow client gets only new ones. A comment comes every \
+                   15 seconds. Later versions may add kinds and members.",
     params(
         EventQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last")

@@ -136,10 +136,11 @@ pub async fn release(
     tag = "boxes",
     operation_id = "verifyLease",
     summary = "Checks whether a lease is valid",
-    description = "Valid is a lease that was handed out under this token, whose end is not on record and \
-                   whose term is not over: what can be renewed is valid. After a restart or a change of \
-                   leader a lease has its full term once more, until it is renewed. As long as a lease is \
-                   valid nobody else has the box. Only the node that decides on boxes answers.",
+    description = "A lease is valid if a holder got it with this token, its end is not on \
+                   record and its term is not over. A valid lease can be renewed. After a \
+                   restart or a change of leader a lease has its full term once more, until it \
+                   is renewed. While a lease is valid nobody else has the box. Only the leader \
+                   answers.",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = LeaseToken, description = "Its token"),
     responses((status = 200, description = "It is valid", body = LeaseVerified))

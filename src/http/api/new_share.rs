@@ -27,10 +27,10 @@ const LOOKS: usize = 20;
     tag = "shares",
     operation_id = "createShare",
     summary = "Creates a link to a file or directory",
-    description = "Under a `request_id` it may be repeated: it answers the same share, also when what \
-                   is shared was moved meanwhile, or with 410 once that share has ended. Without one \
-                   a repetition makes a second link, so after a lost answer or a 504 the list is to \
-                   be looked at instead.",
+    description = "With a `request_id` the request can be repeated: it returns the same share, or 410 \
+                   after the share has ended. A move of the file changes nothing. Without one, a \
+                   repeated request creates a second link; after a lost answer or a 504 look at the \
+                   list instead.",
     request_body(content = WantedShare, description = "What is shared, and on which terms"),
     responses((status = 201, description = "The share", body = ShareShown))
 )]

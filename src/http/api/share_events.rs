@@ -80,14 +80,14 @@ impl HappeningQuery {
     tag = "shares",
     operation_id = "followShareEvents",
     summary = "Sends the events of shares without a loss",
-    description = "Server-sent events, of that which webhooks are told: a share will end soon, or has \
-                   ended. The `id` of each is its number, which is its name for ever, on every node \
-                   and over restarts; `event` is `notice` or why the share has ended; `data` is the \
-                   body that a webhook is sent. Whoever says in `Last-Event-ID` what it heard last \
-                   hears all that happened since. A comment with an `id` comes first, so that whoever \
-                   is cut off before it hears anything comes back to where it was. What is no longer \
-                   kept is told by an event `reset`, with the number of the first happening that \
-                   follows as `first`. Comments come every 15 seconds.",
+    description = "Server-sent events, the same ones that webhooks get: a share will end soon, \
+                   or has ended. The `id` of an event is its number, which is the same on every \
+                   node and after restarts. `event` is `notice` or the cause of the end; `data` \
+                   is the body that a webhook gets. A client that sends `Last-Event-ID` gets \
+                   all later events. A comment with an `id` comes first, so that a client that \
+                   is cut off at once can continue. If events are no longer kept, an event \
+                   `reset` has the number of the first one that follows as `first`. A comment \
+                   comes every 15 seconds.",
     params(
         HappeningQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last; \

@@ -52,7 +52,7 @@ pub fn change_turns() -> Arc<Semaphore> {
 }
 
 /// Adds cfm's routes to an application. Wrap that with
-/// [`paths::clean`](paths::clean) too, and give it [`not_found`] as its default.
+/// [`paths::clean`] too, and give it [`not_found`] as its default.
 pub fn routes(state: web::Data<CompatState>) -> impl FnOnce(&mut web::ServiceConfig) {
     move |config| {
         config.app_data(state);

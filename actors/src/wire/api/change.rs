@@ -71,31 +71,31 @@ pub enum Change {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// [`PatchFields::Task`]
+    /// [`Change::Task`]
     Task,
-    /// [`PatchFields::Placement`]
+    /// [`Change::Placement`]
     Placement,
-    /// [`PatchFields::Host`]
+    /// [`Change::Host`]
     Host,
-    /// [`PatchFields::Input`]
+    /// [`Change::Input`]
     Input,
-    /// [`PatchFields::Leadership`]
+    /// [`Change::Leadership`]
     Leadership,
-    /// [`PatchFields::Stranger`]
+    /// [`Change::Stranger`]
     Stranger,
-    /// [`PatchFields::Removal`]
+    /// [`Change::Removal`]
     Removal,
-    /// [`PatchFields::Pin`]
+    /// [`Change::Pin`]
     Pin,
-    /// [`PatchFields::BackOff`]
+    /// [`Change::BackOff`]
     BackOff,
-    /// [`PatchFields::Configuration`]
+    /// [`Change::Configuration`]
     Configuration,
-    /// [`PatchFields::Share`]
+    /// [`Change::Share`]
     Share,
-    /// [`PatchFields::Box`]
+    /// [`Change::Box`]
     Box,
-    /// [`PatchFields::Reset`], which is told whatever kinds are asked for.
+    /// [`Change::Reset`], which is told whatever kinds are asked for.
     Reset,
 }
 

@@ -125,6 +125,6 @@ mod tests {
         {
             assert!(read(bad).is_err(), "{bad}");
         }
-        assert!(read("\"soon\"").unwrap_err().to_string().contains("\"soon\" is no duration"));
+        assert!(read("\"soon\"").unwrap_err().to_string().contains("\"soon\" is not a duration"));
     }
 }
