@@ -1,4 +1,4 @@
-//! How long things took, counted into buckets: enough for quantiles, whatever their number. Pure.
+//! Durations, counted into buckets: enough for quantiles, at a fixed size. Pure.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub const BOUNDS: [f64; 16] = [
 /// How long things took since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durations {
-    /// How many there were.
+    /// The number of recorded durations.
     pub count: u64,
     /// How long all of them took together, in microseconds.
     pub sum_us: u64,
@@ -22,7 +22,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Something took so long.
+    /// Records one duration.
     pub fn note(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
         self.count += 1;

@@ -1,4 +1,4 @@
-//! What the journal carries: events, in commits, each owned by one piece.
+//! The content of the journal: events, in commits, each owned by one piece.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl TryFrom<u8> for PieceId {
     }
 }
 
-/// The Raft term in which a leader decides. What a leader of an older epoch decided is refused.
+/// The Raft term in which a leader decides. A decision of a leader of an older epoch is refused.
 #[derive(
     Clone,
     Copy,
@@ -74,8 +74,8 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// The name of one request, so that repeating it is safe: 128 bits, drawn at random by whoever
-/// asks, or derived from the text that an HTTP client chose.
+/// The idempotency key of one request: 128 bits, drawn at random by the caller or derived from the text
+/// of an HTTP client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(pub u128);
@@ -129,12 +129,12 @@ impl fmt::Debug for RequestId {
 pub struct EncodedEvent {
     /// Version of the encoding of `body`; the piece still reads every version it ever wrote.
     pub version: u8,
-    /// The event, in postcard.
+    /// The event, encoded with postcard.
     #[serde(with = "serde_bytes")]
     pub body: Vec<u8>,
 }
 
-/// What one `decide` decided: the events of one piece, applied together at one log index.
+/// The result of one `decide`: the events of one piece, applied together at one log index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// Names this commit. Repeating a commit under the same id changes nothing while the id is
@@ -143,14 +143,14 @@ pub struct Commit {
     /// Whether the piece keeps `request` and its outcome after applying it. Set for requests
     /// that came from outside and may be repeated; not for an actor's own doings.
     pub remember: bool,
-    /// Who asked: a user, a host, or an actor's own name. For the audit.
+    /// The caller: a user, a host, or an actor's own name. The caller's name, for the audit.
     pub asked_by: String,
     /// The epoch of the leader that decided. Refused at apply time unless it is the entry's term.
     pub epoch: Epoch,
     /// When it was decided, by the deciding leader's clock: the only time `apply` knows.
     pub at: Millis,
-    /// Whose events these are.
+    /// The piece that owns these events.
     pub piece: PieceId,
-    /// The events, in order.
+    /// The events, applied in this order.
     pub events: Vec<EncodedEvent>,
 }

@@ -145,7 +145,7 @@ fn events_of_tasks_fit() {
     fits::<TaskBook>(&events);
 }
 
-/// What is decided of a yard of so many hosts, each step applied.
+/// Events of a yard with this many hosts, each step applied.
 fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
     let (mut hosts, settings) = (HostTable::new(configured), TaskSettings::default());
     hosts.follow(book);

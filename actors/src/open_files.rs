@@ -1,7 +1,7 @@
 //! File descriptors of this process: how many there may be, and when there were none.
 //!
-//! That this process has no descriptor left says nothing of the host that it wanted to call: such a
-//! failure is told here, and never booked against anybody else.
+//! A process without free descriptors says nothing about the host that it wanted to call: this function
+//! detects such a failure, so that no host is blamed for it.
 
 use std::error::Error;
 use std::io;

@@ -1,7 +1,7 @@
 //! Directories of this program's own data, which nobody but their owner may look into.
 //!
-//! The mode of a file that is created in them depends on the umask, and sled says no other: therefore what is
-//! there is narrowed each time, and the directory keeps others from what comes later.
+//! The umask decides the mode of a file that is created in them, and sled sets no other mode. Therefore
+//! existing files are narrowed each time, and the directory protects later ones.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -65,14 +65,14 @@ fn narrow_one(path: &Path) -> io::Result<Option<u32>> {
     let narrow = match seen.file_type() {
         kind if kind.is_dir() => DIRECTORY,
         kind if kind.is_file() => FILE,
-        // What a symlink leads to is not ours.
+        // The target of a symlink is not ours.
         _ => return Ok(None),
     };
     Ok((seen.mode() & OTHERS != 0).then_some(narrow))
 }
 
-/// Narrows a file, or a directory with everything in it. What fails stays as it is: nobody else reaches it
-/// below a directory that is narrow.
+/// Narrows a file, or a directory with everything in it. A failure is ignored: nobody else reaches the
+/// file below a narrow directory.
 fn narrow_tree(path: &Path) {
     if let Ok(Some(mode)) = narrow_one(path) {
         let _ = fs::set_permissions(path, Permissions::from_mode(mode));

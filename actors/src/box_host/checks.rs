@@ -67,7 +67,7 @@ pub enum BoxNotServed {
     Beyond {
         /// The id.
         box_id: u32,
-        /// How many there are.
+        /// The number of entries.
         boxes: u32,
     },
     /// It has no user.

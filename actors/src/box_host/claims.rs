@@ -17,7 +17,7 @@ const TOKENS_A_WRITE: u64 = 1000;
 pub struct BoxClaim {
     /// The cluster of the pool; none where a node of an older version has asked.
     pub cluster: Option<ClusterId>,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
     /// The name of its hooks.
     pub hooks: String,

@@ -65,9 +65,9 @@ pub enum BadTemplate {
 /// What the blanks of a template are filled with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateValues {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The id by which its holder calls it.
     pub box_id: u32,

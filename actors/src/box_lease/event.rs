@@ -22,14 +22,14 @@ use crate::host::HostAddr;
 pub enum BoxEvent {
     /// A pool is so from now on.
     PoolPut {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// How it is to be.
         spec: Box<PoolSpec>,
     },
     /// A pool is to go: nothing is granted any more, and it goes with its last box.
     PoolRemoved {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// Boxes are somebody's: all of them or none.
@@ -50,7 +50,7 @@ pub enum BoxEvent {
     },
     /// A lease lasts longer.
     Renewed {
-        /// The lease.
+        /// The id of the lease.
         lease: LeaseId,
         /// Its token.
         token: FenceToken,
@@ -59,7 +59,7 @@ pub enum BoxEvent {
     },
     /// A holder gives its box back.
     Released {
-        /// The lease.
+        /// The id of the lease.
         lease: LeaseId,
         /// Its token.
         token: FenceToken,
@@ -73,7 +73,7 @@ pub enum BoxEvent {
     Revoked {
         /// The leases.
         leases: Vec<LeaseId>,
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
         /// Why.
         reason: Option<Reason>,
@@ -85,9 +85,9 @@ pub enum BoxEvent {
     },
     /// A box is clean.
     Cleaned {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
         /// Which cleaning that was.
         cleaning: u64,
@@ -96,9 +96,9 @@ pub enum BoxEvent {
     },
     /// A box is not clean yet.
     CleanFailed {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
         /// Which cleaning that was.
         cleaning: u64,
@@ -109,9 +109,9 @@ pub enum BoxEvent {
     },
     /// A box is out of use until somebody says otherwise.
     Quarantined {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
         /// The cleaning that failed for good; none if somebody wants it so.
         cleaning: Option<u64>,
@@ -122,21 +122,21 @@ pub enum BoxEvent {
     },
     /// A box is cleaned again, and may then be used.
     Unquarantined {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
     },
     /// The free boxes of a pool are to be looked at by its host before they are granted.
     Recheck {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// The host of a pool has looked at boxes. Those that need no look any more are left out.
     Reconciled {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// Those that are clean.
         clean: Vec<BoxNumber>,
@@ -153,14 +153,14 @@ pub enum BoxEvent {
     /// A pool is so from now on, unless another one has boxes of the same numbers, host and hooks.
     /// (`PoolPut` did not look at other pools; stores still hold it.)
     PoolPutAlone {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// How it is to be.
         spec: Box<PoolSpec>,
     },
     /// The tokens of a pool go on beyond this one: its host served its boxes for it.
     TokensRaised {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// The token.
         beyond: FenceToken,
@@ -206,7 +206,7 @@ pub enum BoxEvent {
     },
     /// The host of a pool serves its boxes for it from now on, whichever pool it served them for.
     Adopted {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// Which pools lost boxes.
         said: HookOutput,
@@ -218,7 +218,7 @@ pub enum BoxEvent {
 /// Boxes that are granted together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewGrant {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
     /// A lease for each box. Tokens, and ids where the pool draws them, are given by `apply`.
     pub leases: Vec<(LeaseId, BoxNumber)>,
@@ -288,15 +288,15 @@ pub enum BoxRefusal {
     /// No such pool.
     #[error("no pool is named {pool}")]
     NoPool {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// No such box.
     #[error("pool {pool} has no box {number}")]
     NoBox {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
     },
     /// A pool cannot be so.
@@ -310,13 +310,13 @@ pub enum BoxRefusal {
         "pool {pool} is in use: its host, hooks and ids are changed when no box is leased, being cleaned or quarantined"
     )]
     PoolInUse {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// A pool goes: nothing is granted any more.
     #[error("pool {pool} is being removed")]
     PoolGoes {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// No such lease, or nothing of it is remembered.
@@ -485,9 +485,9 @@ pub enum BoxLogEvent {
 pub struct BoxLogEntry {
     /// When.
     pub at: Millis,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The token of its last lease.
     pub token: Option<FenceToken>,

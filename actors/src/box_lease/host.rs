@@ -22,7 +22,7 @@ pub struct HookTarget {
     pub host: HostAddr,
     /// The epoch in which it was decided.
     pub epoch: Epoch,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
     /// The name under which the worker's configuration says what is run; the pool's own if none.
     pub hooks: Option<HooksName>,
@@ -58,7 +58,7 @@ pub struct RunHook {
     pub place: HookTarget,
     /// What.
     pub kind: HookKind,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The id by which its holder calls it: `{box}`.
     pub box_id: u32,
@@ -124,7 +124,7 @@ pub struct AdoptBoxes {
 /// A box that was looked at. One that could not be is left out, and asked for again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InspectedBox {
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// What was found, unless it is clean.
     pub dirt: Option<HookOutput>,

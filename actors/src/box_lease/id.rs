@@ -62,7 +62,7 @@ number!(
 pub struct IdRange {
     /// The first one.
     pub first: u32,
-    /// How many there are.
+    /// The number of entries.
     pub count: u32,
 }
 

@@ -14,9 +14,9 @@ use crate::event::RequestId;
 pub struct Lease {
     /// Its id.
     pub id: LeaseId,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The id that the box has for this lease, where the pool draws them.
     pub slot: Option<SlotId>,

@@ -31,7 +31,7 @@ pub enum BoxError {
         .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
     )]
     TimedOut {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// How long that was.
         wait: Duration,
@@ -41,7 +41,7 @@ pub enum BoxError {
     /// As many wait as may.
     #[error("{waiting} requests already wait for boxes of pool {pool}, retry in {}", in_words(rounded(*.retry_after)))]
     QueueFull {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// How many.
         waiting: u64,
@@ -63,7 +63,7 @@ pub enum BoxError {
     /// The host of the pool did not do it.
     #[error("the host of pool {pool} did not carry out the call: {why}")]
     HostSilent {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
         /// Why.
         why: String,
@@ -76,7 +76,7 @@ pub enum BoxError {
 /// What is asked for: boxes of a pool, all of them or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLeaseRequest {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
     /// Who wants them.
     pub holder: Holder,
@@ -171,7 +171,7 @@ pub enum AcquireProgress {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Arc<Lease>, BoxError>")]
 pub struct RenewLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
     /// Its token.
     pub token: FenceToken,
@@ -183,7 +183,7 @@ pub struct RenewLease {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Arc<Lease>, BoxError>")]
 pub struct VerifyLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
     /// Its token.
     pub token: FenceToken,
@@ -193,7 +193,7 @@ pub struct VerifyLease {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct ReleaseLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
     /// Its token.
     pub token: FenceToken,
@@ -203,11 +203,11 @@ pub struct ReleaseLease {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct RevokeLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
     /// Why.
     pub reason: Option<Reason>,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
@@ -216,11 +216,11 @@ pub struct RevokeLease {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<PoolPut, BoxError>")]
 pub struct PutPool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
     /// How it is to be.
     pub spec: PoolSpec,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
@@ -240,11 +240,11 @@ pub enum PoolPut {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, BoxError>")]
 pub struct RemovePool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
     /// Whether its leases are revoked, instead of waiting for their ends.
     pub revoke: bool,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
@@ -252,13 +252,13 @@ pub struct RemovePool {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct QuarantineBox {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// Why.
     pub reason: Reason,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
@@ -266,11 +266,11 @@ pub struct QuarantineBox {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct UnquarantineBox {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
@@ -279,7 +279,7 @@ pub struct UnquarantineBox {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct RecheckPool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
 }
 
@@ -288,9 +288,9 @@ pub struct RecheckPool {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Vec<PoolName>, BoxError>")]
 pub struct AdoptPool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 

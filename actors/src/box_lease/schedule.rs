@@ -59,7 +59,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.times.len()
     }

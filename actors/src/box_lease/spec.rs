@@ -66,7 +66,7 @@ pub struct PoolSpec {
 pub struct SlotRange {
     /// The first id.
     pub first: SlotId,
-    /// How many there are.
+    /// The number of entries.
     pub count: u32,
     /// How long an id is not drawn again after its lease ended.
     pub rest: Duration,

@@ -52,7 +52,7 @@ pub struct DroppedPool {
 /// What was granted to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantedRequest {
-    /// The request.
+    /// The idempotency key of the request.
     pub request: RequestId,
     /// Its leases, live and remembered.
     pub leases: Vec<LeaseId>,

@@ -114,7 +114,7 @@ impl LeaseTerms {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.hold_ends.len()
     }

@@ -1,4 +1,4 @@
-//! How moves change the piece: so many shares an event at most.
+//! How moves change the piece: a bounded number of shares an event.
 
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ impl ShareTable {
         ShareOutcome::MoveWent { number, done, lost, refused, followed, ended, first, next }
     }
 
-    /// Ends shares of what a move has done away with, so many at most. Answers how many it met.
+    /// Ends shares whose files a move has replaced, `most` at most. Returns how many shares it visited.
     fn end_of_move(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let place = if moving.stage == MoveStage::Lost { &moving.new.from } else { &moving.new.to };
         let met = self.first_within(place, most);
@@ -155,7 +155,7 @@ impl ShareTable {
         met.len()
     }
 
-    /// Has shares of the old path follow, so many at most. Answers how many it met.
+    /// Moves shares of the old path to the new one, `most` at most. Returns how many shares it visited.
     fn carry(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let met = self.first_within(&moving.new.from, most);
         for former in &met {

@@ -1,4 +1,4 @@
-//! What is decided, on both sides of each boundary, with other decisions under way.
+//! Decisions on both sides of each boundary, with other decisions under way.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::journal::{InFlight, Piece};
 
 const NOW: Millis = Millis(1_000_000);
 
-/// Where things stand while the wall clock is right.
+/// The context while the wall clock is right.
 fn at<'a>(
     table: &'a ShareTable,
     in_flight: &'a InFlight<ShareEvent>,
@@ -314,9 +314,9 @@ fn a_download_that_begins_with_a_part_may_begin_the_whole_once_and_go_on_anywher
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever clients ask for, in whatever order: no more downloads begin than are allowed; no more
-    /// wholes are sent than begin, neither in all nor to one client; and parts are sent only to
-    /// clients whose download began within the time to resume it.
+    /// For any sequence of requests: no more downloads begin than are allowed; no more whole files are
+    /// sent than begin, in all and per client; and parts are sent only to clients whose download began
+    /// within the time to resume it.
     #[test]
     fn a_limit_cannot_be_stretched(
         most in 1_u32..4,

@@ -38,7 +38,7 @@ impl Handler<TakeDownload> for ShareExpiry {
             Ok(DownloadDecision::Resumes) => return answer(Ok(DownloadAdmission::Resumed)),
             Ok(DownloadDecision::ResumesAfter) => {
                 let Some(waiters) = self.taking.get_mut(&(id, client)) else {
-                    // What came of the one that counts is unknown.
+                    // The outcome of the counting download is unknown.
                     return answer(Err(CommitError::Busy { retry_after: UNKNOWN_FOR }.into()));
                 };
                 let (waiter, waiting) = oneshot::channel();
@@ -56,7 +56,7 @@ impl Handler<TakeDownload> for ShareExpiry {
         Box::pin(counting.map(move |admitted, expiry, _| {
             for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {
                 let resumed = admitted.clone().map(|_| DownloadAdmission::Resumed);
-                // Whoever waited may have gone.
+                // The caller may have gone.
                 let _ = waiter.send(resumed);
             }
             admitted

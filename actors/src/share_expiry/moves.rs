@@ -15,7 +15,7 @@ pub(super) const MOST_MOVES: usize = 32;
 /// Where something is, or is to be: a root, and a path below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShareLocation {
-    /// The root.
+    /// The name of the root that holds the path.
     pub root: RootName,
     /// The path below it.
     pub path: SharePath,
@@ -68,9 +68,9 @@ pub struct NewMove {
     pub to: ShareLocation,
     /// It.
     pub file: SharedFileIdentity,
-    /// Who wants it.
+    /// The caller's name, for the audit.
     pub by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 

@@ -193,7 +193,7 @@ impl Share {
         self.kind
     }
 
-    /// Whose it is.
+    /// The owner, if the client named one.
     pub fn owner(&self) -> Option<&ShareOwner> {
         self.owner.as_ref()
     }
@@ -238,7 +238,7 @@ impl Share {
         self.noticed
     }
 
-    /// What its owner noted.
+    /// The client's free text, if any.
     pub fn note(&self) -> Option<&ShareNote> {
         self.rare.as_ref()?.note.as_ref()
     }

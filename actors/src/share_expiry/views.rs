@@ -1,4 +1,4 @@
-//! What there is to see of the ShareExpiryActor.
+//! The read view of the ShareExpiryActor.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::event::Epoch;
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShareView {
-    /// When it was made.
+    /// When the actor made this view.
     pub at: Millis,
     /// The latest confirmed time on record; none where nothing is on record.
     pub on_record: Option<Millis>,
-    /// What is wrong with the wall clock, if anything is.
+    /// The fault of the wall clock, if any.
     pub trouble: Option<ClockTrouble>,
     /// The epoch this node leads in; none on a follower.
     pub epoch: Option<Epoch>,
@@ -26,11 +26,11 @@ pub struct ShareView {
     pub shares: u64,
     /// Ended ones that are remembered.
     pub tombstones: u64,
-    /// What became of all that were ever created.
+    /// Totals of all shares that were ever created.
     pub totals: Totals,
-    /// The number that the next happening will have.
+    /// The number of the next notification.
     pub next_happening: u64,
-    /// Happenings that are kept.
+    /// The number of notifications that are kept.
     pub happenings: u64,
     /// Shares that are due and not reclaimed, as of the last turn.
     pub backlog: u64,
@@ -46,12 +46,12 @@ pub struct ShareView {
     pub lags: Lags,
 }
 
-/// What is wrong with the wall clock.
+/// The fault of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockTrouble {
     /// It is more than an hour ahead of the time that is confirmed.
     Ahead {
-        /// How far.
+        /// The size of the difference.
         by: Duration,
         /// How many links are refused for that alone, and come back if it is corrected.
         links: u64,
@@ -60,7 +60,7 @@ pub enum ClockTrouble {
     },
     /// It is behind the time that shares go by.
     Behind {
-        /// How far.
+        /// The size of the difference.
         by: Duration,
     },
 }
@@ -112,12 +112,12 @@ impl ShareView {
     }
 }
 
-/// What became of all shares that were ever created. Part of the piece.
+/// Totals of all shares that were ever created. Part of the piece.
 ///
 /// **Invariant:** those created are those that are there and those that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Totals {
-    /// Created.
+    /// Shares that were ever created.
     pub created: u64,
     /// Ended at their deadlines.
     pub expired: u64,
@@ -129,17 +129,17 @@ pub struct Totals {
     pub removed: u64,
     /// Ended because their root was no longer configured.
     pub root_gone: u64,
-    /// Ended to make room.
+    /// Shares that ended to make room.
     pub evicted: u64,
 }
 
 impl Totals {
-    /// How many ended, for whatever reason.
+    /// How many ended, by reason.
     pub fn ended(&self) -> u64 {
         ShareEnding::ALL.into_iter().map(|why| self.of(why)).sum()
     }
 
-    /// How many ended so.
+    /// How many ended for this reason.
     pub fn of(&self, why: ShareEnding) -> u64 {
         match why {
             ShareEnding::Expired => self.expired,
@@ -151,7 +151,7 @@ impl Totals {
         }
     }
 
-    /// One more ended so.
+    /// Counts one more end for this reason.
     pub(super) fn count(&mut self, why: ShareEnding) {
         let count = match why {
             ShareEnding::Expired => &mut self.expired,
@@ -165,7 +165,7 @@ impl Totals {
     }
 }
 
-/// What was counted since the process started.
+/// Counters since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShareCounters {
     /// Turns of reclaim that found something due.
@@ -197,14 +197,14 @@ pub struct Lags {
 }
 
 impl Lags {
-    /// One more.
+    /// Records one lag.
     pub fn note(&mut self, lag: Duration) {
         let ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
         self.counts[LAG_STEPS.partition_point(|step| *step < ms)] += 1;
         self.sum = self.sum.saturating_add(lag);
     }
 
-    /// How many there are.
+    /// The number of recorded lags.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -22,9 +22,9 @@ pub struct MoveFile {
     pub to: ShareLocation,
     /// Whether what is there goes, and its shares with it.
     pub overwrite: bool,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 

@@ -40,7 +40,7 @@ impl MissingShares {
         self.since.front().map(|(since, _)| *since + after)
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }
