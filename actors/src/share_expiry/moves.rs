@@ -74,14 +74,14 @@ pub struct NewMove {
     pub request: RequestId,
 }
 
-/// A move under way.
+/// A move that is on record and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingMove {
-    /// Counts from 0.
+    /// Its position among all moves, from 0.
     pub number: u64,
-    /// What is wanted.
+    /// The request of the move.
     pub new: NewMove,
-    /// How far it is.
+    /// The present step of the move.
     pub stage: MoveStage,
     /// How many events have moved shares.
     pub parts: u32,
@@ -91,12 +91,13 @@ pub struct PendingMove {
     pub ended: u64,
 }
 
-/// How far a move is.
+/// The steps of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MoveStage {
     /// The file is about to be renamed, or was just now: only the disk knows.
     Begun,
-    /// It was. The shares of what was at the new path before end.
+    /// The file was moved; shares of the replaced file end now. The shares of what was at the new path
+    /// before end.
     Clearing,
     /// The shares of the old path follow to the new one.
     Following,
@@ -104,18 +105,18 @@ pub enum MoveStage {
     Lost,
 }
 
-/// What became of the file.
+/// The outcome of a move on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MoveEnd {
-    /// It is at the new path.
+    /// The file is at the new path.
     Moved,
-    /// It is where it was.
+    /// The file is still at the old path.
     NotMoved(MoveRefused),
-    /// It is at neither.
+    /// The file is at neither path.
     Lost,
 }
 
-/// What a move came to.
+/// The result of a finished move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Moved {
     /// How many shares have followed.
@@ -124,22 +125,22 @@ pub struct Moved {
     pub ended: u64,
 }
 
-/// Why nothing was moved.
+/// Why a move was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum MoveRefused {
     /// A root has no other name than that of the configuration.
     #[error("a root itself is not moved: expected a path below it")]
     Root,
-    /// No such root.
+    /// No root has this name.
     #[error("no share root has this name; add it to [share.roots] and reload")]
     NoRoot,
-    /// It is there already.
+    /// Both paths are the same.
     #[error("the two paths are the same file")]
     Same,
     /// It would be its own parent.
     #[error("a directory cannot be moved into itself")]
     IntoItself,
-    /// What is there holds what is to be moved.
+    /// The file at the new path is a directory that holds the old path.
     #[error("what is at the new path holds what is to be moved")]
     OntoItsHolder,
     /// There is nothing at the old path.
@@ -160,7 +161,7 @@ pub enum MoveRefused {
     /// Neither a file nor a directory.
     #[error("it is neither a file nor a directory")]
     Special,
-    /// A symlink stands in one of the paths.
+    /// One of the paths contains a symlink.
     #[error("the path contains a symbolic link: give the path without one")]
     Symlink,
     /// The two are on different file systems.
@@ -204,10 +205,10 @@ pub enum MoveRefused {
     RootAway,
 }
 
-/// Where what a share stands for is to be looked for.
+/// Where to look for the file of a share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedLocation {
-    /// Where the share says.
+    /// At the path of the share.
     AsSaid,
     /// It was moved there, and the share is about to follow.
     At(ShareLocation),
@@ -282,7 +283,7 @@ impl PendingMoves {
         self.0.load_full()
     }
 
-    /// The one of this number.
+    /// The move of this number.
     pub(super) fn get(&self, number: u64) -> Option<Arc<PendingMove>> {
         self.0.load().iter().find(|moving| moving.number == number).cloned()
     }
@@ -298,7 +299,7 @@ impl PendingMoves {
         self.0.store(Arc::new(all));
     }
 
-    /// One has come to its end.
+    /// Removes a move that has ended.
     pub(super) fn remove(&self, number: u64) {
         let mut all = Vec::clone(&self.0.load());
         all.retain(|moving| moving.number != number);

@@ -36,17 +36,17 @@ impl Chunk {
         Chunk { shares, steps }
     }
 
-    /// Its shares, in order.
+    /// The shares, in key order.
     pub(super) fn shares(&self) -> &[Arc<Share>] {
         &self.shares
     }
 
-    /// The first one. It is not to be asked of an empty chunk, as is the last.
+    /// The first share. It is not to be asked of an empty chunk, as is the last.
     pub(super) fn first(&self) -> &Share {
         &self.shares[0]
     }
 
-    /// The last one.
+    /// The last share.
     pub(super) fn last(&self) -> &Share {
         &self.shares[self.shares.len() - 1]
     }
@@ -65,7 +65,7 @@ impl Chunk {
             if key.byte(step.same()) >= step.byte {
                 nearest = at - 1;
             } else {
-                // What goes on like this one is behind the key too.
+                // Keys that begin with this one are behind the key too.
                 let others = &self.steps[at..];
                 at += others.iter().take_while(|other| other.same > step.same).count();
             }
@@ -88,7 +88,7 @@ impl Chunk {
         Err(InsertPoint { at: nearest - ahead, before: false, same, byte })
     }
 
-    /// Takes a share in, or puts it in the place of the one of its key. Answers where it is.
+    /// Takes a share in, or puts it in the place of the one of its key. Returns its index.
     pub(super) fn put(&mut self, key: &PathKey<'_>, share: Arc<Share>) -> usize {
         let gap = match self.find(key) {
             Ok(at) => {
@@ -116,7 +116,7 @@ impl Chunk {
         at
     }
 
-    /// Takes a share out.
+    /// Removes the share at an index.
     pub(super) fn remove(&mut self, at: usize) {
         self.shares.remove(at);
         let gone = self.steps.remove(at);
@@ -135,7 +135,7 @@ impl Chunk {
         behind
     }
 
-    /// Takes all of the chunk behind. Neither is empty.
+    /// Takes all of the chunk behind. Neither chunk is empty.
     pub(super) fn join(&mut self, mut behind: Chunk) {
         behind.steps[0] = PathKeyDelta::between(self.last(), behind.first());
         self.shares.append(&mut behind.shares);

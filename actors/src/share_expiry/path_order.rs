@@ -4,7 +4,7 @@
 //! being looked for.
 //!
 //! **Invariants:** no chunk in use is empty; from one chunk of a root to the next keys only grow; keys
-//! before a seat begin with at most its head, and those from it on with at least that.
+//! before a slot begin with at most its head, and those from it on with at least that.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use super::share::Share;
 /// A chunk with fewer shares is joined with the next, if that makes no more than a well filled one.
 const LEAST: usize = 16;
 
-/// The number of a chunk.
+/// The index of a chunk.
 pub(super) type ChunkNumber = u32;
 
-/// The shares of each root.
+/// The shares of each root, by path.
 #[derive(Default)]
 pub(super) struct PathOrder {
     /// The chunks of each root, in their order.
@@ -34,7 +34,7 @@ pub(super) struct PathOrder {
 
 /// Where a chunk is among those of its root.
 struct ChunkSlot {
-    /// What keys begin with from here on. Mostly enough to find a chunk without a look at it.
+    /// The lower bound of the keys from here on. Mostly enough to find a chunk without a look at it.
     head: [u8; HEAD],
     chunk: ChunkNumber,
 }
@@ -114,7 +114,7 @@ impl PathOrder {
         }
     }
 
-    /// A chunk that is not empty gets a number and a seat.
+    /// Gives a number and a slot to a chunk that is not empty.
     fn take_in(&mut self, chunk: Chunk) -> ChunkSlot {
         let head = PathKey::of(chunk.first()).head();
         let number = self.free.pop().unwrap_or_else(|| {
@@ -131,7 +131,7 @@ impl PathOrder {
         &self.chunks[seat.chunk as usize]
     }
 
-    /// The seat of the chunk that has a share of this key, or would have it.
+    /// The slot of the chunk that has a share of this key, or would have it.
     fn chunk_slot_of(&self, seats: &[ChunkSlot], key: &PathKey<'_>) -> usize {
         let head = key.head();
         let begins_before = |seat: &ChunkSlot| match seat.head.cmp(&head) {

@@ -29,35 +29,35 @@ use crate::journal::{FrozenPiece, UnreadableEvent};
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;
 
-/// How many shares stand in one row at most.
+/// How many shares one row holds at most.
 const SHARES_A_ROW: usize = 256;
 
 /// How many bytes of them: a row stays far below 1 MiB, however long their texts are.
 const SHARE_BYTES_A_ROW: usize = 256 << 10;
 
-/// How many tombstones stand in one row.
+/// How many tombstones one row holds.
 const GRAVES_A_ROW: usize = 1024;
 
-/// One row. Postcard numbers the variants in this order: new ones go to the end.
+/// One row of the snapshot. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
 enum ShareSnapshotRow<'a> {
-    /// What there is one of. It comes first.
+    /// The counters of the piece. This row comes first.
     Head {
         totals: Totals,
         paused: Option<String>,
         cursors: BTreeMap<String, u64>,
         /// How many shares follow.
         shares: u64,
-        /// The number of the first happening that follows.
+        /// The number of the first notification that follows.
         happenings_from: u64,
     },
     /// Shares, in the order of their paths.
     Shares(#[serde(borrow)] Vec<StoredShare<'a>>),
     /// Tombstones, the oldest first.
     Graves(Vec<(ShareId, Tombstone)>),
-    /// What happened, oldest first.
+    /// Notifications, oldest first.
     Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
-    /// That was all.
+    /// The end of the snapshot.
     End,
     /// The moves under way, before what was all.
     Moves { next: u64, moves: Vec<PendingMove> },
@@ -108,7 +108,7 @@ struct StoredNotification<'a> {
     share: StoredShare<'a>,
 }
 
-/// How many counted downloads stand in one row.
+/// How many counted downloads one row holds.
 const RECENT_A_ROW: usize = 4096;
 
 /// The piece at one index: shared shards.

@@ -1,4 +1,4 @@
-//! What a snapshot brings back.
+//! What a snapshot restores.
 
 use super::event::{ShareEvent, ShareOutcome};
 use super::id::ShareId;

@@ -1,5 +1,4 @@
-//! The actor and its clock: what it puts on record of the time, and what it says of a clock that is
-//! wrong.
+//! The actor and its clock: it records the time, and reports a wrong clock.
 
 use std::time::{Duration, Instant};
 
@@ -169,11 +168,11 @@ impl Handler<ConfirmClock> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
-        // At once: whatever is committed behind it goes by the time that is set.
+        // At once: commits behind it use the time that is set.
         self.board.set_time(&self.clock);
         let to = self.now();
         tracing::warn!(%to, asked_by, "the wall clock is confirmed on request: shares go by it");
-        // What was passed over as ended may be about to end again.
+        // Shares that counted as ended may be about to end again.
         self.start_notices();
         self.upkeep_at = None;
         let asked = RequestContext::by_request(asked_by.clone(), request);
@@ -183,7 +182,7 @@ impl Handler<ConfirmClock> for ShareExpiry {
             committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
                 let settled = expiry.answered(settlement).map(drop);
                 if settled.is_err() {
-                    // The record has the time from before: what was refused by it stays refused.
+                    // The record has the time from before: refused links stay refused.
                     expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);
                 }
                 expiry.turn(ctx);

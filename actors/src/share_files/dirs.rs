@@ -32,7 +32,7 @@ pub struct SharedDirs {
 }
 
 impl Default for SharedDirs {
-    /// None of them.
+    /// A set without roots.
     fn default() -> Self {
         SharedDirs::new([])
     }
@@ -41,11 +41,11 @@ impl Default for SharedDirs {
 /// Why something that was on record to be moved was not moved, or not for sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotMoved {
-    /// It is where it was.
+    /// The file is still at the old path.
     Refused(MoveRefused),
     /// Another node may decide by now: nothing was touched.
     Deposed,
-    /// What became of it is for whoever looks at the disk later.
+    /// The outcome is unknown: a later look at the disk decides.
     Unsure(String),
 }
 
@@ -55,14 +55,14 @@ impl From<MoveRefused> for NotMoved {
     }
 }
 
-/// What is at a path.
+/// The state of a path on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathPresence {
-    /// Something.
+    /// A file or directory exists.
     There,
-    /// Nothing.
+    /// The path does not exist.
     Missing,
-    /// The system does not say.
+    /// The system gives no answer.
     Unclear,
 }
 
@@ -71,7 +71,7 @@ pub enum PathPresence {
 pub(super) struct SharedDirEntry {
     pub(super) identity: SharedFileIdentity,
     pub(super) kind: FileType,
-    /// How many names it has.
+    /// How many hard links it has.
     pub(super) names: u32,
 }
 
@@ -204,7 +204,7 @@ pub(super) fn parent<'a>(
 }
 
 impl SharedDirs {
-    /// These.
+    /// Opens these directories.
     pub fn new(dirs: impl IntoIterator<Item = SharedDir>) -> Self {
         let dirs: BTreeMap<_, _> =
             dirs.into_iter().map(|dir| (dir.name.clone(), Arc::new(dir))).collect();
@@ -228,12 +228,12 @@ impl SharedDirs {
         SharedDirs { disk, ..self }
     }
 
-    /// What each is called.
+    /// The names of all roots.
     pub fn names(&self) -> Vec<RootName> {
         self.dirs.load().keys().cloned().collect()
     }
 
-    /// What is at a path, as a link finds it: symlinks are followed as long as they stay within.
+    /// The state of a path, as a link finds it: symlinks are followed as long as they stay within.
     pub fn presence(&self, root: &RootName, path: &SharePath) -> PathPresence {
         let Ok(dir) = self.reached(root) else { return PathPresence::Unclear };
         match beneath(&dir, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
@@ -325,7 +325,7 @@ impl SharedDirs {
         let roots = self.roots_of(&new.from, &new.to)?;
         let source = parent(&roots[0], &new.from)?.ok_or(MoveRefused::NoSource)?;
         let target = parent(&roots[1], &new.to)?.ok_or(MoveRefused::NoDirectory)?;
-        // Whatever took its place meanwhile is not what is on record.
+        // A file that replaced it meanwhile is not the recorded one.
         let found = |at: &ParentDirectory<'_>| -> Result<_, MoveRefused> {
             Ok(at.entry()?.filter(|entry| entry.identity.is(&new.file)))
         };
@@ -338,7 +338,7 @@ impl SharedDirs {
         }
         match (at_source, at_target) {
             (Some(file), _) => self.rename(new, &source, &target, file.kind, overwrite)?,
-            // Somebody else has moved it there: whatever has its old name is not to replace it.
+            // Another program has moved it there: a file with its old name must not replace it.
             (None, Some(_)) => {}
             (None, None) => return Err(MoveRefused::NoSource.into()),
         }

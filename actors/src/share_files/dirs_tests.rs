@@ -1,4 +1,4 @@
-//! What can be moved and looked at, on a real disk.
+//! Moves and checks on a real disk.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -132,7 +132,7 @@ fn an_old_name_of_which_nothing_can_be_said_keeps_a_move_unsettled() {
         let told = yard.dirs.move_outcome(&new_move(gone, "films/c", file));
         assert_eq!(told, Ok(MoveEnd::Moved), "{gone}");
     }
-    // No right is missing to whoever may do everything; a name that is too long is to anybody.
+    // A superuser has every right; a name that is too long fails for every user.
     let unreadable = format!("films/{}/b", "x".repeat(300));
     assert!(yard.dirs.move_outcome(&new_move(&unreadable, "films/c", file)).is_err());
 }

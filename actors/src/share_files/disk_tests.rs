@@ -21,7 +21,7 @@ struct FaultyFileSystem {
     links_nothing: AtomicBool,
     unlinks_nothing: AtomicBool,
     syncs_nothing: AtomicBool,
-    /// What it says although it has unlinked.
+    /// The answer although it has unlinked the file.
     unlinks_and_says: Mutex<Option<Errno>>,
     /// Whether somebody else has the name at once that it has unlinked.
     taken_at_once: AtomicBool,

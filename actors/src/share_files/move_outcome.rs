@@ -8,7 +8,7 @@ use super::dirs::{ParentDirectory, SharedDirs, parent};
 use crate::share_expiry::{MoveEnd, MoveRefused, NewMove, ShareLocation};
 
 impl SharedDirs {
-    /// What became of what was on record to be moved.
+    /// The outcome of a recorded move.
     ///
     /// # Errors
     /// Why that cannot be said.
@@ -16,7 +16,7 @@ impl SharedDirs {
         let said = |why: MoveRefused| why.to_string();
         let is_at = |place: &ShareLocation| match self.parent_of(place) {
             Ok(Some(parent)) => {
-                // What is seen is to be so after a power loss, too.
+                // The seen state must survive a power loss, too.
                 self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
                 parent.is_at(&new.file).map_err(said)
             }

@@ -28,7 +28,7 @@ type MoveReply = Result<Moved, MoveError>;
 /// Those who wait for what comes of a request.
 pub(super) type MoveRequestWaiters = Vec<oneshot::Sender<MoveReply>>;
 
-/// How long after it was told in the log that a move is unsettled that is told again.
+/// How long the log waits before it reports again that a move is unsettled.
 const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
 
 /// There are moves that were found begun.
@@ -36,7 +36,7 @@ const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
 #[rtype(result = "()")]
 pub(super) struct UnsettledMovesFound;
 
-/// What another actor answered, or that nobody knows.
+/// The answer of another actor, or that it is unknown.
 fn answered<T>(
     answer: Result<Result<T, ShareError>, MailboxError>,
     request: RequestId,
@@ -52,7 +52,7 @@ async fn on_disk<T: Send + 'static>(
     spawn_blocking(work).await.map_err(|_| CommitError::Stopped.into())
 }
 
-/// What came of a request, if it was made before.
+/// The outcome of an earlier request of this name.
 async fn recall(
     others: ShareFilesCollaborators,
     request: RequestId,
@@ -74,7 +74,7 @@ async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFil
     let end = match on_disk(move || dirs.carry_out(&new, overwrite, leads)).await? {
         Ok(()) => MoveEnd::Moved,
         Err(NotMoved::Refused(why)) => MoveEnd::NotMoved(why),
-        // Whoever leads by now finds it begun.
+        // The present leader finds it begun.
         Err(NotMoved::Deposed) => return Err(ShareError::from(CommitError::Deposed).into()),
         Err(NotMoved::Unsure(why)) => {
             tracing::error!(number, why, "what became of a move is not sure");
@@ -117,10 +117,10 @@ impl Handler<MoveFile> for ShareFiles {
         Box::pin(making.map(move |made: MoveReply, files, ctx: &mut Context<Self>| {
             files.making.remove(&request);
             for waiter in files.moving.remove(&request).unwrap_or_default() {
-                // Whoever waited may have gone.
+                // The caller may have gone.
                 let _ = waiter.send(made.clone());
             }
-            // What could not be settled is settled by a look at the disk.
+            // A move that could not be settled is settled by a look at the disk.
             ctx.notify(UnsettledMovesFound);
             made
         }))
@@ -177,7 +177,7 @@ impl ShareFiles {
         self.board.publish(self.view.clone());
     }
 
-    /// Shows why these cannot be settled, and tells it in the log: at once, and again where it stays so.
+    /// Publishes why these cannot be settled, and logs it: at once, and again while it stays so.
     fn note_unclear(&mut self, mut unclear: BTreeMap<u64, String>) {
         let now = self.clock.now();
         for (number, unsettled) in &mut self.view.unsettled {

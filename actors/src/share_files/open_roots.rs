@@ -14,18 +14,18 @@ use rustix::io::Errno;
 use super::dirs::{SharedDirs, beneath, entry};
 use crate::share_expiry::{RootName, SharedFileIdentity};
 
-/// One of them.
+/// One root with its directory.
 #[derive(Debug)]
 pub struct SharedDir {
-    /// What it is called.
+    /// The configured name.
     pub name: RootName,
-    /// Where it is.
+    /// The configured directory.
     pub path: PathBuf,
     /// None as long as it was never there.
     held: ArcSwapOption<OpenRoot>,
 }
 
-/// A directory as it was opened. A path handle is enough.
+/// A directory as it was opened. A path handle (`O_PATH`) is enough.
 #[derive(Debug)]
 struct OpenRoot {
     handle: OwnedFd,
@@ -48,13 +48,13 @@ pub enum RootUnreachable {
     /// No root has this name.
     #[error("no share root has this name")]
     NoRoot,
-    /// It was never there.
+    /// It was never opened.
     #[error("the directory of its root is not there: {0}")]
     Away(String),
 }
 
-/// A root that can be looked into. What is found by one of these is all of one directory, whatever is
-/// opened in its place meanwhile.
+/// A root that can be looked into. Files found by one of these are all of one directory, even if another
+/// one is opened in its place meanwhile.
 #[derive(Clone, Debug)]
 pub struct ReachableRoot {
     dir: Arc<SharedDir>,
@@ -136,7 +136,7 @@ impl AsFd for ReachableRoot {
 }
 
 impl SharedDirs {
-    /// The root of this name.
+    /// The open root of this name.
     pub fn reached(&self, root: &RootName) -> Result<ReachableRoot, RootUnreachable> {
         self.dirs.load().get(root).ok_or(RootUnreachable::NoRoot)?.reached()
     }
@@ -149,9 +149,9 @@ impl SharedDirs {
         came.map(|dir| dir.name.clone()).collect()
     }
 
-    /// Whether a root has become another directory less than so long ago: what is missing in it may
-    /// be about to come. So it may where nothing was found in it yet that is shared: it may be what is
-    /// left where something was unmounted.
+    /// Whether a root has become another directory less than this long ago: missing files in it may still
+    /// appear. So it may where nothing was found in it yet that is shared: it may be what is left where
+    /// something was unmounted.
     pub fn is_new(&self, root: &RootName, since: Duration) -> bool {
         let Ok(ReachableRoot { held, .. }) = self.reached(root) else { return false };
         let has_shared = held.has_shared.load(Ordering::Relaxed);

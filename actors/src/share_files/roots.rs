@@ -15,8 +15,8 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Which roots cannot be reached, and why.
 type UnreachableRoots = BTreeMap<RootName, String>;
 
-/// Opens what has come, and tells which roots cannot be reached all the same. There are shares of
-/// those in `shared`. Blocks on the disk.
+/// Opens roots that have appeared, and reports the roots that still cannot be reached. There are shares
+/// of those in `shared`. Blocks on the disk.
 fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, UnreachableRoots) {
     let came = dirs.reopen_changed();
     let why = |name: RootName| {
@@ -43,7 +43,7 @@ impl ShareFiles {
         }));
     }
 
-    /// Notes which roots cannot be reached, and tells in the log what is new of that. These `came`.
+    /// Records which roots cannot be reached, and logs the changes. These roots were opened (`came`).
     pub(super) fn show_roots(
         &mut self,
         came: impl IntoIterator<Item = RootName>,

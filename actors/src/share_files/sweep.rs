@@ -1,4 +1,4 @@
-//! Looking whether what shares stand for is there. Blocks on the disk.
+//! Checks whether the files of shares exist. Blocks on the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::share_expiry::{
 /// How many shares are looked at in one go.
 pub(super) const IN_ONE_GO: usize = 100;
 
-/// What one go came to.
+/// The result of one pass.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// Shares that stand for nothing, with where that was looked for.
+    /// Shares without a file, with the path that was checked.
     pub(super) missing: Vec<(ShareId, ShareLocation)>,
     /// Shares that do so too, of roots that have become other directories only lately.
     pub(super) early: Vec<ShareId>,
-    /// How many were looked at.
+    /// How many shares were checked.
     pub(super) looked: u64,
     /// The roots that they are of.
     pub(super) roots: BTreeSet<RootName>,
@@ -31,7 +31,7 @@ pub(super) struct SweepResult {
 }
 
 fn is_missing(dirs: &SharedDirs, board: &ShareViewHandle, share: &Share) -> bool {
-    // What is being moved is where it is looked for by whoever moves it.
+    // A file that is being moved is at the place that the move knows.
     board.resolve_location(share) == ResolvedLocation::AsSaid
         && dirs.presence(share.root(), share.path()) == PathPresence::Missing
 }

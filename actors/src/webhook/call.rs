@@ -16,7 +16,7 @@ use crate::wire::api::ChangeEvent;
 /// So much of an answer is read, so that its connection can be used again.
 const READ_OF_ANSWER: usize = 64 << 10;
 
-/// and for so long.
+/// and for at most this time.
 const READ_FOR: Duration = Duration::from_secs(1);
 
 /// How long an unused connection is kept: less than servers commonly do, so that nothing is sent
@@ -37,12 +37,12 @@ pub fn webhook_client(https: bool) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// What a receiver is sent: the very JSON that the feed of events tells.
+/// The request to a receiver: the same JSON as the feed of events.
 fn body(happening: ShareNotification) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&ChangeEvent::from(happening))
 }
 
-/// Sends a happening. Whatever is not 2xx is a failure.
+/// Sends one notification. Every status outside 2xx is a failure.
 pub(super) async fn send(
     http: Client,
     settings: WebhookSettings,
@@ -95,7 +95,7 @@ fn shown(status: StatusCode) -> String {
     }
 }
 
-/// What went wrong, without the URL: whoever reads it knows which hook it is about.
+/// The error without the URL: the reader knows the hook.
 fn failed(error: &reqwest::Error, timeout: Duration) -> DeliveryFailure {
     if error.is_timeout() {
         let timeout = humantime::format_duration(timeout);

@@ -51,7 +51,7 @@ fn happenings(numbers: std::ops::Range<u64>) -> Option<ShareNotifications> {
     Some(ShareNotifications { happenings: numbers.map(|n| happening(n, EXPIRED)).collect(), next })
 }
 
-/// A hook that was told everything before `cursor`, of `next` that happened, and has fetched the rest.
+/// A hook with everything before `cursor` delivered, of `next` notifications, and the rest fetched.
 fn told_up_to(cursor: u64, next: u64) -> WebhookDelivery {
     let all: Vec<ShareNotificationKind> = ShareNotificationKind::all().collect();
     let mut delivery = WebhookDelivery::new(settings(&all));
