@@ -67,7 +67,7 @@ pub enum BoxNotServed {
     Beyond {
         /// The id.
         box_id: u32,
-        /// The number of entries.
+        /// How many boxes the pool has.
         boxes: u32,
     },
     /// It has no user.

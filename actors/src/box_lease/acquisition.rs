@@ -1,4 +1,4 @@
-//! Waiting for boxes: a future that tells when whoever waits has gone.
+//! Waiting for boxes: a future that reports when the caller has gone.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,9 +22,9 @@ static TICKETS: AtomicU64 = AtomicU64::new(0);
 /// The ways to the actor that an acquisition needs. Cheap to clone.
 #[derive(Clone)]
 pub struct AcquireRoutes {
-    /// To ask.
+    /// The route for requests.
     pub acquire: Route<Acquire>,
-    /// To tell that nobody waits any more.
+    /// The route for callers that have gone.
     pub leave: Route<CancelAcquire>,
 }
 
@@ -41,7 +41,7 @@ pub struct Acquisition {
 }
 
 impl Acquisition {
-    /// Asks for boxes. Refused at once when the actor's mailbox is full.
+    /// Sends a request for boxes. Refused at once when the actor's mailbox is full.
     pub fn begin(routes: &AcquireRoutes, ask: BoxLeaseRequest) -> Result<Self, BoxError> {
         let ticket = AcquireTicket(TICKETS.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();

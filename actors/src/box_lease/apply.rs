@@ -95,7 +95,7 @@ impl BoxTable {
                 let over = leases.iter().filter(|(id, renewals)| {
                     let lease = self.leases.get(id);
                     lease.is_some_and(|lease| {
-                        // What was told holds, whatever was decided.
+                        // An answer that was given holds, after any decision.
                         let told = lease.expires_at.is_some_and(|until| at >= until);
                         told && lease.renewals == *renewals
                     })
@@ -332,7 +332,7 @@ impl BoxTable {
             self.drop_if_gone(&lease.pool);
         }
         if let Some(request) = lease.request.filter(|_| end.how.was_never_told()) {
-            // Whoever asked may ask again.
+            // The caller may send the request again.
             self.leave_request(request, id);
         }
         self.ended_index.insert(id, self.ended.next());

@@ -144,7 +144,7 @@ impl BoxTable {
         let pool = self.pool_mut(name)?;
         pool.totals.quarantined += 1;
         if pool.goes {
-            // It would hold up its pool for ever.
+            // It would block its pool permanently.
             pool.take_out(number);
             self.drop_if_gone(name);
             return Ok(BoxOutcome::Boxes { changed: 1 });
@@ -280,7 +280,7 @@ impl Pool {
         if self.spec.is_logical() { self.next_free() } else { BoxState::Unchecked }
     }
 
-    /// These go: at once if nobody uses them. All others stay.
+    /// These go: at once if nobody uses them. All other boxes stay.
     fn retire(&mut self, goes: impl Fn(BoxNumber) -> bool) {
         let mut gone = Vec::new();
         for (number, record) in &mut self.boxes {

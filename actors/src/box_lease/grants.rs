@@ -30,8 +30,8 @@ impl BoxLease {
         }
     }
 
-    /// The grants to those who are next, so many at most and as far as boxes are free. One more may be
-    /// about to be free: it goes to the first of them.
+    /// Grants boxes to the next requests, `most` at most and while boxes are free. One more may be about
+    /// to be free: it goes to the first of them.
     pub(super) fn next_grants(
         &mut self,
         name: &PoolName,
@@ -98,7 +98,7 @@ impl BoxLease {
         }));
     }
 
-    /// A commit of grants has no outcome. What was applied was dealt with then.
+    /// A commit of grants has no outcome. Applied grants were handled then.
     pub(super) fn not_granted(
         &mut self,
         events: &[BoxEvent],
@@ -168,7 +168,7 @@ impl BoxLease {
         let is_preparing =
             self.replica.piece().read().leases.get(first).is_some_and(|l| !l.is_held());
         match waiter {
-            // Nobody knows whether it was granted. Who named the request may find out.
+            // Nobody knows whether it was granted. The caller of a named request can look it up.
             None if grant.request.is_none() => self.take_back(leases, ctx),
             None if !is_preparing => {}
             waiter if is_preparing => self.prepare(waiter, leases, grant.term, ctx),
@@ -176,11 +176,11 @@ impl BoxLease {
         }
     }
 
-    /// Who waits for what was granted though nobody knew of it: the request was repeated meanwhile. It
-    /// leaves the queue.
+    /// The callers of a grant that was not known: the request was repeated meanwhile. It leaves the
+    /// queue.
     fn repeated(&mut self, grant: &NewGrant) -> Option<WaiterId> {
         let id = self.waiters.of_request(grant.request?).ok().flatten()?;
-        // One that is being granted something else is told when that is refused.
+        // A request with another grant under way gets its answer when that grant is refused.
         self.waiters.get(id).filter(|waiter| waiter.stage == WaiterStage::Queued)?;
         self.waiters.deadlines.remove(&id);
         self.line(&grant.pool).queue.remove(id);
@@ -224,7 +224,7 @@ impl BoxLease {
         }
     }
 
-    /// Tells whoever waits of its leases. If nobody is there any more they are taken back.
+    /// Answers the waiting callers with their leases. If nobody is there any more they are taken back.
     pub(super) fn hand_out(
         &mut self,
         waiter: Option<WaiterId>,
@@ -242,7 +242,7 @@ impl BoxLease {
         let is_granted = answer.is_ok();
         let reached = waiter.answer(&answer);
         if !is_granted {
-            // One of them has ended: nobody is told of the others.
+            // One of them has ended: no caller gets the others.
             self.take_back(leases.to_vec(), ctx);
             return;
         }
@@ -262,12 +262,12 @@ impl BoxLease {
         }
     }
 
-    /// Whether nobody is told of these leases any more.
+    /// Whether no caller gets these leases any more.
     pub(super) fn are_taken_back(&self, leases: &[LeaseId]) -> bool {
         leases.iter().any(|id| self.taking_back.contains(id))
     }
 
-    /// Takes back leases of which nobody was told.
+    /// Takes back leases that no caller was told of.
     pub(super) fn take_back(&mut self, leases: Vec<LeaseId>, ctx: &mut Context<Self>) {
         if leases.is_empty() {
             return;
@@ -277,7 +277,7 @@ impl BoxLease {
         self.commit(vec![event], ctx, move |actor, settled, ctx| {
             // One without an outcome may still be applied: taking back what has ended changes nothing.
             if settled.is_ok() {
-                // One that had ended before is not told of as ending now.
+                // A lease that had ended before is not reported as ending now.
                 actor.taking_back.retain(|id| !leases.contains(id));
             } else if actor.replica.epoch().is_some() {
                 actor.orphans.extend(leases.iter().copied());
@@ -286,8 +286,9 @@ impl BoxLease {
         });
     }
 
-    /// Shows a newcomer its place at once, if it is the last, as nearly all are. Whoever is more urgent
-    /// than others has the next turn show it: with thousands who wait each would have to be counted.
+    /// Shows a newcomer its place at once, if it is the last, as nearly all are. A request that is more
+    /// urgent than others is shown by the next turn: with thousands of requests each would have to be
+    /// counted.
     pub(super) fn notify_newcomer(&self, id: WaiterId, name: &PoolName) {
         let table = self.replica.piece().read();
         let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get(name)) else { return };

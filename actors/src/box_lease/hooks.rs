@@ -1,5 +1,5 @@
-//! What is being run for boxes, off the actor: one thing a box at a time, and none waits for another
-//! pool's host.
+//! Runs hooks for boxes, outside the actor: one at a time for each box, and none waits for another pool's
+//! host.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::backoff::ExponentialBackoff;
 const SILENT: ExponentialBackoff =
     ExponentialBackoff { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
 
-/// What is being run.
+/// The hooks that run now.
 #[derive(Default)]
 pub(super) struct HookCalls {
     of_boxes: HashMap<BoxKey, HookCall>,
@@ -43,7 +43,7 @@ struct HookCall {
     kind: HookKind,
     /// The lease that it is for.
     lease: Option<LeaseId>,
-    /// The cleaning that it is.
+    /// The number of the cleaning.
     cleaning: Option<u64>,
 }
 
@@ -53,19 +53,19 @@ impl HookCalls {
         self.of_boxes.contains_key(key) || self.settling.contains_key(key)
     }
 
-    /// What came of a cleaning is being put on record. Answers which one that is.
+    /// The result of a cleaning is being committed. Answers which one that is.
     pub(super) fn settle(&mut self, key: &BoxKey) -> u64 {
         let run = self.next();
         self.settling.insert(key.clone(), run);
         run
     }
 
-    /// It is there, for whoever follows the record.
+    /// It is on record and applied.
     pub(super) fn on_record(&mut self, key: &BoxKey) {
         self.settling.remove(key);
     }
 
-    /// The commit came back, whatever came of it.
+    /// The commit came back, in success or failure.
     pub(super) fn settled(&mut self, key: &BoxKey, run: u64) {
         if self.settling.get(key) == Some(&run) {
             self.settling.remove(key);
@@ -82,14 +82,14 @@ impl HookCalls {
         self.silences.get(pool)
     }
 
-    /// A pool is gone.
+    /// Forgets a removed pool.
     pub(super) fn forget(&mut self, pool: &PoolName) {
         self.silences.remove(pool);
         self.silent_pools.remove(pool);
         self.silent_boxes.retain(|(of, _), _| of != pool);
     }
 
-    /// What is answered from here on is nobody's business any more.
+    /// Answers from here on are ignored.
     pub(super) fn clear(&mut self) {
         let started = self.started;
         *self = HookCalls { started, ..HookCalls::default() };
@@ -124,9 +124,8 @@ fn gone(error: actix::MailboxError) -> HookAnswer {
     HookAnswer::Silent { why: error.to_string() }
 }
 
-/// Has the host look at the id that a box drew, before anything is made of it: no free box stands for it
-/// that would have been looked at. Answers what comes of the box if the id is not clean, or if nobody
-/// knows.
+/// Has the host look at the id that a box drew, before the box is made ready: no free box had this id, so
+/// nothing has checked it. Answers what comes of the box if the id is not clean, or if nobody knows.
 async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
     let id = BoxNumber(hook.box_id);
     let last_token = hook.token.unwrap_or_default();
@@ -188,7 +187,7 @@ impl BoxLease {
         self.replica.piece().read().pool(pool).is_ok_and(|pool| pool.spec().slots.is_some())
     }
 
-    /// What is to be run for a box as it stands, and which cleaning that is.
+    /// The hook to run for a box in its present state, and the number of its cleaning.
     fn hook_for(
         &self,
         key: &BoxKey,
@@ -345,7 +344,7 @@ impl Handler<HookCallEnded> for BoxLease {
             }
             _ => {}
         }
-        // What came up meanwhile waited for this.
+        // Later work waited for this.
         self.maintain_box(&key, ctx);
         self.note_stale(ctx);
     }

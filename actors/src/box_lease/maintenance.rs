@@ -28,8 +28,8 @@ impl BoxLease {
         }
     }
 
-    /// Looks after a box that may have changed: one that is to be cleaned has its turn, after a grace for
-    /// a holder that may not know yet, or after a while if that failed before.
+    /// Handles a box that may have changed. A box that needs cleaning is cleaned after a grace for a
+    /// holder that may not know of the end yet, or after a pause if the cleaning failed before.
     pub(super) fn maintain_box(&mut self, key: &BoxKey, ctx: &mut Context<Self>) {
         let Some((draining, _)) = self.draining(key) else {
             self.cleanings.remove(key);

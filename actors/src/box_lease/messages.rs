@@ -1,5 +1,5 @@
-//! The face of the BoxLeaseActor. What only reads asks the [`BoxViewHandle`](super::BoxViewHandle); who waits for
-//! boxes holds an [`Acquisition`](super::Acquisition).
+//! The face of the BoxLeaseActor. Queries that only read use the [`BoxViewHandle`](super::BoxViewHandle);
+//! a caller that waits for boxes holds an [`Acquisition`](super::Acquisition).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::journal::CommitError;
 /// Why a request came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxError {
-    /// It was refused.
+    /// The request was refused.
     #[error(transparent)]
     Refused(#[from] BoxRefusal),
-    /// No box was free in time.
+    /// No box was free within the wait.
     #[error(
         "no box of pool {pool} was free within {}{}",
         in_words(rounded(*.wait)),
@@ -33,17 +33,17 @@ pub enum BoxError {
     TimedOut {
         /// The name of the pool.
         pool: PoolName,
-        /// How long that was.
+        /// How long the request waited.
         wait: Duration,
-        /// What keeps boxes of the pool from being granted, if anything but their holders does.
+        /// Why boxes of the pool cannot be granted, if not only because of their holders.
         why: Option<String>,
     },
-    /// As many wait as may.
+    /// The queue of the pool is full.
     #[error("{waiting} requests already wait for boxes of pool {pool}, retry in {}", in_words(rounded(*.retry_after)))]
     QueueFull {
         /// The name of the pool.
         pool: PoolName,
-        /// How many.
+        /// How many requests wait.
         waiting: u64,
         /// When asking again makes sense, by how long boxes were held lately.
         retry_after: Duration,
@@ -65,7 +65,7 @@ pub enum BoxError {
     HostSilent {
         /// The name of the pool.
         pool: PoolName,
-        /// Why.
+        /// The error text, for operators.
         why: String,
     },
     /// It has no outcome, or this node does not lead.
@@ -73,20 +73,20 @@ pub enum BoxError {
     Journal(#[from] CommitError),
 }
 
-/// What is asked for: boxes of a pool, all of them or none.
+/// A request for boxes of a pool, all of them or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLeaseRequest {
     /// The name of the pool.
     pub pool: PoolName,
-    /// Who wants them.
+    /// The job that wants them.
     pub holder: Holder,
     /// How long their leases last, from when they are handed out; as the pool says if none.
     pub ttl: Option<Duration>,
-    /// How long to wait for them. Zero tries once. Making a box ready does not count.
+    /// How long to wait for them. Zero tries once, without waiting. Making a box ready does not count.
     pub wait: Duration,
-    /// How urgent it is.
+    /// The priority of the request.
     pub priority: Priority,
-    /// How many.
+    /// The number of boxes.
     pub count: u32,
     /// Names the request; none when nobody is going to repeat it.
     pub request: Option<RequestId>,
@@ -131,7 +131,8 @@ pub struct Grant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcquireTicket(pub(super) u64);
 
-/// Asks for boxes. Sent by [`Acquisition`](super::Acquisition), which tells when whoever asks has gone.
+/// Sends a request for boxes. [`Acquisition`](super::Acquisition) sends it, and reports when the caller
+/// has gone.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Acquire {
@@ -141,39 +142,39 @@ pub struct Acquire {
     pub(super) progress: watch::Sender<AcquireProgress>,
 }
 
-/// Whoever asked for boxes has gone.
+/// The caller of a request has gone.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct CancelAcquire {
     pub(super) ticket: AcquireTicket,
-    /// What it was answered and never read.
+    /// The answer that it never read.
     pub(super) unread: Option<Grant>,
 }
 
-/// How a wait goes.
+/// The progress of a waiting request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcquireProgress {
-    /// Nothing is known yet.
+    /// No position is known yet.
     #[default]
     Asked,
-    /// It waits.
+    /// The request waits in the queue.
     Waiting {
         /// Its place: 1 is served next.
         position: u64,
-        /// How long that takes, as far as one can tell by how long boxes were held lately.
+        /// The estimated wait, by how long boxes were held lately.
         estimate: Option<Duration>,
     },
     /// Its boxes are being made ready.
     Preparing,
 }
 
-/// A lease lasts longer. Answers the lease as it is then.
+/// Extends the term of a lease. Answers the lease as it is then.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Arc<Lease>, BoxError>")]
 pub struct RenewLease {
     /// The id of the lease.
     pub lease: LeaseId,
-    /// Its token.
+    /// The lease's fencing token.
     pub token: FenceToken,
     /// How long from now on; as long as it was asked for first if none.
     pub ttl: Option<Duration>,
@@ -185,7 +186,7 @@ pub struct RenewLease {
 pub struct VerifyLease {
     /// The id of the lease.
     pub lease: LeaseId,
-    /// Its token.
+    /// The lease's fencing token.
     pub token: FenceToken,
 }
 
@@ -195,7 +196,7 @@ pub struct VerifyLease {
 pub struct ReleaseLease {
     /// The id of the lease.
     pub lease: LeaseId,
-    /// Its token.
+    /// The lease's fencing token.
     pub token: FenceToken,
 }
 
@@ -205,7 +206,7 @@ pub struct ReleaseLease {
 pub struct RevokeLease {
     /// The id of the lease.
     pub lease: LeaseId,
-    /// Why.
+    /// The reason, for the audit.
     pub reason: Option<Reason>,
     /// The caller's name, for the audit.
     pub asked_by: String,
@@ -218,20 +219,20 @@ pub struct RevokeLease {
 pub struct PutPool {
     /// The name of the pool.
     pub pool: PoolName,
-    /// How it is to be.
+    /// The wanted specification.
     pub spec: PoolSpec,
     /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
-/// What became of a pool.
+/// The effect of the request on a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolPut {
     /// There was none of that name.
     Created,
-    /// It was another one.
+    /// The pool existed and changed.
     Changed,
-    /// It was so already.
+    /// The pool was so already.
     AlreadySo,
 }
 
@@ -256,7 +257,7 @@ pub struct QuarantineBox {
     pub pool: PoolName,
     /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// Why.
+    /// The reason, for the audit.
     pub reason: Reason,
     /// The caller's name, for the audit.
     pub asked_by: String,
@@ -274,8 +275,7 @@ pub struct UnquarantineBox {
     pub asked_by: String,
 }
 
-/// The host of a pool is to look at its free boxes before they are granted: it may have been started
-/// anew.
+/// The host of a pool must look at its free boxes before they are granted: it may have restarted.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct RecheckPool {

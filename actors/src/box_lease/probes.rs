@@ -1,5 +1,5 @@
-//! Whether the hosts of pools answer at all. What is run for a box may take long; a host that hangs is
-//! found out by a question that takes no time.
+//! Whether the hosts of pools answer at all. A hook may take long; a quick question finds a host that
+//! hangs.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const WITHIN: Duration = Duration::from_secs(3);
 pub(super) const OVERDUE_AFTER: Duration = Duration::from_millis(200);
 const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
 
-/// What is known of hosts. In memory.
+/// The probed state of hosts. In memory only.
 #[derive(Default)]
 pub(super) struct BoxHostProbes {
     due: KeyedDeadlines<HostAddr>,
@@ -34,7 +34,7 @@ pub(super) struct BoxHostProbes {
     asked: HashSet<HostAddr>,
     /// Hosts that did not answer the last question, and why.
     silent: HashMap<HostAddr, String>,
-    /// Who is to be answered if its host does not answer at once.
+    /// The callers to answer if the host does not answer at once.
     overdue: HashMap<HostAddr, Vec<WaiterId>>,
 }
 
@@ -49,7 +49,7 @@ impl BoxHostProbes {
         self.due.next()
     }
 
-    /// Knows of none.
+    /// Forgets all hosts.
     pub(super) fn clear(&mut self) {
         *self = BoxHostProbes::default();
     }
@@ -207,7 +207,7 @@ impl Handler<BoxHostProbed> for BoxLease {
                 self.probes.silent.remove(&host);
                 EVERY
             }
-            // What was known of it before still is.
+            // The earlier state of the host stays valid.
             Err(NotHeard::NotAsked(why)) => {
                 tracing::info!(%host, why, "a host of boxes could not be asked whether it answers");
                 EVERY

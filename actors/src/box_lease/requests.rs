@@ -1,4 +1,4 @@
-//! What others ask of the BoxLeaseActor, beside boxes.
+//! Other requests to the BoxLeaseActor than those for boxes.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn answer<T: 'static>(result: Result<T, BoxError>) -> BoxReply<T> {
     Box::pin(ready(result))
 }
 
-/// What the first event of a commit did.
+/// The outcome of a commit's first event.
 fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
     outcomes.into_iter().next().unwrap_or(Ok(BoxOutcome::AlreadySo))
 }
@@ -33,7 +33,7 @@ fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
 const AT_ONCE: usize = 1000;
 
 impl BoxLease {
-    /// Commits events for whoever asked, and answers what `read` makes of the first one's outcome. Grants
+    /// Commits events for a caller, and answers the result of `read` on the first one's outcome. Grants
     /// among the others go to those who wait.
     fn commit_for<T: 'static>(
         &mut self,
@@ -149,7 +149,7 @@ impl Handler<RemovePool> for BoxLease {
 }
 
 impl BoxLease {
-    /// What takes back every lease of a pool.
+    /// The events that revoke every lease of a pool.
     fn revocations(&self, pool: &PoolName, by: &str) -> Vec<BoxEvent> {
         let table = self.replica.piece().read();
         let live: Vec<LeaseId> =

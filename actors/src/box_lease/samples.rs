@@ -50,7 +50,7 @@ pub(super) fn grant(leases: &[(u128, u32)], request: Option<&str>) -> BoxEvent {
     }))
 }
 
-/// Grants one box.
+/// Grants one box in a test.
 pub(super) fn granted(table: &mut BoxTable, id: u128, number: u32) -> FenceToken {
     match table.apply(Millis(0), &grant(&[(id, number)], None)) {
         Ok(BoxOutcome::Granted { first }) => first,
@@ -71,7 +71,7 @@ pub(super) fn phase(table: &BoxTable, number: u32) -> Option<BoxPhase> {
     Some(pool.find(BoxNumber(number))?.state.phase())
 }
 
-/// The cleaning of a box.
+/// The number of a box's cleaning.
 pub(super) fn cleaning(table: &BoxTable, number: u32) -> u64 {
     match &table.pool(&p()).unwrap().find(BoxNumber(number)).unwrap().state {
         BoxState::Draining(draining) => draining.cleaning,

@@ -1,4 +1,4 @@
-//! What is to be done when. Pure; the monotonic clock tells when.
+//! Due work by its time. Pure; times are of the monotonic clock.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -64,7 +64,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         self.times.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 /// How much is remembered of what was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLeaseSettings {
-    /// How long an ended lease is remembered, so that who comes late is told how it ended, and a
-    /// repeated request what came of it.
+    /// How long an ended lease is remembered, so that a late caller learns how it ended, and a repeated
+    /// request its result.
     pub keep_ended_for: Duration,
     /// How many ended leases are remembered at most.
     pub keep_ended: u64,

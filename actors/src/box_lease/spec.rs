@@ -1,4 +1,4 @@
-//! What a pool is to be: as operators and the configuration say it. Pure.
+//! The wanted specification of a pool, by operators and the configuration. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub const MOST_AT_ONCE: u32 = 256;
 const MOST_LABELS: usize = 32;
 const LONGEST_LABEL: usize = 200;
 
-/// What a pool is.
+/// The specification of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSpec {
     /// The number of the first box.
@@ -36,7 +36,7 @@ pub struct PoolSpec {
     pub host: Option<HostAddr>,
     /// Under which name the worker's configuration defines that; the pool's own name if none.
     pub hooks: Option<HooksName>,
-    /// For people and scripts.
+    /// Free labels for people and scripts.
     pub labels: BTreeMap<String, String>,
     /// How long a lease lasts if nothing is said.
     pub ttl_default: Duration,
@@ -47,7 +47,7 @@ pub struct PoolSpec {
     /// How long the box of a lease that expired or was revoked is left alone before it is cleaned
     /// and handed on: its holder may not know yet.
     pub grace: Duration,
-    /// How many may wait.
+    /// How many requests may wait.
     pub queue_limit: u32,
     /// How many boxes one holder may have or wait for; 0 for any number.
     pub quota: u32,
@@ -64,15 +64,15 @@ pub struct PoolSpec {
 /// A range of ids that boxes are drawn from, so that a holder that is late hits nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotRange {
-    /// The first id.
+    /// The first id of the range.
     pub first: SlotId,
-    /// The number of entries.
+    /// How many ids the range has.
     pub count: u32,
     /// How long an id is not drawn again after its lease ended.
     pub rest: Duration,
 }
 
-/// Why a pool cannot be so.
+/// Why a specification is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BadSpec {
     /// Too many boxes, or numbers that are too large.
@@ -83,7 +83,7 @@ pub enum BadSpec {
         "the range that ids are drawn from holds at least one for every box and at most {MOST_SLOTS}, below 2^32"
     )]
     Slots,
-    /// Hooks without a host.
+    /// Hooks need a host.
     #[error("a pool without a host cannot have hooks")]
     HooksWithoutHost,
     /// A duration that makes no sense.

@@ -1,8 +1,8 @@
 //! The terms of leases: when each is over. Pure.
 //!
-//! A term is over when it has passed by the clock that nobody sets, counted from when it was put on
-//! record: its holder was promised no more. The wall clock ends no lease and keeps none, but that how
-//! long a lease may be held in all is counted by it when a process begins to decide.
+//! A term is over when it has passed by the monotonic clock, counted from its commit: the holder was
+//! promised no more. The wall clock ends no lease and keeps none, but that how long a lease may be held
+//! in all is counted by it when a process begins to decide.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,15 +15,14 @@ use crate::clock::{ClockReading, Millis};
 #[derive(Clone, Debug, Default)]
 pub struct LeaseTerms {
     passing: KeyedDeadlines<LeaseId>,
-    /// When each has been held as long as it may be, by the clock that nobody sets; none if it may be
-    /// held for any time.
+    /// The end of the longest allowed hold of each, by the monotonic clock; none if it has no limit.
     hold_ends: HashMap<LeaseId, Option<Duration>>,
 }
 
 /// How long a lease may be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimit {
-    /// When it was granted.
+    /// When it was granted, in milliseconds.
     pub granted: Millis,
     /// How long it may be held in all.
     pub most: Option<Duration>,
@@ -78,7 +77,7 @@ impl LeaseTerms {
         self.note(id, rest.min(hold.left(term, now)), hold, now);
     }
 
-    /// A lease ended.
+    /// Removes an ended lease.
     pub fn remove(&mut self, id: LeaseId) {
         self.passing.remove(&id);
         self.hold_ends.remove(&id);
@@ -119,12 +118,12 @@ impl LeaseTerms {
         self.hold_ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.hold_ends.is_empty()
     }
 
-    /// Knows of none.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         *self = LeaseTerms::default();
     }

@@ -1,4 +1,4 @@
-//! What the actor does by itself, when it is time.
+//! The actor's timed work.
 
 use std::time::{Duration, Instant};
 
@@ -18,13 +18,13 @@ use crate::turns::{ScheduledTurns, TurnTimer};
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest one: what comes due within it is dealt with together.
+/// The shortest pause between turns: work that is due within it is done together.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// How old the view on the board may be.
+/// The maximum age of the published view.
 const STALE: Duration = Duration::from_millis(20);
 
-/// How often those who look are told how their waits go.
+/// How often waiting callers get their progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// How often it is looked at what is to be forgotten.
@@ -58,18 +58,18 @@ impl ScheduledTurns for BoxLease {
 }
 
 impl BoxLease {
-    /// Takes a turn soon.
+    /// Schedules a turn soon.
     pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(SHORTEST_SLEEP, ctx);
     }
 
-    /// Takes a turn before the view on the board is too old.
+    /// Schedules a turn before the published view is too old.
     pub(super) fn note_stale(&mut self, ctx: &mut Context<Self>) {
         self.is_stale = true;
         self.wake_after(STALE, ctx);
     }
 
-    /// Takes a turn at this instant of the clock that nobody sets, or before.
+    /// Schedules a turn at this instant of the monotonic clock, or earlier.
     pub(super) fn wake_at(&mut self, at: Duration, ctx: &mut Context<Self>) {
         let delay = at.saturating_sub(self.now().monotonic);
         self.wake_after(delay.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
@@ -80,7 +80,7 @@ impl BoxLease {
         self.hold.left(self.clock.now()).is_some()
     }
 
-    /// Takes a turn now.
+    /// Does the work that is due now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
         self.wake_after(LONGEST_SLEEP, ctx);
@@ -90,7 +90,7 @@ impl BoxLease {
         }
         if let Some(left) = self.hold.left(now.wall) {
             self.wake_after(left.max(SHORTEST_SLEEP), ctx);
-            // Who comes meanwhile has its place all the same.
+            // A request that arrives meanwhile keeps its place.
             self.look_at_progress(ctx);
             self.publish_view();
             return;
@@ -107,7 +107,7 @@ impl BoxLease {
         while let Some(pool) = self.looks.take_due(now.monotonic) {
             self.start_look(pool, ctx);
         }
-        // Whoever is served at this instant has not waited in vain.
+        // A request that is served at this instant counts as in time.
         while let Some(waiter) = self.waiters.deadlines.take_due(now.monotonic) {
             self.time_out(waiter, ctx);
         }
@@ -153,7 +153,8 @@ impl BoxLease {
             }
             let event = BoxEvent::TermsPassed { leases: over.clone() };
             self.commit(vec![event], ctx, move |actor, _, ctx| {
-                // What is still there was renewed meanwhile, and has another term; or that failed.
+                // A lease that is still live was renewed meanwhile, and has another term; or the commit
+                // failed.
                 for (id, renewals) in &over {
                     let same = actor.replica.piece().read().leases.get(id).map(|l| l.renewals);
                     if same == Some(*renewals) {
@@ -188,7 +189,7 @@ impl BoxLease {
         }
     }
 
-    /// What came to nothing before is done again.
+    /// Failed work is repeated.
     fn take_up_again(&mut self, ctx: &mut Context<Self>) {
         self.commit_ready(ctx);
         let orphans: Vec<LeaseId> = std::mem::take(&mut self.orphans).into_iter().collect();
@@ -315,7 +316,7 @@ impl BoxLease {
         }
     }
 
-    /// Whoever tried to use a lease had a token that is not its own.
+    /// A caller used a lease with a token of another one.
     pub(super) fn note_wrong_token(&mut self, lease: LeaseId, given: FenceToken) {
         let pool = match self.replica.piece().read().find(lease) {
             FoundLease::Live(lease) => lease.pool.clone(),
@@ -357,7 +358,7 @@ impl BoxLease {
             let (then, epoch) = (then.clone(), self.replica.epoch());
             ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
                 let settled = actor.on_own_commit(settlement, ctx);
-                // What is in memory was made anew since, if another epoch began.
+                // The state in memory was built again since, if another epoch began.
                 if actor.replica.epoch() == epoch {
                     then(actor, settled, ctx);
                 }
@@ -390,7 +391,7 @@ impl BoxLease {
         settled
     }
 
-    /// Takes a commit that came back and that somebody asked for: what it failed of is theirs to hear.
+    /// Handles a returned commit of a request: its error goes to the caller.
     pub(super) fn answered(
         &mut self,
         settlement: CommitSettlement<SharedTable>,
@@ -401,9 +402,9 @@ impl BoxLease {
     }
 }
 
-/// A token above all that may have been given when the highest one known is `highest`: of the time of
-/// day, so that the same backup restored twice does not lead to the same tokens. Below 2^53 for two
-/// centuries: programs that read JSON numbers as floats keep it exact.
+/// A token above all that may have been given when the highest known one is `highest`: derived from the
+/// time of day, so that the same backup restored twice does not lead to the same tokens. Below 2^53 for
+/// two centuries: programs that read JSON numbers as floats keep it exact.
 fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {
     let of_now = u64::try_from(now.0).unwrap_or(0).saturating_mul(TOKENS_A_MILLI);
     FenceToken(of_now.max(highest.0.saturating_add(TOKENS_SKIPPED)))

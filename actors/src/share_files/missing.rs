@@ -40,7 +40,7 @@ impl MissingShares {
         self.since.front().map(|(since, _)| *since + after)
     }
 
-    /// The number of entries.
+    /// How many shares are remembered.
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }
