@@ -1,4 +1,4 @@
-//! Looking at boxes: who runs on this machine, and which paths are there.
+//! Looking at boxes: the processes of their users, and the paths that exist.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -42,7 +42,7 @@ impl ProcessSnapshot {
         ProcessSnapshot { by_user, sees_all: std::fs::read("/proc/1/status").is_ok() }
     }
 
-    /// What there is of a box.
+    /// The leftovers of a box.
     pub fn inspect(&self, sought: &LeftoverTargets) -> BoxLeftovers {
         let mut found = BoxLeftovers::default();
         if let Some(uid) = sought.uid {
@@ -151,7 +151,7 @@ pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
 
 fn kill_each(left: &[LeftProcess], is_meant: impl Fn(Pid) -> bool) {
     for pid in left.iter().filter_map(|left| Pid::from_raw(left.pid)) {
-        // What cannot be killed is found when the box is looked at again.
+        // The next look at the box finds processes that cannot be killed.
         send_signal(pid, Signal::KILL, &is_meant);
     }
 }

@@ -19,9 +19,9 @@ pub struct BoxClaim {
     pub cluster: Option<ClusterId>,
     /// The name of the pool.
     pub pool: PoolName,
-    /// The name of its hooks.
+    /// The name of its set of hooks.
     pub hooks: String,
-    /// Its ids.
+    /// Its ranges of ids.
     pub ids: Vec<IdRange>,
     /// A token that was served; none above `token + TOKENS_A_WRITE - 1` was.
     pub token: FenceToken,
@@ -40,14 +40,14 @@ pub struct BoxClaimConflict {
     pool: PoolName,
 }
 
-/// The claims of a worker.
+/// The claims of pools on a worker.
 pub(super) struct BoxClaims {
     store: Arc<StateStore>,
     claims: Mutex<Vec<BoxClaim>>,
 }
 
 impl BoxClaims {
-    /// What `store` remembers.
+    /// Reads the claims in `store`.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
         let claims = Mutex::new(store.box_claims()?);
         Ok(BoxClaims { store, claims })
@@ -170,7 +170,7 @@ fn joined(mut ids: Vec<IdRange>) -> Vec<IdRange> {
     joined
 }
 
-/// What is left of `ids` without `taken`.
+/// The part of `ids` without `taken`.
 fn without(ids: &[IdRange], taken: &[IdRange]) -> Vec<IdRange> {
     let mut left = ids.to_vec();
     for taken in taken {

@@ -1,4 +1,5 @@
-//! Making a box ready, and cleaning it: what is run, run again, killed and looked at, in which order.
+//! Making a box ready, and cleaning it: which programs run, run again, are killed and checked, in which
+//! order.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,20 +20,20 @@ pub(super) const GIVEN_UP: &str =
 
 /// One box, and what is run for it.
 pub(super) struct HookExecution<'a> {
-    /// What it is about.
+    /// The request of the node.
     pub hook: &'a RunHook,
-    /// What the configuration says.
+    /// The configured hooks.
     pub hooks: &'a HookSet,
-    /// The path that stands for the box on this worker.
+    /// The path that identifies the box on this worker.
     pub mark: &'a Path,
-    /// Tells that nobody wants it any more.
+    /// Cancels the run when its sender is dropped.
     pub give_up: &'a HookCancellation,
     /// Is called whenever a cleanup is run again at once.
     pub again: &'a dyn Fn(),
 }
 
 impl HookExecution<'_> {
-    /// Does it. Blocks until it is done.
+    /// Runs the hook. Blocks until the run has ended.
     pub fn execute(&self) -> HookAnswer {
         let subject = TemplateValues::of(self.hook);
         let sought = match self.hooks.checks.of(&subject) {
@@ -68,7 +69,7 @@ impl HookExecution<'_> {
         let mut killed = Vec::new();
         if self.hooks.checks.kill_left && found.has_processes() && !is_given_up(&ran) {
             killed = kill_left(sought);
-            // What they held could not be removed before.
+            // Their processes kept these from being removed.
             ran = self.run_cleanup(subject);
             found = ProcessSnapshot::take().inspect(sought);
         }
@@ -85,7 +86,7 @@ impl HookExecution<'_> {
             };
         }
         let ending = ran.as_ref().map(|ran| format!("cleanup {}", ran.ending()));
-        // What counts most comes first: the end may be cut.
+        // The most important part comes first: the end may be cut.
         HookAnswer::Failed {
             said: evidence_of([ending.unwrap_or_default(), found.to_string(), killed, output]),
         }
@@ -139,7 +140,7 @@ fn killed_text(killed: &[LeftProcess]) -> String {
     }
 }
 
-/// What a program said, a part of it.
+/// A part of a program's output.
 fn output(ran: &HookRunResult) -> String {
     let streams = [("stderr", &ran.stderr), ("stdout", &ran.stdout)];
     let said = streams.into_iter().filter(|(_, text)| !text.is_empty());

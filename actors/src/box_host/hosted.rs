@@ -30,10 +30,10 @@ const REQUESTS: usize = 4096;
 /// How long an actor that stops may take before it is ended.
 const STOPPING: Duration = Duration::from_secs(5);
 
-/// What an operator can set.
+/// The operator's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxHostSettings {
-    /// What is run, by name.
+    /// The configured sets of hooks, by name.
     pub hooks: HookSets,
     /// How many hooks are run at a time.
     pub at_once: usize,
@@ -46,15 +46,15 @@ pub struct HostedBoxes {
     lasting: Arc<BoxHostShared>,
 }
 
-/// What outlives an incarnation of the actor.
+/// The state that outlives an incarnation of the actor.
 pub(super) struct BoxHostShared {
     pub settings: LiveSetting<BoxHostSettings>,
     pub epochs: EpochGuard,
     /// Which pools have which boxes here.
     pub owners: BoxClaims,
-    /// The directory of the paths that stand for boxes. Nothing is ever there.
+    /// The directory of the paths that identify boxes. No file ever exists there.
     pub marks: PathBuf,
-    /// How many hooks run, of whichever incarnation.
+    /// How many hooks run, of every incarnation.
     at_work: watch::Sender<usize>,
     pub looks: Semaphore,
     view: ArcSwap<BoxHostView>,
@@ -143,13 +143,13 @@ impl HostedBoxes {
         token: Option<FenceToken>,
     ) -> Result<(), String> {
         let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
-        // A new owner and a new epoch are made durable before anything else. Who has no boxes here raises
-        // no epoch.
+        // A new owner and a new epoch are made durable before anything else. A cluster without boxes here
+        // raises no epoch.
         let hearing = move || {
             if let Err(refusal) = lasting.epochs.would_serve(place.cluster, place.epoch) {
                 return Ok(Err(refusal.to_string()));
             }
-            // What is not run here is refused, and is nobody's.
+            // A pool that this worker does not run is refused, and claims no box.
             if lasting.settings.now().hooks.find(&place).is_err() {
                 return Ok(Ok(()));
             }
@@ -176,17 +176,17 @@ impl HostedBoxes {
         self.actor.addr().do_send(SettingsChanged);
     }
 
-    /// The observable state.
+    /// The present view.
     pub fn view(&self) -> Arc<BoxHostView> {
         self.lasting.view.load_full()
     }
 
-    /// What is run here, by name.
+    /// The configured sets of hooks, by name.
     pub fn names(&self) -> Vec<String> {
         self.lasting.settings.now().hooks.0.keys().map(ToString::to_string).collect()
     }
 
-    /// How the actor is.
+    /// The supervision status of the actor.
     pub fn status(&self) -> SupervisionStatus {
         self.actor.status()
     }

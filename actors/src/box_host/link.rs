@@ -1,4 +1,4 @@
-//! A node's way to the workers that host its boxes: what the BoxLeaseActor asks goes over HTTP.
+//! A node's link to the workers that host its boxes: requests of the BoxLeaseActor go over HTTP.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -56,10 +56,10 @@ const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
 /// How long a worker may take to write down that boxes are handed over.
 const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 
-/// What can be set of the way to workers.
+/// The settings of calls to workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLinkSettings {
-    /// What nodes and workers share: calls are signed with it. It is never sent.
+    /// The token that nodes and workers share: it signs calls. It is never sent itself.
     pub token: Option<SharedToken>,
     /// How long it may take until a worker takes a connection.
     pub connect_timeout: Duration,
@@ -103,7 +103,7 @@ impl BoxLink {
         Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), line })
     }
 
-    /// The ways to whoever runs things for boxes.
+    /// The routes to the actor that runs hooks.
     pub fn hosts(&self) -> BoxHosts {
         let actor = &self.actor;
         BoxHosts {
@@ -123,13 +123,13 @@ impl BoxLink {
         Ok(())
     }
 
-    /// How its actor is.
+    /// The supervision status of its actor.
     pub fn status(&self) -> SupervisionStatus {
         self.actor.status()
     }
 }
 
-/// How workers are called.
+/// The HTTP client for workers.
 struct BoxHostClient {
     http: Client,
     settings: BoxLinkSettings,
@@ -153,7 +153,7 @@ impl BoxHostClient {
         Ok(BoxHostClient { http, settings, signed: SignedCaller::default() })
     }
 
-    /// Asks a worker.
+    /// Sends a call to a worker.
     async fn ask<A: DeserializeOwned>(
         &self,
         host: HostAddr,
@@ -206,7 +206,7 @@ async fn read(host: HostAddr, mut answer: Response) -> Result<Vec<u8>, NoAnswer>
     Ok(body)
 }
 
-/// Why a worker said nothing of its boxes. For an operator to read.
+/// Why a worker said nothing of its boxes. The texts are for operators.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error("the worker {0} cannot be reached: {1}")]

@@ -1,5 +1,5 @@
-//! What the actor is told besides [`RunHook`](crate::box_lease::RunHook) and
-//! [`LookAtBoxes`](crate::box_lease::LookAtBoxes), which come from whoever leads.
+//! The actor's own messages, besides [`RunHook`](crate::box_lease::RunHook) and
+//! [`LookAtBoxes`](crate::box_lease::LookAtBoxes), which come from the leader.
 
 use actix::Message;
 

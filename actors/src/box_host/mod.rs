@@ -52,10 +52,10 @@ use program::HookCancellation;
 /// How long a look at boxes may take.
 const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
-/// The actor.
+/// The actor that runs hooks.
 pub struct BoxHost {
     agenda: BoxJobQueue<oneshot::Sender<HookAnswer>>,
-    /// What ends each run that is under way, by being dropped.
+    /// Dropping a sender ends its run; one for each run under way.
     runs: HashMap<job_queue::HookRunId, mpsc::Sender<Infallible>>,
     lasting: Arc<BoxHostShared>,
     is_stopping: bool,
@@ -76,7 +76,7 @@ impl BoxHost {
         if self.is_stopping {
             return Some("the worker is stopping".to_owned());
         }
-        // Another leader of its cluster may have spoken since it was heard.
+        // Another leader of its cluster may have called since the epoch was checked.
         let highest = self.lasting.epochs.highest_of(place.cluster);
         Deposed::unless_heard(place.epoch, highest).err().map(|deposed| deposed.to_string())
     }
@@ -86,7 +86,7 @@ impl BoxHost {
         HookAnswer::Silent { why }
     }
 
-    /// Runs what has its turn.
+    /// Starts the jobs that have their turn.
     fn take_turns(&mut self, ctx: &mut Context<Self>) {
         while !self.is_stopping
             && let Some(turn) = self.agenda.next(self.lasting.settings.now().at_once)
@@ -184,8 +184,7 @@ fn log(
 impl Actor for BoxHost {
     type Context = Context<Self>;
 
-    /// What an incarnation before this one ran is ended with it, and waited for: of each box one thing
-    /// is run at a time.
+    /// Runs of an earlier incarnation are ended with it, and waited for: one hook a box runs at a time.
     fn started(&mut self, ctx: &mut Context<Self>) {
         let lasting = Arc::clone(&self.lasting);
         ctx.wait(async move { lasting.nothing_at_work().await }.into_actor(self));

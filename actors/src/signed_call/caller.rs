@@ -1,4 +1,4 @@
-//! The calling side: signs calls for whoever asks for a signature.
+//! The calling side: signs calls to hosts that ask for a signature.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +17,13 @@ use crate::wire::worker::EPOCH_HEADER;
 /// A challenge may be replaced while a call is on its way: so often a call is signed again.
 const MOST_TRIES: usize = 3;
 
-/// Keeps the challenges of those who are called. Clones share them.
+/// Keeps the challenges of those who are called. Clones share the challenges.
 #[derive(Clone, Default)]
 pub struct SignedCaller(Arc<Mutex<HashMap<String, Challenge>>>);
 
 /// A call that was answered.
 pub struct SignedResponse {
-    /// The answer.
+    /// The answer without its proof.
     pub response: Response,
     /// The signature of the call; none where nobody asked for one.
     call: Option<blake3::Hash>,
@@ -37,7 +37,7 @@ impl SignedResponse {
     }
 }
 
-/// What is said in proof of an answer.
+/// The text that proves an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerProof {
     call: Option<blake3::Hash>,
@@ -65,7 +65,7 @@ impl SignedCaller {
     /// never sees the token.
     ///
     /// # Errors
-    /// What `http` makes of the exchange.
+    /// The result of the exchange by `http`.
     pub async fn send(
         &self,
         http: &Client,

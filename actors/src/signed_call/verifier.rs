@@ -39,7 +39,7 @@ pub struct VerifiedCall {
     mac: blake3::Hash,
 }
 
-/// Why a signed call is refused. For an operator to read.
+/// Why a signed call is refused. The texts are for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignedCallRefused {
     /// The header does not read.
@@ -85,8 +85,8 @@ impl SignedCallVerifier {
         rounds.now.as_ref().map(|round| round.challenge)
     }
 
-    /// Admits a call, once. `header` is the value of [`SIGNATURE_HEADER`](super::SIGNATURE_HEADER).
-    /// Whoever reads the body must still ask [`VerifiedCall::covers`].
+    /// Admits a call, once. `header` is the value of [`SIGNATURE_HEADER`](super::SIGNATURE_HEADER). The
+    /// reader of the body must still check [`VerifiedCall::covers`].
     ///
     /// # Errors
     /// Why it is refused.

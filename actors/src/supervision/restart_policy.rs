@@ -28,7 +28,7 @@ impl Default for RestartPolicy {
     }
 }
 
-/// What follows a failure.
+/// The action after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RestartDecision {
     RestartAfter(Duration),
