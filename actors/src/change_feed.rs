@@ -40,7 +40,7 @@ impl fmt::Display for ChangeId {
 
 /// A text that names no change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it names no change: expected <start>-<number>")]
+#[error("it is not the id of a change: expected <start>-<number>")]
 pub struct BadChangeId;
 
 impl FromStr for ChangeId {
@@ -57,7 +57,7 @@ impl FromStr for ChangeId {
 
 /// The feed already has its maximum number of listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} clients follow the changes, which is the limit")]
+#[error("{0} clients follow the changes, which is the limit: close one and try again")]
 pub struct TooManyListeners(pub usize);
 
 /// Where changes are published and followed. Cheap to clone; clones share it.

@@ -203,7 +203,7 @@ impl Clock {
         match &self.0 {
             ClockSource::System(_) => *OF_MACHINE.get_or_init(|| {
                 BootId::of_this_machine().unwrap_or_else(|error| {
-                    tracing::warn!(%error, "which boot this is cannot be read: after a restart of the node no lease knows how long it has lasted");
+                    tracing::warn!(%error, "boot id cannot be read: after a restart of the node every lease gets its full term again");
                     BootId::from(fastrand::u128(..))
                 })
             }),

@@ -32,7 +32,7 @@ impl From<PieceId> for u8 {
 
 /// A piece number that this version does not know: the data come from a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("piece {0} is not known to this version of reelyard")]
+#[error("piece {0} is unknown to this version of reelyard: upgrade this node")]
 pub struct UnknownPiece(pub u8);
 
 impl TryFrom<u8> for PieceId {

@@ -21,12 +21,12 @@ pub fn with_system_roots() -> ClientBuilder {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
-        tracing::warn!(%error, "some certificates that the system trusts cannot be read");
+        tracing::warn!(%error, "some certificates of the system cannot be read");
     }
     // Certificates that no TLS client can parse are skipped, as all clients do.
     let (trusted, _) = roots.add_parsable_certificates(found.certs);
     if trusted == 0 {
-        tracing::warn!("the system trusts no certificates: nothing can be told by https");
+        tracing::warn!("the system has no trusted certificates: https calls will fail");
     }
     trusting(roots)
 }

@@ -65,7 +65,7 @@ pub fn shortage_warning() -> Option<String> {
         let limit = limit().map_or("no limit".to_owned(), |limit| limit.to_string());
         format!(
             "this process had no free file descriptor {times} times, last {} s ago (its limit is \
-             {limit}): raise LimitNOFILE or \"ulimit -n\", and look who holds connections open",
+             {limit}): raise LimitNOFILE or \"ulimit -n\", and find the clients that hold connections open",
             ago.as_secs()
         )
     })
@@ -78,7 +78,7 @@ fn note(now: Instant) {
     let logged = before.map(|lack| lack.logged);
     let is_due = logged.is_none_or(|logged| now.saturating_duration_since(logged) >= SHOWN_FOR);
     if is_due {
-        tracing::warn!(limit = limit(), times, "this process has no free file descriptor");
+        tracing::warn!(limit = limit(), times, "no free file descriptor: raise LimitNOFILE");
     }
     let logged = logged.filter(|_| !is_due).unwrap_or(now);
     *lack = Some(DescriptorShortage { last: now, logged, times });

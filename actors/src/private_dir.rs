@@ -47,7 +47,7 @@ pub fn narrow(dir: &Path, ours: &[&str]) {
             Ok(()) => tracing::info!(
                 dir = %dir.display(),
                 mode = format!("{mode:o}"),
-                "other users can no longer look into this directory"
+                "directory closed to other users"
             ),
             Err(error) => tracing::warn!(
                 dir = %dir.display(), %error,

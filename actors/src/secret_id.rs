@@ -15,7 +15,7 @@ pub(crate) const HINT: usize = 6;
 
 /// The system has no random numbers to give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random numbers: {0}")]
+#[error("the system provides no random numbers: {0}")]
 pub struct NoRandomness(String);
 
 /// The value of the character `-`.

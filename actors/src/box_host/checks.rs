@@ -63,7 +63,7 @@ pub struct LeftoverTargets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxNotServed {
     /// It is beyond those that the worker's configuration counts.
-    #[error("box {box_id} is none of this worker's: its hooks are for boxes below {boxes}")]
+    #[error("box {box_id} does not belong to this worker: its hooks are for boxes below {boxes}")]
     Beyond {
         /// The requested id.
         box_id: u32,

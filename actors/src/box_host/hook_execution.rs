@@ -117,7 +117,7 @@ impl HookExecution<'_> {
             let token = token.map(|token| token.0);
             tracing::warn!(
                 pool = %place.pool, %number, token, hook = kind.word(), how = ran.ending(),
-                stdout = ran.stdout, stderr = ran.stderr, "a hook of a box failed"
+                stdout = ran.stdout, stderr = ran.stderr, "hook failed"
             );
         }
         ran

@@ -88,11 +88,11 @@ pub struct HookSets(pub BTreeMap<HooksName, Arc<HookSet>>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHooks {
     /// This worker hosts no boxes.
-    #[error("this worker hosts no boxes: box.hooks of its configuration names nothing to run")]
+    #[error("this worker hosts no boxes: box.hooks of its configuration is empty")]
     None,
     /// The worker has other sets of hooks.
     #[error(
-        "this worker runs nothing called \"{name}\": box.hooks of its configuration has {known}"
+        "this worker has no hooks named \"{name}\": box.hooks of its configuration has {known}"
     )]
     Unknown {
         /// The requested name.
@@ -137,6 +137,6 @@ mod tests {
         let by_name = HookTarget { hooks: Some(name("b")), ..place("a") };
         assert!(sets.find(&by_name).is_ok_and(|hooks| hooks.init.is_none()));
         let told = sets.find(&place("c")).unwrap_err().to_string();
-        assert!(told.contains("nothing called \"c\"") && told.ends_with("has a, b"), "{told}");
+        assert!(told.contains("no hooks named \"c\"") && told.ends_with("has a, b"), "{told}");
     }
 }

@@ -127,7 +127,7 @@ impl HostedBoxes {
             }
             let lost = losers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let (pool, hooks) = (&place.pool, place.hooks_name());
-            tracing::warn!(%pool, hooks, lost, "boxes were handed over to a pool on request");
+            tracing::warn!(%pool, hooks, lost, "boxes handed over to pool");
             Ok::<_, StateStoreError>(Ok(losers))
         };
         let adopted = tokio::task::spawn_blocking(adopting).await;
@@ -162,7 +162,7 @@ impl HostedBoxes {
         match tokio::task::spawn_blocking(hearing).await {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err(why))) => {
-                tracing::warn!(why, "what was asked for a box was refused");
+                tracing::warn!(why, "box request refused");
                 Err(why)
             }
             Ok(Err(error)) => Err(no_state(&error)),

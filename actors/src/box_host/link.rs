@@ -213,16 +213,18 @@ enum NoAnswer {
     Unreachable(HostAddr, String),
     #[error(
         "this node has no free file descriptor, so nothing was asked of the worker {0}: raise \
-         LimitNOFILE or \"ulimit -n\" of the node, and look who holds connections open"
+         LimitNOFILE or \"ulimit -n\" of the node, and find the clients that hold connections open"
     )]
     NoDescriptor(HostAddr),
-    #[error("the worker {0} wants another token than this node has")]
+    #[error("the worker {0} expects another token: set the same token on the node and the worker")]
     Token(HostAddr),
-    #[error("{0} is no worker that hosts boxes: an old cfw, or a worker of an older version")]
+    #[error(
+        "{0} is not a worker that hosts boxes: it is an old cfw or an older version, upgrade it"
+    )]
     Other(HostAddr),
     #[error("the worker {0} answered with status {1}: {2}")]
     Status(HostAddr, u16, String),
-    #[error("the worker {0} gave an answer that cannot be read: {1}")]
+    #[error("the worker {0} sent an unreadable answer: {1}")]
     Garbled(HostAddr, String),
 }
 
@@ -413,8 +415,8 @@ mod tests {
     fn what_no_worker_answers_says_which_and_why() {
         let host: HostAddr = "10.0.0.1:8888".parse().unwrap();
         for (none, why) in [
-            (NoAnswer::Token(host), "wants another token"),
-            (NoAnswer::Other(host), "no worker that hosts boxes"),
+            (NoAnswer::Token(host), "expects another token"),
+            (NoAnswer::Other(host), "not a worker that hosts boxes"),
             (NoAnswer::Status(host, 500, "x".to_owned()), "status 500: x"),
         ] {
             let told = none.to_string();

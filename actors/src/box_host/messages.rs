@@ -1,5 +1,5 @@
 //! The actor's own messages, besides [`RunHook`](crate::box_lease::RunHook) and
-//! [`LookAtBoxes`](crate::box_lease::LookAtBoxes), which come from the leader.
+//! [`InspectBoxes`](crate::box_lease::InspectBoxes), which come from the leader.
 
 use actix::Message;
 

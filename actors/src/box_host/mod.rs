@@ -145,7 +145,7 @@ impl BoxHost {
                         "the {} of box {number} has not ended within {longest}: the worker's storage may hang",
                         kind.word()
                     );
-                    tracing::warn!(%pool, %number, token, why, "a hook of a box hangs");
+                    tracing::warn!(%pool, %number, token, why, "hook hangs");
                     actor.do_send(HookOverdue { key: key.clone(), run, why });
                     running.await
                 }
@@ -169,14 +169,14 @@ fn log(
     match answer {
         HookAnswer::Done { said } => {
             let said = said.as_ref().map(HookOutput::as_str);
-            tracing::info!(%pool, %number, token, hook, %took, said, "a hook of a box is done");
+            tracing::info!(%pool, %number, token, hook, %took, said, "hook finished");
         }
         HookAnswer::Failed { said } => {
             let said = said.as_str();
-            tracing::warn!(%pool, %number, token, hook, %took, said, "a box is not as it should be");
+            tracing::warn!(%pool, %number, token, hook, %took, said, "hook failed");
         }
         HookAnswer::Silent { why } => {
-            tracing::info!(%pool, %number, token, hook, %took, why, "a hook of a box was given up");
+            tracing::info!(%pool, %number, token, hook, %took, why, "hook cancelled");
         }
     }
 }
@@ -211,7 +211,7 @@ impl Handler<RunHook> for BoxHost {
         }
         self.take_turns(ctx);
         Box::pin(async move {
-            let gone = "the worker started anew what runs hooks, and this was lost";
+            let gone = "the worker restarted its box host and lost this call: try again";
             answer.await.unwrap_or_else(|_| HookAnswer::Silent { why: gone.to_owned() })
         })
     }

@@ -89,10 +89,10 @@ impl HookRunResult {
             HookRunEnding::TimedOut(after) => {
                 format!("did not end within {} and was ended", humantime::format_duration(*after))
             }
-            HookRunEnding::GivenUp => "was ended: nobody wants it any more".to_owned(),
+            HookRunEnding::GivenUp => "was cancelled: no caller waits for it any more".to_owned(),
             HookRunEnding::Broken(error) => format!("could not be run: {error}"),
         };
-        let lives_on = if self.lives_on { "; processes of it live on after SIGKILL" } else { "" };
+        let lives_on = if self.lives_on { "; some of its processes survive SIGKILL" } else { "" };
         format!("{how}{lives_on}")
     }
 }
@@ -193,14 +193,10 @@ pub fn end_left_hooks(dir: &Path) {
     match left.processes {
         0 => {}
         processes if left.have_ended => {
-            tracing::info!(processes, of_boxes, "hooks of boxes of an earlier run ended");
+            tracing::info!(processes, of_boxes, "hooks of an earlier run ended");
         }
         processes => {
-            tracing::error!(
-                processes,
-                of_boxes,
-                "hooks of boxes of an earlier run cannot be ended"
-            );
+            tracing::error!(processes, of_boxes, "hooks of an earlier run cannot be ended");
         }
     }
 }

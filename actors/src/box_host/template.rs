@@ -55,7 +55,7 @@ pub enum BadTemplate {
         known: String,
     },
     /// A brace without its partner.
-    #[error("a brace stands alone: \"{{{{\" and \"}}}}\" are read as one")]
+    #[error("a brace has no partner: \"{{{{\" and \"}}}}\" are read as one")]
     Brace,
     /// The text holds a NUL byte.
     #[error("no argument and no path holds a NUL byte")]
@@ -229,7 +229,7 @@ mod tests {
         let path = told("/x/{token}", TemplateBlank::IN_PATHS);
         assert_eq!(path, "{token} stands for nothing here: {box}, {pool} do");
         for bad in ["{", "}", "{box", "box}", "a{{b}"] {
-            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("stands alone"), "{bad}");
+            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("has no partner"), "{bad}");
         }
         assert_eq!(Template::parse("\0", TemplateBlank::IN_PATHS), Err(BadTemplate::Nul));
     }

@@ -117,7 +117,7 @@ impl BoxLease {
             }
             HookAnswer::Silent { why } => {
                 let pause = self.silent_box(key, &why);
-                tracing::warn!(pool = %key.0, number = %key.1, why, "the host of a box does not clean it");
+                tracing::warn!(pool = %key.0, number = %key.1, why, "box not cleaned by its host");
                 self.clean_after(key, pause, ctx);
                 return;
             }
@@ -157,7 +157,7 @@ impl BoxLease {
             Ok(looked) => looked,
             Err(why) => {
                 let pause = self.silent_pool(pool, &why);
-                tracing::warn!(%pool, why, "the host of a pool does not look at its boxes");
+                tracing::warn!(%pool, why, "boxes not inspected by their host");
                 self.look_soon(pool, pause, ctx);
                 return;
             }
@@ -179,7 +179,7 @@ impl BoxLease {
         let raised = highest.map(|beyond| {
             tracing::warn!(
                 %pool, %beyond,
-                "the host of a pool served its boxes for tokens that this node does not know: tokens go on beyond them"
+                "host knows higher fencing tokens than this node: tokens of the pool raised"
             );
             BoxEvent::TokensRaised { pool: pool.clone(), beyond }
         });

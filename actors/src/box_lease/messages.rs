@@ -39,7 +39,7 @@ pub enum BoxError {
         why: Option<String>,
     },
     /// The queue of the pool is full.
-    #[error("{waiting} requests already wait for boxes of pool {pool}, retry in {}", in_words(rounded(*.retry_after)))]
+    #[error("{waiting} requests already wait for boxes of pool {pool}; retry in {}", in_words(rounded(*.retry_after)))]
     QueueFull {
         /// The name of the pool.
         pool: PoolName,

@@ -35,7 +35,7 @@ impl Handler<JournalCommand> for BoxLease {
             }
             StateChange::LeaderStarted(epoch) => {
                 let pools = self.replica.piece().read().pools().len();
-                tracing::info!(%epoch, pools, "this node decides on boxes");
+                tracing::info!(%epoch, pools, "leading: this node decides on boxes");
                 self.forget_all(&BoxError::LeaderChanged);
                 self.become_leader(ctx);
             }

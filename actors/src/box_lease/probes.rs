@@ -209,12 +209,12 @@ impl Handler<BoxHostProbed> for BoxLease {
             }
             // The earlier state of the host stays valid.
             Err(NotHeard::NotAsked(why)) => {
-                tracing::info!(%host, why, "a host of boxes could not be asked whether it answers");
+                tracing::info!(%host, why, "host of boxes could not be probed");
                 EVERY
             }
             Err(NotHeard::Silent(why)) => {
                 if !was_silent {
-                    tracing::warn!(%host, why, "a host of boxes does not answer");
+                    tracing::warn!(%host, why, "host of boxes does not answer");
                 }
                 self.probes.silent.insert(host, format!("it does not answer: {why}"));
                 self.end_all_overdue(host, ctx);
@@ -222,7 +222,7 @@ impl Handler<BoxHostProbed> for BoxLease {
             }
         };
         if was_silent && !self.probes.silent.contains_key(&host) {
-            tracing::info!(%host, "a host of boxes answers again");
+            tracing::info!(%host, "host of boxes answers again");
             for pool in self.pools_of(host) {
                 self.grant_waiting(&pool, ctx);
             }

@@ -101,7 +101,7 @@ impl Handler<PutPool> for BoxLease {
         if is_so {
             return answer(Ok(PoolPut::AlreadySo));
         }
-        tracing::info!(%pool, asked_by, "a pool is created or changed on request");
+        tracing::info!(%pool, asked_by, "pool creation or change requested");
         let event = BoxEvent::PoolPutAlone { pool, spec: Box::new(spec) };
         self.commit_for(&asked_by, vec![event], |_, outcome| {
             Ok(match outcome {
@@ -121,7 +121,7 @@ impl Handler<RemovePool> for BoxLease {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        tracing::info!(%pool, revoke, asked_by, "a pool is removed on request");
+        tracing::info!(%pool, revoke, asked_by, "pool removal requested");
         let mut events = if revoke { self.revocations(&pool, &asked_by) } else { Vec::new() };
         events.push(BoxEvent::PoolRemoved { pool });
         let now = self.clock.now();
@@ -245,7 +245,7 @@ impl Handler<RevokeLease> for BoxLease {
         if let Err(error) = self.live(lease) {
             return answer(Err(error));
         }
-        tracing::info!(?lease, asked_by, "a lease is revoked on request");
+        tracing::info!(?lease, asked_by, "lease revocation requested");
         let (leases, by) = (vec![lease], asked_by.clone());
         let event = BoxEvent::Revoked { leases, by, reason };
         self.commit_for(&asked_by, vec![event], move |actor, outcome| {
@@ -310,7 +310,7 @@ impl Handler<AdoptPool> for BoxLease {
             Ok(None) => return answer(Err(BoxRefusal::from(BadSpec::NoHost).into())),
             Err(refusal) => return answer(Err(refusal.into())),
         };
-        tracing::info!(%pool, asked_by, "the boxes of a pool are handed over on request");
+        tracing::info!(%pool, asked_by, "handover of boxes requested");
         let host = self.hosts.adopt.recipient();
         let asking = async move { host.send(AdoptBoxes { place }).await };
         Box::pin(wrap_future::<_, Self>(asking).then(move |said, actor, ctx| {

@@ -101,7 +101,7 @@ pub enum BadSpec {
     #[error("a pool has at most {MOST_LABELS} labels, each of 1 to {LONGEST_LABEL} bytes")]
     Labels,
     /// Something is asked for that only a host can do.
-    #[error("the pool has no host: nothing is run for its boxes, and no other pool can have them")]
+    #[error("the pool has no host, so no hooks run for its boxes and no other pool can take them")]
     NoHost,
 }
 

@@ -229,7 +229,7 @@ impl BoxLease {
         if let Some(beyond) = beyond {
             tracing::warn!(
                 %epoch, before = %led, %beyond,
-                "the store was restored: the tokens of all pools go on beyond those that were given since the backup"
+                "store restored: fencing tokens of all pools raised above those given since the backup"
             );
         }
         self.commit(vec![BoxEvent::Led { epoch, beyond }], ctx, |actor, settled, ctx| {
@@ -376,14 +376,14 @@ impl BoxLease {
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
-                    tracing::info!(piece = ?SharedTable::ID, "commits of boxes are answered again");
+                    tracing::info!(piece = ?SharedTable::ID, "commits of boxes work again");
                 }
             }
             Err(error) => {
                 self.uncommitted += 1;
                 let held = self.hold.uncommitted(error, self.clock.now());
                 if held.is_news {
-                    tracing::warn!(%error, "a commit of boxes came back without an outcome");
+                    tracing::warn!(%error, "commit of boxes returned without an outcome");
                 }
                 self.wake_after(held.pause, ctx);
             }

@@ -44,7 +44,7 @@ pub enum BadFileName {
     #[error("the name is longer than 255 bytes")]
     TooLong,
     /// Nothing is wrong with it, but the process has numbered as many names as it can.
-    #[error("the process has met more names than it can number: start it again")]
+    #[error("the process has no free number for another name: restart it")]
     TooManyNames,
 }
 

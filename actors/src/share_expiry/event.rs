@@ -365,7 +365,7 @@ pub enum ShareRefusal {
     #[error(transparent)]
     Move(#[from] MoveRefused),
     /// The path is being moved, or another move goes there.
-    #[error("it is being moved, or what is above or below it: ask again in a moment")]
+    #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
     /// The system has no random numbers to give, so that there is no new id.
     #[error("{0}")]

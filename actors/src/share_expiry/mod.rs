@@ -194,7 +194,7 @@ impl ShareExpiry {
         match Anchor::open(path) {
             Ok(anchor) => self.anchor = Some(anchor),
             Err(error) => {
-                tracing::warn!(%error, "which boot this is cannot be read: after a restart the time of shares begins at the journal's")
+                tracing::warn!(%error, "boot id cannot be read: after a restart the time of shares begins at the journal's last time")
             }
         }
         self

@@ -90,7 +90,7 @@ impl ShareExpiry {
             };
             let Some(end) = outcome.end_of_move() else { continue };
             if *lost {
-                tracing::warn!(number, "what was to be moved is at neither path: its shares end");
+                tracing::warn!(number, "moved file found at neither path: its shares end");
             }
             for waiter in self.ends.remove(number).unwrap_or_default() {
                 // The caller may have gone.
@@ -144,7 +144,7 @@ impl Handler<BeginMove> for ShareExpiry {
         }
         // As texts, which are logged with what could forge a line escaped.
         let (from, to) = (new.from.to_string(), new.to.to_string());
-        tracing::info!(from, to, asked_by = new.by, "a move begins");
+        tracing::info!(from, to, asked_by = new.by, "move started");
         let asked = RequestContext::by_request(new.by.clone(), new.request);
         let begun = move |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
             Some(Ok(ShareOutcome::MoveBegun { number })) => {

@@ -129,7 +129,7 @@ pub struct Moved {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum MoveRefused {
     /// A root has no other name than that of the configuration.
-    #[error("a root itself is not moved: expected a path below it")]
+    #[error("a root itself cannot be moved: expected a path below it")]
     Root,
     /// No root has this name.
     #[error("no share root has this name; add it to [share.roots] and reload")]
@@ -141,7 +141,7 @@ pub enum MoveRefused {
     #[error("a directory cannot be moved into itself")]
     IntoItself,
     /// The file at the new path is a directory that holds the old path.
-    #[error("what is at the new path holds what is to be moved")]
+    #[error("the directory at the new path contains the old path")]
     OntoItsHolder,
     /// There is nothing at the old path.
     #[error("the file or directory does not exist")]
@@ -174,10 +174,10 @@ pub enum MoveRefused {
     #[error("the new path is longer than the file system allows")]
     TooLong,
     /// It is part of another move.
-    #[error("it is being moved, or what is above or below it: ask again in a moment")]
+    #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
     /// As many moves are under way as may be.
-    #[error("too many moves are under way: ask again in a moment")]
+    #[error("too many moves are under way: try again in a moment")]
     TooMany,
     /// The node was stopped before it was moved.
     #[error("the node stopped before the move: try again")]

@@ -156,7 +156,7 @@ impl Handler<RevokeShares> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        tracing::info!(shares = ids.len(), hard, asked_by, "shares are revoked on request");
+        tracing::info!(shares = ids.len(), hard, asked_by, "revocation of shares requested");
         let count = ids.len() as u64;
         let asked = RequestContext::by_request(asked_by, request);
         let ending = self.end_all(&ids, ShareEnding::Revoked, hard, asked, true);
@@ -223,7 +223,7 @@ impl Handler<EndRemoved> for ShareExpiry {
         let (_, at) = self.at(moment);
         let still = gone.iter().filter(|(id, place)| at.stands_for(*id, place));
         let ids: Vec<ShareId> = still.map(|(id, _)| *id).collect();
-        tracing::info!(shares = ids.len(), "what these shares stand for is gone: they end");
+        tracing::info!(shares = ids.len(), "files of shares are gone: the shares end");
         let asked = RequestContext::by_itself(&asked_by);
         self.end_all(&ids, ShareEnding::Removed, false, asked, false)
     }
@@ -240,7 +240,7 @@ impl Handler<PauseReclaim> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
-        tracing::info!(paused, asked_by, "reclaim is paused or resumed on request");
+        tracing::info!(paused, asked_by, "reclaim paused or resumed");
         let asked = RequestContext::by_request(asked_by.clone(), request);
         let event = match paused {
             true => ShareEvent::Paused { by: asked_by },

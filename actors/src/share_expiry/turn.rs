@@ -175,14 +175,14 @@ impl ShareExpiry {
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
-                    tracing::info!("commits of shares are answered again");
+                    tracing::info!("commits of shares work again");
                 }
             }
             Err(error) => {
                 self.counters.uncommitted += 1;
                 let held = self.hold.uncommitted(error, self.now());
                 if held.is_news {
-                    tracing::warn!(%error, "a commit of shares came back without an outcome");
+                    tracing::warn!(%error, "commit of shares returned without an outcome");
                 }
                 self.wake_after(held.pause, ctx);
             }
@@ -277,7 +277,7 @@ impl Handler<JournalCommand> for ShareExpiry {
                 self.publish_view();
             }
             StateChange::LeaderStarted(epoch) => {
-                tracing::info!(%epoch, shares = self.replica.piece().len(), "this node decides on shares");
+                tracing::info!(%epoch, shares = self.replica.piece().len(), "leading: this node decides on shares");
                 self.become_leader(ctx);
             }
             StateChange::LeaderStopped => {

@@ -62,11 +62,11 @@ impl ShareExpiry {
         match self.watch.look(self.clock.reading()) {
             Some(ClockStep::Forward(by)) => {
                 self.counters.jumps_forward += 1;
-                tracing::warn!(by_ms = by.as_millis(), "the clock jumped forward");
+                tracing::warn!(by_ms = by.as_millis(), "wall clock jumped forward");
             }
             Some(ClockStep::Back(by)) => {
                 self.counters.jumps_back += 1;
-                tracing::warn!(by_ms = by.as_millis(), "the clock jumped back");
+                tracing::warn!(by_ms = by.as_millis(), "wall clock jumped back");
             }
             None => {}
         }
@@ -99,13 +99,13 @@ impl ShareExpiry {
                     tracing::warn!(
                         by_s = by.as_secs(),
                         links,
-                        "the clock that was ahead is confirmed: these links are reclaimed"
+                        "clock confirmed: these links are reclaimed"
                     );
                 } else {
                     tracing::warn!(
                         by_s = by.as_secs(),
                         links,
-                        "the clock that was ahead is corrected: these links are back"
+                        "clock corrected: these links work again"
                     );
                 }
             }
@@ -128,7 +128,7 @@ impl ShareExpiry {
             // Nobody waits for it: the journal has the time, too, but for the last minutes.
             drop(tokio::task::spawn_blocking(move || {
                 if let Err(error) = note.write() {
-                    tracing::debug!(%error, "the time of shares is not kept in its file");
+                    tracing::debug!(%error, "time of shares could not be written to its file");
                 }
             }));
         }
@@ -171,7 +171,7 @@ impl Handler<ConfirmClock> for ShareExpiry {
         // At once: commits behind it use the time that is set.
         self.board.set_time(&self.clock);
         let to = self.now();
-        tracing::warn!(%to, asked_by, "the wall clock is confirmed on request: shares go by it");
+        tracing::warn!(%to, asked_by, "wall clock confirmed: shares use it");
         // Shares that counted as ended may be about to end again.
         self.start_notices();
         self.upkeep_at = None;

@@ -77,7 +77,7 @@ async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFil
         // The present leader finds it begun.
         Err(NotMoved::Deposed) => return Err(ShareError::from(CommitError::Deposed).into()),
         Err(NotMoved::Unsure(why)) => {
-            tracing::error!(number, why, "what became of a move is not sure");
+            tracing::error!(number, why, "outcome of a move not confirmed by the disk");
             return Err(MoveError::Unsettled { why, request });
         }
     };
@@ -191,7 +191,7 @@ impl ShareFiles {
             let new = &unsettled.moving.new;
             let (from, to) = (new.from.to_string(), new.to.to_string());
             let seconds = now.since(unsettled.since).as_secs();
-            tracing::warn!(number, from, to, seconds, why, "what became of a move cannot be said");
+            tracing::warn!(number, from, to, seconds, why, "outcome of a move unknown");
         }
         self.board.publish(self.view.clone());
     }
@@ -215,7 +215,7 @@ async fn settle(
     let end = looked.await.map_err(|error| error.to_string())??;
     // As texts, which are logged with what could forge a line escaped.
     let (from, to) = (from.to_string(), to.to_string());
-    tracing::info!(from, to, ?end, "a move that was found begun is settled");
+    tracing::info!(from, to, ?end, "unfinished move settled");
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;
     match answered(settled, request) {
         // It was settled meanwhile.

@@ -49,7 +49,7 @@ pub enum RootUnreachable {
     #[error("no share root has this name")]
     NoRoot,
     /// It was never opened.
-    #[error("the directory of its root is not there: {0}")]
+    #[error("the directory of its root does not exist: {0}")]
     Away(String),
 }
 

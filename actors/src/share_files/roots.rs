@@ -51,13 +51,13 @@ impl ShareFiles {
     ) {
         for (root, why) in unreachable {
             if !self.view.unreachable.contains_key(root) {
-                tracing::warn!(%root, why, "a root cannot be reached: none of its shares end as removed");
+                tracing::warn!(%root, why, "root unreachable: none of its shares end as removed");
             }
         }
         let mut back: BTreeSet<RootName> = self.view.unreachable.keys().cloned().collect();
         back.extend(came);
         for root in back.iter().filter(|root| !unreachable.contains_key(root)) {
-            tracing::info!(%root, "a root can be reached again");
+            tracing::info!(%root, "root reachable again");
         }
         self.view.unreachable.clone_from(unreachable);
     }

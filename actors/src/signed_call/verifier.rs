@@ -44,14 +44,14 @@ pub struct VerifiedCall {
 pub enum SignedCallRefused {
     /// The header does not read.
     #[error(
-        "the signature is not <challenge>.<nonce>.<hash>.<signature>: the other program is of another version"
+        "the signature is not <challenge>.<nonce>.<hash>.<signature>: the other program has another version"
     )]
     Garbled,
     /// The signature is not that of this call with this token.
     #[error("the call was signed with another token, or for another address")]
     Wrong,
     /// It answers no challenge of the last minutes.
-    #[error("the signature answers an old challenge: sign the one of this answer")]
+    #[error("the signature uses an old challenge: use the challenge of this answer")]
     Stale,
     /// The very call came before.
     #[error("the same signed call came before: each call is accepted once")]
@@ -62,7 +62,7 @@ impl IssuedChallenge {
     fn new() -> Option<Self> {
         let mut bytes = [0; 16];
         if let Err(error) = getrandom::fill(&mut bytes) {
-            tracing::error!(%error, "the system gives no random numbers; signed calls are refused");
+            tracing::error!(%error, "the system provides no random numbers: signed calls are refused");
             return None;
         }
         let challenge = Challenge(u128::from_be_bytes(bytes));

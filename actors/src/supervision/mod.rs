@@ -300,7 +300,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
                 IncarnationEnd::Failed(why) => why,
             };
             let name = &*self.supervision.name;
-            tracing::error!(actor = name, why, "an actor failed");
+            tracing::error!(actor = name, why, "actor failed");
             self.shared.change_status(|status| {
                 status.running = false;
                 status.failures += 1;
@@ -315,7 +315,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
                     }
                 }
                 RestartDecision::GiveUp => {
-                    tracing::error!(actor = name, "an actor failed too often");
+                    tracing::error!(actor = name, "actor failed too often");
                     (self.supervision.give_up)(&self.shared.status.load());
                     break;
                 }
@@ -334,7 +334,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
             // It is open until the keeper, which waits for this, closes it.
             let Some(running) = intake.run(actor) else { return IncarnationEnd::AsTold };
             tokio::select! {
-                () = running => IncarnationEnd::Failed("it ended without having been told to".to_owned()),
+                () = running => IncarnationEnd::Failed("it ended without a stop request".to_owned()),
                 // Dropping a running actor stops it: `stopping` and `stopped` are called.
                 _ = stopping.wait_for(|stopping| *stopping) => IncarnationEnd::AsTold,
             }

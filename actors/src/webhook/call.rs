@@ -62,7 +62,7 @@ pub(super) async fn send(
     if !status.is_success() {
         let retry_after = retry_after(&answer, now);
         return Err(DeliveryFailure {
-            reason: format!("it answers {}", shown(status)),
+            reason: format!("the receiver answered {}", shown(status)),
             retry_after,
         });
     }

@@ -81,7 +81,7 @@ fn of(steps: Vec<DeliveryStep>) -> (Vec<u64>, Vec<u64>) {
 
 fn refused(retry_after: Option<u64>) -> Result<(), DeliveryFailure> {
     let retry_after = retry_after.map(Duration::from_secs);
-    Err(DeliveryFailure { reason: "it answers 500".to_owned(), retry_after })
+    Err(DeliveryFailure { reason: "the receiver answered 500".to_owned(), retry_after })
 }
 
 #[test]

@@ -207,10 +207,10 @@ impl Webhook {
         match news {
             Some(DeliveryLogEvent::Fails) => {
                 let reason = self.delivery.trouble().map(|trouble| trouble.reason.as_str());
-                tracing::warn!(%hook, reason, "a webhook fails, and is tried again");
+                tracing::warn!(%hook, reason, "webhook failed; retrying");
             }
             Some(DeliveryLogEvent::Recovered(tries)) => {
-                tracing::info!(%hook, failed_tries = tries, "a webhook works again");
+                tracing::info!(%hook, failed_tries = tries, "webhook works again");
             }
             None => {}
         }
@@ -222,7 +222,7 @@ impl Webhook {
         let is_time = last.is_none_or(|last| last.elapsed() >= DROPPED_TOLD_EVERY);
         if dropped > told && is_time {
             let (hook, count) = (&self.name, dropped - told);
-            tracing::error!(%hook, count, "a webhook was not told for too long: what happened is dropped");
+            tracing::error!(%hook, count, "notifications too old for a webhook: dropped");
             self.dropped_told = (dropped, Some(Instant::now()));
         }
     }

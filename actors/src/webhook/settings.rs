@@ -53,7 +53,9 @@ pub enum BadWebhookUrl {
     #[error("expected the URL of a receiver such as http://10.0.0.5:9000/shares")]
     NoUrl,
     /// It carries a name or a password.
-    #[error("the URL of a receiver must not contain a user or a password, because it is shown")]
+    #[error(
+        "the URL of a receiver must not contain a user or a password, because the node shows the URL"
+    )]
     User,
 }
 

@@ -42,7 +42,7 @@ fn what_a_node_stores_and_backs_up_is_for_its_owner_alone() {
         [0o700; 3]
     );
     assert_eq!([mode(&data.join("journal/sled/db")), mode(&data.join("journal/mark"))], [0o600; 2]);
-    assert!(log.contains("can no longer look into this directory"), "{log}");
+    assert!(log.contains("directory closed to other users"), "{log}");
     assert!(log.contains("lets others read it: chmod 600"), "{log}");
 
     let backup = at("backup");

@@ -121,7 +121,7 @@ pub const KINDS: &[ProblemKind] = &[
         409,
         "being-moved",
         "It, or a directory above or below it, is being moved: try again in a moment",
-        "it is being moved, or what is above or below it: ask again in a moment",
+        "the path, or one above or below it, is being moved: try again in a moment",
     ),
     ProblemKind::new(
         409,
