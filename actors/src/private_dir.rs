@@ -40,8 +40,8 @@ pub fn narrow(dir: &Path, ours: &[&str]) {
         Ok(None) => {}
         _ if !is_ours => tracing::warn!(
             dir = %dir.display(),
-            "other users may look into this directory, and there are other files in it: \
-             use a directory of its own, or chmod 700"
+            "other users can read this directory, and it contains foreign files: use a separate \
+             directory, or chmod 700"
         ),
         Ok(Some(mode)) => match fs::set_permissions(dir, Permissions::from_mode(mode)) {
             Ok(()) => tracing::info!(
@@ -51,8 +51,8 @@ pub fn narrow(dir: &Path, ours: &[&str]) {
             ),
             Err(error) => tracing::warn!(
                 dir = %dir.display(), %error,
-                "other users may look into this directory, and its mode cannot be changed: \
-                 make it chmod 700, owned by this user"
+                "other users can read this directory, and its mode cannot be changed: chmod 700 it \
+                 and let this user own it"
             ),
         },
         Err(error) => tracing::warn!(dir = %dir.display(), %error, "the mode cannot be read"),

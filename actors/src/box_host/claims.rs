@@ -30,7 +30,9 @@ pub struct BoxClaim {
 /// Another pool has a box that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{ids} of the hooks \"{hooks}\" on this worker belong to pool {owner}{whose}, so nothing is done for pool {pool}; if pool {owner} is removed or its cluster is replaced, hand them over: reelyard box pools adopt {pool}"
+    "{ids} of the hooks \"{hooks}\" on this worker belong to pool {owner}{whose}, so pool \
+        {pool} cannot use them; if pool {owner} is removed or its cluster is replaced, run \
+        reelyard box pools adopt {pool}"
 )]
 pub struct BoxClaimConflict {
     ids: String,

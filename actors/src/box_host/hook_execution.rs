@@ -16,7 +16,7 @@ const SAID_IN_ANSWER: usize = 300;
 
 /// Why a run that nobody wants any more has no outcome.
 pub(super) const GIVEN_UP: &str =
-    "it was given up: another thing was asked for the box, or the worker is stopping";
+    "the hook was cancelled: the box has a newer request, or the worker is stopping";
 
 /// One box, and what is run for it.
 pub(super) struct HookExecution<'a> {

@@ -212,7 +212,7 @@ enum NoAnswer {
     #[error("the worker {0} cannot be reached: {1}")]
     Unreachable(HostAddr, String),
     #[error(
-        "this node has no free file descriptor, so nothing was asked of the worker {0}: raise \
+        "this node has no free file descriptor, so the worker {0} was not called: raise \
          LimitNOFILE or \"ulimit -n\" of the node, and find the clients that hold connections open"
     )]
     NoDescriptor(HostAddr),

@@ -308,7 +308,8 @@ pub enum BoxRefusal {
     BadText(#[from] BadBoxText),
     /// The hooks and ids of a pool can change only while none of its boxes is in use.
     #[error(
-        "pool {pool} is in use: its host, hooks and ids are changed when no box is leased, being cleaned or quarantined"
+        "pool {pool} is in use: its host, hooks and ids can change only while no box is leased, \
+            being cleaned or quarantined"
     )]
     PoolInUse {
         /// The name of the pool.
@@ -354,7 +355,10 @@ pub enum BoxRefusal {
     #[error("the lease reached max_hold of its pool and cannot be renewed")]
     HeldTooLong,
     /// The holder has, or waits for, as many boxes as a holder may have.
-    #[error("this holder has or waits for {count} boxes; its quota is {most}")]
+    #[error(
+        "this holder has or waits for {count} boxes; its quota is {most}: release a box or \
+        raise the quota"
+    )]
     OverQuota {
         /// The requested number of boxes.
         count: u32,
@@ -415,7 +419,8 @@ pub enum BoxRefusal {
     },
     /// The request was made by another holder, and nobody said that this one goes on with it.
     #[error(
-        "this request was granted to holder {holder}, not to {asker}: choose another request_id, or say take_over if {asker} goes on with the work of {holder}"
+        "this request was granted to holder {holder}, not to {asker}: choose another \
+            request_id, or set take_over if {asker} continues the work of {holder}"
     )]
     RequestOfOther {
         /// The holder of the first request.

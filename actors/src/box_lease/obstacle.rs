@@ -20,7 +20,7 @@ impl Pool {
                     let (count, all) = (counts.of(BoxPhase::Quarantined), counts.all());
                     let said = said.as_str();
                     quarantined = Some(format!(
-                        "{count} of {all} boxes are quarantined, box {number} because of: {said}"
+                        "{count} of {all} boxes are quarantined; the reason for box {number} is: {said}"
                     ));
                 }
                 BoxState::Draining(draining) if failing.is_none() => {

@@ -80,22 +80,21 @@ pub enum BadSpec {
     Size,
     /// A range that does not hold an id for every box, or is too large.
     #[error(
-        "the range that ids are drawn from holds at least one for every box and at most {MOST_SLOTS}, below 2^32"
+        "the range of ids must have at least one id for every box and at most {MOST_SLOTS}, all \
+            below 2^32"
     )]
     Slots,
     /// Hooks need a host.
     #[error("a pool without a host cannot have hooks")]
     HooksWithoutHost,
     /// A duration that makes no sense.
-    #[error(
-        "ttl_default is at least a millisecond and at most ttl_max, max_hold at least a millisecond"
-    )]
+    #[error("ttl_default must be from 1 ms to ttl_max, and max_hold at least 1 ms")]
     Ttl,
     /// Ageing that never ends a wait, or makes every priority the same.
     #[error("priority_ages is from a millisecond to a day")]
     Ageing,
     /// No attempt at cleaning, or no time between two.
-    #[error("a cleanup is tried at least once and tried again after a millisecond at least")]
+    #[error("a cleanup needs at least 1 try and a pause of at least 1 ms between tries")]
     Cleaning,
     /// Too many labels, or too long ones.
     #[error("a pool has at most {MOST_LABELS} labels, each of 1 to {LONGEST_LABEL} bytes")]

@@ -376,8 +376,8 @@ pub enum ShareRefusal {
     /// The wall clock is far ahead and not confirmed: by either clock these terms mean another
     /// deadline.
     #[error(
-        "the wall clock is {} ahead of the confirmed time, so it is not known when a new deadline \
-         would come: correct the clock, or wait {} until it is confirmed, or run \"reelyard share \
+        "the wall clock is {} ahead of the confirmed time, so new deadlines are not possible: \
+         correct the clock, or wait {} until it is confirmed, or run \"reelyard share \
          confirm-clock\" if it is right",
         whole_seconds(*.ahead),
         whole_seconds(*.confirmed_in)

@@ -165,10 +165,10 @@ pub enum MoveRefused {
     #[error("the path contains a symbolic link: give the path without one")]
     Symlink,
     /// The two are on different file systems.
-    #[error("the two paths are on different file systems: copy it, and share the copy")]
+    #[error("the two paths are on different file systems: copy the file, and share the copy")]
     OtherFileSystem,
     /// The system does not let this process do it.
-    #[error("the operating system refused it (permission denied or a read-only file system)")]
+    #[error("the operating system refused the move (permission denied or a read-only file system)")]
     Denied,
     /// A path is longer than the file system takes.
     #[error("the new path is longer than the file system allows")]
@@ -187,20 +187,20 @@ pub enum MoveRefused {
     Failed(i32),
     /// The file system cannot rename without overwriting what may be there.
     #[error(
-        "this file system cannot move it without overwriting what may be at the new path: \
-         ask with overwrite if nothing else writes there"
+        "this file system cannot rename without possibly overwriting a file: set overwrite if no \
+         other program writes to the new path"
     )]
     NoSafeRename,
     /// A root is it, or is below it.
     #[error(
-        "a root that is shared from is there, or below it: its path in the configuration would no \
-         longer be right"
+        "a share root is at this path or below it, and its configured path would become wrong: \
+         change the configuration first"
     )]
     HoldsRoot,
     /// Something else is at the path of a root, or nothing is.
     #[error(
-        "a root's directory is not there now, or another one has just taken its place: see that it \
-         is there, or mounted, and ask again in a moment"
+        "the directory of a root is missing or was just replaced: check that it exists and is \
+         mounted, and try again in a moment"
     )]
     RootAway,
 }

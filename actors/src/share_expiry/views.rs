@@ -86,16 +86,16 @@ impl fmt::Display for ClockTrouble {
             ClockTrouble::Ahead { by, links, confirmed_in } => write!(
                 f,
                 "The wall clock is {} ahead of the confirmed time. {links} links are refused for \
-                 that and nothing is reclaimed. If the clock is wrong, correct it: the links come \
-                 back. If it is right, wait {} or run \"reelyard share confirm-clock\".",
+                 that, and reclaim is off. If the clock is wrong, correct it: the links work \
+                 again. If it is right, wait {} or run \"reelyard share confirm-clock\".",
                 shown(*by),
                 shown(*confirmed_in),
             ),
             ClockTrouble::Behind { by } => write!(
                 f,
-                "The wall clock is {} behind the time that shares go by, so that links which have \
-                 ended stay ended. Correct the clock. If it is right, run \"reelyard share \
-                 confirm-clock\": links that have not been reclaimed may come back.",
+                "The wall clock is {} behind the confirmed time. Ended links stay ended. Correct \
+                 the clock. If it is right, run \"reelyard share confirm-clock\": links that are \
+                 not reclaimed yet may work again.",
                 shown(*by),
             ),
         }

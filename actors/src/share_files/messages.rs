@@ -40,8 +40,9 @@ pub enum MoveError {
     /// The outcome is not known yet. The actor looks at the disk until it is known: a repeated request
     /// gets the answer then, and a request without a name is listed among the moves until then.
     #[error(
-        "what became of it is not sure yet: {why}; it is among the moves (GET /api/v1/files/moves, \
-         reelyard share moves) until it is, and a request that has a name can be repeated under it"
+        "the outcome of the move is not known yet: {why}; see it in the list of moves (GET \
+         /api/v1/files/moves, reelyard share moves), or repeat the request with the same \
+         request_id"
     )]
     Unsettled {
         /// The error of the disk.

@@ -74,7 +74,7 @@ fn what_a_worker_stores_is_for_its_owner_alone_and_a_shared_directory_is_left_al
         ("state_dir", state.to_str().unwrap()),
     ]);
     let mut worker = RoleProcess::start("worker", &settings, at("log")).unwrap();
-    let told = "there are other files in it";
+    let told = "it contains foreign files";
     wait_for("the warning", &[&worker], || worker.log_text().contains(told).then_some(())).unwrap();
     worker.kill();
     assert_eq!([mode(&state.join("db")), mode(&state), mode(&copies)], [0o600, 0o755, 0o755]);

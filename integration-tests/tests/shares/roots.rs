@@ -131,7 +131,7 @@ fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Re
     let detail = told["detail"].as_str().unwrap();
     assert!(status == 503 && detail.contains("the directory of its root is away"), "{told}");
     let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": "nas/a" }));
-    assert!(told.0 == 503 && told.1.to_string().contains("ask again"), "{told:?}");
+    assert!(told.0 == 503 && told.1.to_string().contains("try again"), "{told:?}");
     wait_for("it is told", &[&place.node], || {
         let log = place.node.log_text();
         (log.contains("root unreachable") && log.contains("root=nas")).then_some(())
