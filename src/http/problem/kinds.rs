@@ -291,7 +291,7 @@ pub const KINDS: &[ProblemKind] = &[
         429,
         "queue-full",
         "The queue of the pool is full: try again after Retry-After",
-        "1000 requests already wait for boxes of pool judges, retry in 12 s",
+        "1000 requests already wait for boxes of pool judges; retry in 12 s",
     ),
     ProblemKind::new(
         502,
