@@ -6,7 +6,7 @@
 //! and when none is left it is **closed**, that is, it is gone. After a long open time it needs several
 //! successes in a row before it is trusted fully again.
 //!
-//! Two kinds of targets have one: what is blamed for failed copies (the TaskManager's, durable), and
+//! Two kinds of targets have one: targets blamed for failed copies (the TaskManager's, durable), and
 //! hosts whose calls keep failing although they answer their probes (each CfwWorker's).
 
 use std::time::Duration;
@@ -47,7 +47,8 @@ impl ExponentialBackoff {
 /// so that the next failure counts on from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOff {
-    /// Failures in a row, less what successes on probation took off; 0 for what was only taken back.
+    /// Failures in a row, less those that successes on probation removed; 0 if targets were only taken
+    /// back.
     pub failures: u32,
     /// When the last of them happened, or it was taken back.
     pub since: Millis,

@@ -130,10 +130,10 @@ impl ChangeFeed {
         }))
     }
 
-    /// Publishes what came of an entry of the journal for a piece. Its owner applies entries again
-    /// that it had applied before, from the log or after it was restarted: those, and what was on
-    /// record before this process, are no news. `leads` says whether the owner decides: it does only
-    /// once all of that is applied. No clock has a say in this: it may have been set back.
+    /// Publishes the changes that an entry of the journal made in a piece. After a restart an owner
+    /// applies entries again, from the log: those, and entries from before this process, are not
+    /// published. `leads` says whether the owner decides: it does only once all of that is applied. No
+    /// clock has a say in this: it may have been set back.
     pub fn publish_applied(
         &self,
         piece: PieceId,

@@ -119,14 +119,14 @@ pub struct ClockReading {
     pub monotonic: Duration,
 }
 
-/// The latest time shown, so that a small backward step of the system clock is held back.
+/// The latest returned time, so that a small backward step of the system clock is held back.
 #[derive(Debug)]
 pub struct SystemClock {
     latest: Mutex<Option<LatestShownTime>>,
     began: Instant,
 }
 
-/// The latest time shown, in microseconds since 1970, and when that was.
+/// The latest returned time, in microseconds since 1970, and its monotonic time.
 #[derive(Clone, Copy, Debug)]
 struct LatestShownTime {
     micros: i128,
@@ -285,7 +285,7 @@ mod tests {
         let (held, noon) = (SystemClock::default(), Millis(1_000_000_000));
         let minutes = |count: u64| Duration::from_secs(count * 60);
         assert_eq!(held.show(noon, minutes(0)), noon);
-        // A minute back: ten minutes later it is 6 s nearer to what the wall clock shows.
+        // A minute back: ten minutes later it is 6 s nearer to the wall clock.
         assert_eq!(held.show(noon.before(minutes(1)), minutes(0)), noon);
         let shown = held.show(noon.after(minutes(9)), minutes(10));
         assert_eq!(shown, noon.after(minutes(10) - Duration::from_secs(6)));

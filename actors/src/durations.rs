@@ -42,7 +42,7 @@ pub fn rounded(duration: Duration) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// The units that durations are shown in, with their lengths in milliseconds.
+/// The units in which durations are written, with their lengths in milliseconds.
 const UNITS: [(&str, u128); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
 
@@ -56,7 +56,7 @@ pub fn in_words(duration: Duration) -> String {
         if count > 0 {
             parts.push(format!("{count} {unit}"));
         }
-        // The unit behind the first one is the last that is shown.
+        // The unit after the first one is the last that is written.
         if parts.len() == 2 || (parts.len() == 1 && count == 0) {
             break;
         }

@@ -94,8 +94,8 @@ impl RequestId {
         RequestId(u128::from_le_bytes(first))
     }
 
-    /// The id of a request that its asker named by `name` and that asks for `what`: its lower half is
-    /// of the name, its upper half of the rest. The same name with another request is found out.
+    /// The id of a request with the client's `name` and the content `what`: its lower half is of the
+    /// name, its upper half of the rest. The same name with another request is found out.
     pub fn of(name: &str, what: &[u8]) -> Self {
         let half = |bytes: &[u8]| {
             let mut first = [0; 8];

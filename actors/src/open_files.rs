@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// How long it is shown that there were none, and how often it is logged.
+/// How long the shortage is reported in the view, and how often it is logged.
 const SHOWN_FOR: Duration = Duration::from_secs(60);
 
 /// The last time that there were none.
@@ -36,8 +36,8 @@ pub fn at_most(wanted: usize, percent: u64) -> usize {
     wanted.min(usize::try_from(part).unwrap_or(usize::MAX)).max(8)
 }
 
-/// Whether an error, or what caused it, is that this process or this machine has no descriptor left.
-/// If so that is logged and shown.
+/// Whether an error, or what caused it, is that this process or this machine has no descriptor left. If
+/// so, it is logged and reported.
 pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -47,7 +47,7 @@ pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
             note(Instant::now());
             return true;
         }
-        // An I/O error passes over what it was made of when it is asked for its source.
+        // `source` of an I/O error skips the error that it was made of.
         cause = match io.and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),

@@ -22,9 +22,10 @@ pub fn create(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIRECTORY).create(dir)
 }
 
-/// Takes the rights of group and others from what is in `dir`, and from `dir` itself if everything in it is
-/// ours: its name begins with one of `ours`. Otherwise somebody may have chosen a directory that others need,
-/// such as `/var/lib`. Logs what was wider, and what cannot be changed.
+/// Removes the rights of group and others from the entries of `dir`, and from `dir` itself if every entry
+/// is ours: its name begins with one of `ours`. Otherwise somebody may have chosen a directory that
+/// others need, such as `/var/lib`. Logs entries that had wider rights, and entries that cannot be
+/// changed.
 pub fn narrow(dir: &Path, ours: &[&str]) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let mut is_ours = true;

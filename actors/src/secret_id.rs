@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 /// The length of an id as text.
 pub(crate) const ID_TEXT: usize = 22;
 
-/// The number of characters that are shown of a secret id.
+/// How many characters logs contain of a secret id.
 pub(crate) const HINT: usize = 6;
 
 /// The system has no random numbers to give.

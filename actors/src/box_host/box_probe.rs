@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, geteuid};
 use super::checks::{BoxLeftovers, LeftProcess, LeftoverTargets, Uid};
 use crate::processes::table::{ProcessStatus, processes, send_signal};
 
-/// How long it is tried to kill what is left. Only what hangs in the kernel takes longer, or what
-/// starts new processes faster than they are killed.
+/// How long the worker tries to kill leftover processes. Only what hangs in the kernel takes longer, or
+/// what starts new processes faster than they are killed.
 const KILLING: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether all have ended.

@@ -11,14 +11,14 @@ use super::program::{HookCancellation, HookRunEnding, HookRunResult};
 use super::template::TemplateValues;
 use crate::box_lease::{HookAnswer, HookKind, HookOutput, RunHook};
 
-/// How much of what a program said goes into an answer, in bytes of each stream.
+/// How much of a program's output goes into an answer, in bytes of each stream.
 const SAID_IN_ANSWER: usize = 300;
 
 /// Why a run that nobody wants any more has no outcome.
 pub(super) const GIVEN_UP: &str =
     "the hook was cancelled: the box has a newer request, or the worker is stopping";
 
-/// One box, and what is run for it.
+/// One box, and its hook.
 pub(super) struct HookExecution<'a> {
     /// The request of the node.
     pub hook: &'a RunHook,
@@ -28,7 +28,7 @@ pub(super) struct HookExecution<'a> {
     pub mark: &'a Path,
     /// Cancels the run when its sender is dropped.
     pub give_up: &'a HookCancellation,
-    /// Is called whenever a cleanup is run again at once.
+    /// Called whenever a cleanup is run again at once.
     pub again: &'a dyn Fn(),
 }
 
@@ -92,7 +92,7 @@ impl HookExecution<'_> {
         }
     }
 
-    /// Runs the cleanup, again at once as long as it asks for that.
+    /// Runs the cleanup, again at once as long as its exit code requests that.
     fn run_cleanup(&self, subject: &TemplateValues) -> Option<HookRunResult> {
         let program = self.hooks.cleanup.as_ref()?;
         let began = Instant::now();

@@ -16,7 +16,7 @@ pub const CLEANUPS_AGAIN: u32 = 3;
 /// the time that a node waits for an answer.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// How long the end of what outlives SIGTERM, or a look at what is left, takes at most.
+/// The longest time for the end of a process after SIGTERM, or for a look at the leftovers.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The longest grace after SIGTERM.
@@ -53,7 +53,7 @@ pub struct HookSet {
 }
 
 impl HookSet {
-    /// How long what is run for a box may take in all, with everything that is run again.
+    /// The longest time of a hook of a box in all, with every repetition.
     pub fn longest(&self, kind: HookKind) -> Duration {
         let Some(program) = self.program(kind) else { return ENDING };
         let once = program.timeout + self.grace + ENDING;

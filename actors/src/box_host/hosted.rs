@@ -87,7 +87,7 @@ impl HostedBoxes {
         Ok(HostedBoxes { actor, lasting })
     }
 
-    /// Runs something for a box, as a leader asks for it. Answers when it has ended.
+    /// Runs a hook for a box, on request of a leader. Answers when it has ended.
     pub async fn run(&self, hook: RunHook) -> HookAnswer {
         let box_id = BoxNumber(hook.box_id);
         if let Err(why) = self.authorize(&hook.place, vec![box_id], hook.token).await {
@@ -97,7 +97,7 @@ impl HostedBoxes {
         self.actor.ask(hook).await.unwrap_or_else(|error| silent(error.to_string()))
     }
 
-    /// Looks at boxes, as a leader asks for it. One for which something is run is left out.
+    /// Looks at boxes, on request of a leader. One for which something is run is left out.
     ///
     /// # Errors
     /// Why nothing was looked at.
@@ -106,7 +106,7 @@ impl HostedBoxes {
         self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    /// An operator gives all boxes of a place to its pool, by a node of its cluster. Answers the pools
+    /// An operator gives all boxes of a host to a pool, through a node of its cluster. Answers the pools
     /// that lost some.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl HostedBoxes {
         adopted.map_err(|error| error.to_string())?.map_err(|error| no_state(&error))?
     }
 
-    /// A leader has spoken of these boxes: its epoch is not over in its cluster, which need not be the
+    /// A leader has called for these boxes: its epoch is not over in its cluster, which need not be the
     /// one that the worker obeys, and they are its pool's.
     async fn authorize(
         &self,
@@ -170,7 +170,7 @@ impl HostedBoxes {
         }
     }
 
-    /// Goes by these settings for what starts from now on.
+    /// Uses these settings for hooks that start from now on.
     pub fn change_settings(&self, settings: BoxHostSettings) {
         self.lasting.settings.set(settings);
         self.actor.addr().do_send(SettingsChanged);
@@ -193,7 +193,7 @@ impl HostedBoxes {
 
     /// Ends what runs and stops for good; returns when nothing runs any more.
     pub async fn stop(&self) {
-        // An error means that the actor is gone already, and what it ran is ended with it.
+        // An error means that the actor is gone already, and its runs ended with it.
         let _ = tokio::time::timeout(STOPPING, self.actor.addr().send(EndHooks)).await;
         self.lasting.nothing_at_work().await;
         self.actor.stop().await;

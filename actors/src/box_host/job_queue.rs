@@ -12,7 +12,7 @@ use crate::event::Epoch;
 use crate::manager::ClusterId;
 
 /// A box of this worker: an id of a set of hooks, independent of its pool and cluster. In a pool that
-/// draws ids the number of a box changes, and what is run is run for the id.
+/// draws ids the number of a box changes, and hooks run for the id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct HostedBoxKey {
     pub hooks: String,
@@ -20,7 +20,7 @@ pub(super) struct HostedBoxKey {
 }
 
 impl HostedBoxKey {
-    /// The box with this id at a place.
+    /// The box with this id on a worker.
     pub fn new(place: &HookTarget, box_id: u32) -> Self {
         HostedBoxKey { hooks: place.hooks_name().to_owned(), box_id }
     }
@@ -142,8 +142,8 @@ impl<W> BoxJobQueue<W> {
         Ok(asked)
     }
 
-    /// Whether something was asked since that comes after it: tokens of a pool only grow, and a box
-    /// is made ready for a lease before it is cleaned after it.
+    /// Whether a later request came since: tokens of a pool only grow, and a box is made ready for a
+    /// lease before it is cleaned after it.
     fn is_late(&mut self, hook: &RunHook) -> bool {
         let (cluster, epoch) = (hook.place.cluster, hook.place.epoch);
         let before = self.epochs.entry(cluster).or_default();
@@ -192,7 +192,7 @@ impl<W> BoxJobQueue<W> {
         waited
     }
 
-    /// A run for a box has ended. Answers who waits for what came of it.
+    /// A run for a box has ended. Returns the callers that wait for its result.
     pub fn ended(&mut self, key: &HostedBoxKey) -> Vec<W> {
         let Some(of_box) = self.boxes.get_mut(key) else { return Vec::new() };
         let Some((_, ended)) = of_box.running.take() else { return Vec::new() };

@@ -36,8 +36,7 @@ const CALLS_PER_POOL: usize = 64;
 /// How many boxes one call has looked at.
 const BOXES_PER_LOOK: usize = 4096;
 
-/// A connection on which nothing is said is asked so often whether the other end is still there: a
-/// hook may take long, and a worker that is gone says nothing.
+/// The keep-alive interval of an idle connection: a hook may take long, and a dead worker sends nothing.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// How often in vain, until it is given up.
@@ -49,8 +48,8 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// The longest answer that is read, in bytes: every box of a look dirty.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// How long a call may take at most. A worker has shorter time-outs for what it runs; this one is for
-/// a worker that hangs, and neither answers nor ends the connection.
+/// How long a call may take at most. A worker has shorter time-outs for its hooks; this one is for a
+/// worker that hangs, and neither answers nor ends the connection.
 const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
 
 /// How long a worker may take to write down that boxes are handed over.
@@ -85,7 +84,7 @@ pub struct BoxLink {
 }
 
 impl BoxLink {
-    /// Opens it on the present arbiter: [`BoxLink::hosts`] is what a BoxLeaseActor is made with.
+    /// Opens it on the present arbiter: a BoxLeaseActor is made with [`BoxLink::hosts`].
     ///
     /// # Errors
     /// The HTTP client cannot be made.
@@ -206,7 +205,7 @@ async fn read(host: HostAddr, mut answer: Response) -> Result<Vec<u8>, NoAnswer>
     Ok(body)
 }
 
-/// Why a worker said nothing of its boxes. The texts are for operators.
+/// Why a worker gave no answer about its boxes. The texts are for operators.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error("the worker {0} cannot be reached: {1}")]
@@ -251,7 +250,7 @@ struct BoxLinkActor {
 /// How long a call waits for the id of the cluster: it is drawn when a cluster leads for the first time.
 const UNNAMED: Duration = Duration::from_secs(5);
 
-/// Puts the cluster into a place; it is known a moment after this node began to lead.
+/// Adds the cluster to a target; it is known a moment after this node began to lead.
 async fn of_cluster(badge: ManagerIdentity, place: HookTarget) -> Result<HookTarget, String> {
     let named = async {
         loop {

@@ -71,7 +71,7 @@ impl BoxHost {
         }
     }
 
-    /// Why what is asked at `place` is not done, if so.
+    /// Why a request for `place` is refused, if so.
     fn refuses(&self, place: &HookTarget) -> Option<String> {
         if self.is_stopping {
             return Some("the worker is stopping".to_owned());
@@ -133,7 +133,7 @@ impl BoxHost {
             }
             .execute()
         });
-        // A task of its own: the actor's own ones are all looked at whenever it wakes.
+        // A task of its own: the actor polls all of its own tasks whenever it wakes.
         actix_rt::spawn(async move {
             let broken =
                 |error: tokio::task::JoinError| HookAnswer::Silent { why: error.to_string() };

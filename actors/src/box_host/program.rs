@@ -1,5 +1,5 @@
-//! One run of a program for a box. When it returns, nothing lives of what the program started and can
-//! be known by its group or its mark.
+//! One run of a program for a box. When it returns, no process of the program is alive that its group or
+//! its mark identifies.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::processes::tail::Excerpt;
 /// The variable that marks the processes of hooks; its value is the path that identifies the box.
 const MARK: MarkName = "BOX_HOOK_OF_REELYARD";
 
-/// How much is kept of the beginning and of the end of what a program says, in bytes.
+/// How much is kept of the beginning and of the end of a program's output, in bytes.
 const SAID_KEPT: usize = 2 << 10;
 
 /// The `PATH` of a program, if the worker itself has none.

@@ -19,7 +19,7 @@ const UNTIL_LED: Duration = Duration::from_secs(1);
 enum AcquireDecision {
     /// It waits with others for the same request.
     Join(WaiterId),
-    /// It is answered what the request was granted.
+    /// The answer is the earlier grant of the request.
     Tell(Vec<LeaseId>),
     /// It waits until the boxes of its request are ready.
     Await(Vec<LeaseId>),
@@ -277,7 +277,7 @@ impl BoxLease {
                 // The next request may want fewer boxes.
                 self.grant_waiting(&pool, ctx);
             }
-            // It is taken back, and counted, once it is known what came of it.
+            // It is taken back, and counted, once its outcome is known.
             WaiterStage::Granting => {}
             WaiterStage::Preparing => {
                 self.counts(&pool).left += 1;

@@ -28,9 +28,9 @@ pub struct AcquireRoutes {
     pub leave: Route<CancelAcquire>,
 }
 
-/// A request for boxes that is under way. It ends with what it was granted, or why nothing was.
+/// A request for boxes that is under way. It ends with the grant, or with the reason for none.
 ///
-/// Dropped before that, it leaves the queue at once; what is granted to it meanwhile is taken back.
+/// Dropped before that, it leaves the queue at once; a grant to it meanwhile is taken back.
 #[must_use = "dropped, it leaves the queue"]
 pub struct Acquisition {
     ticket: AcquireTicket,

@@ -130,7 +130,7 @@ impl PoolAllocator {
         Some(self.pace.mean?.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX)))
     }
 
-    /// When it makes sense to ask again after a full queue refused: once a place is likely to be free.
+    /// When a request that met a full queue should be repeated: once a place is likely to be free.
     pub fn retry_after(&self, pool: &Pool) -> Duration {
         let held = self.pace.mean.unwrap_or(pool.spec().ttl_default);
         (held / usable(pool).max(1)).clamp(LEAST_RETRY, MOST_RETRY)
@@ -151,12 +151,12 @@ fn usable(pool: &Pool) -> u32 {
     pool.boxes_from(BoxNumber(0)).filter(stays).count().try_into().unwrap_or(u32::MAX)
 }
 
-/// How many boxes each holder asks for.
+/// How many boxes each holder requests.
 #[derive(Clone, Debug, Default)]
 pub struct HolderDemand(HashMap<Holder, u32>);
 
 impl HolderDemand {
-    /// How many this one asks for.
+    /// How many boxes this holder requests.
     pub fn by(&self, holder: &Holder) -> u32 {
         self.0.get(holder).copied().unwrap_or(0)
     }

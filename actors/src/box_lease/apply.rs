@@ -388,7 +388,7 @@ impl BoxTable {
         self.box_log.forget_before(care_before);
     }
 
-    /// A lease is no longer what a request was granted.
+    /// A lease no longer belongs to the grant of its request.
     fn leave_request(&mut self, request: RequestId, id: LeaseId) {
         let Some(known) = self.requests.get_mut(&request.name()) else { return };
         known.leases.retain(|lease| *lease != id);

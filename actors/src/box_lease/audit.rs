@@ -26,9 +26,9 @@ pub struct AuditFilter {
     pub number: Option<BoxNumber>,
     /// Those of leases of this holder. Hook runs in between have no holder.
     pub holder: Option<Holder>,
-    /// Those of the lease of this token, and what was run after it.
+    /// The lease of this token, and the hook runs after it.
     pub token: Option<FenceToken>,
-    /// Those of this kind, by the word for how a lease ended or for what was run.
+    /// Entries of this kind, by the word for the end of a lease or for the hook.
     pub what: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Display for AuditCursor {
     }
 }
 
-/// A text that is no place in the audit.
+/// A text that is no cursor of the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a cursor of the audit")]
 pub struct BadAuditCursor;
@@ -110,7 +110,7 @@ impl AuditFilter {
     }
 }
 
-/// The entries that a filter selects from a place on, `most` at most, and where the next ones begin. At
+/// The entries that a filter selects from a cursor on, `most` at most, and where the next ones begin. At
 /// most `looked_at` lines are looked at: there may be more even where these are few.
 pub(super) fn newest(
     (leases, care): (&BoundedLog<EndedLease>, &BoundedLog<BoxLogEntry>),
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!((words(&lines), next), (vec!["revoked", "quarantined", "released"], None));
         let (mut read, mut from) = (Vec::new(), Some(AuditCursor::NEWEST));
         while let Some(place) = from {
-            // A place survives being handed out and back.
+            // A cursor survives being written and read.
             let (lines, next) = newest(lists, &all, place.to_string().parse().unwrap(), 1, 100);
             assert!(lines.len() <= 1);
             read.extend(lines);

@@ -67,7 +67,7 @@ impl BoxTable {
     }
 
     /// Whether a request for boxes is valid, given how many of the holder's boxes are just being taken
-    /// back. Answers how long their leases last first, and after each renewal if nothing else is said.
+    /// back. Returns the first term of their leases, and the term after a renewal.
     pub fn may_ask(
         &self,
         ask: &BoxLeaseRequest,

@@ -140,7 +140,7 @@ pub enum BoxEvent {
         pool: PoolName,
         /// The boxes that are clean.
         clean: Vec<BoxNumber>,
-        /// Those that are not, and what was found.
+        /// The boxes that are not clean, with the evidence.
         dirty: Vec<(BoxNumber, HookOutput)>,
     },
     /// Old records are forgotten, the oldest first.
@@ -225,7 +225,7 @@ pub struct NewGrant {
     pub leases: Vec<(LeaseId, BoxNumber)>,
     /// The job that gets them.
     pub holder: Holder,
-    /// How long they last after each renewal if nothing else is said.
+    /// The term after each renewal without a term of its own.
     pub ttl: Duration,
     /// How long they last first, from now on or from when their boxes are ready.
     pub term: Duration,
@@ -417,7 +417,7 @@ pub enum BoxRefusal {
         /// The pool that has them.
         other: PoolName,
     },
-    /// The request was made by another holder, and nobody said that this one goes on with it.
+    /// Another holder made the request, and this one did not set `take_over`.
     #[error(
         "this request was granted to holder {holder}, not to {asker}: choose another \
             request_id, or set take_over if {asker} continues the work of {holder}"

@@ -12,14 +12,14 @@ use super::waiters::WaiterStage;
 use super::{BoxLease, PoolName, SharedTable};
 use crate::journal::{CommitError, ReplicaHandle, RequestContext};
 
-/// The name under which the actor commits what it does by itself.
+/// The name under which the actor commits its own work.
 pub(super) const MYSELF: &str = "box-lease";
 
 /// After which time a request may be repeated whose leases could not be taken back yet.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl BoxLease {
-    /// Grants what is free to those who wait for it.
+    /// Grants free boxes to the waiting requests.
     pub(super) fn grant_waiting(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
         if self.is_held_up() {
             return;
@@ -286,9 +286,9 @@ impl BoxLease {
         });
     }
 
-    /// Shows a newcomer its place at once, if it is the last, as nearly all are. A request that is more
-    /// urgent than others is shown by the next turn: with thousands of requests each would have to be
-    /// counted.
+    /// Reports its place to a new request at once, if it is the last, as nearly all are. A request that
+    /// is more urgent than others is shown by the next turn: with thousands of requests each would have
+    /// to be counted.
     pub(super) fn notify_newcomer(&self, id: WaiterId, name: &PoolName) {
         let table = self.replica.piece().read();
         let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get(name)) else { return };

@@ -25,7 +25,7 @@ pub(super) struct HookCalls {
     of_boxes: HashMap<BoxKey, HookCall>,
     /// The pools whose boxes are being looked at.
     looks: HashMap<PoolName, u64>,
-    /// Boxes of which it is being put on record what came of a cleaning, and which one each is.
+    /// Boxes whose cleaning result is being committed, with the number of the cleaning.
     settling: HashMap<BoxKey, u64>,
     /// How often in a row a host did not answer for a box, or for a pool.
     silent_boxes: HashMap<BoxKey, u32>,
@@ -48,7 +48,7 @@ struct HookCall {
 }
 
 impl HookCalls {
-    /// Whether something is run for a box, or what came of it is not on record yet.
+    /// Whether a hook runs for a box, or its result is not on record yet.
     pub(super) fn has(&self, key: &BoxKey) -> bool {
         self.of_boxes.contains_key(key) || self.settling.contains_key(key)
     }
@@ -125,7 +125,8 @@ fn gone(error: actix::MailboxError) -> HookAnswer {
 }
 
 /// Has the host look at the id that a box drew, before the box is made ready: no free box had this id, so
-/// nothing has checked it. Answers what comes of the box if the id is not clean, or if nobody knows.
+/// nothing has checked it. Returns the change of the box if the id is not clean, or if its state is
+/// unknown.
 async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
     let id = BoxNumber(hook.box_id);
     let last_token = hook.token.unwrap_or_default();
@@ -171,7 +172,7 @@ impl BoxLease {
         self.jobs.of_boxes.insert(key.clone(), HookCall { run, kind, lease, cleaning });
         let looks_first = kind == HookKind::Init && self.draws_ids(&key.0);
         let (hosts, actor) = (self.hosts.clone(), ctx.address());
-        // A task of its own: the actor's own ones are all looked at whenever it wakes.
+        // A task of its own: the actor polls all of its own tasks whenever it wakes.
         actix_rt::spawn(async move {
             let began = Instant::now();
             let dirt = if looks_first { look_at_id(&hosts, &hook).await } else { None };
@@ -259,8 +260,7 @@ impl BoxLease {
         looked
     }
 
-    /// An operator has mended what kept the host of a pool from doing what it was asked: it is asked
-    /// again at once.
+    /// An operator has repaired the host of a pool: its work is retried at once.
     pub(super) fn ask_again(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         self.looks.remove(pool);

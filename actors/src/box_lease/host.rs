@@ -1,10 +1,9 @@
 //! The interface for running hooks: the requests of the BoxLeaseActor to the worker that hosts a pool. A
 //! worker's own configuration defines the hooks; nothing of them comes from a node.
 //!
-//! Every call carries the epoch in which it was decided: a worker refuses what a deposed leader asks.
-//! The same may be asked again, after a change of leader or when no answer came: a worker that runs it
-//! already joins the two, and one that has done it does it again. For one box only one thing is asked
-//! at a time.
+//! Every call carries the epoch of its decision: a worker refuses calls of a deposed leader. A call may
+//! be repeated, after a change of leader or without an answer: a worker that runs it already joins the
+//! two, and one that has done it does it again. For one box only one thing is asked at a time.
 
 use actix::Message;
 
@@ -24,7 +23,7 @@ pub struct HookTarget {
     pub epoch: Epoch,
     /// The name of the pool.
     pub pool: PoolName,
-    /// The name under which the worker's configuration says what is run; the pool's own if none.
+    /// The name of the hooks in the worker's configuration; the pool's own name if none.
     pub hooks: Option<HooksName>,
     /// The cluster that decided it. The way to the worker fills it in; none from a node of an older
     /// version.
@@ -50,7 +49,7 @@ pub enum HookKind {
     Cleanup,
 }
 
-/// Runs something for a box, and answers what came of it.
+/// Runs a hook for a box, and answers its result.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "HookAnswer")]
 pub struct RunHook {

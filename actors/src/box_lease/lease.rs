@@ -26,7 +26,7 @@ pub struct Lease {
     pub holder: Holder,
     /// When it was granted, in milliseconds.
     pub granted: Millis,
-    /// How long it lasts after each renewal if nothing else is said.
+    /// The term after each renewal without a term of its own.
     pub ttl: Duration,
     /// The length of the term, from the last answer to the holder.
     pub term: Duration,

@@ -10,8 +10,8 @@ use super::pool::{BoxPhase, BoxState, Draining};
 use super::text::{HookOutput, PoolName};
 use super::{BoxKey, BoxLease, BoxNumber};
 
-/// How many boxes one event says of that they were looked at, and of how many that they are dirty: with
-/// what was found these fit an entry of the journal.
+/// How many boxes one event reports as inspected, and how many as dirty: with their evidence these fit an
+/// entry of the journal.
 const LOOKED_AT_ONCE: usize = 2000;
 const DIRTY_AT_ONCE: usize = 20;
 
@@ -80,7 +80,7 @@ impl BoxLease {
         })
     }
 
-    /// It is known what came of a cleaning: that goes on record.
+    /// The result of a cleaning is known: it goes on record.
     pub(super) fn cleanup_ended(
         &mut self,
         key: &BoxKey,

@@ -54,7 +54,7 @@ pub enum BoxError {
         /// When asking again makes sense.
         retry_after: Duration,
     },
-    /// Another node leads since: the place in the queue is lost.
+    /// Another node is the leader now: the place in the queue is lost.
     #[error("leadership changed while the request waited: try again")]
     LeaderChanged,
     /// The actor restarted while it had the request.
@@ -159,7 +159,7 @@ pub enum AcquireProgress {
     Asked,
     /// The request waits in the queue.
     Waiting {
-        /// Its place: 1 is served next.
+        /// Its position: 1 is served next.
         position: u64,
         /// The estimated wait, by how long boxes were held lately.
         estimate: Option<Duration>,
@@ -294,12 +294,12 @@ pub struct AdoptPool {
     pub asked_by: String,
 }
 
-/// Looks at once what is due, instead of when the timer says. Operators and tests send it.
+/// Does the due work at once, instead of at the timer's time. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ProcessDueBoxes;
 
-/// Goes by these settings from now on.
+/// Uses these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeBoxSettings(pub BoxLeaseSettings);

@@ -153,7 +153,7 @@ impl BoxLease {
         }
     }
 
-    /// Puts on record what is ready.
+    /// Commits which boxes are ready.
     pub(super) fn commit_ready(&mut self, ctx: &mut Context<Self>) {
         for first in self.groups.take_ready() {
             let Some(group) = self.groups.groups.get(&first) else { continue };

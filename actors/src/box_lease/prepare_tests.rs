@@ -35,7 +35,7 @@ impl Handler<RunInBoxLease> for BoxLease {
     }
 }
 
-/// A host whose boxes are clean, and which is made to answer what it runs by the test, in order.
+/// A host whose boxes are clean; the test sets its answers to hooks, in order.
 #[derive(Clone, Default)]
 struct ScriptedBoxHost(Arc<Mutex<Vec<Option<oneshot::Sender<HookAnswer>>>>>);
 

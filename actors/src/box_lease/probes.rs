@@ -21,8 +21,8 @@ const EVERY_IF_SILENT: Duration = Duration::from_millis(500);
 /// How long its answer may take. With `EVERY` a host that hangs is known within ten seconds.
 const WITHIN: Duration = Duration::from_secs(3);
 
-/// How long after its deadline somebody is looked after whose boxes are being made ready, and how long
-/// the host may take to answer then: together less than a second.
+/// How long after its deadline a request whose boxes are being made ready is checked, and how long the
+/// host may take to answer then: together less than a second.
 pub(super) const OVERDUE_AFTER: Duration = Duration::from_millis(200);
 const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
 
@@ -119,7 +119,7 @@ impl BoxLease {
         self.host_of(pool).is_some_and(|host| self.probes.silence(host).is_some())
     }
 
-    /// Why the host of a pool does not do what it is there for, if so.
+    /// Why the host of a pool does not do its work, if so.
     pub(super) fn silence_of(&self, pool: &PoolName) -> Option<String> {
         let unheard = self.host_of(pool).and_then(|host| self.probes.silence(host));
         unheard.or_else(|| self.jobs.silence(pool)).cloned()

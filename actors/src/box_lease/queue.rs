@@ -1,10 +1,10 @@
 //! Those who wait for boxes of one pool, in order. Pure.
 //!
-//! A waiter has a place that never changes: when it came, less what its priority is worth. One step of
-//! priority equals a fixed time of waiting; so priorities age by themselves, and a request that waits
-//! long enough is ahead of all new ones. The first one is served first, also when it wants more boxes
-//! than are free: those behind it wait, and it does not starve. Only who wants more boxes than come round
-//! at all is passed over as long as that is so, and keeps its place.
+//! A waiting request has a place that never changes: its time of arrival, less the worth of its priority.
+//! One step of priority equals a fixed time of waiting; so priorities age by themselves, and a request
+//! that waits long enough is ahead of all new ones. The first one is served first, also when it wants
+//! more boxes than are free: those behind it wait, and it does not starve. Only a request for more boxes
+//! than the pool can give is skipped while that is so, and keeps its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub struct LeaseQueuePosition {
 }
 
 impl LeaseQueuePosition {
-    /// The place of who came at `came`, where a step of priority is worth `step`.
+    /// The place of a request that arrived at `came`, where a step of priority is worth `step`.
     pub fn of(waiter: WaiterId, priority: Priority, came: Duration, step: Duration) -> Self {
         let micros = |time: Duration| i128::try_from(time.as_micros()).unwrap_or(i128::MAX / 256);
         LeaseQueuePosition { rank: micros(came) - i128::from(priority.0) * micros(step), waiter }
@@ -95,7 +95,7 @@ pub struct LeaseQueue {
 }
 
 impl LeaseQueue {
-    /// Somebody waits for `count` boxes at this place.
+    /// A request waits for `count` boxes at this place.
     pub fn push(&mut self, place: LeaseQueuePosition, count: u32) {
         self.remove(place.waiter);
         self.places.insert(place.waiter, place);
@@ -190,7 +190,7 @@ mod tests {
         assert!(!queue.remove(WaiterId(3)) && !queue.has(WaiterId(3)));
         assert_eq!((queue.len(), queue.wanted(), queue.first(2)), (3, 6, Some((WaiterId(1), 2))));
         assert_eq!(queue.last(), Some(WaiterId(4)));
-        // Whose grant came to nothing goes back to its place.
+        // A request whose grant failed goes back to its place.
         let first = place(1, 0, 1);
         queue.remove(first.waiter());
         queue.push(first, 2);

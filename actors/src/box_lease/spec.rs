@@ -16,7 +16,7 @@ pub const LARGEST_POOL: u32 = 65_536;
 /// The most ids that boxes are drawn from.
 pub const MOST_SLOTS: u32 = 1_000_000;
 
-/// The most boxes that one request may ask for.
+/// The most boxes that one request may have.
 pub const MOST_AT_ONCE: u32 = 256;
 
 /// The most labels of a pool, and the longest one in bytes.
@@ -32,13 +32,13 @@ pub struct PoolSpec {
     pub size: u32,
     /// Where the ids that holders see are drawn from; none if a box always has its own number.
     pub slots: Option<SlotRange>,
-    /// The worker that runs what is run for the boxes; none for a purely logical pool.
+    /// The worker that runs the hooks for the boxes; none for a purely logical pool.
     pub host: Option<HostAddr>,
     /// Under which name the worker's configuration defines that; the pool's own name if none.
     pub hooks: Option<HooksName>,
     /// Free labels for people and scripts.
     pub labels: BTreeMap<String, String>,
-    /// How long a lease lasts if nothing is said.
+    /// The term of a lease if the request has none.
     pub ttl_default: Duration,
     /// How long it may last at most without a renewal.
     pub ttl_max: Duration,
@@ -193,7 +193,7 @@ impl PoolSpec {
         ExponentialBackoff { base: self.clean_again_after, cap }
     }
 
-    /// Whether both run the same things at the same place, with ids of the same range.
+    /// Whether both run the same hooks on the same host, with ids of the same range.
     pub(super) fn is_served_as(&self, other: &PoolSpec) -> bool {
         (self.host, &self.hooks) == (other.host, &other.hooks)
             && self.slots.map(|slots| (slots.first, slots.count))

@@ -1,4 +1,4 @@
-//! The piece: pools with their boxes, leases, and what is remembered of ended ones. Pure.
+//! The piece: pools with their boxes, leases, and the records of ended ones. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

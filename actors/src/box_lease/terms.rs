@@ -1,8 +1,8 @@
 //! The terms of leases: when each is over. Pure.
 //!
 //! A term is over when it has passed by the monotonic clock, counted from its commit: the holder was
-//! promised no more. The wall clock ends no lease and keeps none, but that how long a lease may be held
-//! in all is counted by it when a process begins to decide.
+//! promised no more. The wall clock ends no lease and keeps none. Only the total hold of a lease is
+//! counted by it when a process begins to decide.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl LeaseTerms {
         self.passing.set(id, now.monotonic.saturating_add(term));
     }
 
-    /// The term of a lease that another leader granted, or this one in a former life: the full one once
+    /// The term of a lease that another leader granted, or this one before a restart: the full one once
     /// more, since its renewal may have been answered just now. Answers how long that is.
     pub fn note_again(
         &mut self,
@@ -63,8 +63,8 @@ impl LeaseTerms {
         term
     }
 
-    /// The same for a lease that had its full term again of the same boot, and was not renewed since: only
-    /// what is left of that, by the uptime of the machine. A process that restarts again and again does
+    /// The same for a lease that got its full term again in the same boot, and was not renewed since:
+    /// only the rest of that, by the uptime of the machine. A process that restarts again and again does
     /// not keep it.
     pub fn note_rest(
         &mut self,
@@ -213,7 +213,7 @@ mod tests {
         let mut terms = LeaseTerms::default();
         assert_eq!(terms.note_again(ID, ms(1000), hold, at(1900, 0)), ms(300));
         due(terms, 300);
-        // The next time only what is left of it, however the wall was set.
+        // The next time only the rest of it, for any setting of the wall clock.
         for (wall, rest, left) in
             [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
         {

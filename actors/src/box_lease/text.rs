@@ -14,7 +14,7 @@ pub const LONGEST_HOLDER: usize = 200;
 /// The longest reason, in bytes.
 pub const LONGEST_REASON: usize = 500;
 
-/// How much is kept of what a hook said, in bytes.
+/// How much of a hook's output is kept, in bytes.
 pub const LONGEST_SAID: usize = 1024;
 
 /// A text that names nothing here.
@@ -110,7 +110,7 @@ checked_text!(
     is_name
 );
 checked_text!(
-    /// The name under which a worker's own configuration defines what is run for boxes.
+    /// The name under which a worker's own configuration defines the hooks for boxes.
     HooksName,
     "the name of hooks",
     NAME,
@@ -131,7 +131,7 @@ checked_text!(
     |text| is_line(text, LONGEST_REASON)
 );
 
-/// The beginning of what a hook said, or of why it was not run: evidence, for a person to read.
+/// The beginning of a hook's output, or of the reason why it did not run: evidence, for a person to read.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HookOutput(Arc<str>);
 

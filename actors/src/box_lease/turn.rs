@@ -27,7 +27,7 @@ const STALE: Duration = Duration::from_millis(20);
 /// How often waiting callers get their progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// How often it is looked at what is to be forgotten.
+/// How often old records are checked for removal.
 const UPKEEP: Duration = Duration::from_secs(1);
 
 /// How many leases one commit ends at most: they fit an entry of the journal.
@@ -212,8 +212,8 @@ impl BoxLease {
     }
 
     /// Puts on record that this leader decides. An epoch far above the last one means that the store was
-    /// restored from a backup, or that a loss was accepted: tokens were given since that it does not
-    /// know.
+    /// restored from a backup, or that a loss was accepted: it does not know the tokens that were given
+    /// since.
     fn note_led(&mut self, ctx: &mut Context<Self>) {
         let Some(epoch) = self.replica.epoch() else { return };
         if self.has_led() || self.noting_led {
@@ -273,7 +273,7 @@ impl BoxLease {
         }
     }
 
-    /// Forgets what is too old or too much.
+    /// Forgets records that are too old or too many.
     fn upkeep(&mut self, ctx: &mut Context<Self>) {
         self.put_wrong_tokens_on_record(ctx);
         let now = self.clock.now();

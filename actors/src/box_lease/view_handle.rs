@@ -19,7 +19,7 @@ use super::views::BoxView;
 /// The most lines of one page.
 pub const LARGEST_PAGE: usize = 1000;
 
-/// How many lines a list looks at before it answers what it has.
+/// How many lines a list looks at before it returns a page.
 const LOOKED_AT: usize = 20_000;
 
 /// The readers' handle on the boxes. Clones share it, and it outlives a restart of the actor.
@@ -73,8 +73,8 @@ pub struct ListPage<T, K> {
 }
 
 impl BoxViewHandle {
-    /// Whether the table was brought up to what this node had on record when it started. Until then
-    /// nothing is to be said of any box.
+    /// Whether the table was brought up to what this node had on record when it started. Until then no
+    /// answer about any box is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)
     }
@@ -162,7 +162,7 @@ impl BoxViewHandle {
         })
     }
 
-    /// The history of boxes from a place on, newest first, `most` lines at most. There may be more even
+    /// The history of boxes from a cursor on, newest first, `most` lines at most. There may be more even
     /// when a part is short.
     pub fn audit(
         &self,

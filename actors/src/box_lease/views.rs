@@ -15,7 +15,7 @@ pub struct BoxView {
     pub at: Millis,
     /// The epoch this node leads in; none on a follower.
     pub epoch: Option<Epoch>,
-    /// How many wait for boxes of any pool, or for what is being granted to them.
+    /// How many requests wait for boxes of any pool, or for a grant under way.
     pub waiters: u64,
     /// The pools as this node sees them while it leads.
     pub lines: BTreeMap<PoolName, PoolQueueView>,

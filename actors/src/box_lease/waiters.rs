@@ -22,7 +22,7 @@ pub(super) struct LeaseWaiter {
     /// When it arrived, by the monotonic clock.
     pub(super) came: Duration,
     pub(super) stage: WaiterStage,
-    /// Whether the line counts what it asks for.
+    /// Whether the pool's queue counts its boxes.
     pub(super) is_counted: bool,
     listeners: Vec<WaiterListener>,
 }
@@ -122,7 +122,7 @@ impl LeaseWaiters {
         self.join(id, listener);
     }
 
-    /// Somebody else wants to know what comes of it, too.
+    /// Another caller waits for its result, too.
     pub(super) fn join(&mut self, id: WaiterId, listener: WaiterListener) {
         if let Some(waiter) = self.all.get_mut(&id) {
             self.by_ticket.insert(listener.ticket, id);
@@ -178,7 +178,7 @@ impl LeaseWaiters {
         self.all.drain().map(|(_, waiter)| waiter).collect()
     }
 
-    /// How many wait, in the queue or for what is being granted to them.
+    /// How many wait, in the queue or for a grant under way.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

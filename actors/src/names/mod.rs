@@ -111,7 +111,7 @@ pub struct ShownName {
     pub percent_encoded: bool,
 }
 
-// In JSON a name is written as it is shown.
+// In JSON a name is written in its text form.
 impl PartialSchema for FileName {
     fn schema() -> RefOr<Schema> {
         ShownName::schema()

@@ -22,14 +22,14 @@ const LAST_ORDINARY: u32 = u32::MAX - (1 << 24);
 /// The id of every name that came after the last one. The id has no name.
 const NAMELESS: u32 = u32::MAX;
 
-/// Shown in the place of a name that was forgotten.
+/// The text instead of a name that was forgotten.
 const FORGOTTEN: &[u8] = b"\x01forgotten name";
 
 /// The names that the process knows, each stored once, so that sets of files are bitmaps and lists
 /// of files are four bytes an entry. Ids count up from 0 and are never given twice.
 ///
-/// Names are forgotten by [`NameTable::sweep`]. An id that somebody still holds then has no name any
-/// more and is shown as forgotten; it never means another file.
+/// Names are forgotten by [`NameTable::sweep`]. An id that is still in use then has no name any more and
+/// appears as forgotten; it never means another file.
 ///
 /// Clones share the table.
 #[derive(Clone, Default)]

@@ -14,7 +14,7 @@ use crate::clock::Millis;
 /// A note that is wrong by less than this stays as it is, in milliseconds.
 const GOOD_ENOUGH: i64 = 100;
 
-/// The file, and what it says.
+/// The file, and its present content.
 #[derive(Debug)]
 pub struct Anchor {
     path: PathBuf,

@@ -307,7 +307,7 @@ impl ShareTable {
         Ok(ShareOutcome::Taken { left, exhausted: None })
     }
 
-    /// Does what a request for bytes wants, unless the same request did it a moment ago.
+    /// Records a request for bytes, unless the same request did it a moment ago.
     fn once(
         &mut self,
         at: Millis,

@@ -101,7 +101,7 @@ impl ShareTable {
         let first = self.next_happening();
         let mut room = usize::try_from(most).unwrap_or(usize::MAX).max(1);
         moving.parts += 1;
-        // Readers learn of the new stage before the first share changes.
+        // Readers see the new stage before the first share changes.
         self.moves.put(moving.clone());
         if moving.stage == MoveStage::Clearing {
             room -= self.end_of_move(at, &mut moving, room);

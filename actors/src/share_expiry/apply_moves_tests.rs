@@ -34,7 +34,7 @@ fn settle(table: &mut ShareTable, number: u64, end: MoveEnd, most: u64) -> Share
     apply(table, ShareEvent::MoveSettled { number, end, most }).unwrap()
 }
 
-/// Where a live share is said to be; none of one that has ended.
+/// The path of a live share; none if it has ended.
 fn said(table: &ShareTable, id: u128) -> Option<String> {
     match table.find(ShareId(id)) {
         ShareLookup::Live(share) => Some(format!("{}/{}", share.root(), share.path())),

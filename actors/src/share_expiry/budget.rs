@@ -1,4 +1,4 @@
-//! How much of a core reclaim may take. Pure: it is handed what the time is and what reclaim took.
+//! How much of a core reclaim may take. Pure: callers pass the time and the cost of reclaim.
 //!
 //! An effort from 1 to 10 says which part of a core reclaim may take while it keeps up, and which part at
 //! most when it lags behind. The allowance accrues with time and turns spend it; the cost of the last
@@ -44,7 +44,7 @@ impl Budget {
         Budget { effort, left: BURST, cost: FIRST_COST, at: Duration::ZERO }
     }
 
-    /// Goes by another effort from now on.
+    /// Uses another effort from now on.
     pub fn set_effort(&mut self, effort: Effort) {
         self.effort = effort;
     }

@@ -19,7 +19,7 @@ impl ShareDecisionContext<'_> {
         recorded.iter().map(|moving| moving.new.clone()).chain(begun).collect()
     }
 
-    /// Whether what is at this path is being moved, or is about to be.
+    /// Whether the file at this path is being moved, or is about to be.
     pub(super) fn is_moving(self, root: &RootName, path: &SharePath) -> bool {
         let place = || ShareLocation { root: root.clone(), path: path.clone() };
         let touches = |event: &ShareEvent| matches!(event, ShareEvent::MoveBegun(new) if new.touches(&place()));

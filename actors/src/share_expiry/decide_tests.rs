@@ -46,7 +46,7 @@ impl SharePolicyCase {
         SharePolicyCase { desk, table, in_flight, now: NOW, requests: 0 }
     }
 
-    /// Sets out what was decided, without its being applied.
+    /// Starts the decided commits without applying them.
     fn begin(&mut self, events: Vec<ShareEvent>) -> RequestId {
         self.requests += 1;
         self.in_flight.begin(RequestId(self.requests), events);
@@ -480,7 +480,7 @@ fn a_limit_that_is_lowered_by_many_is_reached_in_parts() {
             panic!("{} shares, and {events:?}", case.table.len())
         };
         assert!(ids.len() <= AT_ONCE);
-        // Not twice what is under way.
+        // Commits under way are not repeated.
         let under_way = case.begin(events.clone());
         assert_eq!(case.upkeep(), []);
         case.in_flight.end(under_way);

@@ -10,7 +10,7 @@ use crate::clock::Millis;
 use crate::elapsed_time::ElapsedTime;
 use crate::event::RequestId;
 
-/// How long one is remembered: nobody who waits for bytes asks for longer.
+/// How long one is remembered: no client repeats its request for longer.
 pub(super) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
 /// A download that was counted.

@@ -1,8 +1,8 @@
 //! Which shares make room for new ones: exactly those that the policy names, not a sample. Pure.
 //!
-//! A use of a share updates its record without a message. Both figures that a policy goes by only grow:
-//! so an order by what they were is enough. Its first share is looked at again; if its figure has grown
-//! it goes back to where it belongs, and otherwise no other can come before it.
+//! A use of a share updates its record without a message. Both figures of a policy only grow: so an order
+//! by their earlier values is enough. Its first share is looked at again; if its figure has grown it goes
+//! back to where it belongs, and otherwise no other can come before it.
 
 use std::collections::{BTreeSet, HashSet};
 

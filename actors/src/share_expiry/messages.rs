@@ -61,7 +61,7 @@ pub struct CreateShare {
     pub request: Option<RequestId>,
 }
 
-/// Asks what came of a request to create a share. None if it is not known, or no longer.
+/// Asks for the outcome of a request to create a share. None if it is not known, or no longer.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<Arc<Share>>, ShareError>")]
 pub struct RecallShare {
@@ -154,7 +154,7 @@ pub enum DownloadAdmission {
     Unlimited,
 }
 
-/// Asks what came of a request to move something. None if it is not known, or no longer.
+/// Asks for the outcome of a request to move a file. None if it is not known, or no longer.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<MoveAnswer>, ShareError>")]
 pub struct RecallMove {
@@ -180,7 +180,7 @@ pub struct BegunMove {
     pub epoch: Epoch,
 }
 
-/// It is known what became of what was to be moved. Answers once all shares have followed.
+/// The outcome of a move on disk is known. Answers once all shares have followed.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<MoveAnswer, ShareError>")]
 pub struct SettleMove {
@@ -201,8 +201,8 @@ pub struct EndRemoved {
     pub asked_by: String,
 }
 
-/// Pauses the reclaim of what is due, or resumes it. Links are refused at their deadlines all the
-/// same. Answers whether that was news.
+/// Pauses or resumes the reclaim of due shares. Links are refused at their deadlines all the same.
+/// Answers whether that was news.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, CommitError>")]
 pub struct PauseReclaim {
@@ -226,17 +226,17 @@ pub struct ConfirmClock {
     pub request: RequestId,
 }
 
-/// Reclaims what is due now, instead of when the timer says. Operators and tests send it.
+/// Reclaims due shares now, instead of at the timer's time. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ReclaimNow;
 
-/// Goes by these settings from now on.
+/// Uses these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeShareSettings(pub ShareExpirySettings);
 
-/// Asks for the shares of a path and of all below it, in the order of their paths.
+/// Queries the shares of a path and of all below it, in the order of their paths.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<Arc<Share>>")]
 pub struct SharesWithin {
@@ -260,7 +260,7 @@ pub struct FetchNotifications {
     pub most: usize,
 }
 
-/// Asks for the recorded cursor of a hook: the number of the first notification that it did not get. None
+/// Queries the recorded cursor of a hook: the number of the first notification that it did not get. None
 /// for an unknown hook: its notifications begin when it is configured.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Option<u64>")]

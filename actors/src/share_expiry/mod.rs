@@ -120,7 +120,7 @@ pub struct ShareExpiry {
     deciding: Duration,
     /// Commits of reclaimed shares that are under way.
     reclaiming: usize,
-    /// When it was last looked at what is to be done besides.
+    /// When the actor last did its upkeep.
     upkeep_at: Option<Instant>,
     watch: ClockStepDetector,
     /// The fault of the wall clock at the last turn.

@@ -1,4 +1,4 @@
-//! Moves of what is shared: on record before the file is renamed, until every share has followed.
+//! Moves of shared files: on record before the file is renamed, until every share has followed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,14 +39,14 @@ impl fmt::Display for ShareLocation {
     }
 }
 
-/// By what a file is known again that may have another path.
+/// The identity of a file that may have another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedFileIdentity {
-    /// The device it is on. Its number may be another one after the machine was started anew.
+    /// The device it is on. Its number may differ after a restart of the machine.
     pub device: u64,
-    /// Its number there.
+    /// Its inode number there.
     pub inode: u64,
-    /// When it was made, in nanoseconds, where the file system tells.
+    /// The time of its creation, in nanoseconds, if the file system reports it.
     pub born: Option<i64>,
 }
 
@@ -59,14 +59,14 @@ impl SharedFileIdentity {
     }
 }
 
-/// A move that is wanted.
+/// A requested move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewMove {
     /// Where the file or directory is.
     pub from: ShareLocation,
-    /// Where it is to be.
+    /// The new path of the file.
     pub to: ShareLocation,
-    /// It.
+    /// The identity of the file.
     pub file: SharedFileIdentity,
     /// The caller's name, for the audit.
     pub by: String,
@@ -96,8 +96,7 @@ pub struct PendingMove {
 pub enum MoveStage {
     /// The file is about to be renamed, or was just now: only the disk knows.
     Begun,
-    /// The file was moved; shares of the replaced file end now. The shares of what was at the new path
-    /// before end.
+    /// The file was moved; shares of the replaced file end now. The shares of the replaced file end.
     Clearing,
     /// The shares of the old path follow to the new one.
     Following,
@@ -121,7 +120,7 @@ pub enum MoveEnd {
 pub struct Moved {
     /// How many shares have followed.
     pub followed: u64,
-    /// How many have ended: those of what was overwritten.
+    /// How many shares of the replaced file have ended.
     pub ended: u64,
 }
 
@@ -155,7 +154,7 @@ pub enum MoveRefused {
     /// A directory that is overwritten has to be empty.
     #[error("the directory at the new path is not empty")]
     TargetNotEmpty,
-    /// A file takes no directory's place, nor a directory a file's.
+    /// A file cannot replace a directory, nor a directory a file.
     #[error("one of the two is a file and the other a directory")]
     OtherKind,
     /// Neither a file nor a directory.
@@ -216,7 +215,7 @@ pub enum ResolvedLocation {
     Gone,
     /// Where the share says if the file of this move is where it was, and otherwise there.
     Either(Arc<PendingMove>, ShareLocation),
-    /// Where the share says, unless the file of this move has taken its place.
+    /// At the path of the share, unless the file of this move has replaced it.
     Unless(Arc<PendingMove>),
 }
 
@@ -250,7 +249,7 @@ impl NewMove {
 }
 
 impl PendingMove {
-    /// Where a share of this place is, as far as this move has to do with it.
+    /// Where the file of a share at this path is, as far as this move affects it.
     fn resolve_location(self: &Arc<Self>, place: &ShareLocation) -> ResolvedLocation {
         let new = &self.new;
         if place.is_within(&new.from) {
@@ -288,7 +287,7 @@ impl PendingMoves {
         self.0.load().iter().find(|moving| moving.number == number).cloned()
     }
 
-    /// Puts one in the place of the one of its number, or behind all others.
+    /// Replaces the move of its number, or appends it.
     pub(super) fn put(&self, moving: PendingMove) {
         let mut all = Vec::clone(&self.0.load());
         let moving = Arc::new(moving);
@@ -306,14 +305,14 @@ impl PendingMoves {
         self.0.store(Arc::new(all));
     }
 
-    /// Where a share of this place is.
+    /// Where the file of a share at this path is.
     pub(super) fn resolve_location(&self, root: &RootName, path: &SharePath) -> ResolvedLocation {
         let all = self.0.load();
         if all.is_empty() {
             return ResolvedLocation::AsSaid;
         }
         let place = ShareLocation { root: root.clone(), path: path.clone() };
-        // No two of them have to do with the same place.
+        // No two of them affect the same path.
         let mut told = all.iter().map(|moving| moving.resolve_location(&place));
         told.find(|told| *told != ResolvedLocation::AsSaid).unwrap_or(ResolvedLocation::AsSaid)
     }

@@ -23,12 +23,12 @@ impl ShareDueKey {
         ShareDueKey { at: at.0, id: (0, 0) }
     }
 
-    /// The place of a share; none if it is never due.
+    /// The sort key of a share; none if it is never due.
     pub fn of(share: &Share) -> Option<Self> {
         ShareDueKey::at(share.due(), share.id())
     }
 
-    /// The place of a share that is due then.
+    /// The sort key of a share with this deadline.
     pub fn at(due: Deadline, ShareId(id): ShareId) -> Option<Self> {
         // The halves of the id.
         due.instant().map(|Millis(at)| ShareDueKey { at, id: ((id >> 64) as u64, id as u64) })

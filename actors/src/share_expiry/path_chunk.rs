@@ -1,8 +1,8 @@
 //! Sorted chunks of shares, and how a share is found in one. Pure.
 //!
-//! Of each share a chunk keeps where its key begins to differ from the one before, and the byte
-//! there. By these alone a place is found, but for one look at a share: a tree of shares would look at
-//! twenty paths, which are strewn all over memory. (Ferguson's bit-tree, by bytes.)
+//! Of each share a chunk keeps where its key begins to differ from the one before, and the byte there.
+//! These alone lead to a position, with one look at a share: a tree of shares would look at twenty paths,
+//! which are spread over the memory. (Ferguson's bit-tree, by bytes.)
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Chunk {
         Err(InsertPoint { at: nearest - ahead, before: false, same, byte })
     }
 
-    /// Takes a share in, or puts it in the place of the one of its key. Returns its index.
+    /// Adds a share, or replaces the one of its key. Returns its index.
     pub(super) fn put(&mut self, key: &PathKey<'_>, share: Arc<Share>) -> usize {
         let gap = match self.find(key) {
             Ok(at) => {
@@ -156,7 +156,7 @@ pub(super) struct InsertPoint {
 
 #[cfg(test)]
 impl Chunk {
-    /// Looks whether what is said of chunks is true of this one.
+    /// Checks the invariants of this chunk.
     pub(super) fn check(&self) {
         assert!(!self.shares.is_empty() && self.shares.len() <= MOST);
         assert_eq!(self.shares.len(), self.steps.len());

@@ -104,14 +104,14 @@ fn rank(byte: u8) -> u8 {
     }
 }
 
-/// A place among the shares of one root.
+/// A position among the shares of one root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct PathPosition<'a> {
     pub(super) path: &'a str,
     pub(super) at: PositionInPath,
 }
 
-/// Where a place is among the shares of one path.
+/// A position among the shares of one path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PositionInPath {
     /// Before all shares.

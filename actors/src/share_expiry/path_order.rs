@@ -40,7 +40,7 @@ struct ChunkSlot {
 }
 
 impl PathOrder {
-    /// Takes a share in, or puts it in the place of the one of the same path and id.
+    /// Adds a share, or replaces the one of the same path and id.
     pub(super) fn put(&mut self, share: Arc<Share>) {
         let root = share.root().clone();
         let Some(seats) = self.roots.get(&root) else {
@@ -153,7 +153,7 @@ impl PathOrder {
         let last = place(PositionInPath::BehindAllBelow);
         let after = after
             .map(|(path, id)| PathPosition { path: path.as_str(), at: PositionInPath::Share(*id) });
-        // Someone may go on from a place that is not within the path at all.
+        // A caller may continue from a position that is not within the path at all.
         let first = after.unwrap_or(place(PositionInPath::First)).max(place(PositionInPath::First));
         let seats = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
         let from = seats.partition_point(|seat| place_of(self.chunk(seat).last()) <= first);
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(found, [&share(1, "a", 10)]);
     }
 
-    /// Looks whether what is said of the order is true of it.
+    /// Checks the invariants of the order.
     fn check(order: &PathOrder) {
         let in_use: usize = order.roots.values().map(Vec::len).sum();
         assert_eq!(in_use + order.free.len(), order.chunks.len());

@@ -17,7 +17,7 @@ const UNDER_WAY: usize = 4;
 const RECLAIM: &str = "share-expiry";
 
 impl ShareExpiry {
-    /// Reclaims what is due, as much as may be at once.
+    /// Reclaims due shares, as many as the budget allows.
     pub(super) fn reclaim(&mut self, now: Millis, ctx: &mut Context<Self>) {
         if self.replica.piece().paused().is_some() {
             return;

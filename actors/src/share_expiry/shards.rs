@@ -86,7 +86,7 @@ impl Shards {
         self.read(self.place(id)).live(id).map(|share| look(share))
     }
 
-    /// A share is there, or takes the place of the one of its id.
+    /// Adds a share, or replaces the one of its id.
     pub(super) fn put(&self, share: Arc<Share>) {
         let mut shard = self.write(self.place(share.id()));
         let shares = &mut Arc::make_mut(&mut shard).shares;

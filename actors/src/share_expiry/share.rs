@@ -14,7 +14,7 @@ use super::usage::UsageCounter;
 use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
 use crate::clock::Millis;
 
-/// One share. Immutable but for when it was used: a change puts another record in its place.
+/// One share. Immutable except for its last use: a change replaces the record.
 ///
 /// **Invariant:** at most 96 bytes, 112 with the counts of its `Arc`: there are millions of them.
 pub struct Share {
@@ -138,7 +138,7 @@ impl Share {
         (rare != ColdShareFields::default()).then(|| Box::new(rare))
     }
 
-    /// A copy to be changed and put in this one's place.
+    /// A copy to be changed, which then replaces this one.
     pub(super) fn to_change(&self) -> Self {
         Share {
             id: self.id,
@@ -243,7 +243,7 @@ impl Share {
         self.rare.as_ref()?.note.as_ref()
     }
 
-    /// The hash of its password, if it asks for one.
+    /// The hash of its password, if it has one.
     pub fn password(&self) -> Option<&PasswordHash> {
         self.rare.as_ref()?.password.as_ref()
     }

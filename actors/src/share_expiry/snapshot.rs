@@ -59,11 +59,11 @@ enum ShareSnapshotRow<'a> {
     Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
     /// The end of the snapshot.
     End,
-    /// The moves under way, before what was all.
+    /// The moves under way, before the end row.
     Moves { next: u64, moves: Vec<PendingMove> },
-    /// Downloads that were counted a moment ago, the oldest first; before what was all, too.
+    /// Downloads that were counted a moment ago, the oldest first; before the end row, too.
     Recent(Vec<CountedDownload>),
-    /// The latest confirmed time on record; before what was all, too.
+    /// The latest confirmed time on record; before the end row, too.
     Time(Millis),
     /// Clients whose downloads began with a part, by share; before the shares.
     InPart(Vec<(ShareId, Vec<ClientKey>)>),
@@ -147,7 +147,7 @@ impl FrozenPiece for FrozenShareTable {
         let mut put = |content: &ShareSnapshotRow<'_>| row(&encode(content));
         let mut shares = Vec::new();
         let mut tombstones = HashMap::new();
-        // The living table copies what it changes of a shard until this one has let go of it.
+        // The live table copies the changed part of a shard until this one has released it.
         for shard in self.shards {
             shares.extend(shard.shares().cloned());
             tombstones.extend(shard.tombstones().copied());
@@ -210,7 +210,7 @@ impl<T> Default for SnapshotRowBuffer<T> {
 }
 
 impl<T> SnapshotRowBuffer<T> {
-    /// Takes in what is said of `share`; a full row goes.
+    /// Adds the record of `share`; a full row is written.
     fn put(&mut self, item: T, share: &Share, row: &mut dyn FnMut(Vec<T>)) {
         self.items.push(item);
         self.bytes += share.stored_bytes();

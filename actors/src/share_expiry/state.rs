@@ -241,7 +241,7 @@ impl ShareTable {
         self.chronicle.oldest_from(first).take_while(move |(number, _)| *number < next)
     }
 
-    /// A share is there from now on, or takes the place of `former`.
+    /// Adds a share, or replaces `former` by it.
     pub(super) fn put(&mut self, mut share: Share, former: Option<&Share>) -> Arc<Share> {
         share.root = RootName(self.roots.join(share.root.as_str()));
         share.owner = share.owner.take().map(|owner| ShareOwner(self.owners.join(owner.as_str())));
@@ -256,7 +256,7 @@ impl ShareTable {
         share
     }
 
-    /// A share is no longer in any order, but for those in which `successor` takes its place.
+    /// Removes a share from every order, except those in which `successor` replaces it.
     pub(super) fn take_out(&mut self, share: &Share, successor: Option<&Share>) {
         self.roots.leave(&share.root.0);
         if let Some(owner) = &share.owner {

@@ -185,8 +185,8 @@ mod tests {
     fn conditions_are_those_of_redis() {
         let (early, late) = (Deadline::at(Millis(5)), Deadline::at(Millis(6)));
         let never = Deadline::NEVER;
-        // Condition, and what it says of: early to late, late to early, early to early, never to
-        // early, early to never, never to never.
+        // Condition, and the change that it describes: early to late, late to early, early to early,
+        // never to early, early to never, never to never.
         for (only_if, expected) in [
             (OnlyIf::None, [false, false, false, true, false, true]),
             (OnlyIf::Exists, [true, true, true, false, true, false]),

@@ -2,8 +2,8 @@
 //!
 //! 1. It starts at the latest time on record, advances with a monotonic clock, and never goes back.
 //! 2. A wall clock that is ahead by at most an hour is followed at once.
-//! 3. One that is further ahead is a *claim*: links are refused by it, and nothing else goes by it
-//!    until it has held for `clock_hold`, or an operator confirms it.
+//! 3. A clock that is further ahead is a *claim*: links are refused by it, and nothing else uses it until
+//!    it has held for `clock_hold`, or an operator confirms it.
 //! 4. While the wall clock is behind, this time runs 1 % slower, until the wall clock has caught up.
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ const NANOS_A_MILLI: i128 = 1_000_000;
 /// The time that shares go by.
 #[derive(Debug, Default)]
 pub struct ShareTime {
-    /// In nanoseconds since 1970; none until it is known what is on record.
+    /// In nanoseconds since 1970; none until the recorded time is known.
     now: Option<i128>,
     /// The monotonic clock at that moment.
     uptime: Duration,
@@ -59,7 +59,7 @@ impl ShareTime {
         self.hold = hold;
     }
 
-    /// It is known what is on record: none where nothing is. The present value is only raised.
+    /// The recorded time is known: none if nothing is recorded. The present value is only raised.
     pub fn start(&mut self, record: Option<Millis>, wall: Millis, uptime: Duration) {
         match self.now {
             Some(now) => self.now = Some(record.map_or(now, |record| now.max(nanos(record)))),

@@ -3,7 +3,7 @@
 //! Deadlines before the end of a window are in a heap; the others only in the table's own order, which
 //! costs nothing more. When the heap is empty the window moves on: by a range of that order with a fixed
 //! number of deadlines. A share that is created or changed before the end of the window goes into the
-//! heap at once; what was there of it before is stale, and dies when its time comes.
+//! heap at once; its earlier entry is stale, and is dropped when its time comes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,7 +21,7 @@ pub const WINDOW: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct ExpiryTimerWheel {
     heap: BinaryHeap<Reverse<ShareDueKey>>,
-    /// The first place behind the window; none when the window has no end.
+    /// The first position behind the window; none when the window has no end.
     end: Option<ShareDueKey>,
     window: usize,
 }

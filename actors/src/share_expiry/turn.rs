@@ -13,7 +13,7 @@ use crate::journal::{
 };
 use crate::turns::{ScheduledTurns, TurnTimer};
 
-/// The name under which the actor commits what it does by itself.
+/// The name under which the actor commits its own work.
 const MYSELF: &str = "share-expiry";
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
@@ -22,8 +22,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The shortest pause between turns: shares that are due within it are reclaimed together.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 
-/// How often it is looked at what is to be done besides: shorter than the longest sleep, so that each
-/// turn after one does it.
+/// How often the upkeep runs: shorter than the longest sleep, so that each turn after one does it.
 const UPKEEP: Duration = Duration::from_millis(500);
 
 impl ScheduledTurns for ShareExpiry {
@@ -73,12 +72,12 @@ impl ShareExpiry {
         self.publish_view();
     }
 
-    /// Whether it is time to look at what is to be done besides.
+    /// Whether the upkeep is due.
     pub(super) fn is_upkeep(&self) -> bool {
         self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP)
     }
 
-    /// Does what is to be done besides, and looks again once that is done.
+    /// Runs the upkeep, and again once it is done.
     pub(super) fn upkeep(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
         let (desk, standpoint) = self.at(moment);

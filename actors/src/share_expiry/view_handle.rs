@@ -21,7 +21,7 @@ use super::value_types::ShareOwner;
 use super::views::ShareView;
 use crate::clock::{Clock, Millis};
 
-/// How many shares a list looks at before it answers what it has: a millisecond or two.
+/// How many shares a list looks at before it returns a page: a millisecond or two.
 const LOOKED_AT: usize = 20_000;
 
 /// How many missing files are remembered for the check of the disk.
@@ -152,8 +152,8 @@ impl ShareViewHandle {
         self.0.shards.load().find(id)
     }
 
-    /// Whether the table was brought up to what this node had on record when it started. Until then
-    /// nothing is to be said of any share.
+    /// Whether the table was brought up to what this node had on record when it started. Until then no
+    /// answer about any share is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)
     }
@@ -170,7 +170,7 @@ impl ShareViewHandle {
         cuts.note(ids, Instant::now());
     }
 
-    /// Lets go of what was cut long ago.
+    /// Forgets shares that were cut long ago.
     pub(super) fn prune_cuts(&self) {
         let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
         cuts.prune(Instant::now());

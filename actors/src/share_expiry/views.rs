@@ -38,7 +38,7 @@ pub struct ShareView {
     pub window: u64,
     /// How many moves have begun so far.
     pub moves_begun: u64,
-    /// After how long the actor looks again what is due, unless something happens before.
+    /// After how long the actor looks again for due shares, unless an event wakes it.
     pub next_turn: Duration,
     /// Counts of what this node did while it led, since the process started.
     pub counters: ShareCounters,

@@ -1,7 +1,7 @@
-//! The directories that may be shared from: looking into them, and moving what is in them.
+//! The directories of the share roots: checking paths in them, and moving files.
 //!
-//! **Invariant:** nothing outside them is ever touched: every path is resolved beneath the handle of
-//! its root, and what is moved without following any symlink.
+//! **Invariant:** nothing outside them is ever touched: every path is resolved beneath the handle of its
+//! root, and moved files without following any symlink.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -81,7 +81,7 @@ pub(super) struct ParentDirectory<'a> {
     name: &'a str,
 }
 
-/// The identity of what is at `name` in `dir`, or of `dir` itself where there is no name.
+/// The identity of the file at `name` in `dir`, or of `dir` itself without a name.
 pub(super) fn entry(dir: impl AsFd, name: &str) -> Result<SharedDirEntry, Errno> {
     stat_entry(dir, name, AtFlags::empty())
 }
@@ -132,7 +132,7 @@ pub(super) fn beneath(
     opened
 }
 
-/// A handle of the directory at `name` from `dir`, with what it is.
+/// A handle of the directory at `name` from `dir`, with its identity.
 fn step(dir: impl AsFd, name: &str) -> Result<(OwnedFd, SharedFileIdentity), Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = openat(dir, name, flags, Mode::empty())?;
@@ -211,8 +211,8 @@ impl SharedDirs {
         SharedDirs { dirs: Arc::new(ArcSwap::from_pointee(dirs)), disk: Arc::new(SystemFileSystem) }
     }
 
-    /// Replaces the directories by these. One with the same name and path stays open as it is; what
-    /// is under way in one that goes ends there.
+    /// Replaces the directories by these. A root with the same name and path stays open as it is; work in
+    /// a removed root ends there.
     pub fn change(&self, named: impl IntoIterator<Item = (RootName, PathBuf)>) {
         let before = self.dirs.load();
         let opened = named.into_iter().map(|(name, path)| {
@@ -246,7 +246,7 @@ impl SharedDirs {
         }
     }
 
-    /// Whether something can be moved, as the disk has it now, and what it is.
+    /// Whether a file can be moved, as the disk has it now, and its identity.
     pub fn prepare(
         &self,
         from: &ShareLocation,
@@ -311,11 +311,11 @@ impl SharedDirs {
         })
     }
 
-    /// Moves what is on record to be moved, if this node still `leads` right before that. Once it says
-    /// so, that is durable.
+    /// Makes a recorded move, if this node still `leads` right before that. Once it says so, that is
+    /// durable.
     ///
     /// # Errors
-    /// Why nothing was moved, or why it is not known what was.
+    /// Why nothing was moved, or why the outcome is unknown.
     pub fn carry_out(
         &self,
         new: &NewMove,

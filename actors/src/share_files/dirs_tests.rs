@@ -102,7 +102,7 @@ fn what_is_moved_is_there_and_known_again() {
     assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
     assert!(yard.films.join("../more/moved/deep").is_dir());
     std::fs::rename(yard.films.join("../more/moved"), yard.films.join("away")).unwrap();
-    // It may be on what is no longer mounted there.
+    // It may be on a file system that is no longer mounted there.
     assert!(yard.dirs.move_outcome(&new).unwrap_err().contains("more: it is empty"));
     std::fs::write(yard.films.join("../more/other"), b"x").unwrap();
     assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Lost));

@@ -21,10 +21,9 @@ pub struct NameInDirectory<'a> {
     pub name: &'a str,
 }
 
-/// The operations of a file system, so that tests can replace it. Tests put another one in the place of
-/// the system's.
+/// The operations of a file system, so that tests can replace it. Tests replace the system's.
 pub trait ShareFileSystem: fmt::Debug + Send + Sync {
-    /// Renames something, over what is there.
+    /// Renames a file, and replaces an existing one.
     fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
     /// Renames something to a name that nothing has. Not every file system can.
@@ -77,7 +76,7 @@ pub(super) enum NotRenamed {
     Halfway(Errno),
 }
 
-/// Renames something, over what is there only if that is wanted.
+/// Renames a file, and replaces an existing one only on request.
 pub(super) fn rename(
     disk: &dyn ShareFileSystem,
     from: NameInDirectory<'_>,

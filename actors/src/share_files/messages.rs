@@ -11,8 +11,8 @@ use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
 
-/// Moves or renames a file or directory; every share of it and of what is in it follows. Repeated
-/// under the same id it is answered as before.
+/// Moves or renames a file or directory; every share of it and of its contents follows. Repeated under
+/// the same id it is answered as before.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Moved, MoveError>")]
 pub struct MoveFile {
@@ -20,7 +20,7 @@ pub struct MoveFile {
     pub from: ShareLocation,
     /// Where it is to be: its own new path, not that of the directory that it is to be in.
     pub to: ShareLocation,
-    /// Whether what is there goes, and its shares with it.
+    /// Whether an existing file may be replaced, which ends its shares.
     pub overwrite: bool,
     /// The caller's name, for the audit.
     pub asked_by: String,
@@ -28,13 +28,13 @@ pub struct MoveFile {
     pub request: RequestId,
 }
 
-/// Why nothing was moved, or what is not known.
+/// Why nothing was moved, or why the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoveError {
     /// The move was refused.
     #[error(transparent)]
     Refused(#[from] MoveRefused),
-    /// It could not be put on record, or what came of it could not.
+    /// The move or its outcome could not be put on record.
     #[error(transparent)]
     Share(#[from] ShareError),
     /// The outcome is not known yet. The actor looks at the disk until it is known: a repeated request
@@ -59,13 +59,13 @@ pub enum MoveError {
 #[rtype(result = "()")]
 pub struct CheckRoots;
 
-/// Looks now at the roots, at what is missing and at all shares, instead of when it is time. Operators and tests
-/// send it.
+/// Checks the roots, missing files and all shares now, instead of at their time. Operators and tests send
+/// it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SweepNow;
 
-/// Goes by these settings from now on.
+/// Uses these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeShareFilesSettings(pub ShareFilesSettings);
@@ -108,7 +108,7 @@ pub struct UnsettledMove {
     pub moving: Arc<PendingMove>,
     /// Since when this node knows of it.
     pub since: Millis,
-    /// Why it cannot be said what became of it; none while it is being made, or looked at.
+    /// Why its outcome is unknown; none while it is being made, or checked.
     pub why: Option<String>,
 }
 

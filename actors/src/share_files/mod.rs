@@ -64,7 +64,7 @@ pub struct ShareFilesCollaborators {
     pub begin: Route<BeginMove>,
     /// and to settle a move.
     pub settle: Route<SettleMove>,
-    /// It ends the shares of what is gone.
+    /// It ends the shares of missing files.
     pub end: Route<EndRemoved>,
     /// The leader as the journal knows it: another node touches nothing.
     pub leadership: watch::Receiver<Leadership>,
@@ -92,7 +92,7 @@ pub struct ShareFiles {
     /// Whether a pass is under way.
     sweeping: bool,
     sweep_at: Option<SpawnHandle>,
-    /// Whether it is being looked at what is at the paths of the roots.
+    /// Whether a check of the paths of the roots is under way.
     looking_at_roots: bool,
     /// The roots that there are shares of, as far as is known; and of this pass alone.
     shared: BTreeSet<RootName>,

@@ -11,7 +11,7 @@ impl SharedDirs {
     /// The outcome of a recorded move.
     ///
     /// # Errors
-    /// Why that cannot be said.
+    /// Why the outcome is unknown.
     pub fn move_outcome(&self, new: &NewMove) -> Result<MoveEnd, String> {
         let said = |why: MoveRefused| why.to_string();
         let is_at = |place: &ShareLocation| match self.parent_of(place) {
@@ -20,7 +20,7 @@ impl SharedDirs {
                 self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
                 parent.is_at(&new.file).map_err(said)
             }
-            // Nothing can be at a place that is not there.
+            // No file can be at a path whose root is missing.
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
             Err(why) => Err(said(why)),
         };
@@ -33,7 +33,7 @@ impl SharedDirs {
             self.take_old_name(new)?;
             return Ok(MoveEnd::Moved);
         }
-        // Another file in its place has its links, as one that was replaced without any move.
+        // Another file at its path has its links, as one that was replaced without any move.
         if is_at(&new.from)? || (!is_empty(&new.from)? && is_empty(&new.to)?) {
             return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
         }
@@ -50,7 +50,7 @@ impl SharedDirs {
         let said = |why: MoveRefused| why.to_string();
         let source = match self.parent_of(&new.from) {
             Ok(Some(source)) => source,
-            // Nothing can be at a place that is not there.
+            // No file can be at a path whose root is missing.
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => return Ok(()),
             Err(why) => return Err(said(why)),
         };

@@ -1,4 +1,4 @@
-//! Moving what is shared, and settling what was found begun.
+//! Moving shared files, and settling unfinished moves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::share_expiry::{
 
 type MoveReply = Result<Moved, MoveError>;
 
-/// Those who wait for what comes of a request.
+/// The callers that wait for the outcome of a request.
 pub(super) type MoveRequestWaiters = Vec<oneshot::Sender<MoveReply>>;
 
 /// How long the log waits before it reports again that a move is unsettled.
@@ -61,7 +61,7 @@ async fn recall(
     Ok(answered(recalled, request)?.transpose()?)
 }
 
-/// Moves what is wanted: on record, on the disk, and on record again.
+/// Makes a requested move: on record, on the disk, and on record again.
 async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFile) -> MoveReply {
     let MoveFile { from, to, overwrite, asked_by: by, request } = wanted;
     let (at, place, other) = (dirs.clone(), from.clone(), to.clone());
@@ -224,7 +224,7 @@ async fn settle(
     }
 }
 
-/// Whether what is at neither path may be about to come.
+/// Whether a file at neither path may still appear.
 fn is_early(dirs: &SharedDirs, new: &NewMove, patience: Duration) -> bool {
     [&new.from, &new.to].iter().any(|place| dirs.is_new(&place.root, patience))
 }

@@ -30,7 +30,7 @@ impl ReplacedRootsFixture {
         self.place.path().join(at)
     }
 
-    /// Puts another directory in the place of this root.
+    /// Replaces this root by another directory.
     fn replace(&self, root: &str) {
         fs::rename(self.path(root), self.path("old")).unwrap();
         fs::create_dir(self.path(root)).unwrap();

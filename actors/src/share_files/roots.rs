@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use super::{CheckRoots, ShareFiles, SharedDirs};
 use crate::share_expiry::RootName;
 
-/// How often it is looked what is at their paths.
+/// How often their paths are checked.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Which roots cannot be reached, and why.

@@ -31,7 +31,7 @@ pub(super) struct SweepResult {
 }
 
 fn is_missing(dirs: &SharedDirs, board: &ShareViewHandle, share: &Share) -> bool {
-    // A file that is being moved is at the place that the move knows.
+    // The move knows the path of a file that is being moved.
     board.resolve_location(share) == ResolvedLocation::AsSaid
         && dirs.presence(share.root(), share.path()) == PathPresence::Missing
 }

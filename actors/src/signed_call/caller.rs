@@ -1,4 +1,4 @@
-//! The calling side: signs calls to hosts that ask for a signature.
+//! The calling side: signs calls to hosts that request a signature.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,8 +61,8 @@ impl AnswerProof {
 }
 
 impl SignedCaller {
-    /// Sends a request, signed if the other end asks for that and there is a token. The other end
-    /// never sees the token.
+    /// Sends a request, signed if the other end requests that and there is a token. The other end never
+    /// sees the token.
     ///
     /// # Errors
     /// The result of the exchange by `http`.
@@ -97,8 +97,8 @@ impl SignedCaller {
         Ok(SignedResponse { response: http.execute(last).await?, call })
     }
 
-    /// The value of [`SIGNATURE_HEADER`] for a call without a body, for those who speak HTTP
-    /// themselves.
+    /// The value of [`SIGNATURE_HEADER`] for a call without a body, for callers with an HTTP client of
+    /// their own.
     pub fn signature(token: &SharedToken, text: &CallText<'_>, challenge: Challenge) -> String {
         let nonce = fastrand::u128(..);
         Signature::make(token, text, challenge, nonce, blake3::hash(b"")).written()

@@ -25,7 +25,7 @@
 //! all: for it the addressee is "a node". A program at a wrong node address could pass a call on to the
 //! true node while it is being made, unchanged, and nothing else; any cable in between could do the same.
 //!
-//! Secrecy of what is said, and proof that lists and reports come from the true host, are not given:
+//! Neither the secrecy of the content nor proof that lists and reports come from the true host is given:
 //! that takes TLS.
 
 mod caller;

@@ -67,7 +67,7 @@ impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
         self.handled.load(Ordering::Relaxed)
     }
 
-    /// Runs `actor` on what is in the open mailbox. None when there is no mailbox.
+    /// Runs `actor` on the messages in the open mailbox. None when there is no mailbox.
     pub(super) fn run(self: &Arc<Self>, actor: A) -> Option<ContextFut<A, Context<A>>> {
         let senders = self.lock().as_ref()?.channel.sender_producer();
         let mut context = Context::new();
@@ -118,8 +118,8 @@ impl<A: Actor> MailboxQueue<A> {
     }
 }
 
-/// Handles what arrives, as long as the actor runs. The first thing that is spawned in its context,
-/// and so what is polled first, as actix polls a mailbox.
+/// Handles what arrives, as long as the actor runs. The first task in its context, and so the first that
+/// is polled, as actix polls a mailbox.
 struct MailboxPoller<A: Actor> {
     intake: Arc<ActorMailbox<A>>,
 }

@@ -155,7 +155,7 @@ impl WebhookDelivery {
     /// The fetched notifications; none when the fetch failed.
     pub fn fetched(&mut self, from: u64, fetched: Option<ShareNotifications>) {
         let Some(position) = &mut self.position else { return };
-        // An answer to what was asked by former settings or in another epoch.
+        // An answer to a request by former settings or in another epoch.
         if position.fetched != Some(from) {
             return;
         }

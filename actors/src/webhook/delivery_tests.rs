@@ -66,7 +66,7 @@ fn told_up_to(cursor: u64, next: u64) -> WebhookDelivery {
     delivery
 }
 
-/// The numbers of what is to be sent, and of what is to be put on record.
+/// The numbers of the notifications to send, and of the cursors to record.
 fn of(steps: Vec<DeliveryStep>) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut recorded) = (Vec::new(), Vec::new());
     for step in steps {

@@ -38,7 +38,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The shortest sleep.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 
-/// The shortest time from one line about what was dropped to the next.
+/// The shortest time between two log lines about dropped notifications.
 const DROPPED_TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// The actors that a hook's actor asks.
@@ -105,7 +105,7 @@ impl Webhook {
         }
     }
 
-    /// Does what is to be done, and sleeps until there is more.
+    /// Does the due actions, and sleeps until there are more.
     fn look(&mut self, ctx: &mut Context<Self>) {
         self.follow_leadership(ctx);
         self.delivery.set_next_number(*self.others.board.happenings().borrow());
