@@ -71,7 +71,7 @@ impl BoxLease {
             }
             match before {
                 PriorAcquire::Nothing => {}
-                // Leases that no caller was told of are dropped, and the request counts as new.
+                // Leases that no caller knows are dropped, and the request counts as new.
                 PriorAcquire::Held(leases) | PriorAcquire::Preparing(leases)
                     if self.are_taken_back(&leases) =>
                 {

@@ -78,7 +78,7 @@ pub enum BoxEvent {
         /// The reason, for the audit.
         reason: Option<Reason>,
     },
-    /// No caller was told of these: the caller had gone. Those that have ended are left out.
+    /// No caller knows these: the caller had gone. Those that have ended are left out.
     NotTaken {
         /// The ids of the leases.
         leases: Vec<LeaseId>,
@@ -339,7 +339,7 @@ pub enum BoxRefusal {
         /// The reason that the operator gave.
         reason: Option<Reason>,
     },
-    /// No caller was ever told of it.
+    /// No caller ever knew of it.
     #[error("the lease was never given to a holder")]
     NeverHeld,
     /// Its box is not ready yet.

@@ -267,7 +267,7 @@ impl BoxLease {
         leases.iter().any(|id| self.taking_back.contains(id))
     }
 
-    /// Takes back leases that no caller was told of.
+    /// Takes back leases that no caller knows.
     pub(super) fn take_back(&mut self, leases: Vec<LeaseId>, ctx: &mut Context<Self>) {
         if leases.is_empty() {
             return;

@@ -123,7 +123,7 @@ pub struct BoxLease {
     noting_led: bool,
     jobs: HookCalls,
     probes: BoxHostProbes,
-    /// Leases that no caller was told of, to be taken back.
+    /// Leases that no caller knows, to be taken back.
     orphans: BTreeSet<LeaseId>,
     /// Leases that are being taken back: no caller gets them any more.
     taking_back: HashSet<LeaseId>,

@@ -39,7 +39,7 @@ impl HoldLimit {
 impl LeaseTerms {
     /// A lease lasts for `term` from now on.
     pub fn note(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
-        // However the wall was set since.
+        // For any step of the wall clock since.
         self.hold_ends.entry(id).or_insert_with(|| {
             hold.most.map(|most| {
                 let held = now.wall.since(hold.granted);
@@ -192,7 +192,7 @@ mod tests {
         let hold = HoldLimit { granted: Millis(1000), most: Some(ms(2500)) };
         let mut terms = of_a_second(hold);
         assert_eq!(terms.renewed(ID, ms(1000), at(1500, 500)), ms(1000));
-        // However the wall is set.
+        // For any step of the wall clock.
         assert_eq!(terms.renewed(ID, ms(1000), at(90_000, 1700)), ms(800));
         terms.note(ID, ms(800), hold, at(2700, 1700));
         assert_eq!(terms.renewed(ID, ms(1000), at(3499, 2499)), ms(1));

@@ -214,7 +214,7 @@ pub struct PauseReclaim {
     pub request: RequestId,
 }
 
-/// An operator says that the wall clock is right: shares go by it from now on. Where it is ahead, shares
+/// An operator confirms the wall clock: shares use it from now on. Where it is ahead, shares
 /// that are due by it are reclaimed. Where it is behind, links that were refused and not reclaimed may
 /// come back.
 #[derive(Clone, Debug, Message)]

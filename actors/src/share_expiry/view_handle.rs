@@ -222,7 +222,7 @@ impl ShareViewHandle {
         self.with_time(clock, |time, wall, uptime| time.start(record, wall, uptime));
     }
 
-    /// An operator says that the wall clock is right.
+    /// An operator confirms the wall clock.
     pub(super) fn set_time(&self, clock: &Clock) {
         self.with_time(clock, ShareTime::set);
     }
