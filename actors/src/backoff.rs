@@ -1,10 +1,10 @@
-//! Leaving alone what keeps failing, and coming back to it step by step. Pure.
+//! Backoff: stopping calls to a failing target, and resuming them step by step. Pure.
 //!
 //! A [`BackOff`] is a breaker with three states. It is **open** until its end: the caller sends nothing
-//! to that target. From then on it is on **probation** ("half-open"): one thing at a time is asked of it,
-//! as a trial. A failure opens it again for longer; a success halves the failures that are remembered,
-//! and when none is left it is **closed**, that is, it is gone. After a long open time it needs several
-//! successes in a row before it is trusted fully again.
+//! to that target. From then on it is on **probation** ("half-open"): it gets one trial at a time. A
+//! failure opens it again for longer; a success halves the failures that are remembered, and when none is
+//! left it is **closed**, that is, it is gone. After a long open time it needs several successes in a row
+//! before it is trusted fully again.
 //!
 //! Two kinds of targets have one: targets blamed for failed copies (the TaskManager's, durable), and
 //! hosts whose calls keep failing although they answer their probes (each CfwWorker's).
@@ -52,7 +52,7 @@ pub struct BackOff {
     pub failures: u32,
     /// When the last of them happened, or it was taken back.
     pub since: Millis,
-    /// Until when nothing is asked of it; from then on it is on probation.
+    /// The end of the pause; from then on it is on probation.
     pub until: Millis,
     /// The error text of the last failure, for operators.
     pub reason: String,

@@ -81,7 +81,7 @@ struct ChangeFeedInner {
 struct PublishedPosition {
     /// Up to which entry of the journal.
     to: u64,
-    /// Whether its owner has got beyond what this node had on record when it started.
+    /// Whether its owner has applied every entry that this node had on record when it started.
     is_current: bool,
 }
 
@@ -104,7 +104,7 @@ impl ChangeRing {
 pub enum ListenFrom {
     /// Only changes that are published from now on.
     Now,
-    /// With what came after this change.
+    /// With the changes after this number.
     After(ChangeId),
     /// After a number that this process does not know: the listener gets a reset, and then every change
     /// that is kept.
@@ -233,7 +233,7 @@ pub struct ReceivedChange {
     pub event: Arc<ChangeEvent>,
 }
 
-/// Somebody who listens, until it is dropped.
+/// A registered listener, until it is dropped.
 pub struct ChangeListener {
     shared: Arc<ChangeFeedInner>,
     newest: watch::Receiver<u64>,

@@ -81,7 +81,7 @@ impl fmt::Display for Epoch {
 pub struct RequestId(pub u128);
 
 impl RequestId {
-    /// A new id for a request that nobody named.
+    /// A new random id for a request without a name.
     pub fn random() -> Self {
         RequestId(fastrand::u128(..))
     }

@@ -33,7 +33,7 @@ const LONGEST_TEXT: usize = 4096;
 /// How many hosts a yard may have.
 const HOSTS: u16 = 20_000;
 
-/// Fails where an event does not fit a commit by itself.
+/// Fails if a single event does not fit a commit.
 fn fits<P: Piece>(events: &[P::Event])
 where
     P::Event: Clone + std::fmt::Debug,

@@ -106,7 +106,7 @@ pub enum HostMode {
     /// It gets no new copies and gives none; its running copies finish, and its files are placed
     /// elsewhere.
     Draining,
-    /// Nothing is asked of it: its silence is no failure.
+    /// The node sends it nothing: its silence is no failure.
     Maintenance,
 }
 

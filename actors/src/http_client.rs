@@ -9,7 +9,7 @@ use reqwest::ClientBuilder;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
-/// A client within the yard, where TLS is not spoken: of https it trusts nobody.
+/// A client within the yard, without TLS: it trusts no https server.
 pub fn without_tls() -> ClientBuilder {
     trusting(RootCertStore::empty())
 }

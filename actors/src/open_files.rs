@@ -29,15 +29,15 @@ pub fn limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// `wanted` connections, or as many as `percent` of all descriptors: the others are in reserve for
-/// what this process opens itself. At least 8.
+/// `wanted` connections, or at most `percent` of all descriptors: the others are in reserve for this
+/// process itself. At least 8.
 pub fn at_most(wanted: usize, percent: u64) -> usize {
     let part = limit().unwrap_or(u64::MAX).saturating_mul(percent) / 100;
     wanted.min(usize::try_from(part).unwrap_or(usize::MAX)).max(8)
 }
 
-/// Whether an error, or what caused it, is that this process or this machine has no descriptor left. If
-/// so, it is logged and reported.
+/// Whether an error, or its cause, is that this process or this machine has no descriptor left. If so, it
+/// is logged and reported.
 pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! Directories of this program's own data, which nobody but their owner may look into.
+//! Directories of this program's own data: only their owner may read them.
 //!
 //! The umask decides the mode of a file that is created in them, and sled sets no other mode. Therefore
 //! existing files are narrowed each time, and the directory protects later ones.
@@ -13,8 +13,8 @@ const FILE: u32 = 0o600;
 /// The bits of the group and of others.
 const OTHERS: u32 = 0o077;
 
-/// Creates a directory and those above it that are missing, for their owner alone. One that is there stays as
-/// it is.
+/// Creates a directory and those above it that are missing, for their owner alone. An existing directory
+/// stays as it is.
 ///
 /// # Errors
 /// Those of mkdir(2).
@@ -23,7 +23,7 @@ pub fn create(dir: &Path) -> io::Result<()> {
 }
 
 /// Removes the rights of group and others from the entries of `dir`, and from `dir` itself if every entry
-/// is ours: its name begins with one of `ours`. Otherwise somebody may have chosen a directory that
+/// is ours: its name begins with one of `ours`. Otherwise the operator may have chosen a directory that
 /// others need, such as `/var/lib`. Logs entries that had wider rights, and entries that cannot be
 /// changed.
 pub fn narrow(dir: &Path, ours: &[&str]) {
@@ -72,7 +72,7 @@ fn narrow_one(path: &Path) -> io::Result<Option<u32>> {
     Ok((seen.mode() & OTHERS != 0).then_some(narrow))
 }
 
-/// Narrows a file, or a directory with everything in it. A failure is ignored: nobody else reaches the
+/// Narrows a file, or a directory with everything in it. A failure is ignored: no other user reaches the
 /// file below a narrow directory.
 fn narrow_tree(path: &Path) {
     if let Ok(Some(mode)) = narrow_one(path) {

@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, geteuid};
 use super::checks::{BoxLeftovers, LeftProcess, LeftoverTargets, Uid};
 use crate::processes::table::{ProcessStatus, processes, send_signal};
 
-/// How long the worker tries to kill leftover processes. Only what hangs in the kernel takes longer, or
-/// what starts new processes faster than they are killed.
+/// How long the worker tries to kill leftover processes. Only a process that hangs in the kernel takes
+/// longer, or one that starts others faster than they are killed.
 const KILLING: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether all have ended.
@@ -114,8 +114,8 @@ fn pids_in(group: &Path) -> Vec<Pid> {
     text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
 }
 
-/// Kills what runs on in a box, and answers what that was. Root's processes and the worker's own are
-/// never among them but in a control group of the box.
+/// Kills leftover processes of a box, and returns them. Root's processes and the worker's own are never
+/// among them but in a control group of the box.
 pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
     let began = Instant::now();
     let mut killed: Vec<LeftProcess> = Vec::new();

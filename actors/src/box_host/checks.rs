@@ -18,7 +18,7 @@ pub struct CleanBoxChecks {
     /// Control groups of which a clean box has none. An empty one counts, too: its holder's limits and
     /// sub-groups are in it, and the next holder would begin with them.
     pub no_cgroup: Vec<Template>,
-    /// Whether what runs on in a box that is cleaned is killed.
+    /// Whether leftover processes of a box are killed at its cleanup.
     pub kill_left: bool,
     /// How many ids of boxes there are, from 0 on; any number if none. A node's request for a higher id
     /// is refused: the users of such ids belong to others.
@@ -30,7 +30,7 @@ pub struct CleanBoxChecks {
 pub struct Uid(u32);
 
 impl Uid {
-    /// Root is no user of a box, and the largest number means nobody at all.
+    /// Root is no user of a box, and the largest number means no user at all.
     pub fn new(number: u32) -> Option<Self> {
         (1..u32::MAX).contains(&number).then_some(Uid(number))
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Uid {
     }
 }
 
-/// Where to look for what one box has left.
+/// Where to look for the leftovers of one box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftoverTargets {
     /// Its user, if it has one.
@@ -58,8 +58,8 @@ pub struct LeftoverTargets {
     pub cgroups: Vec<PathBuf>,
 }
 
-/// Why a box is none that a worker looks after: its id is too large. Nothing is run for it, and nobody's
-/// processes are looked for.
+/// Why a box is none that a worker looks after: its id is too large. No hook runs for it, and no user's
+/// processes are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxNotServed {
     /// It is beyond those that the worker's configuration counts.
@@ -122,11 +122,11 @@ pub struct LeftProcess {
 /// The leftovers of one box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoxLeftovers {
-    /// The user whose processes were looked for, and those there are.
+    /// The checked user, and its processes.
     pub processes: Option<(Uid, Vec<LeftProcess>)>,
     /// The paths that exist.
     pub directories: Vec<PathBuf>,
-    /// Control groups that are there, and the processes in them.
+    /// The existing control groups, and the processes in them.
     pub cgroups: Vec<(PathBuf, Vec<LeftProcess>)>,
     /// The failed checks with their errors: without them the box cannot count as clean.
     pub unseen: Vec<String>,

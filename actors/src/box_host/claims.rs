@@ -135,7 +135,7 @@ fn wanted(
     token: Option<FenceToken>,
 ) -> BoxClaim {
     let hooks = place.hooks_name();
-    // The hooks of a pool change only while nobody uses it.
+    // The hooks of a pool change only while none of its boxes is in use.
     let before = before.filter(|claim| claim.hooks == hooks);
     let mut ids = match (place.ids.is_empty(), before) {
         (false, _) => place.ids.clone(),

@@ -14,7 +14,7 @@ use crate::box_lease::{HookAnswer, HookKind, HookOutput, RunHook};
 /// How much of a program's output goes into an answer, in bytes of each stream.
 const SAID_IN_ANSWER: usize = 300;
 
-/// Why a run that nobody wants any more has no outcome.
+/// Why a cancelled run has no outcome.
 pub(super) const GIVEN_UP: &str =
     "the hook was cancelled: the box has a newer request, or the worker is stopping";
 

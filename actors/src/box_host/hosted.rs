@@ -1,4 +1,5 @@
-//! The boxes of a worker, as the rest of it knows them, and what outlives an incarnation of their actor.
+//! The boxes of a worker, as its other parts see them, and the state that outlives an incarnation of
+//! their actor.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl HostedBoxes {
     /// this worker alone; [`end_left_hooks`](super::end_left_hooks) was called with it.
     ///
     /// # Errors
-    /// When what `store` remembers of boxes cannot be read.
+    /// Fails if the claims in `store` cannot be read.
     pub fn start(
         settings: BoxHostSettings,
         epochs: EpochGuard,
@@ -191,7 +192,7 @@ impl HostedBoxes {
         self.actor.status()
     }
 
-    /// Ends what runs and stops for good; returns when nothing runs any more.
+    /// Ends running hooks and stops permanently; returns when no hook runs any more.
     pub async fn stop(&self) {
         // An error means that the actor is gone already, and its runs ended with it.
         let _ = tokio::time::timeout(STOPPING, self.actor.addr().send(EndHooks)).await;

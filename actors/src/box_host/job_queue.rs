@@ -1,7 +1,8 @@
 //! The latest job of each box, and which of them run: one hook a box at a time. Pure.
 //!
-//! The last request for a box counts. The same asked again joins what runs or waits. Else what waits is
-//! given up, and an init that runs is ended first; a cleanup is let finish: half a cleanup helps nobody.
+//! The last request for a box counts. A repeated request joins the running or waiting one. Else what
+//! waits is given up, and an init that runs is ended first; a cleanup is let finish: half a cleanup helps
+//! nobody.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -29,8 +29,8 @@ use crate::wire::boxes::{
     HookRunRequest, HookRunResponse,
 };
 
-/// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose
-/// hooks hang holds none of another one's.
+/// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose hooks
+/// hang blocks none of another pool.
 const CALLS_PER_POOL: usize = 64;
 
 /// How many boxes one call has looked at.

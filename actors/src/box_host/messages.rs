@@ -31,7 +31,7 @@ pub(super) struct HookOverdue {
 #[rtype(result = "()")]
 pub(super) struct SettingsChanged;
 
-/// Nothing more is run, and what runs is ended. Answered at once.
+/// No hook starts any more, and running hooks are ended. Answered at once.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct EndHooks;

@@ -50,7 +50,7 @@ pub enum HookRunEnding {
     Exited(ExitStatus),
     /// It took too long, and was ended.
     TimedOut(Duration),
-    /// Nobody wanted it any more, and it was ended.
+    /// The run was cancelled and ended.
     GivenUp,
     /// It could not be started, or not be followed.
     Broken(io::Error),
@@ -70,7 +70,7 @@ pub struct HookRunResult {
 }
 
 impl HookRunResult {
-    /// Its exit code, if it ended by itself with one.
+    /// Its exit code, if it ended with one.
     pub fn code(&self) -> Option<u8> {
         match self.ending {
             HookRunEnding::Exited(status) => status.code().and_then(|code| u8::try_from(code).ok()),
@@ -144,7 +144,7 @@ impl HookSet {
     }
 }
 
-/// Follows a program until it ends by itself, which is none, or is to be ended.
+/// Follows a program until it ends (none), or must be ended.
 fn follow(
     child: &mut Child,
     (stdout, stderr): &mut (&mut Excerpt, &mut Excerpt),
@@ -183,7 +183,7 @@ fn without_waiting(stream: OwnedFd) -> io::Result<File> {
     Ok(stream.into())
 }
 
-/// Ends what an earlier run of the worker left at work of hooks whose marks are in `dir`. Only for the
+/// Ends leftover processes of an earlier run of the worker, by the marks of hooks in `dir`. Only for the
 /// process that holds the lock of the worker's state.
 pub fn end_left_hooks(dir: &Path) {
     let left = end_leftovers(MARK, dir, LEFTOVER_GRACE);

@@ -12,7 +12,7 @@ use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, LeaseId, PoolName};
 use crate::journal::CommitError;
 
-/// How long somebody waits at least who comes before it is on record that this node decides.
+/// The shortest wait of a request that arrives before this node's leadership is on record.
 const UNTIL_LED: Duration = Duration::from_secs(1);
 
 /// The action for a caller.
@@ -161,7 +161,7 @@ impl BoxLease {
         self.end_waiter(id, BoxError::QueueFull { pool: pool.clone(), waiting, retry_after });
     }
 
-    /// Somebody has waited long enough.
+    /// A request has reached its time limit.
     pub(super) fn time_out(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         if self.waiters.get(id).is_some_and(|waiter| waiter.stage == WaiterStage::Preparing) {
             self.overdue(id, ctx);
@@ -182,8 +182,7 @@ impl BoxLease {
         self.end_waiter(id, BoxError::TimedOut { pool, wait, why });
     }
 
-    /// Why nothing is put on record for want of room, if that alone keeps somebody from boxes that are
-    /// free.
+    /// Why nothing can be put on record on a full disk, if that alone keeps a request from free boxes.
     fn full_disk_before(&self, id: WaiterId, name: &PoolName) -> Option<String> {
         let why = self.journal.disk_full()?;
         let (table, line) = (self.replica.piece().read(), self.lines.get(name)?);
@@ -199,7 +198,7 @@ impl BoxLease {
         }
     }
 
-    /// Somebody waits no longer.
+    /// A caller stops waiting.
     pub(super) fn take_waiter(&mut self, id: WaiterId) -> Option<LeaseWaiter> {
         self.uncount(id);
         let waiter = self.waiters.remove(id)?;
@@ -266,7 +265,7 @@ impl Handler<CancelAcquire> for BoxLease {
 }
 
 impl BoxLease {
-    /// Everybody who waited for a request has gone.
+    /// Every caller of a request has gone.
     fn nobody_waits(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let Some(waiter) = self.waiters.get(id) else { return };
         let (pool, stage) = (waiter.ask.pool.clone(), waiter.stage);

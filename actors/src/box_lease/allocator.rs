@@ -89,7 +89,7 @@ impl PoolAllocator {
         taken
     }
 
-    /// It is known what became of a box that was being granted.
+    /// The outcome of a grant of a box is known.
     pub fn settled(&mut self, pool: Option<&Pool>, number: BoxNumber) {
         self.granting.remove(&number);
         if let Some(pool) = pool {
@@ -102,8 +102,8 @@ impl PoolAllocator {
         self.queue.first(usable(pool))
     }
 
-    /// Those who wait, in order, each with how many boxes are wanted by it and those before it; none
-    /// for who wants more than come round.
+    /// The waiting requests, in order, each with the sum of boxes up to and including it; none for
+    /// requests for more than the pool can give.
     pub fn wanted(&self, pool: &Pool) -> impl Iterator<Item = (WaiterId, Option<u64>)> {
         let usable = usable(pool);
         self.queue.all().scan(0, move |wanted, (waiter, count)| {

@@ -314,8 +314,8 @@ impl BoxTable {
         BoxOutcome::Ended { leases: ended }
     }
 
-    /// A lease ends, and its box is to be cleaned. Only where nothing is run and nobody can be
-    /// surprised it is free at once.
+    /// A lease ends, and its box is to be cleaned. It is free at once only where no hook runs and no
+    /// holder can be surprised.
     fn end(&mut self, at: Millis, id: LeaseId, end: LeaseEnding<'_>) -> bool {
         let Some(lease) = self.leases.remove(&id) else { return false };
         self.again.remove(&id);

@@ -230,7 +230,7 @@ fn pools_that_shared_boxes_before_still_do_and_no_new_ones_may() {
     let spec = PoolSpec { hooks: HooksName::new("p").ok(), ..hosted(2) };
     let apart = Box::new(PoolSpec { first_id: BoxNumber(4), ..spec });
     let alone = BoxEvent::PoolPutAlone { pool: other, spec: apart };
-    // Its boxes were never looked at: nobody uses them.
+    // Its boxes were never checked: none is in use.
     assert_eq!(table.apply(Millis(0), &alone), Ok(BoxOutcome::PoolPut { created: false }));
 }
 

@@ -109,7 +109,7 @@ impl BoxTable {
         Ok(BoxEvent::Renewed { lease: id, token, term })
     }
 
-    /// A lease that is held, and whose term is not over.
+    /// A lease that is held and within its term.
     pub fn held_now(
         &self,
         id: LeaseId,

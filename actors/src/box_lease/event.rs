@@ -32,7 +32,7 @@ pub enum BoxEvent {
         /// The name of the pool.
         pool: PoolName,
     },
-    /// Boxes are somebody's: all of them or none.
+    /// Boxes are granted: all of them or none.
     Granted(Box<NewGrant>),
     /// The boxes of these leases are ready, and their holder gets them.
     Prepared {
@@ -107,13 +107,13 @@ pub enum BoxEvent {
         /// The output of the hook.
         said: HookOutput,
     },
-    /// A box is out of use until somebody says otherwise.
+    /// A box is out of use until an operator changes that.
     Quarantined {
         /// The name of the pool.
         pool: PoolName,
         /// The number of the box in its pool.
         number: BoxNumber,
-        /// The cleaning that failed for good; none if somebody wants it so.
+        /// The cleaning that failed for good; none if an operator wants it so.
         cleaning: Option<u64>,
         /// The evidence for it.
         said: HookOutput,
@@ -185,7 +185,7 @@ pub enum BoxEvent {
         /// The leases, how often each was renewed when that was decided, and how long it lasts.
         leases: Vec<(LeaseId, u32, Duration)>,
     },
-    /// Somebody who has not the token of a lease tried to use it.
+    /// A caller without the token of a lease tried to use it.
     WrongToken {
         /// The lease, live or ended.
         lease: LeaseId,
@@ -470,7 +470,7 @@ pub enum BoxLogEvent {
         /// The caller's name, for the audit.
         by: String,
     },
-    /// Somebody tried to renew, release or verify its lease with the token of another one.
+    /// A caller tried to renew, release or verify its lease with the token of another one.
     WrongToken {
         /// The last token that was given.
         given: FenceToken,
@@ -486,7 +486,7 @@ pub enum BoxLogEvent {
     },
 }
 
-/// One line of what happened to boxes.
+/// One entry in the log of boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxLogEntry {
     /// When it happened, in milliseconds.

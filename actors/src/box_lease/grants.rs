@@ -1,4 +1,4 @@
-//! Granting boxes to those who wait, and taking back what nobody is there for.
+//! Granting boxes to waiting requests, and taking back leases without a caller.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::journal::{CommitError, ReplicaHandle, RequestContext};
 /// The name under which the actor commits its own work.
 pub(super) const MYSELF: &str = "box-lease";
 
-/// After which time a request may be repeated whose leases could not be taken back yet.
+/// When a request may be repeated whose leases could not be taken back yet.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl BoxLease {
@@ -131,7 +131,7 @@ impl BoxLease {
         self.waiters.get(id).is_some_and(|waiter| now < waiter.deadline())
     }
 
-    /// It is known what became of boxes that were being granted.
+    /// The outcome of a grant is known.
     fn settle_boxes(&mut self, grant: &NewGrant) {
         let table = self.replica.piece().read();
         let Some(line) = self.lines.get_mut(&grant.pool) else { return };
@@ -168,7 +168,7 @@ impl BoxLease {
         let is_preparing =
             self.replica.piece().read().leases.get(first).is_some_and(|l| !l.is_held());
         match waiter {
-            // Nobody knows whether it was granted. The caller of a named request can look it up.
+            // It is unknown whether it was granted. The caller of a named request can look it up.
             None if grant.request.is_none() => self.take_back(leases, ctx),
             None if !is_preparing => {}
             waiter if is_preparing => self.prepare(waiter, leases, grant.term, ctx),
@@ -199,14 +199,14 @@ impl BoxLease {
         }
     }
 
-    /// The request was granted under an earlier leader, or nobody knew that it was.
+    /// The request was granted under an earlier leader, or its grant was unknown.
     fn granted_before(&mut self, id: WaiterId) {
         use super::decide::PriorAcquire;
         let Some(waiter) = self.take_waiter(id) else { return };
         let Some(request) = waiter.ask.request else { return };
         let before = self.replica.piece().read().prior_acquire(request);
         let answer = match before {
-            // That they are to be taken back came to nothing so far.
+            // Taking them back has failed so far.
             Ok(PriorAcquire::Held(leases)) if self.are_taken_back(&leases) => {
                 Err(BoxError::Busy { retry_after: AGAIN })
             }
@@ -224,7 +224,7 @@ impl BoxLease {
         }
     }
 
-    /// Answers the waiting callers with their leases. If nobody is there any more they are taken back.
+    /// Answers the waiting callers with their leases. If no caller is left they are taken back.
     pub(super) fn hand_out(
         &mut self,
         waiter: Option<WaiterId>,
@@ -275,7 +275,8 @@ impl BoxLease {
         let event = BoxEvent::NotTaken { leases: leases.clone() };
         self.taking_back.extend(leases.iter().copied());
         self.commit(vec![event], ctx, move |actor, settled, ctx| {
-            // One without an outcome may still be applied: taking back what has ended changes nothing.
+            // A commit without an outcome may still be applied: taking back an ended lease changes
+            // nothing.
             if settled.is_ok() {
                 // A lease that had ended before is not reported as ending now.
                 actor.taking_back.retain(|id| !leases.contains(id));
@@ -293,14 +294,14 @@ impl BoxLease {
         let table = self.replica.piece().read();
         let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get(name)) else { return };
         let Some((last, position, wanted)) = line.wanted_by_last(pool) else { return };
-        // Also who does not look yet: it may in a moment.
+        // Also callers that do not watch yet: they may in a moment.
         if let Some(waiter) = self.waiters.get(id).filter(|_| last == id) {
             let estimate = line.estimate(pool, wanted);
             waiter.notify(AcquireProgress::Waiting { position, estimate });
         }
     }
 
-    /// Shows those who look how their waits go.
+    /// Sends their progress to the watching callers.
     pub(super) fn notify_progress(&mut self) {
         let table = self.replica.piece().read();
         for (name, line) in &self.lines {

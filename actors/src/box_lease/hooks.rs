@@ -23,7 +23,7 @@ const SILENT: ExponentialBackoff =
 #[derive(Default)]
 pub(super) struct HookCalls {
     of_boxes: HashMap<BoxKey, HookCall>,
-    /// The pools whose boxes are being looked at.
+    /// The pools whose boxes are being inspected.
     looks: HashMap<PoolName, u64>,
     /// Boxes whose cleaning result is being committed, with the number of the cleaning.
     settling: HashMap<BoxKey, u64>,
@@ -144,7 +144,7 @@ async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
 }
 
 impl BoxLease {
-    /// Where things are run for a pool; none for one that nobody hosts, or where another node leads.
+    /// Where hooks run for a pool; none for a pool without a host, or where another node leads.
     pub(super) fn place(&self, name: &PoolName) -> Result<Option<HookTarget>, BoxRefusal> {
         let Some(epoch) = self.replica.epoch() else { return Ok(None) };
         let table = self.replica.piece().read();
@@ -216,7 +216,7 @@ impl BoxLease {
         Some((hook, cleaning))
     }
 
-    /// Has the host of a pool look at its boxes that nobody has looked at yet.
+    /// Has the host of a pool inspect its boxes that are not inspected yet.
     pub(super) fn start_look(&mut self, name: PoolName, ctx: &mut Context<Self>) {
         let Ok(Some(place)) = self.place(&name) else { return };
         let boxes = self.unchecked(&name);
@@ -302,7 +302,7 @@ impl BoxLease {
         SILENT.after_failures(*count)
     }
 
-    /// The same for the boxes of a pool that nobody has looked at.
+    /// The same for the boxes of a pool that are not inspected yet.
     pub(super) fn silent_pool(&mut self, pool: &PoolName, why: &str) -> Duration {
         self.note_silence(pool, why);
         let count = self.jobs.silent_pools.entry(pool.clone()).or_default();

@@ -89,7 +89,7 @@ pub enum HookAnswer {
     },
 }
 
-/// Looks whether boxes that nobody has are clean.
+/// Inspects free boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "Result<BoxInspection, String>")]
 pub struct InspectBoxes {

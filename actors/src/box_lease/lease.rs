@@ -9,7 +9,7 @@ use super::text::{Holder, PoolName, Reason};
 use crate::clock::Millis;
 use crate::event::RequestId;
 
-/// A box in somebody's hands.
+/// The right of a holder to a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The id of the lease.

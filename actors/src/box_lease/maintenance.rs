@@ -70,8 +70,8 @@ impl BoxLease {
         }
     }
 
-    /// Whether no host has anything to do for a box: nobody hosts its pool, or the pool draws ids and the
-    /// box has none now. The id of its number may be in use by another box.
+    /// Whether no host has work for a box: its pool has no host, or the pool draws ids and the box has
+    /// none now. The id of its number may be in use by another box.
     fn has_nothing_to_clean(&self, key: &BoxKey) -> bool {
         let table = self.replica.piece().read();
         table.pool(&key.0).is_ok_and(|pool| {
@@ -133,7 +133,7 @@ impl BoxLease {
         });
     }
 
-    /// A pool whose boxes nobody has looked at has its turn.
+    /// A pool with boxes that are not inspected is handled.
     pub(super) fn look_soon(&mut self, pool: &PoolName, delay: Duration, ctx: &mut Context<Self>) {
         let has_unchecked = {
             let table = self.replica.piece().read();

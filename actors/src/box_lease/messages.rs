@@ -18,7 +18,7 @@ use crate::durations::{in_words, rounded};
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxError {
     /// The request was refused.
@@ -80,7 +80,7 @@ pub struct BoxLeaseRequest {
     pub pool: PoolName,
     /// The job that wants them.
     pub holder: Holder,
-    /// How long their leases last, from when they are handed out; as the pool says if none.
+    /// The term of their leases, from the answer on; the pool's default if none.
     pub ttl: Option<Duration>,
     /// How long to wait for them. Zero tries once, without waiting. Making a box ready does not count.
     pub wait: Duration,
@@ -88,14 +88,14 @@ pub struct BoxLeaseRequest {
     pub priority: Priority,
     /// The number of boxes.
     pub count: u32,
-    /// Names the request; none when nobody is going to repeat it.
+    /// The idempotency key; none when no caller is going to repeat it.
     pub request: Option<RequestId>,
     /// Whether the holder goes on with the work of another one that made the same request.
     pub take_over: bool,
 }
 
 impl BoxLeaseRequest {
-    /// Whether its holder may have what `holder` asked for by the same request.
+    /// Whether its holder may take over the leases that `holder` got by the same request.
     pub(super) fn goes_on_for(&self, holder: &Holder) -> Result<(), BoxRefusal> {
         if self.take_over || self.holder == *holder {
             return Ok(());
@@ -118,16 +118,16 @@ impl BoxLeaseRequest {
     }
 }
 
-/// Boxes that were handed out.
+/// The granted boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// A lease for each, in the order of their tokens.
     pub leases: Vec<Arc<Lease>>,
-    /// The epoch in which they were handed out.
+    /// The epoch of the grant.
     pub epoch: Epoch,
 }
 
-/// Names one who waits: several may, for one request that is repeated.
+/// The id of one waiting caller: several may wait for one repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcquireTicket(pub(super) u64);
 
@@ -212,8 +212,7 @@ pub struct RevokeLease {
     pub asked_by: String,
 }
 
-/// A pool is to be so: it is created, or changed. Boxes that are too many go as soon as nobody has
-/// them.
+/// A pool is to be so: it is created, or changed. Surplus boxes are removed as soon as they are free.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<PoolPut, BoxError>")]
 pub struct PutPool {

@@ -114,12 +114,12 @@ pub struct BoxLease {
     groups: PreparingGroups,
     /// Boxes that are to be cleaned, and when.
     cleanings: KeyedDeadlines<BoxKey>,
-    /// Pools whose hosts are to look at boxes, and when.
+    /// Pools whose hosts must look at boxes, and when.
     looks: KeyedDeadlines<PoolName>,
     /// Pools of which nothing is granted before it is on record that they are looked at; and whether
     /// that is being put there.
     rechecks: BTreeMap<PoolName, bool>,
-    /// Whether it is being put on record that this node decides.
+    /// Whether the start of this node's leadership is being put on record.
     noting_led: bool,
     jobs: HookCalls,
     probes: BoxHostProbes,
@@ -127,7 +127,7 @@ pub struct BoxLease {
     orphans: BTreeSet<LeaseId>,
     /// Leases that are being taken back: no caller gets them any more.
     taking_back: HashSet<LeaseId>,
-    /// Leases that somebody tried to use with a wrong token: the last one, and how often.
+    /// Leases that a caller used with a wrong token: the last caller, and how often.
     wrong_tokens: BTreeMap<LeaseId, (FenceToken, u64)>,
     /// When old records were last checked for removal, and waiting callers last got their progress.
     upkeep_at: Option<Instant>,

@@ -290,12 +290,12 @@ impl BoxLease {
         }
     }
 
-    /// Nobody waits for boxes of a pool that goes, or is gone.
+    /// No request waits for boxes of a pool that is being removed, or is gone.
     fn end_waiters_of(&mut self, name: &PoolName, refusal: &BoxRefusal) {
         self.end_waiters(name, refusal, |_| true);
     }
 
-    /// Ends the waits of those who want such a count of boxes.
+    /// Ends the waits of requests for that many boxes.
     fn end_waiters(&mut self, name: &PoolName, refusal: &BoxRefusal, of: impl Fn(u32) -> bool) {
         let Some(line) = self.lines.get(name) else { return };
         let waiting = line.queue.all().filter(|(_, count)| of(*count));

@@ -73,7 +73,7 @@ pub enum BoxState {
     },
     /// It is to be cleaned, or being cleaned.
     Draining(Draining),
-    /// It is out of use until somebody says otherwise.
+    /// It is out of use until an operator changes that.
     Quarantined {
         /// The evidence for it.
         said: HookOutput,
@@ -98,7 +98,7 @@ pub struct Draining {
     pub said: Option<HookOutput>,
 }
 
-/// The states of a box, without what goes with each.
+/// The states of a box, without their details.
 #[derive(
     Clone,
     Copy,

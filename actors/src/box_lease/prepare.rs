@@ -18,16 +18,16 @@ use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, BoxRefusal};
 use crate::journal::RequestContext;
 
-/// The leases that are granted and whose boxes are being made ready, by request.
+/// The granted leases whose boxes are being made ready, by request.
 #[derive(Default)]
 pub(super) struct PreparingGroups {
     /// By the first of their leases.
     groups: HashMap<LeaseId, PreparingGroup>,
     /// The first lease of the group of each.
     group_of: HashMap<LeaseId, LeaseId>,
-    /// The first lease of what each waits for.
+    /// The first lease of each waiting request's grant.
     of_waiter: HashMap<WaiterId, LeaseId>,
-    /// Those whose boxes are all ready, and of which that is not on record.
+    /// The groups whose boxes are all ready, without a commit of that yet.
     ready: BTreeSet<LeaseId>,
 }
 
@@ -77,7 +77,7 @@ impl PreparingGroups {
         first.and_then(|first| self.dissolve(first)).map_or_else(Vec::new, |group| group.leases)
     }
 
-    /// Those that are to be put on record as ready.
+    /// The groups to be committed as ready.
     pub(super) fn take_ready(&mut self) -> Vec<LeaseId> {
         std::mem::take(&mut self.ready).into_iter().collect()
     }
@@ -105,7 +105,7 @@ impl BoxLease {
         }
     }
 
-    /// Somebody whose boxes are being made ready is looked after when its time is over.
+    /// A request whose boxes are being made ready is checked when its time is over.
     fn look_after(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         let Some(deadline) = self.waiters.get(id).map(LeaseWaiter::deadline) else { return };
@@ -114,7 +114,7 @@ impl BoxLease {
         self.wake_at(at, ctx);
     }
 
-    /// A request is repeated whose boxes are being made ready.
+    /// A request is repeated while its boxes are being made ready.
     pub(super) fn await_ready(
         &mut self,
         ask: BoxLeaseRequest,
@@ -185,8 +185,8 @@ impl BoxLease {
         }
     }
 
-    /// A box could not be made ready, or its host did not answer. Nothing of its request is handed out:
-    /// it gets the next boxes.
+    /// A box could not be made ready, or its host did not answer. No lease of its request reaches a
+    /// holder: it gets the next boxes.
     pub(super) fn init_failed(
         &mut self,
         id: LeaseId,
@@ -224,7 +224,7 @@ impl BoxLease {
         }));
     }
 
-    /// A lease ended while its box was being made ready, by somebody else's doing.
+    /// A lease ended while its box was being made ready, by another request.
     pub(super) fn ended_while_preparing(
         &mut self,
         id: LeaseId,

@@ -61,7 +61,7 @@ impl BoxHostProbes {
 pub(super) struct BoxHostProbed {
     host: HostAddr,
     answer: Result<(), NotHeard>,
-    /// Whether it was asked for those who wait longer than they want.
+    /// Whether it was probed for requests beyond their time limit.
     for_overdue: bool,
 }
 
@@ -81,7 +81,7 @@ impl BoxLease {
         }
     }
 
-    /// Asks the hosts whose turn it is.
+    /// Probes the hosts that are due.
     pub(super) fn probe_due(&mut self, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         while let Some(host) = self.probes.due.take_due(now) {
@@ -125,7 +125,7 @@ impl BoxLease {
         unheard.or_else(|| self.jobs.silence(pool)).cloned()
     }
 
-    /// Why somebody who waits for boxes of a pool may wait in vain, as far as that is known.
+    /// Why a request for boxes of a pool may wait in vain, as far as that is known.
     pub(super) fn wait_obstacle(&self, pool: &PoolName) -> Option<String> {
         let silence = self.silence_of(pool).map(|why| match self.host_of(pool) {
             Some(host) => format!("nothing is done for them on its host {host}: {why}"),
@@ -137,8 +137,8 @@ impl BoxLease {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// Somebody has waited long enough, and its boxes are still being made ready. That may take longer
-    /// than the wait, but not because the host hangs.
+    /// A request has reached its time limit, and its boxes are still being made ready. That may take
+    /// longer than the wait, but not because the host hangs.
     pub(super) fn overdue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let Some(waiter) = self.waiters.get(id) else { return };
         let Some(host) = self.host_of(&waiter.ask.pool) else { return };
@@ -166,7 +166,7 @@ impl BoxLease {
         self.take_back(leases, ctx);
     }
 
-    /// Everybody whose time is over and whose boxes a host was to make ready that does not answer.
+    /// Every request beyond its time limit whose boxes wait for a host that does not answer.
     fn end_all_overdue(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         let pools: HashSet<PoolName> = self.pools_of(host).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Those who wait for boxes of one pool, in order. Pure.
+//! The waiting requests of one pool, in order. Pure.
 //!
 //! A waiting request has a place that never changes: its time of arrival, less the worth of its priority.
 //! One step of priority equals a fixed time of waiting; so priorities age by themselves, and a request
@@ -103,7 +103,7 @@ impl LeaseQueue {
         self.wanted += u64::from(count);
     }
 
-    /// Somebody waits no longer. Returns whether it was in the queue.
+    /// A request stops waiting. Returns whether it was in the queue.
     pub fn remove(&mut self, waiter: WaiterId) -> bool {
         let Some(place) = self.places.remove(&waiter) else { return false };
         self.wanted -= u64::from(self.order.remove(&place).unwrap_or(0));

@@ -34,7 +34,7 @@ const AT_ONCE: usize = 1000;
 
 impl BoxLease {
     /// Commits events for a caller, and answers the result of `read` on the first one's outcome. Grants
-    /// among the others go to those who wait.
+    /// of the other boxes go to waiting requests.
     fn commit_for<T: 'static>(
         &mut self,
         asked_by: &str,
@@ -63,8 +63,7 @@ impl BoxLease {
         Ok(Arc::clone(self.replica.piece().read().live(id)?))
     }
 
-    /// A box that is given back goes to who waits for it in the same entry, where nothing is run for it
-    /// in between.
+    /// A released box goes to the next request in the same entry, if no hook runs in between.
     fn grants_behind(&mut self, id: LeaseId) -> Vec<BoxEvent> {
         let (pool, number) = {
             let table = self.replica.piece().read();
@@ -208,7 +207,7 @@ impl Handler<VerifyLease> for BoxLease {
         let now = self.now();
         let held = {
             let table = self.replica.piece().read();
-            // The lease itself, not a copy: nobody changes it in place.
+            // The lease itself, not a copy: it is never changed in place.
             table.held_now(lease, token, &self.terms, now).and_then(|_| table.live(lease).cloned())
         };
         MessageResult(held.map_err(|refusal| self.refusing(lease, token, refusal, ctx)))
@@ -251,7 +250,7 @@ impl Handler<RevokeLease> for BoxLease {
         self.commit_for(&asked_by, vec![event], move |actor, outcome| {
             match outcome {
                 BoxOutcome::Ended { leases } if leases.contains(&lease) => Ok(()),
-                // It ended by itself before that.
+                // It ended before that.
                 _ => actor.live(lease).map(drop),
             }
         })

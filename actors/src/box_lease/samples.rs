@@ -25,7 +25,7 @@ pub(super) fn hosted(size: u32) -> PoolSpec {
     PoolSpec { host: "10.0.0.1:80".parse().ok(), ..PoolSpec::of(0, size) }
 }
 
-/// A table with one pool, whose boxes were looked at.
+/// A table with one pool, whose boxes were inspected.
 pub(super) fn table(spec: PoolSpec) -> BoxTable {
     let mut table = BoxTable::default();
     let clean = spec.numbers().collect();

@@ -44,7 +44,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         self.times.get(key).copied()
     }
 
-    /// Takes the first one whose turn it is at `now`.
+    /// Takes the first entry that is due at `now`.
     pub fn take_due(&mut self, now: Duration) -> Option<K> {
         let (at, _) = self.by_time.first().filter(|(at, _)| *at <= now)?;
         let at = *at;
@@ -54,7 +54,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         Some(key)
     }
 
-    /// When it is somebody's turn next.
+    /// The time of the next due entry.
     pub fn next(&self) -> Option<Duration> {
         self.by_time.first().map(|(at, _)| *at)
     }
@@ -69,7 +69,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         self.times.is_empty()
     }
 
-    /// Nobody's turn comes any more.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.by_time.clear();
         self.times.clear();

@@ -174,7 +174,7 @@ mod tests {
         for slot in [11, 12, 13] {
             slots.put_to_rest(SlotId(slot));
         }
-        // 14 and 15 leave; 10 comes again, and nobody knows how long it has not been used.
+        // 14 and 15 leave; 10 returns, and the time since its last use is unknown.
         slots.move_to(range(10, 4));
         assert_eq!((slots.draw(4), slots.next_rest()), (None, 8));
         let rested: Vec<_> = std::iter::from_fn(|| slots.draw(8)).collect();

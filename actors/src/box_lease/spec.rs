@@ -61,7 +61,7 @@ pub struct PoolSpec {
     pub clean_again_at_most: Duration,
 }
 
-/// A range of ids that boxes are drawn from, so that a holder that is late hits nobody.
+/// A range of ids that boxes are drawn from, so that a late holder disturbs no other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotRange {
     /// The first id of the range.

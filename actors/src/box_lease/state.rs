@@ -36,7 +36,7 @@ pub struct BoxTable {
     pub(super) again: HashMap<LeaseId, GivenTerms>,
     /// The epoch of the leader that decided last.
     pub(super) led: Epoch,
-    /// Whose rows come back from a snapshot just now.
+    /// The pool whose rows are being restored from a snapshot.
     pub(super) thawing: Option<PoolName>,
 }
 

@@ -39,8 +39,7 @@ const TOKENS_A_MILLI: u64 = 1000;
 /// More tokens than are given between a backup and its restore.
 const TOKENS_SKIPPED: u64 = 1_000_000_000_000;
 
-/// Of how many leases it is put on record at a time that somebody had a wrong token, and of how many it
-/// is remembered until then.
+/// How many leases one commit reports as used with a wrong token, and how many are remembered until then.
 const WRONG_TOKENS_AT_ONCE: usize = 20;
 const MOST_WRONG_TOKENS: usize = 1000;
 
@@ -136,7 +135,7 @@ impl BoxLease {
         }
     }
 
-    /// Ends the leases whose terms are over.
+    /// Ends the leases that are past their terms.
     fn expire(&mut self, now: ClockReading, ctx: &mut Context<Self>) {
         loop {
             let mut over: Vec<(LeaseId, u32)> = Vec::new();
@@ -302,8 +301,7 @@ impl BoxLease {
         });
     }
 
-    /// Puts on record who tried to use leases with tokens that are not theirs: a few at a time, however
-    /// often that is tried.
+    /// Records the uses of leases with wrong tokens: a few at a time, however often that is tried.
     fn put_wrong_tokens_on_record(&mut self, ctx: &mut Context<Self>) {
         let mut events = Vec::new();
         while events.len() < WRONG_TOKENS_AT_ONCE

@@ -43,11 +43,11 @@ pub struct PoolQueueView {
 /// Counters of one pool while this node leads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PoolQueueCounts {
-    /// Requests that got what they asked for.
+    /// Requests that got their boxes.
     pub served: u64,
     /// Requests that waited long enough.
     pub timed_out: u64,
-    /// Requests whose askers went away.
+    /// Requests whose callers went away.
     pub left: u64,
     /// Requests that a full queue refused.
     pub queue_full: u64,

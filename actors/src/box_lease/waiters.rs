@@ -11,7 +11,7 @@ use super::queue::{LeaseQueuePosition, WaiterId};
 use super::schedule::KeyedDeadlines;
 use crate::event::RequestId;
 
-/// One who waits, for one request however often that is repeated.
+/// One waiting request, however often it is repeated.
 pub(super) struct LeaseWaiter {
     pub(super) ask: BoxLeaseRequest,
     /// How long its leases last first.
@@ -46,7 +46,7 @@ pub(super) struct WaiterListener {
 }
 
 impl WaiterListener {
-    /// Sends the answer. False if nobody listens any more.
+    /// Sends the answer. False if the caller has gone.
     pub(super) fn answer(self, answer: Result<Grant, BoxError>) -> bool {
         self.reply.send(answer).is_ok()
     }
@@ -133,7 +133,7 @@ impl LeaseWaiters {
         }
     }
 
-    /// Somebody does not want to know any more. Answers who waited, if nobody does now.
+    /// A caller has gone. Returns the request if it has no caller left.
     pub(super) fn leave(&mut self, ticket: AcquireTicket) -> Option<WaiterId> {
         let id = self.by_ticket.remove(&ticket)?;
         let waiter = self.all.get_mut(&id)?;
@@ -141,7 +141,7 @@ impl LeaseWaiters {
         waiter.listeners.is_empty().then_some(id)
     }
 
-    /// Those whose boxes are being made ready though their time was over at `now`.
+    /// The requests whose boxes are still being made ready although their time was over at `now`.
     pub(super) fn preparing_since(&self, now: Duration) -> Vec<WaiterId> {
         let waiting = self.all.iter().filter(|(_, waiter)| {
             waiter.stage == WaiterStage::Preparing && waiter.deadline() <= now

@@ -1,4 +1,4 @@
-//! A bounded list of what happened, newest last. Pure.
+//! A bounded list of events, newest last. Pure.
 //!
 //! Each piece keeps the history of its objects, in the same event that changes the piece: no line can be
 //! lost between the two. Line numbers never change, so that a reader can go on where it stopped although

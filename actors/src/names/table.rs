@@ -44,7 +44,7 @@ pub struct NameTable {
 #[derive(Clone, Debug, Default)]
 pub struct NameHasher(DefaultHashBuilder);
 
-/// The hash of a name; means something only to the table whose hasher made it.
+/// The hash of a name; valid only in the table whose hasher made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameHash(u64);
 
@@ -190,7 +190,7 @@ impl NameTable {
         interned.names.allocated() + interned.ids.capacity() * 8 / 7 * 5
     }
 
-    /// The table held for interning many names under one lock. Nobody else gets at the table
+    /// The table held for interning many names under one lock. No other caller can use the table
     /// meanwhile, so hold it for a batch, not for a file.
     pub fn interner(&self) -> NameInterner<'_> {
         NameInterner { interned: self.write(), hasher: &self.hasher }
@@ -223,11 +223,11 @@ impl NameTable {
         kept.push(Arc::downgrade(files));
     }
 
-    /// Forgets the names to which nothing referred at the last sweep, which are not in `live`, and which
-    /// nobody interned or found in between. Names outside `live` may be removed at the next sweep.
-    /// Between two sweeps every id that is in use must have come into one of the views of which `live` is
-    /// made; who takes longer holds a [`NamePin`]. None while such a pin is older than the last sweep:
-    /// nothing is forgotten then.
+    /// Forgets the names without references at the last sweep, outside `live`, and not interned or found
+    /// in between. Names outside `live` may be removed at the next sweep. Between two sweeps every id
+    /// that is in use must have come into one of the views of which `live` is made; a caller that takes
+    /// longer holds a [`NamePin`]. None while such a pin is older than the last sweep: nothing is
+    /// forgotten then.
     pub fn sweep(&self, live: &RoaringBitmap) -> Option<Swept> {
         let mut interned = self.write();
         let mut pins = lock(&self.pins);
@@ -294,7 +294,7 @@ impl NameLookup<'_> {
         &self,
         names: impl Iterator<Item = HashedName<'a>> + Clone,
     ) -> Vec<Option<FileId>> {
-        // The first entry whose hash looks alike is nearly always the name's own.
+        // The first entry with a similar hash is nearly always the name's own.
         let like = |hashed: HashedName<'_>| self.interned.ids.find(hashed.hash.0, |_| true);
         let mut found: Vec<Option<FileId>> =
             names.clone().map(|hashed| like(hashed).map(|&id| FileId(id))).collect();

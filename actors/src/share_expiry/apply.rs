@@ -197,7 +197,7 @@ impl ShareTable {
         true
     }
 
-    /// A share ends before its deadline, too. One whose time has come has ended by that.
+    /// A share ends before its deadline, too. A share past its deadline has ended by that.
     pub(super) fn end(
         &mut self,
         at: Millis,

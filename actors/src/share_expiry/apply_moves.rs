@@ -57,7 +57,7 @@ impl ShareTable {
         Ok(ShareOutcome::MoveBegun { number })
     }
 
-    /// It is known what became of the file.
+    /// The outcome of the renaming is known.
     pub(super) fn settle_move(
         &mut self,
         at: Millis,
@@ -160,7 +160,7 @@ impl ShareTable {
         let met = self.first_within(&moving.new.from, most);
         for former in &met {
             let Some(ShareLocation { root, path }) = moving.new.carried(former.path()) else {
-                // No path can be so long: nobody could open it any more.
+                // No path can be so long: no program could open it any more.
                 let by = SharedText::new(moving.new.by.as_str());
                 let ended = self.end(at, former.id(), ShareEnding::Removed, false, &by);
                 moving.ended += u64::from(ended);

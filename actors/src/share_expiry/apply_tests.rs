@@ -138,7 +138,7 @@ fn a_change_holds_only_at_the_generation_it_was_decided_on() {
 #[test]
 fn an_ended_share_never_comes_back() {
     let mut table = created([1, 2]);
-    // Due, though nobody has reclaimed it.
+    // Due, but not reclaimed yet.
     let expired = Err(ShareRefusal::Ended { why: ShareEnding::Expired });
     assert_eq!(table.apply(Millis(100), &changed(0, deadline(200))), expired);
     table.apply(Millis(50), &revoked(&[1], false)).unwrap();

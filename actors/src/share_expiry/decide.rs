@@ -25,7 +25,7 @@ pub const AT_ONCE: usize = 1900;
 /// How many shares are evicted for a new one at most: one entry holds them all, with their texts.
 const MAKE_ROOM: usize = AT_ONCE * 3 / 4;
 
-/// How many shares whose time has come are looked through for those of one owner.
+/// How many overdue shares are searched for those of one owner.
 const DUE_LOOKED_AT: usize = 10_000;
 
 /// The context of a decision.
@@ -55,7 +55,7 @@ pub struct SharePolicy {
 /// The decision on a download request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownloadDecision {
-    /// It has to be put on record: counted, or as the whole of one that began with a part.
+    /// It must be put on record: counted, or as the whole of one that began with a part.
     Counts(ShareEvent),
     /// It was counted already: this request is repeated.
     Counted {
@@ -130,7 +130,7 @@ impl SharePolicy {
             return Err(ShareRefusal::ClockUnconfirmed { ahead: latest.since(now), confirmed_in });
         }
         let deadline = deadline?;
-        // A share whose whole life is shorter than the notice is not announced to end as it begins.
+        // A share with a lifetime shorter than the notice gets no notice.
         let noticed = match (self.settings.notice_before, deadline.instant()) {
             (Some(before), Some(instant)) => instant <= now.after(before),
             _ => false,
@@ -138,7 +138,7 @@ impl SharePolicy {
         Ok(NewDeadline { deadline, noticed })
     }
 
-    /// Whether `owner` may have one more: once these shares of theirs are reclaimed, whose time has come.
+    /// Whether `owner` may have one more, once these overdue shares of theirs are reclaimed.
     fn room_of_owner(
         &self,
         owner: &ShareOwner,
@@ -202,7 +202,7 @@ impl SharePolicy {
         Ok(events)
     }
 
-    /// More shares are there than may be: the limit was lowered. The shares that the policy names are
+    /// There are more shares than the limit: the limit was lowered. The shares that the policy names are
     /// evicted, a bounded number at a time.
     pub(super) fn evicts(&mut self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
         let (most, policy) = (self.settings.max_shares, self.settings.at_limit);
@@ -216,7 +216,7 @@ impl SharePolicy {
         let (_, mut going) = at.coming_and_going();
         let excess = (at.table.len() - most).saturating_sub(going.len() as u64);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX).min(AT_ONCE);
-        // Those whose time has come go by themselves.
+        // Overdue shares are reclaimed anyway.
         let due: Vec<ShareId> = at.due(&going).take(excess).collect();
         let wanted = excess - due.len();
         going.extend(due);
@@ -345,8 +345,8 @@ impl ShareDecisionContext<'_> {
         self.in_flight.events().filter(is_coming).count() as u64
     }
 
-    /// Shares whose time has come and that are not `going` already, the most overdue first. They make
-    /// room before any other, also while reclaim is paused: nothing is left of them but the room.
+    /// Overdue shares that are not `going` already, the most overdue first. They make room before any
+    /// other, also while reclaim is paused: nothing is left of them but the room.
     fn due(self, going: &HashSet<ShareId>) -> impl Iterator<Item = ShareId> {
         let due = self.table.due_from(ShareDueKey::from(Millis(i64::MIN)));
         let due = due.take_while(move |due| due.instant() <= self.now).map(ShareDueKey::id);

@@ -177,7 +177,7 @@ fn at_the_limit_what_is_due_makes_room_first_and_then_whom_the_policy_names() {
     assert_eq!((case.table.len(), case.table.totals().expired), (2, 1));
     case.apply(vec![ShareEvent::Paused { by: "me".to_owned() }]);
     case.now = NOW.after(Duration::from_secs(60));
-    // Also while nothing is reclaimed for its own sake: nobody's live share goes for one that is due.
+    // Also while reclaim is paused: no live share is evicted instead of a due one.
     let events = case.create(4, "me", ttl(90)).unwrap();
     assert_eq!(events[0], ShareEvent::Reclaimed { ids: vec![ShareId(1)] });
 }

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::journal::{CommitError, Outcomes, RequestContext};
 
-/// Those who wait for a download of theirs that is being counted.
+/// The callers whose downloads are being counted.
 pub(super) type DownloadWaiters = Vec<oneshot::Sender<Result<DownloadAdmission, ShareError>>>;
 
-/// When a client may ask again whose download may have been counted or not.
+/// When a client may repeat a request whose download may have been counted or not.
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
 impl Handler<TakeDownload> for ShareExpiry {

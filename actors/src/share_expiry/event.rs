@@ -21,7 +21,7 @@ use crate::event::RequestId;
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShareEvent {
-    /// A share is there from now on.
+    /// A share was created.
     Created(Box<NewShare>),
     /// A share got new terms.
     Changed {
@@ -116,7 +116,7 @@ pub enum ShareEvent {
         /// The number of the first notification that it does not have.
         up_to: u64,
     },
-    /// It is known what became of a file that was to be renamed: its first shares follow.
+    /// The outcome of a renaming is known: its first shares follow.
     MoveSettled {
         /// The number of the move on record.
         number: u64,

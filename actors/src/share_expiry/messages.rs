@@ -19,7 +19,7 @@ use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
     /// The request was refused.
@@ -42,7 +42,7 @@ pub struct CreateShare {
     pub kind: ShareKind,
     /// How many moves had begun when the caller looked at the disk, by
     /// [`ShareViewHandle`](super::ShareViewHandle). When others have begun since, it is to be looked at
-    /// again. None for what no move can concern.
+    /// again. None if no move can affect it.
     pub looked: Option<u64>,
     /// The deadline or duration that the client asked for.
     pub term: ShareLifetime,
@@ -52,12 +52,12 @@ pub struct CreateShare {
     pub max_downloads: Option<NonZeroU32>,
     /// The owner, if the client named one.
     pub owner: Option<ShareOwner>,
-    /// A note for those who manage it.
+    /// A note for the managers of the share.
     pub note: Option<ShareNote>,
     /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request; none when nobody is going to repeat it. A named request is remembered for a
-    /// quarter of an hour, at about the memory of one share.
+    /// The idempotency key; none when no caller is going to repeat it. A named request is remembered for
+    /// a quarter of an hour, at about the memory of one share.
     pub request: Option<RequestId>,
 }
 
@@ -74,13 +74,13 @@ pub struct RecallShare {
 pub struct NewTerms {
     /// How long it lasts from now on.
     pub term: Option<ShareLifetime>,
-    /// On what that depends; if it does not hold, nothing is changed at all.
+    /// The condition; if it does not hold, nothing is changed at all.
     pub only_if: Option<OnlyIf>,
     /// The hash of its password, or none any more.
     pub password: Option<Option<PasswordHash>>,
     /// How many downloads it allows in all, or any number.
     pub max_downloads: Option<Option<NonZeroU32>>,
-    /// Whose it is, or nobody's.
+    /// The new owner, or none.
     pub owner: Option<Option<ShareOwner>>,
     /// Its note, or none any more.
     pub note: Option<Option<ShareNote>>,
@@ -176,7 +176,7 @@ pub struct BeginMove(pub NewMove);
 pub struct BegunMove {
     /// The number of the move on record.
     pub number: u64,
-    /// The epoch that it was decided in: in any other somebody else settles it.
+    /// The epoch of its decision: in any other the new leader settles it.
     pub epoch: Epoch,
 }
 
@@ -269,7 +269,7 @@ pub struct GetDeliveryCursor {
     pub hook: String,
 }
 
-/// A part of what has happened.
+/// A page of notifications.
 #[derive(Clone, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
 pub struct ShareNotifications {
     /// The notifications, oldest first.

@@ -129,11 +129,11 @@ pub struct ShareExpiry {
     anchor: Option<Anchor>,
     /// The confirmed time at the last turn.
     last_moment: Millis,
-    /// When the time was put on record last by a commit of its own.
+    /// When the last commit of its own recorded the time.
     time_noted: Option<Instant>,
-    /// Those who wait for a download of theirs that is being counted.
+    /// The callers whose downloads are being counted.
     taking: HashMap<(ShareId, ClientKey), DownloadWaiters>,
-    /// Those who wait for the ends of moves.
+    /// The callers that wait for the ends of moves.
     ends: MoveEndWaiters,
     counters: ShareCounters,
     lags: Lags,

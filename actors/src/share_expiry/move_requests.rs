@@ -1,5 +1,5 @@
-//! Moves under way: on record before the file is renamed, settled once it is known what became of
-//! it, and at their end when every share has followed.
+//! Moves under way: on record before the file is renamed, settled once the outcome is known, and ended
+//! when every share has followed.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::journal::{AppliedEvent, CommitError, Outcomes, RequestContext};
 /// How many shares one event has follow at most: each of them changes three orders.
 pub(super) const FOLLOW_AT_ONCE: u64 = 1000;
 
-/// Those who wait for the ends of moves.
+/// The callers that wait for the ends of moves.
 pub(super) type MoveEndWaiters = HashMap<u64, Vec<oneshot::Sender<MoveAnswer>>>;
 
 impl ShareOutcome {
@@ -142,7 +142,7 @@ impl Handler<BeginMove> for ShareExpiry {
         if let Err(why) = desk.begin_move(&new, standpoint) {
             return self.refuse(why.into());
         }
-        // As texts, which are logged with what could forge a line escaped.
+        // As texts: the log escapes characters that could forge a line.
         let (from, to) = (new.from.to_string(), new.to.to_string());
         tracing::info!(from, to, asked_by = new.by, "move started");
         let asked = RequestContext::by_request(new.by.clone(), new.request);
@@ -166,7 +166,7 @@ impl Handler<SettleMove> for ShareExpiry {
             return answer(Err(error.into()));
         }
         let Some(moving) = self.replica.piece().moves.get(number) else {
-            // It came to its end by itself.
+            // It ended without further work.
             return self.refuse(ShareRefusal::ChangedMeanwhile);
         };
         let settles = |event: &ShareEvent| matches!(event, ShareEvent::MoveSettled { number: other, .. } if *other == number);

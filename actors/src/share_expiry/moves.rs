@@ -184,7 +184,7 @@ pub enum MoveRefused {
     /// The disk, or the system: its number for that.
     #[error("it cannot be moved: {}", std::io::Error::from_raw_os_error(*.0))]
     Failed(i32),
-    /// The file system cannot rename without overwriting what may be there.
+    /// The file system cannot rename without possibly overwriting a file.
     #[error(
         "this file system cannot rename without possibly overwriting a file: set overwrite if no \
          other program writes to the new path"

@@ -1,4 +1,4 @@
-//! When shares are due, in their order, and what they have in common. Pure.
+//! Shares ordered by deadline, and texts that they have in common. Pure.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;

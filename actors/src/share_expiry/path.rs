@@ -18,8 +18,8 @@ pub const LONGEST_PATH: usize = 4096;
 #[serde(transparent)]
 pub struct RootName(pub(super) SharedText);
 
-/// A path below a root: relative, UTF-8, no empty, `.` or `..` component, no NUL, no `/` at either
-/// end. The empty path is the root itself. It can therefore never lead out of the root by itself.
+/// A path below a root: relative, UTF-8, no empty, `.` or `..` component, no NUL, no `/` at either end.
+/// The empty path is the root itself. It can therefore never lead out of the root.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct SharePath(Box<str>);

@@ -41,7 +41,7 @@ impl Chunk {
         &self.shares
     }
 
-    /// The first share. It is not to be asked of an empty chunk, as is the last.
+    /// The first share. Not for an empty chunk, like the last.
     pub(super) fn first(&self) -> &Share {
         &self.shares[0]
     }
@@ -56,8 +56,7 @@ impl Chunk {
         self.shares.iter().position(|other| std::ptr::eq(Arc::as_ptr(other), share))
     }
 
-    /// The share whose key begins with more of `key` than that of any other; one of them, if there are
-    /// several.
+    /// The share whose key shares the longest beginning with `key`; one of them, if there are several.
     fn nearest(&self, key: &PathKey<'_>) -> usize {
         let (mut nearest, mut at) = (0, 1);
         while let Some(step) = self.steps.get(at) {

@@ -78,7 +78,7 @@ impl PathOrder {
             }
         };
         let is_small = self.chunks[number as usize].shares().len() <= LEAST;
-        // Looked for as long as the share is there: no chunk that is looked at is empty.
+        // It exists as long as the share does: no chunk that is searched is empty.
         let seat = is_small.then(|| self.chunk_slot_of(seats, &PathKey::of(share)));
         self.chunks[number as usize].remove(place);
         if let Some(seat) = seat {

@@ -9,8 +9,8 @@ use crate::clock::{Millis, time_of_thread};
 use crate::journal::{AppliedEvent, Outcomes, RequestContext};
 use crate::turns::ScheduledTurns;
 
-/// How many commits of reclaimed shares may be under way: the journal writes one while the next
-/// ones are made up.
+/// How many commits of reclaimed shares may be under way: the journal writes one while the next ones are
+/// prepared.
 const UNDER_WAY: usize = 4;
 
 /// The name under which shares are reclaimed.
@@ -117,7 +117,7 @@ impl ShareExpiry {
         });
     }
 
-    /// Counts what an event reclaimed.
+    /// Counts the reclaimed shares of an event.
     pub(super) fn note_reclaimed(
         &mut self,
         leads: bool,
@@ -139,7 +139,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Takes from the budget what an entry took that reclaimed shares.
+    /// Takes the cost of an entry of reclaimed shares from the budget.
     pub(super) fn spend(&mut self, applied: &[AppliedEvent<ShareTable>], took: Duration) {
         let (mut reclaimed, mut others) = (0_usize, 0_usize);
         for AppliedEvent { event, result, .. } in applied {

@@ -92,7 +92,7 @@ pub struct ShareExpirySettings {
     pub max_per_owner: u64,
     /// How much of a core reclaim may take.
     pub effort: Effort,
-    /// How long it is remembered that a share was there.
+    /// How long the tombstone of a share is kept.
     pub keep_tombstones_for: Duration,
     /// Of how many ended shares that is remembered at most.
     pub keep_tombstones: u64,

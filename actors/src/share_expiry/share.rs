@@ -71,7 +71,7 @@ pub(super) struct DownloadClient {
 pub struct Exhausted {
     /// When the last one was taken.
     pub at: Millis,
-    /// Until when those who took one may resume.
+    /// Until when clients with a counted download may resume.
     pub resume_until: Millis,
     /// The number of the notification about it.
     pub number: u64,
@@ -156,7 +156,7 @@ impl Share {
         }
     }
 
-    /// Changes what few shares have.
+    /// Changes the rarely used fields.
     pub(super) fn change_cold_fields(&mut self, change: impl FnOnce(&mut ColdShareFields)) {
         let mut rare = self.rare.take().map_or_else(ColdShareFields::default, |rare| *rare);
         change(&mut rare);
@@ -253,7 +253,7 @@ impl Share {
         self.rare.as_ref()?.downloads.as_ref()
     }
 
-    /// When its last download was taken. From then on it admits only those who resume.
+    /// When its last download was taken. From then on it admits only clients that resume.
     pub fn exhausted(&self) -> Option<Exhausted> {
         self.downloads()?.exhausted
     }

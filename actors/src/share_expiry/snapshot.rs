@@ -227,7 +227,7 @@ impl<T> SnapshotRowBuffer<T> {
 }
 
 impl Share {
-    /// Whose downloads of it began with a part, if any did.
+    /// The clients whose downloads of it began with a part, if any.
     fn in_part(&self) -> Option<(ShareId, Vec<ClientKey>)> {
         let takers = &self.downloads()?.takers;
         let clients: Vec<ClientKey> =
@@ -244,7 +244,7 @@ impl Share {
         });
     }
 
-    /// How many bytes it takes in a row, roughly.
+    /// Its approximate size in a row, in bytes.
     fn stored_bytes(&self) -> usize {
         let rare = self.rare.as_ref().map_or(0, |rare| {
             let note = rare.note.as_ref().map_or(0, |note| note.as_str().len());
@@ -274,7 +274,7 @@ impl<'a> StoredShare<'a> {
         }
     }
 
-    /// The share, whose root and owner are among the texts that shares have in common.
+    /// The share; its root and owner are among the common texts.
     fn thaw(self, root: SharedText, owner: Option<SharedText>) -> Result<Share, String> {
         let said = |error: &dyn std::error::Error| error.to_string();
         let rare = self.rare.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
@@ -349,7 +349,7 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
             table.chronicle = BoundedLog::starting_at(happenings_from);
             let shares = usize::try_from(shares).unwrap_or(0);
             table.shards.expect(shares);
-            // The figure is only a hint: memory is taken for what really comes.
+            // The figure is only a hint: memory is reserved for the rows that really follow.
             table.thawing.reserve(shares.min(1 << 20));
         }
         ShareSnapshotRow::InPart(parts) => table.thawing_parts.extend(parts),
@@ -402,7 +402,7 @@ impl ShareTable {
         self.live += 1;
     }
 
-    /// Every share is there: the orders are made of all of them at once.
+    /// Every share is loaded: the orders are built of all of them at once.
     fn thawed(&mut self) {
         // One that was written before the time went on record.
         self.time = self.time.or_else(|| self.latest_told());

@@ -1,4 +1,4 @@
-//! What a snapshot restores.
+//! The restored content of a snapshot.
 
 use super::event::{ShareEvent, ShareOutcome};
 use super::id::ShareId;

@@ -40,7 +40,7 @@ pub struct ShareTable {
     pub(super) paused: Option<String>,
     /// Notifications that are kept for hooks.
     pub(super) chronicle: BoundedLog<NotificationRecord>,
-    /// Whose tombstones there are. The number of a tombstone is how many shares ended before it, not its
+    /// The shares with tombstones. The number of a tombstone is how many shares ended before it, not its
     /// index in here.
     pub(super) tombstone_index: BoundedLog<TombstoneKey>,
     /// The cursor of each hook: the number of the first notification that it did not get.
@@ -55,7 +55,7 @@ pub struct ShareTable {
     pub(super) moves_ended: VecDeque<Arc<PendingMove>>,
     /// Shares that come back from a snapshot, not yet in any order.
     pub(super) thawing: Vec<Arc<Share>>,
-    /// Whose downloads of them began with a part, while they come back.
+    /// The clients of their downloads that began with a part, during a restore.
     pub(super) thawing_parts: HashMap<ShareId, Vec<ClientKey>>,
 }
 

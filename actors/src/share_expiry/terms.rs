@@ -84,7 +84,7 @@ pub enum BadTerms {
 }
 
 impl TermsPolicy {
-    /// The deadline of a share whose terms are set at `now`.
+    /// The deadline of a share that gets its terms at `now`.
     pub fn deadline(&self, term: ShareLifetime, now: Millis) -> Result<Deadline, BadTerms> {
         let at = match term {
             ShareLifetime::Never => return self.never(),

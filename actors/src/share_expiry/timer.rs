@@ -44,7 +44,7 @@ impl ExpiryTimerWheel {
         self.end = Some(from);
     }
 
-    /// A share is there, or is due at another time than before.
+    /// A share is new, or has another deadline than before.
     pub fn note(&mut self, share: &Share) {
         let Some(due) = ShareDueKey::of(share) else { return };
         if self.end.is_some_and(|end| due >= end) {

@@ -251,7 +251,7 @@ impl ShareEnding {
 /// The record of an ended share, kept for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// When it ended, in milliseconds. Of one whose downloads were all taken: until when they could be
+    /// When it ended, in milliseconds. For a share with all downloads taken: until when they could be
     /// resumed.
     pub ended: Millis,
     /// Why the share ended.

@@ -37,7 +37,7 @@ pub struct ShareViewHandle(Arc<ShareViewShared>);
 struct ShareViewShared {
     shards: ArcSwap<Shards>,
     moves: ArcSwap<PendingMoves>,
-    /// Moves of which only the disk knows what became of the file, while this node decides.
+    /// Moves whose outcome on disk is unknown, while this node decides.
     unsettled: watch::Sender<Vec<Arc<PendingMove>>>,
     /// Shares whose files readers did not find.
     missing: Mutex<HashSet<ShareId>>,
@@ -101,7 +101,7 @@ pub struct ShareFilter {
 pub enum ShareState {
     /// The link works.
     Live,
-    /// Its last download was taken: only those who took one may resume.
+    /// Its last download was taken: only clients with a counted download may resume.
     Exhausted,
     /// It is due: it is refused, and about to be reclaimed.
     Due,
@@ -152,7 +152,7 @@ impl ShareViewHandle {
         self.0.shards.load().find(id)
     }
 
-    /// Whether the table was brought up to what this node had on record when it started. Until then no
+    /// Whether the table has every entry that this node had on record when it started. Until then no
     /// answer about any share is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)

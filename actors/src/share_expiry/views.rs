@@ -20,7 +20,7 @@ pub struct ShareView {
     pub trouble: Option<ClockTrouble>,
     /// The epoch this node leads in; none on a follower.
     pub epoch: Option<Epoch>,
-    /// Whether reclaim is paused, and who wanted that.
+    /// Whether reclaim is paused, and the caller that paused it.
     pub paused: Option<String>,
     /// Shares that have not ended.
     pub shares: u64,
@@ -40,7 +40,7 @@ pub struct ShareView {
     pub moves_begun: u64,
     /// After how long the actor looks again for due shares, unless an event wakes it.
     pub next_turn: Duration,
-    /// Counts of what this node did while it led, since the process started.
+    /// Counts of this node's work as leader, since the process started.
     pub counters: ShareCounters,
     /// How late shares were reclaimed.
     pub lags: Lags,
@@ -69,7 +69,7 @@ pub enum ClockTrouble {
 const HARMLESS: Duration = Duration::from_secs(5 * 60);
 
 impl ClockTrouble {
-    /// Whether somebody should look after it.
+    /// Whether an operator should act.
     pub(super) fn matters(self) -> bool {
         !matches!(self, ClockTrouble::Behind { by } if by <= HARMLESS)
     }
@@ -114,7 +114,7 @@ impl ShareView {
 
 /// Totals of all shares that were ever created. Part of the piece.
 ///
-/// **Invariant:** those created are those that are there and those that ended.
+/// **Invariant:** created shares are the present ones and the ended ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Totals {
     /// Shares that were ever created.
@@ -125,7 +125,7 @@ pub struct Totals {
     pub exhausted: u64,
     /// Ended because they were taken back.
     pub revoked: u64,
-    /// Ended because what they shared was removed.
+    /// Ended because their files were removed.
     pub removed: u64,
     /// Ended because their root was no longer configured.
     pub root_gone: u64,

@@ -125,7 +125,7 @@ impl ShareExpiry {
         let uptime = self.clock.uptime();
         let note = self.anchor.as_mut().and_then(|anchor| anchor.note(now, uptime));
         if let Some(note) = note {
-            // Nobody waits for it: the journal has the time, too, but for the last minutes.
+            // No caller waits for it: the journal has the time, too, except for the last minutes.
             drop(tokio::task::spawn_blocking(move || {
                 if let Err(error) = note.write() {
                     tracing::debug!(%error, "time of shares could not be written to its file");

@@ -20,7 +20,7 @@ use crate::share_expiry::{
     MoveRefused, NewMove, RootName, ShareLocation, SharePath, SharedFileIdentity,
 };
 
-/// How often opening is tried while somebody renames directories above the path.
+/// How often opening is tried while another program renames directories above the path.
 const TRIES: usize = 16;
 
 /// All of them. Cheap to clone; clones see the same, also after [`SharedDirs::change`]. Everything here

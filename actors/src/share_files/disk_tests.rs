@@ -23,7 +23,7 @@ struct FaultyFileSystem {
     syncs_nothing: AtomicBool,
     /// The answer although it has unlinked the file.
     unlinks_and_says: Mutex<Option<Errno>>,
-    /// Whether somebody else has the name at once that it has unlinked.
+    /// Whether another program takes the name at once that it has unlinked.
     taken_at_once: AtomicBool,
 }
 

@@ -96,12 +96,11 @@ pub struct ShareFilesView {
     pub looked: u64,
     /// How many were looked at once more because they were missing.
     pub looked_again: u64,
-    /// Moves in progress, and those of which only the disk knows what became of them, by number; on
-    /// the node that leads.
+    /// Moves in progress, and those whose outcome only the disk knows, by number; on the leader.
     pub unsettled: BTreeMap<u64, UnsettledMove>,
 }
 
-/// A move that is on record to be made, and not what became of it.
+/// A move on record whose outcome is not on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsettledMove {
     /// The move that is not settled.

@@ -1,4 +1,4 @@
-//! Shares whose files were found missing, and since when. Pure.
+//! Shares with missing files, and since when they are missing. Pure.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};

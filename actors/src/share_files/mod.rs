@@ -50,7 +50,7 @@ const BETWEEN_GOES: Duration = Duration::from_millis(100);
 /// How many missing ones are looked at again in one go.
 const AGAIN_IN_ONE_GO: usize = 1000;
 
-/// How long is waited where something could not be put on record, or looked at.
+/// The pause after a failed commit or look.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The actors that this actor asks.
@@ -77,7 +77,7 @@ pub struct ShareFiles {
     others: ShareFilesCollaborators,
     clock: Clock,
     board: ShareFilesViewHandle,
-    /// Requests that are to be answered, with those who asked once more.
+    /// Requests to be answered, with the callers that repeated them.
     moving: HashMap<RequestId, MoveRequestWaiters>,
     /// Those of them that are being carried out.
     making: HashSet<RequestId>,

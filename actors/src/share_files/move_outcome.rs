@@ -1,4 +1,4 @@
-//! Looking at the disk what became of a move that was found begun.
+//! Finding the outcome of an unfinished move on the disk.
 
 use std::os::fd::AsFd;
 
@@ -55,7 +55,7 @@ impl SharedDirs {
             Err(why) => return Err(said(why)),
         };
         let Some(entry) = source.entry().map_err(said)? else { return Ok(()) };
-        // One that has no other name is seen by two paths.
+        // A file without another name is visible under two paths.
         let is_link = entry.kind == FileType::RegularFile && entry.names > 1;
         if is_link && entry.identity.is(&new.file) {
             let unlinked = self.disk.unlink(source.slot());

@@ -44,7 +44,7 @@ fn answered<T>(
     answer.unwrap_or(Err(CommitError::Unknown { request }.into()))
 }
 
-/// Does on a thread that may wait what blocks on the disk.
+/// Runs a blocking disk operation on a thread that may wait.
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ShareError> {
@@ -109,7 +109,7 @@ impl Handler<MoveFile> for ShareFiles {
                 if let Some(before) = before.transpose() {
                     return Box::pin(ready(before));
                 }
-                // From here on nobody else settles it.
+                // From here on no other task settles it.
                 files.making.insert(request);
                 let (dirs, others) = (files.dirs.clone(), files.others.clone());
                 Box::pin(make(dirs, others, wanted).into_actor(files))
@@ -197,7 +197,7 @@ impl ShareFiles {
     }
 }
 
-/// Looks at the disk what became of a move that was found begun, and puts that on record.
+/// Finds the outcome of an unfinished move on the disk, and puts it on record.
 async fn settle(
     dirs: SharedDirs,
     others: &ShareFilesCollaborators,
@@ -213,7 +213,7 @@ async fn settle(
         end => Ok(end),
     });
     let end = looked.await.map_err(|error| error.to_string())??;
-    // As texts, which are logged with what could forge a line escaped.
+    // As texts: the log escapes characters that could forge a line.
     let (from, to) = (from.to_string(), to.to_string());
     tracing::info!(from, to, ?end, "unfinished move settled");
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;

@@ -66,7 +66,7 @@ fn open(dir: &SharedDir) -> Result<OwnedFd, Errno> {
 }
 
 impl SharedDir {
-    /// The directory of this name, opened if it is there.
+    /// The directory of this name, opened if it exists.
     pub fn new(name: RootName, path: PathBuf) -> Self {
         let dir = SharedDir { name, path, held: ArcSwapOption::empty() };
         dir.held.store(open(&dir).ok().map(|handle| OpenRoot::new(handle, None)));

@@ -41,7 +41,7 @@ fn place_of(share: &Share) -> ShareLocation {
 }
 
 impl SweepResult {
-    /// Leaves out what may be missing only because its root cannot be reached: that is looked at
+    /// Leaves out files that may be missing only because their root cannot be reached: that is checked
     /// last, so that nothing was unmounted in between.
     fn sure(
         mut self,
@@ -79,8 +79,8 @@ pub(super) fn sweep_next(
     gone.sure(dirs, board, shared)
 }
 
-/// Looks at these once more: they are missing only where their roots were what they are for at least
-/// `patience`.
+/// Checks these once more: they are missing only if their roots have been the same directories for at
+/// least `patience`.
 pub(super) fn again(
     dirs: &SharedDirs,
     board: &ShareViewHandle,

@@ -17,7 +17,7 @@ use crate::wire::worker::EPOCH_HEADER;
 /// A challenge may be replaced while a call is on its way: so often a call is signed again.
 const MOST_TRIES: usize = 3;
 
-/// Keeps the challenges of those who are called. Clones share the challenges.
+/// Keeps the challenges of the called hosts. Clones share the challenges.
 #[derive(Clone, Default)]
 pub struct SignedCaller(Arc<Mutex<HashMap<String, Challenge>>>);
 
@@ -25,12 +25,12 @@ pub struct SignedCaller(Arc<Mutex<HashMap<String, Challenge>>>);
 pub struct SignedResponse {
     /// The answer without its proof.
     pub response: Response,
-    /// The signature of the call; none where nobody asked for one.
+    /// The signature of the call; none if the host requested none.
     call: Option<blake3::Hash>,
 }
 
 impl SignedResponse {
-    /// The answer, for its body to be read, and what proves it.
+    /// The answer with its unread body, and its proof.
     pub fn into_parts(self) -> (Response, AnswerProof) {
         let proof = AnswerProof::of(&self.response, self.call);
         (self.response, proof)
@@ -52,7 +52,7 @@ impl AnswerProof {
         AnswerProof { call, given, status: response.status().as_u16() }
     }
 
-    /// Whether the answer, whose body was `body`, comes from somebody who knows the token too.
+    /// Whether the answer, whose body was `body`, comes from a program that knows the token too.
     pub fn is_good(&self, token: &SharedToken, body: &[u8]) -> bool {
         let expected = self.call.map(|call| proof(token, &call, self.status, body));
         // Hashes compare in constant time.

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::{CallText, Challenge, Signature, proof};
 use crate::token::SharedToken;
 
-/// A challenge is handed out for this long. It is good until the next one has been replaced.
+/// The lifetime of a challenge. It is good until the next one has been replaced.
 const HANDED_OUT_FOR: Duration = Duration::from_secs(600);
 
 /// After this many calls a challenge is replaced earlier, so that the nonces to remember take at most
 /// about 4 MiB.
 const MOST_CALLS: usize = 65_536;
 
-/// Hands out challenges and admits each signed call once. Clones share what they know.
+/// Issues challenges and admits each signed call once. Clones share the same state.
 #[derive(Clone, Default)]
 pub struct SignedCallVerifier(Arc<Mutex<ChallengeWindow>>);
 
@@ -75,7 +75,7 @@ impl IssuedChallenge {
 }
 
 impl SignedCallVerifier {
-    /// The challenge to hand out now. None when the system gives no random numbers.
+    /// The challenge to issue now. None when the system gives no random numbers.
     pub fn challenge(&self) -> Option<Challenge> {
         let mut rounds = self.rounds();
         if rounds.now.as_ref().is_none_or(IssuedChallenge::is_over) {
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(again.unwrap_err(), SignedCallRefused::Stale, "all its calls were made");
         let rounds = gate.rounds();
         assert!(rounds.before.as_ref().unwrap().used.len() <= MOST_CALLS);
-        // A program that was started again handed out none of the challenges before.
+        // A program that was restarted did not issue the challenges from before.
         let restarted = SignedCallVerifier::default();
         let again = restarted.admit(&token(), &text, recorded.as_bytes());
         assert_eq!(again.unwrap_err(), SignedCallRefused::Stale);

@@ -1,8 +1,8 @@
 //! The mailbox of a supervised actor, of which anybody can see how much waits in it.
 //!
 //! actix does not report how many messages wait in its channel: they can only be taken out. So a reader
-//! of that number takes them out into a queue, and the actor takes the next message from there first. One
-//! that nobody asks about costs one uncontended lock for each message.
+//! of that number takes them out into a queue, and the actor takes the next message from there first. A
+//! mailbox without readers costs one uncontended lock for each message.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

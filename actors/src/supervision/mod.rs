@@ -329,7 +329,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
         let intake = Arc::clone(&self.shared.intake);
         // A task of its own, so that a panic ends the task and not its keeper.
         let incarnation = actix_rt::spawn(async move {
-            // One incarnation after the other: nobody else borrows it.
+            // One incarnation after the other: nothing else borrows it.
             let actor = (factory.borrow_mut())();
             // It is open until the keeper, which waits for this, closes it.
             let Some(running) = intake.run(actor) else { return IncarnationEnd::AsTold };

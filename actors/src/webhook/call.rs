@@ -23,8 +23,8 @@ const READ_FOR: Duration = Duration::from_secs(1);
 /// into one that is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
-/// The HTTP client for all hooks of a process: it keeps their connections. With `https`, for those
-/// too whose certificate the system trusts as it is now.
+/// The HTTP client for all hooks of a process: it keeps their connections. With `https`, also for
+/// receivers whose certificate the system trusts at present.
 pub fn webhook_client(https: bool) -> Result<Client, reqwest::Error> {
     let trusting =
         if https { http_client::with_system_roots() } else { http_client::without_tls() };
@@ -71,7 +71,7 @@ pub(super) async fn send(
     Ok(())
 }
 
-/// Reads what may be read of an answer.
+/// Reads the allowed part of an answer.
 async fn read_rest(answer: &mut Response) {
     let mut read = 0;
     while let Ok(Some(piece)) = answer.chunk().await {

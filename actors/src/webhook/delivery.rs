@@ -78,7 +78,7 @@ pub struct WebhookDelivery {
     /// The number of the next notification.
     next: u64,
     trouble: Option<ReceiverTrouble>,
-    /// When something was last put on record.
+    /// When the cursor was last put on record.
     recorded_at: Option<Millis>,
     counters: WebhookCounters,
 }

@@ -116,7 +116,7 @@ impl WebhookSettings {
         ShareNotificationKind::all().any(|kind| !self.kinds.contains(&kind))
     }
 
-    /// How long the receiver may take unless somebody says.
+    /// The time limit of a receiver unless the settings have another.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// After a second, and at most an hour.

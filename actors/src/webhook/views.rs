@@ -32,7 +32,7 @@ pub struct WebhookView {
 }
 
 impl WebhookView {
-    /// Of a hook whose actor has not begun.
+    /// The view of a hook whose actor has not begun.
     pub fn new(name: WebhookName, url: String) -> Self {
         WebhookView {
             name,
