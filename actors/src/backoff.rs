@@ -1,13 +1,13 @@
-//! Leaving alone what keeps failing, and coming back to it step by step. Pure.
+//! Backoff: stopping calls to a failing target, and resuming them step by step. Pure.
 //!
-//! A [`BackOff`] is a breaker with three states. It is **open** until its end: nothing is asked of
-//! whoever it is about. From then on it is on **probation** ("half-open"): one thing at a time is
-//! asked of it, as a trial. A failure opens it again for longer; a success halves the failures that
-//! are remembered, and when none is left it is **closed**, that is, it is gone. What was open for
-//! long therefore takes a few successes, one after the other, until it is trusted like any other.
+//! A [`BackOff`] is a breaker with three states. It is **open** until its end: the caller sends nothing
+//! to that target. From then on it is on **probation** ("half-open"): it gets one trial at a time. A
+//! failure opens it again for longer; a success halves the failures that are remembered, and when none is
+//! left it is **closed**, that is, it is gone. After a long open time it needs several successes in a row
+//! before it is trusted fully again.
 //!
-//! Two things are kept back so: whoever is blamed for failed copies (the TaskManager's, durable),
-//! and hosts whose calls keep failing although they answer their probes (each CfwWorker's).
+//! Two kinds of targets have one: targets blamed for failed copies (the TaskManager's, durable), and
+//! hosts whose calls keep failing although they answer their probes (each CfwWorker's).
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ const JITTER: f64 = 0.1;
 /// never longer than `cap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExponentialBackoff {
-    /// After the first failure.
+    /// The pause after the first failure.
     pub base: Duration,
-    /// At most.
+    /// The longest pause.
     pub cap: Duration,
 }
 
@@ -43,24 +43,25 @@ impl ExponentialBackoff {
     }
 }
 
-/// What became of something that keeps failing. Remembered for a while after its end, so that the
-/// next failure counts on from here.
+/// The failures of one target and the pause that follows from them. Remembered for a while after its end,
+/// so that the next failure counts on from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOff {
-    /// Failures in a row, less what successes on probation took off; 0 for what was only taken back.
+    /// Failures in a row, less those that successes on probation removed; 0 if targets were only taken
+    /// back.
     pub failures: u32,
     /// When the last of them happened, or it was taken back.
     pub since: Millis,
-    /// Until when nothing is asked of it; from then on it is on probation.
+    /// The end of the pause; from then on it is on probation.
     pub until: Millis,
-    /// What went wrong last.
+    /// The error text of the last failure, for operators.
     pub reason: String,
 }
 
 impl BackOff {
-    /// The one that follows on `standing` when something ended at `now`: it is left alone until
-    /// `until`. What ended without having `failed` leaves the failures as they were, and a back-off
-    /// that holds longer as it is.
+    /// The back-off that follows on `standing` when something ended at `now`: the target gets no work
+    /// until `until`. An end without `failed` keeps the failure count, and keeps a longer back-off as it
+    /// is.
     pub fn next(
         standing: Option<&BackOff>,
         failed: bool,
@@ -91,9 +92,9 @@ impl BackOff {
         now >= self.until.after(self.until.since(self.since).max(base))
     }
 
-    /// What is left of it after a success at `now`; none when it is closed. Its probation counts
-    /// from then: however long the trial took, the next step is not forgotten for that. A success
-    /// of something that was begun before ends the time of being left alone: it works after all.
+    /// The back-off after a success at `now`; none when it is closed. Its probation counts from then:
+    /// however long the trial took, the next step is not forgotten for that. A success of something that
+    /// was begun before ends the time of being left alone: it works after all.
     pub fn after_success(&self, now: Millis) -> Option<Self> {
         let failures = self.failures / 2;
         (failures > 0).then(|| BackOff { failures, until: now, ..self.clone() })

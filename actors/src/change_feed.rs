@@ -1,9 +1,9 @@
-//! What changes, for whoever wants to follow it: a ring of the last changes, in memory.
+//! The feed of changes for its listeners: a ring of the last changes, in memory.
 //!
-//! Whoever publishes never waits and knows of nobody who listens. A listener has no buffer of its
-//! own: it reads from the ring at its own pace, and one that falls behind it is told that it has
-//! missed something. So the memory is bounded, whoever listens, and a listener that comes back can
-//! go on where it was, for as long as the ring reaches.
+//! A publisher never waits and does not know the listeners. A listener has no buffer of its own: it reads
+//! from the ring at its own pace. A listener that falls behind gets a notice that it has missed
+//! something. So the memory is bounded for any number of listeners, and a listener that comes back can go
+//! on where it was, for as long as the ring reaches.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -28,7 +28,7 @@ const MOST_LISTENERS: usize = 64;
 pub struct ChangeId {
     /// When the process began to publish, in Unix milliseconds.
     pub start: i64,
-    /// Counts from 1.
+    /// Its position in the feed, counted from 1.
     pub number: u64,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for ChangeId {
 
 /// A text that names no change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it names no change: expected <start>-<number>")]
+#[error("it is not the id of a change: expected <start>-<number>")]
 pub struct BadChangeId;
 
 impl FromStr for ChangeId {
@@ -55,9 +55,9 @@ impl FromStr for ChangeId {
     }
 }
 
-/// Too many listen already.
+/// The feed already has its maximum number of listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} clients follow the changes, which is the limit")]
+#[error("{0} clients follow the changes, which is the limit: close one and try again")]
 pub struct TooManyListeners(pub usize);
 
 /// Where changes are published and followed. Cheap to clone; clones share it.
@@ -72,16 +72,16 @@ struct ChangeFeedInner {
     /// The number of the newest change.
     newest: watch::Sender<u64>,
     listeners: AtomicUsize,
-    /// How far each piece of the journal was told.
+    /// How far the feed has published each piece of the journal.
     pieces: Mutex<BTreeMap<PieceId, PublishedPosition>>,
 }
 
-/// How far a piece was told.
+/// How far the feed has published one piece.
 #[derive(Clone, Copy, Default)]
 struct PublishedPosition {
     /// Up to which entry of the journal.
     to: u64,
-    /// Whether its owner has got beyond what this node had on record when it started.
+    /// Whether its owner has applied every entry that this node had on record when it started.
     is_current: bool,
 }
 
@@ -99,15 +99,15 @@ impl ChangeRing {
     }
 }
 
-/// Where a listener begins.
+/// The position at which a listener begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenFrom {
-    /// With what comes next.
+    /// Only changes that are published from now on.
     Now,
-    /// With what came after this change.
+    /// With the changes after this number.
     After(ChangeId),
-    /// After something that this process does not know: it is told that it has missed something, and
-    /// then all that is kept.
+    /// After a number that this process does not know: the listener gets a reset, and then every change
+    /// that is kept.
     Lost,
 }
 
@@ -117,7 +117,7 @@ impl ChangeFeed {
         ChangeFeed::of_size(clock, KEPT, MOST_LISTENERS)
     }
 
-    /// A feed that keeps so many changes and takes so many listeners.
+    /// A feed that keeps `kept` changes and takes `listeners` listeners at most.
     pub fn of_size(clock: &Clock, kept: usize, most_listeners: usize) -> Self {
         ChangeFeed(Arc::new(ChangeFeedInner {
             start: clock.now().0,
@@ -130,10 +130,10 @@ impl ChangeFeed {
         }))
     }
 
-    /// Publishes what came of an entry of the journal for a piece. Its owner applies entries again
-    /// that it had applied before, from the log or after it was restarted: those, and what was on
-    /// record before this process, are no news. `leads` says whether the owner decides: it does only
-    /// once all of that is applied. No clock has a say in this: it may have been set back.
+    /// Publishes the changes that an entry of the journal made in a piece. After a restart an owner
+    /// applies entries again, from the log: those, and entries from before this process, are not
+    /// published. `leads` says whether the owner decides: it does only once all of that is applied. No
+    /// clock has a say in this: it may have been set back.
     pub fn publish_applied(
         &self,
         piece: PieceId,
@@ -152,8 +152,8 @@ impl ChangeFeed {
         }
     }
 
-    /// What is applied of this piece from now on was not on record when this node started, whoever
-    /// leads.
+    /// Entries of this piece that are applied from now on are newer than this node's start, on the leader
+    /// and on followers.
     pub fn mark_current(&self, piece: PieceId) {
         let mut pieces = self.0.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         pieces.entry(piece).or_default().is_current = true;
@@ -178,7 +178,7 @@ impl ChangeFeed {
         });
     }
 
-    /// How many listen.
+    /// The number of listeners, for the metrics.
     pub fn listeners(&self) -> usize {
         self.0.listeners.load(Ordering::Relaxed)
     }
@@ -188,7 +188,7 @@ impl ChangeFeed {
         self.0.lock().newest
     }
 
-    /// Begins to listen.
+    /// Registers a listener that reads from `begin` on.
     pub fn listen(&self, begin: ListenFrom) -> Result<ChangeListener, TooManyListeners> {
         let most = self.0.most_listeners;
         let taken = self.0.listeners.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
@@ -205,7 +205,7 @@ impl ChangeFeed {
             ListenFrom::After(id) if id.start == self.0.start && id.number < next => {
                 (id.number + 1, None)
             }
-            // What came meanwhile of this process is there to be told.
+            // Changes that this process published meanwhile are still in the ring.
             ListenFrom::After(_) | ListenFrom::Lost => (oldest, Some(Missed::OtherProcess)),
         };
         let begun = matches!(begin, ListenFrom::Now);
@@ -224,29 +224,29 @@ impl ChangeFeedInner {
     }
 }
 
-/// A change as a listener hears of it.
+/// One item that a listener reads from the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceivedChange {
-    /// Whoever listens again after it misses nothing.
+    /// A listener that begins after it misses nothing.
     pub id: ChangeId,
-    /// The change.
+    /// The change in its public form.
     pub event: Arc<ChangeEvent>,
 }
 
-/// Somebody who listens, until it is dropped.
+/// A registered listener, until it is dropped.
 pub struct ChangeListener {
     shared: Arc<ChangeFeedInner>,
     newest: watch::Receiver<u64>,
-    /// The number of the change to hear next.
+    /// The number of the next change to read.
     next: u64,
-    /// What is still to be told of what was missed.
+    /// The reset that the listener has not read yet.
     missed: Option<Missed>,
-    /// Whether it was within the ring once: what it misses from then on it was too slow for.
+    /// Whether it was within the ring once: a gap after that means that the listener was too slow.
     has_read: bool,
 }
 
 impl ChangeListener {
-    /// What comes next, at least one change and at most so many, as soon as there is any.
+    /// The next changes as soon as there are any: at least one, and at most `most`.
     pub async fn next(&mut self, clock: &Clock, most: usize) -> Vec<ReceivedChange> {
         loop {
             // Before the ring is looked at, so that nothing that comes meanwhile is slept through.
@@ -260,7 +260,7 @@ impl ChangeListener {
         }
     }
 
-    /// Up to where everything was heard.
+    /// The number up to which the listener has read everything.
     pub fn received_up_to(&self) -> ChangeId {
         self.shared.id(self.next - 1)
     }
@@ -268,7 +268,8 @@ impl ChangeListener {
     fn read(&mut self, clock: &Clock, most: usize) -> Vec<ReceivedChange> {
         let ring = self.shared.lock();
         if self.next < ring.oldest() {
-            // From the oldest on, who is too slow would be too slow again at once.
+            // A listener that was too slow does not begin at the oldest change: it would be too slow
+            // again at once.
             let (why, next) = match self.has_read {
                 true => (Missed::TooSlow, ring.newest + 1),
                 false => (Missed::TooOld, ring.oldest()),
@@ -328,7 +329,7 @@ mod tests {
         ChangeId { start: START, number }
     }
 
-    /// What is there to hear now, in numbers; a reset as its reason.
+    /// The numbers of the changes that can be read now, or the reason of a reset.
     fn heard(listener: &mut ChangeListener, clock: &Clock) -> Vec<Result<u64, Missed>> {
         let heard = listener.read(clock, 100);
         let told = heard.iter().map(|one| match &one.event.change {

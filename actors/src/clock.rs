@@ -1,4 +1,4 @@
-//! What time it is, for everybody.
+//! The clocks of the program: wall clock, monotonic clock and uptime clock.
 //!
 //! Deadlines are absolute UTC milliseconds and a thing is live iff `now < deadline`. Only the
 //! rooms with I/O ask a [`Clock`]; pure files are handed `now`.
@@ -88,7 +88,8 @@ impl fmt::Display for Millis {
     }
 }
 
-/// A source of `now`. Cheap to clone; all clones of a manual clock show the same time.
+/// A source of `now`: the system's clock or a manual one. Cheap to clone; all clones of a manual clock
+/// show the same time.
 #[derive(Clone)]
 pub struct Clock(ClockSource);
 
@@ -98,7 +99,7 @@ enum ClockSource {
     Manual(Arc<ManualTime>),
 }
 
-/// What a manual clock shows, in milliseconds.
+/// The time of a manual clock, in milliseconds.
 #[derive(Debug)]
 struct ManualTime {
     wall: AtomicI64,
@@ -112,20 +113,20 @@ static NEXT_MANUAL_BOOT: AtomicU64 = AtomicU64::new(1);
 /// Both clocks of a machine at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// What the clock on the wall shows, with no backward step held back.
+    /// The wall clock, without smoothing of backward steps.
     pub wall: Millis,
-    /// What a clock shows that nobody sets, and that stands still while the machine is suspended.
+    /// The monotonic clock: nobody can set it, and it stops while the machine is suspended.
     pub monotonic: Duration,
 }
 
-/// The latest time shown, so that a small backward step of the system clock is held back.
+/// The latest returned time, so that a small backward step of the system clock is held back.
 #[derive(Debug)]
 pub struct SystemClock {
     latest: Mutex<Option<LatestShownTime>>,
     began: Instant,
 }
 
-/// The latest time shown, in microseconds since 1970, and when that was.
+/// The latest returned time, in microseconds since 1970, and its monotonic time.
 #[derive(Clone, Copy, Debug)]
 struct LatestShownTime {
     micros: i128,
@@ -148,14 +149,14 @@ impl Clock {
         Clock(ClockSource::System(Arc::default()))
     }
 
-    /// A clock that stands still at `start` until it is moved by [`Clock::advance`].
+    /// A clock that stays at `start` until [`Clock::advance`] moves it.
     pub fn manual(start: Millis) -> Self {
         let (wall, monotonic) = (AtomicI64::new(start.0), AtomicI64::new(0));
         let boot = AtomicU64::new(NEXT_MANUAL_BOOT.fetch_add(1, Ordering::SeqCst));
         Clock(ClockSource::Manual(Arc::new(ManualTime { wall, monotonic, boot })))
     }
 
-    /// The present instant.
+    /// The present time, in milliseconds since 1970.
     pub fn now(&self) -> Millis {
         match &self.0 {
             ClockSource::System(held) => {
@@ -165,7 +166,7 @@ impl Clock {
         }
     }
 
-    /// What both clocks show: to tell whether the one on the wall was set.
+    /// Both clocks at one moment, so that a step of the wall clock can be detected.
     pub fn reading(&self) -> ClockReading {
         match &self.0 {
             ClockSource::System(held) => ClockReading {
@@ -202,7 +203,7 @@ impl Clock {
         match &self.0 {
             ClockSource::System(_) => *OF_MACHINE.get_or_init(|| {
                 BootId::of_this_machine().unwrap_or_else(|error| {
-                    tracing::warn!(%error, "which boot this is cannot be read: after a restart of the node no lease knows how long it has lasted");
+                    tracing::warn!(%error, "boot id cannot be read: after a restart of the node every lease gets its full term again");
                     BootId::from(fastrand::u128(..))
                 })
             }),
@@ -220,8 +221,8 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock forward and returns the new time. The system's clock cannot be moved:
-    /// for it this only tells the time.
+    /// Moves a manual clock forward and returns the new time. The system's clock cannot be moved: for it
+    /// this only returns the time.
     pub fn advance(&self, by: Duration) -> Millis {
         if let ClockSource::Manual(hands) = &self.0 {
             let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
@@ -231,9 +232,8 @@ impl Clock {
         self.now()
     }
 
-    /// Sets a manual clock forward or back by so many milliseconds, without that time having
-    /// passed, and returns the new time. The system's clock cannot be set: for it this only tells
-    /// the time.
+    /// Moves a manual clock forward or back by this many milliseconds, without that time having passed,
+    /// and returns the new time. The system's clock cannot be set: for it this only returns the time.
     pub fn step_by(&self, ms: i64) -> Millis {
         if let ClockSource::Manual(hands) = &self.0 {
             return Millis(hands.wall.fetch_add(ms, Ordering::SeqCst).saturating_add(ms));
@@ -242,7 +242,7 @@ impl Clock {
     }
 }
 
-/// How long the calling thread has been at work: what it waited is not in it.
+/// The CPU time of the calling thread; waiting is not in it.
 pub fn time_of_thread() -> Duration {
     let rustix::time::Timespec { tv_sec, tv_nsec } =
         rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -285,7 +285,7 @@ mod tests {
         let (held, noon) = (SystemClock::default(), Millis(1_000_000_000));
         let minutes = |count: u64| Duration::from_secs(count * 60);
         assert_eq!(held.show(noon, minutes(0)), noon);
-        // A minute back: ten minutes later it is 6 s nearer to what the wall clock shows.
+        // A minute back: ten minutes later it is 6 s nearer to the wall clock.
         assert_eq!(held.show(noon.before(minutes(1)), minutes(0)), noon);
         let shown = held.show(noon.after(minutes(9)), minutes(10));
         assert_eq!(shown, noon.after(minutes(10) - Duration::from_secs(6)));

@@ -1,10 +1,10 @@
-//! How long things took, counted into buckets: enough for quantiles, whatever their number. Pure.
+//! Durations, counted into buckets: enough for quantiles, at a fixed size. Pure.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The upper bounds of the buckets, in seconds; what took longer than the last is in none.
+/// The upper bounds of the buckets, in seconds; a longer duration is in none.
 pub const BOUNDS: [f64; 16] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0,
@@ -13,7 +13,7 @@ pub const BOUNDS: [f64; 16] = [
 /// How long things took since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durations {
-    /// How many there were.
+    /// The number of recorded durations.
     pub count: u64,
     /// How long all of them took together, in microseconds.
     pub sum_us: u64,
@@ -22,7 +22,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Something took so long.
+    /// Records one duration.
     pub fn note(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
         self.count += 1;
@@ -42,7 +42,7 @@ pub fn rounded(duration: Duration) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// The units that durations are shown in, with their lengths in milliseconds.
+/// The units in which durations are written, with their lengths in milliseconds.
 const UNITS: [(&str, u128); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
 
@@ -56,7 +56,7 @@ pub fn in_words(duration: Duration) -> String {
         if count > 0 {
             parts.push(format!("{count} {unit}"));
         }
-        // The unit behind the first one is the last that is shown.
+        // The unit after the first one is the last that is written.
         if parts.len() == 2 || (parts.len() == 1 && count == 0) {
             break;
         }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::clock::Millis;
 
-/// An instant, and how far a clock has gone forward until then, since it was first looked at. What it was
-/// set back by counts for nothing: what is kept for a while is kept that long and no longer, though the
-/// clock was ahead by years when it came.
+/// An instant, and how far a clock has gone forward until then, since it was first looked at. A backward
+/// step counts as no time: an entry lives its full time and no longer, even if the clock was years ahead
+/// when the entry was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ElapsedTime {
     at: Millis,
@@ -14,7 +14,7 @@ pub(crate) struct ElapsedTime {
 }
 
 impl ElapsedTime {
-    /// The first look.
+    /// Starts at the time of the first look.
     pub(crate) fn from(at: Millis) -> Self {
         ElapsedTime { at, passed: Duration::ZERO }
     }

@@ -1,4 +1,4 @@
-//! What the journal carries: events, in commits, each owned by one piece.
+//! The content of the journal: events, in commits, each owned by one piece.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl From<PieceId> for u8 {
 
 /// A piece number that this version does not know: the data come from a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("piece {0} is not known to this version of reelyard")]
+#[error("piece {0} is unknown to this version of reelyard: upgrade this node")]
 pub struct UnknownPiece(pub u8);
 
 impl TryFrom<u8> for PieceId {
@@ -50,7 +50,7 @@ impl TryFrom<u8> for PieceId {
     }
 }
 
-/// The Raft term in which a leader decides. What a leader of an older epoch decided is refused.
+/// The Raft term in which a leader decides. A decision of a leader of an older epoch is refused.
 #[derive(
     Clone,
     Copy,
@@ -74,14 +74,14 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// The name of one request, so that repeating it is safe: 128 bits, drawn at random by whoever
-/// asks, or derived from the text that an HTTP client chose.
+/// The idempotency key of one request: 128 bits, drawn at random by the caller or derived from the text
+/// of an HTTP client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(pub u128);
 
 impl RequestId {
-    /// A new id for a request that nobody named.
+    /// A new random id for a request without a name.
     pub fn random() -> Self {
         RequestId(fastrand::u128(..))
     }
@@ -94,8 +94,8 @@ impl RequestId {
         RequestId(u128::from_le_bytes(first))
     }
 
-    /// The id of a request that its asker named by `name` and that asks for `what`: its lower half is
-    /// of the name, its upper half of the rest. The same name with another request is found out.
+    /// The id of a request with the client's `name` and the content `what`: its lower half is of the
+    /// name, its upper half of the rest. The same name with another request is found out.
     pub fn of(name: &str, what: &[u8]) -> Self {
         let half = |bytes: &[u8]| {
             let mut first = [0; 8];
@@ -129,12 +129,12 @@ impl fmt::Debug for RequestId {
 pub struct EncodedEvent {
     /// Version of the encoding of `body`; the piece still reads every version it ever wrote.
     pub version: u8,
-    /// The event, in postcard.
+    /// The event, encoded with postcard.
     #[serde(with = "serde_bytes")]
     pub body: Vec<u8>,
 }
 
-/// What one `decide` decided: the events of one piece, applied together at one log index.
+/// The result of one `decide`: the events of one piece, applied together at one log index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// Names this commit. Repeating a commit under the same id changes nothing while the id is
@@ -143,14 +143,14 @@ pub struct Commit {
     /// Whether the piece keeps `request` and its outcome after applying it. Set for requests
     /// that came from outside and may be repeated; not for an actor's own doings.
     pub remember: bool,
-    /// Who asked: a user, a host, or an actor's own name. For the audit.
+    /// The caller: a user, a host, or an actor's own name. The caller's name, for the audit.
     pub asked_by: String,
     /// The epoch of the leader that decided. Refused at apply time unless it is the entry's term.
     pub epoch: Epoch,
     /// When it was decided, by the deciding leader's clock: the only time `apply` knows.
     pub at: Millis,
-    /// Whose events these are.
+    /// The piece that owns these events.
     pub piece: PieceId,
-    /// The events, in order.
+    /// The events, applied in this order.
     pub events: Vec<EncodedEvent>,
 }

@@ -33,7 +33,7 @@ const LONGEST_TEXT: usize = 4096;
 /// How many hosts a yard may have.
 const HOSTS: u16 = 20_000;
 
-/// Fails where an event does not fit a commit by itself.
+/// Fails if a single event does not fit a commit.
 fn fits<P: Piece>(events: &[P::Event])
 where
     P::Event: Clone + std::fmt::Debug,
@@ -145,7 +145,7 @@ fn events_of_tasks_fit() {
     fits::<TaskBook>(&events);
 }
 
-/// What is decided of a yard of so many hosts, each step applied.
+/// Events of a yard with this many hosts, each step applied.
 fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
     let (mut hosts, settings) = (HostTable::new(configured), TaskSettings::default());
     hosts.follow(book);

@@ -1,4 +1,4 @@
-//! Who is who in the yard: a host is named by the `ip:port` of its worker, as in cfm.
+//! The hosts of the yard: a host is named by the `ip:port` of its worker, as in cfm.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,7 @@ pub struct HostAddr(SocketAddr);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not a host address: expected ip:port such as 10.0.0.7:8888")]
 pub struct BadHostAddr {
-    /// What was given.
+    /// The text that is no address.
     pub text: String,
 }
 
@@ -26,7 +26,7 @@ impl HostAddr {
         self.0.ip()
     }
 
-    /// Where to connect to.
+    /// The socket address to connect to.
     pub fn socket(&self) -> SocketAddr {
         self.0
     }
@@ -70,11 +70,11 @@ impl<'de> Deserialize<'de> for HostAddr {
     }
 }
 
-/// What a host is for.
+/// The role of a host in the yard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostRole {
-    /// Serves masters.
+    /// The host serves masters.
     Source,
     /// Fetches and serves copies.
     Destination,
@@ -94,19 +94,19 @@ impl HostRole {
     }
 }
 
-/// What an operator wants of a host.
+/// The operator's setting for a host.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum HostMode {
-    /// It takes part.
+    /// The host gives and takes copies.
     #[default]
     Active,
-    /// It gets no new copies and gives none, what it has under way is finished, and what it holds is
-    /// to be placed elsewhere.
+    /// It gets no new copies and gives none; its running copies finish, and its files are placed
+    /// elsewhere.
     Draining,
-    /// Nothing is asked of it: its silence is no failure.
+    /// The node sends it nothing: its silence is no failure.
     Maintenance,
 }
 
@@ -114,7 +114,7 @@ pub enum HostMode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not a mode of a host: expected active, draining or maintenance")]
 pub struct BadHostMode {
-    /// What was given.
+    /// The text that is no address.
     pub text: String,
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for HostMode {
     }
 }
 
-/// What program answers at a host's address, as far as is known.
+/// The program that answers at a host's address, as far as is known.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -150,7 +150,7 @@ pub enum HostKind {
     /// It has not answered yet.
     #[default]
     Unknown,
-    /// An old Go cfw: polls `GET /tasks`, tells nothing between `working` and `done`.
+    /// An old Go cfw: it polls `GET /tasks` and reports nothing between `working` and `done`.
     Cfw,
     /// A Reelyard worker.
     Reelyard {
@@ -163,8 +163,8 @@ pub enum HostKind {
     },
 }
 
-/// A rate in bits per second, the unit of cfm's `copy_speed`. Zero never stands for "unlimited":
-/// no limit is `None` of an `Option`.
+/// A rate in bits per second, the unit of cfm's `copy_speed`. Zero never means "unlimited": no limit is
+/// `None` of an `Option`.
 #[derive(
     Clone,
     Copy,
@@ -181,8 +181,8 @@ pub enum HostKind {
 #[serde(transparent)]
 pub struct BitsPerSecond(pub u64);
 
-/// The rate that old programs are told when none is set: they have no word for "unlimited", and
-/// this is cfm's default (spec 3.1).
+/// The rate that old programs get when none is set: they have no word for "unlimited", and this is cfm's
+/// default (spec 3.1).
 pub const OLD_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
 
 impl BitsPerSecond {

@@ -1,7 +1,7 @@
 //! HTTP clients of Reelyard, by whom they trust.
 //!
-//! Each brings its own idea of TLS, so that nothing depends on what was set up for a whole process,
-//! and a client for the yard needs no certificates at all.
+//! Each has its own TLS settings, so that nothing depends on a setting of the whole process, and a client
+//! for the yard needs no certificates at all.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use reqwest::ClientBuilder;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
-/// A client within the yard, where TLS is not spoken: of https it trusts nobody.
+/// A client within the yard, without TLS: it trusts no https server.
 pub fn without_tls() -> ClientBuilder {
     trusting(RootCertStore::empty())
 }
 
-/// A client that trusts whom the system does: its certificates are kept up to date with it, and
-/// whoever has an authority of their own has told the system already. Without any, only http
-/// works. `SSL_CERT_FILE` and `SSL_CERT_DIR` stand for the system's.
+/// A client that trusts the system's certificates: the system keeps them up to date, and operators
+/// install their own authority there. Without any, only http works. `SSL_CERT_FILE` and `SSL_CERT_DIR`
+/// replace the system's store.
 pub fn with_system_roots() -> ClientBuilder {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
-        tracing::warn!(%error, "some certificates that the system trusts cannot be read");
+        tracing::warn!(%error, "some certificates of the system cannot be read");
     }
-    // What no client of TLS understands is passed over, as all of them do.
+    // Certificates that no TLS client can parse are skipped, as all clients do.
     let (trusted, _) = roots.add_parsable_certificates(found.certs);
     if trusted == 0 {
-        tracing::warn!("the system trusts no certificates: nothing can be told by https");
+        tracing::warn!("the system has no trusted certificates: https calls will fail");
     }
     trusting(roots)
 }

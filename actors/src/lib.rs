@@ -1,4 +1,4 @@
-//! The actors of Reelyard: what the system is.
+//! The actors of Reelyard: all state, all decisions and all work of the system.
 //!
 //! How it is run and reached (processes, HTTP, configuration) is the business of the package
 //! `reelyard`, which depends on this crate and never the other way round.

@@ -1,8 +1,8 @@
-//! Who manages a yard: the identity of a cluster and of its nodes, as hosts are told it.
+//! The manager of a yard: the identity of a cluster and of its nodes, as hosts receive it.
 //!
 //! A cluster draws its id when it leads for the first time, and keeps it: it is part of the durable
-//! state. Workers note under which id they are called, so that two clusters on the same hosts are
-//! told apart.
+//! state. Workers record the id of each caller, so that they can distinguish two clusters on the same
+//! hosts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub const MANAGER_HEADER: &str = "Reelyard-Manager";
 pub struct ClusterId(pub u128);
 
 impl ClusterId {
-    /// A new one.
+    /// A new random id.
     pub fn random() -> Self {
         ClusterId(fastrand::u128(..))
     }
@@ -39,7 +39,7 @@ impl fmt::Debug for ClusterId {
 /// A node of a cluster; `<cluster>/<node>` in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagerId {
-    /// The cluster.
+    /// The id of the cluster.
     pub cluster: ClusterId,
     /// The number of the node in it.
     pub node: u64,
@@ -65,7 +65,7 @@ impl FromStr for ManagerId {
             let cluster = ClusterId(u128::from_str_radix(cluster, 16).ok()?);
             Some(ManagerId { cluster, node: node.parse().ok()? })
         });
-        // What a stranger sent is repeated in part only.
+        // The log repeats only a part of the data that a foreign manager sent.
         read.ok_or_else(|| BadManagerId(text.chars().take(60).collect()))
     }
 }
@@ -106,7 +106,8 @@ impl<'de> Deserialize<'de> for ClusterId {
     }
 }
 
-/// What a node shows to hosts: its number, and its cluster's id once that is known. Clones share it.
+/// The identity that a node sends to hosts: its number, and its cluster's id once that is known. Clones
+/// share the same identity.
 #[derive(Clone, Debug)]
 pub struct ManagerIdentity {
     node: u64,
@@ -121,11 +122,11 @@ impl ManagerIdentity {
 
     /// The node's cluster is known.
     pub fn set_cluster(&self, cluster: ClusterId) {
-        // A cluster never changes its id: the first one told is the one.
+        // A cluster never changes its id: the first known id stays.
         let _ = self.cluster.set(cluster);
     }
 
-    /// Whom to call as; none while that is not known.
+    /// The identity for calls; none while the cluster's id is unknown.
     pub fn id(&self) -> Option<ManagerId> {
         self.cluster.get().map(|cluster| ManagerId { cluster: *cluster, node: self.node })
     }

@@ -1,9 +1,9 @@
-//! Which file systems tell of changes, and which do not.
+//! Which file systems report changes, and which do not.
 
 use rustix::fs::StatFs;
 
-/// File systems that other machines change too, by the number `statfs` tells: the kernel only
-/// tells of what was changed through this machine.
+/// File systems that other machines change too, by their `statfs` number: the kernel reports only changes
+/// that were made through this machine.
 const SHARED: [(u32, &str); 13] = [
     (0x0000_6969, "nfs"),
     (0x0000_517b, "smb"),

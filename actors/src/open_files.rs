@@ -1,7 +1,7 @@
 //! File descriptors of this process: how many there may be, and when there were none.
 //!
-//! That this process has no descriptor left says nothing of the host that it wanted to call: such a
-//! failure is told here, and never booked against anybody else.
+//! A process without free descriptors says nothing about the host that it wanted to call: this function
+//! detects such a failure, so that no host is blamed for it.
 
 use std::error::Error;
 use std::io;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// How long it is shown that there were none, and how often it is logged.
+/// How long the shortage is reported in the view, and how often it is logged.
 const SHOWN_FOR: Duration = Duration::from_secs(60);
 
 /// The last time that there were none.
@@ -29,15 +29,15 @@ pub fn limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// `wanted` connections, or as many as `percent` of all descriptors: the others are in reserve for
-/// what this process opens itself. At least 8.
+/// `wanted` connections, or at most `percent` of all descriptors: the others are in reserve for this
+/// process itself. At least 8.
 pub fn at_most(wanted: usize, percent: u64) -> usize {
     let part = limit().unwrap_or(u64::MAX).saturating_mul(percent) / 100;
     wanted.min(usize::try_from(part).unwrap_or(usize::MAX)).max(8)
 }
 
-/// Whether an error, or what caused it, is that this process or this machine has no descriptor left.
-/// If so that is logged and shown.
+/// Whether an error, or its cause, is that this process or this machine has no descriptor left. If so, it
+/// is logged and reported.
 pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -47,7 +47,7 @@ pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
             note(Instant::now());
             return true;
         }
-        // An I/O error passes over what it was made of when it is asked for its source.
+        // `source` of an I/O error skips the error that it was made of.
         cause = match io.and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),
@@ -65,7 +65,7 @@ pub fn shortage_warning() -> Option<String> {
         let limit = limit().map_or("no limit".to_owned(), |limit| limit.to_string());
         format!(
             "this process had no free file descriptor {times} times, last {} s ago (its limit is \
-             {limit}): raise LimitNOFILE or \"ulimit -n\", and look who holds connections open",
+             {limit}): raise LimitNOFILE or \"ulimit -n\", and find the clients that hold connections open",
             ago.as_secs()
         )
     })
@@ -78,7 +78,7 @@ fn note(now: Instant) {
     let logged = before.map(|lack| lack.logged);
     let is_due = logged.is_none_or(|logged| now.saturating_duration_since(logged) >= SHOWN_FOR);
     if is_due {
-        tracing::warn!(limit = limit(), times, "this process has no free file descriptor");
+        tracing::warn!(limit = limit(), times, "no free file descriptor: raise LimitNOFILE");
     }
     let logged = logged.filter(|_| !is_due).unwrap_or(now);
     *lack = Some(DescriptorShortage { last: now, logged, times });

@@ -1,7 +1,7 @@
-//! Directories of this program's own data, which nobody but their owner may look into.
+//! Directories of this program's own data: only their owner may read them.
 //!
-//! The mode of a file that is created in them depends on the umask, and sled says no other: therefore what is
-//! there is narrowed each time, and the directory keeps others from what comes later.
+//! The umask decides the mode of a file that is created in them, and sled sets no other mode. Therefore
+//! existing files are narrowed each time, and the directory protects later ones.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -13,8 +13,8 @@ const FILE: u32 = 0o600;
 /// The bits of the group and of others.
 const OTHERS: u32 = 0o077;
 
-/// Creates a directory and those above it that are missing, for their owner alone. One that is there stays as
-/// it is.
+/// Creates a directory and those above it that are missing, for their owner alone. An existing directory
+/// stays as it is.
 ///
 /// # Errors
 /// Those of mkdir(2).
@@ -22,9 +22,10 @@ pub fn create(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIRECTORY).create(dir)
 }
 
-/// Takes the rights of group and others from what is in `dir`, and from `dir` itself if everything in it is
-/// ours: its name begins with one of `ours`. Otherwise somebody may have chosen a directory that others need,
-/// such as `/var/lib`. Logs what was wider, and what cannot be changed.
+/// Removes the rights of group and others from the entries of `dir`, and from `dir` itself if every entry
+/// is ours: its name begins with one of `ours`. Otherwise the operator may have chosen a directory that
+/// others need, such as `/var/lib`. Logs entries that had wider rights, and entries that cannot be
+/// changed.
 pub fn narrow(dir: &Path, ours: &[&str]) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let mut is_ours = true;
@@ -40,19 +41,19 @@ pub fn narrow(dir: &Path, ours: &[&str]) {
         Ok(None) => {}
         _ if !is_ours => tracing::warn!(
             dir = %dir.display(),
-            "other users may look into this directory, and there are other files in it: \
-             use a directory of its own, or chmod 700"
+            "other users can read this directory, and it contains foreign files: use a separate \
+             directory, or chmod 700"
         ),
         Ok(Some(mode)) => match fs::set_permissions(dir, Permissions::from_mode(mode)) {
             Ok(()) => tracing::info!(
                 dir = %dir.display(),
                 mode = format!("{mode:o}"),
-                "other users can no longer look into this directory"
+                "directory closed to other users"
             ),
             Err(error) => tracing::warn!(
                 dir = %dir.display(), %error,
-                "other users may look into this directory, and its mode cannot be changed: \
-                 make it chmod 700, owned by this user"
+                "other users can read this directory, and its mode cannot be changed: chmod 700 it \
+                 and let this user own it"
             ),
         },
         Err(error) => tracing::warn!(dir = %dir.display(), %error, "the mode cannot be read"),
@@ -65,14 +66,14 @@ fn narrow_one(path: &Path) -> io::Result<Option<u32>> {
     let narrow = match seen.file_type() {
         kind if kind.is_dir() => DIRECTORY,
         kind if kind.is_file() => FILE,
-        // What a symlink leads to is not ours.
+        // The target of a symlink is not ours.
         _ => return Ok(None),
     };
     Ok((seen.mode() & OTHERS != 0).then_some(narrow))
 }
 
-/// Narrows a file, or a directory with everything in it. What fails stays as it is: nobody else reaches it
-/// below a directory that is narrow.
+/// Narrows a file, or a directory with everything in it. A failure is ignored: no other user reaches the
+/// file below a narrow directory.
 fn narrow_tree(path: &Path) {
     if let Ok(Some(mode)) = narrow_one(path) {
         let _ = fs::set_permissions(path, Permissions::from_mode(mode));

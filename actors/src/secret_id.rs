@@ -1,8 +1,8 @@
 //! Ids that are secrets: 128 random bits, 22 characters as text.
 //!
-//! Each kind of id is a type of its own, declared by the macro `secret_id!`. `Display` and serde tell all of
-//! an id, base64url without padding in text and 16 bytes in postcard; `Debug`, which is what logs show,
-//! tells the first characters only.
+//! Each kind of id is a type of its own, declared by the macro `secret_id!`. `Display` and serde write the whole
+//! id, base64url without padding in text and 16 bytes in postcard; `Debug`, which logs use, writes the
+//! first characters only.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,12 +10,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 /// The length of an id as text.
 pub(crate) const ID_TEXT: usize = 22;
 
-/// How many characters of an id are shown where it is not to be told.
+/// How many characters logs contain of a secret id.
 pub(crate) const HINT: usize = 6;
 
 /// The system has no random numbers to give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random numbers: {0}")]
+#[error("the system provides no random numbers: {0}")]
 pub struct NoRandomness(String);
 
 /// The value of the character `-`.
@@ -91,7 +91,7 @@ macro_rules! secret_id {
                 $crate::secret_id::random().map($name)
             }
 
-            /// Its first characters: enough to tell it apart in a log, not enough to use it.
+            /// Its first characters: enough to recognize it in a log, not enough to use it.
             pub fn hint(self) -> String {
                 $crate::secret_id::with_text(self.0, |text| {
                     text[..$crate::secret_id::HINT.min(text.len())].to_owned()
@@ -157,9 +157,9 @@ mod tests {
     use super::*;
 
     secret_id! {
-        /// An id of nothing.
+        /// The name of the id, for the tests.
         Secret,
-        /// A text that is none.
+        /// The error for a text that is no id.
         NoSecret = "a secret"
     }
 
@@ -201,9 +201,7 @@ mod tests {
         ] {
             assert_eq!(bad.parse::<Secret>(), Err(NoSecret), "{bad}");
         }
-        assert!(
-            NoSecret.to_string().starts_with("this is not the id of a secret: expected 22 letters")
-        );
+        assert!(NoSecret.to_string().starts_with("this is not the id of a secret: 22 letters"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A shared token. It never prints.
+/// The token that nodes and workers share. `Debug` hides the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedToken(Arc<str>);
 
@@ -14,7 +14,7 @@ pub struct SharedToken(Arc<str>);
 pub struct BadToken;
 
 impl SharedToken {
-    /// Checks that `text` can stand in a header and is long enough not to be guessed.
+    /// Checks that `text` is valid in a header and long enough not to be guessed.
     pub fn new(text: &str) -> Result<Self, BadToken> {
         let fits = (16..=1024).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
         if fits { Ok(SharedToken(text.into())) } else { Err(BadToken) }
@@ -30,7 +30,8 @@ impl SharedToken {
         let Some(given) = header.and_then(|value| value.strip_prefix(b"Bearer ")) else {
             return false;
         };
-        // Hashes compare in constant time; comparing the texts would tell how much was right.
+        // Hashes compare in constant time; comparing the texts would reveal how many characters were
+        // right.
         blake3::hash(given) == blake3::hash(self.0.as_bytes())
     }
 

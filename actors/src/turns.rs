@@ -21,7 +21,7 @@ pub(crate) trait ScheduledTurns: Actor<Context = Context<Self>> {
     /// Where it notes its next turn.
     fn next_turn(&mut self) -> &mut TurnTimer;
 
-    /// Takes a turn.
+    /// Does the work that is due now.
     fn take_turn(&mut self, ctx: &mut Context<Self>);
 
     /// Has a turn taken within so long. One that is planned before that is soon enough; a later one

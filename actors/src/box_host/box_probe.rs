@@ -1,4 +1,4 @@
-//! Looking at boxes: who runs on this machine, and which paths are there.
+//! Looking at boxes: the processes of their users, and the paths that exist.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, geteuid};
 use super::checks::{BoxLeftovers, LeftProcess, LeftoverTargets, Uid};
 use crate::processes::table::{ProcessStatus, processes, send_signal};
 
-/// How long it is tried to kill what is left. Only what hangs in the kernel takes longer, or what
-/// starts new processes faster than they are killed.
+/// How long the worker tries to kill leftover processes. Only a process that hangs in the kernel takes
+/// longer, or one that starts others faster than they are killed.
 const KILLING: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether all have ended.
@@ -42,7 +42,7 @@ impl ProcessSnapshot {
         ProcessSnapshot { by_user, sees_all: std::fs::read("/proc/1/status").is_ok() }
     }
 
-    /// What there is of a box.
+    /// The leftovers of a box.
     pub fn inspect(&self, sought: &LeftoverTargets) -> BoxLeftovers {
         let mut found = BoxLeftovers::default();
         if let Some(uid) = sought.uid {
@@ -114,8 +114,8 @@ fn pids_in(group: &Path) -> Vec<Pid> {
     text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
 }
 
-/// Kills what runs on in a box, and answers what that was. Root's processes and the worker's own are
-/// never among them but in a control group of the box.
+/// Kills leftover processes of a box, and returns them. Root's processes and the worker's own are never
+/// among them but in a control group of the box.
 pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
     let began = Instant::now();
     let mut killed: Vec<LeftProcess> = Vec::new();
@@ -151,7 +151,7 @@ pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
 
 fn kill_each(left: &[LeftProcess], is_meant: impl Fn(Pid) -> bool) {
     for pid in left.iter().filter_map(|left| Pid::from_raw(left.pid)) {
-        // What cannot be killed is found when the box is looked at again.
+        // The next look at the box finds processes that cannot be killed.
         send_signal(pid, Signal::KILL, &is_meant);
     }
 }

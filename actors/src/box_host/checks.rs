@@ -1,4 +1,4 @@
-//! What tells a clean box from a dirty one, and what was found of one. Pure.
+//! The difference between a clean and a dirty box, and the leftovers of one. Pure.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::template::{Template, TemplateValues};
 /// How many processes evidence names.
 const PROCESSES_NAMED: usize = 8;
 
-/// What a clean box has not.
+/// The things that a clean box must not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleanBoxChecks {
     /// The user id of box 0, each further box having the next one: a clean box has no process.
@@ -18,10 +18,10 @@ pub struct CleanBoxChecks {
     /// Control groups of which a clean box has none. An empty one counts, too: its holder's limits and
     /// sub-groups are in it, and the next holder would begin with them.
     pub no_cgroup: Vec<Template>,
-    /// Whether what runs on in a box that is cleaned is killed.
+    /// Whether leftover processes of a box are killed at its cleanup.
     pub kill_left: bool,
-    /// How many ids of boxes there are, from 0 on; any number if none. What a node asks for beyond is
-    /// refused: the users of such ids are others'.
+    /// How many ids of boxes there are, from 0 on; any number if none. A node's request for a higher id
+    /// is refused: the users of such ids belong to others.
     pub boxes: Option<u32>,
 }
 
@@ -30,12 +30,12 @@ pub struct CleanBoxChecks {
 pub struct Uid(u32);
 
 impl Uid {
-    /// Root is no user of a box, and the largest number means nobody at all.
+    /// Root is no user of a box, and the largest number means no user at all.
     pub fn new(number: u32) -> Option<Self> {
         (1..u32::MAX).contains(&number).then_some(Uid(number))
     }
 
-    /// The number.
+    /// The user id as a number.
     pub fn get(self) -> u32 {
         self.0
     }
@@ -47,35 +47,35 @@ impl fmt::Display for Uid {
     }
 }
 
-/// Where to look for what one box has left.
+/// Where to look for the leftovers of one box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftoverTargets {
-    /// Its user.
+    /// Its user, if it has one.
     pub uid: Option<Uid>,
-    /// Its paths.
+    /// Its paths that must not exist.
     pub directories: Vec<PathBuf>,
-    /// Its control groups.
+    /// Its control groups, to be empty.
     pub cgroups: Vec<PathBuf>,
 }
 
-/// Why a box is none that a worker looks after: its id is too large. Nothing is run for it, and nobody's
-/// processes are looked for.
+/// Why a box is none that a worker looks after: its id is too large. No hook runs for it, and no user's
+/// processes are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxNotServed {
     /// It is beyond those that the worker's configuration counts.
-    #[error("box {box_id} is none of this worker's: its hooks are for boxes below {boxes}")]
+    #[error("box {box_id} does not belong to this worker: its hooks are for boxes below {boxes}")]
     Beyond {
-        /// The id.
+        /// The requested id.
         box_id: u32,
-        /// How many there are.
+        /// How many boxes the pool has.
         boxes: u32,
     },
-    /// It has no user.
+    /// The id has no user.
     #[error("box {box_id} would have a user id beyond the largest: first_uid is {first_uid}")]
     NoUser {
-        /// The id.
+        /// The requested id.
         box_id: u32,
-        /// The user of box 0.
+        /// The user id of box 0.
         first_uid: Uid,
     },
 }
@@ -110,30 +110,30 @@ impl CleanBoxChecks {
     }
 }
 
-/// A process that is left.
+/// A process of a box that still runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeftProcess {
-    /// Its number.
+    /// Its process id.
     pub pid: i32,
-    /// Its program.
+    /// Its program's name.
     pub name: String,
 }
 
-/// What was found of one box.
+/// The leftovers of one box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoxLeftovers {
-    /// The user whose processes were looked for, and those there are.
+    /// The checked user, and its processes.
     pub processes: Option<(Uid, Vec<LeftProcess>)>,
-    /// Paths that are there.
+    /// The paths that exist.
     pub directories: Vec<PathBuf>,
-    /// Control groups that are there, and the processes in them.
+    /// The existing control groups, and the processes in them.
     pub cgroups: Vec<(PathBuf, Vec<LeftProcess>)>,
-    /// What could not be looked at, and why: so nobody can say that the box is clean.
+    /// The failed checks with their errors: without them the box cannot count as clean.
     pub unseen: Vec<String>,
 }
 
 impl BoxLeftovers {
-    /// Whether nothing is left.
+    /// Whether nothing is left and every check worked.
     pub fn is_clean(&self) -> bool {
         self.processes.as_ref().is_none_or(|(_, left)| left.is_empty())
             && self.directories.is_empty()
@@ -149,7 +149,7 @@ impl BoxLeftovers {
 }
 
 impl fmt::Display for BoxLeftovers {
-    /// The evidence.
+    /// The evidence as text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some((uid, left)) = self.processes.as_ref().filter(|(_, left)| !left.is_empty()) {

@@ -17,11 +17,11 @@ const TOKENS_A_WRITE: u64 = 1000;
 pub struct BoxClaim {
     /// The cluster of the pool; none where a node of an older version has asked.
     pub cluster: Option<ClusterId>,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The name of its hooks.
+    /// The name of its set of hooks.
     pub hooks: String,
-    /// Its ids.
+    /// Its ranges of ids.
     pub ids: Vec<IdRange>,
     /// A token that was served; none above `token + TOKENS_A_WRITE - 1` was.
     pub token: FenceToken,
@@ -30,7 +30,9 @@ pub struct BoxClaim {
 /// Another pool has a box that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{ids} of the hooks \"{hooks}\" on this worker belong to pool {owner}{whose}, so nothing is done for pool {pool}; if pool {owner} is removed or its cluster is replaced, hand them over: reelyard box pools adopt {pool}"
+    "{ids} of the hooks \"{hooks}\" on this worker belong to pool {owner}{whose}, so pool \
+        {pool} cannot use them; if pool {owner} is removed or its cluster is replaced, run \
+        reelyard box pools adopt {pool}"
 )]
 pub struct BoxClaimConflict {
     ids: String,
@@ -40,14 +42,14 @@ pub struct BoxClaimConflict {
     pool: PoolName,
 }
 
-/// The claims of a worker.
+/// The claims of pools on a worker.
 pub(super) struct BoxClaims {
     store: Arc<StateStore>,
     claims: Mutex<Vec<BoxClaim>>,
 }
 
 impl BoxClaims {
-    /// What `store` remembers.
+    /// Reads the claims in `store`.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
         let claims = Mutex::new(store.box_claims()?);
         Ok(BoxClaims { store, claims })
@@ -133,7 +135,7 @@ fn wanted(
     token: Option<FenceToken>,
 ) -> BoxClaim {
     let hooks = place.hooks_name();
-    // The hooks of a pool change only while nobody uses it.
+    // The hooks of a pool change only while none of its boxes is in use.
     let before = before.filter(|claim| claim.hooks == hooks);
     let mut ids = match (place.ids.is_empty(), before) {
         (false, _) => place.ids.clone(),
@@ -170,7 +172,7 @@ fn joined(mut ids: Vec<IdRange>) -> Vec<IdRange> {
     joined
 }
 
-/// What is left of `ids` without `taken`.
+/// The part of `ids` without `taken`.
 fn without(ids: &[IdRange], taken: &[IdRange]) -> Vec<IdRange> {
     let mut left = ids.to_vec();
     for taken in taken {

@@ -15,7 +15,7 @@ pub(super) struct FairBoxQueue {
 }
 
 impl FairBoxQueue {
-    /// A box waits from now on.
+    /// A box waits for its turn from now on.
     pub fn join(&mut self, pool: &PoolName, key: HostedBoxKey) {
         let boxes = self.waiting.entry(pool.clone()).or_default();
         if boxes.is_empty() {
@@ -42,7 +42,7 @@ impl FairBoxQueue {
         Some(key)
     }
 
-    /// A box has had its turn.
+    /// The turn of a box has ended.
     pub fn ended(&mut self, pool: &PoolName) {
         if let Some(running) = self.running.get_mut(pool) {
             *running -= 1;
@@ -57,7 +57,7 @@ impl FairBoxQueue {
         self.running.values().sum()
     }
 
-    /// How many wait.
+    /// How many boxes wait.
     pub fn waiting(&self) -> usize {
         self.waiting.values().map(VecDeque::len).sum()
     }

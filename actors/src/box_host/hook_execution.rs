@@ -1,4 +1,5 @@
-//! Making a box ready, and cleaning it: what is run, run again, killed and looked at, in which order.
+//! Making a box ready, and cleaning it: which programs run, run again, are killed and checked, in which
+//! order.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,29 +11,29 @@ use super::program::{HookCancellation, HookRunEnding, HookRunResult};
 use super::template::TemplateValues;
 use crate::box_lease::{HookAnswer, HookKind, HookOutput, RunHook};
 
-/// How much of what a program said goes into an answer, in bytes of each stream.
+/// How much of a program's output goes into an answer, in bytes of each stream.
 const SAID_IN_ANSWER: usize = 300;
 
-/// Why a run that nobody wants any more has no outcome.
+/// Why a cancelled run has no outcome.
 pub(super) const GIVEN_UP: &str =
-    "it was ended: the box has a newer request, or the worker is stopping";
+    "the hook was cancelled: the box has a newer request, or the worker is stopping";
 
-/// One box, and what is run for it.
+/// One box, and its hook.
 pub(super) struct HookExecution<'a> {
-    /// What it is about.
+    /// The request of the node.
     pub hook: &'a RunHook,
-    /// What the configuration says.
+    /// The configured hooks.
     pub hooks: &'a HookSet,
-    /// The path that stands for the box on this worker.
+    /// The path that identifies the box on this worker.
     pub mark: &'a Path,
-    /// Tells that nobody wants it any more.
+    /// Cancels the run when its sender is dropped.
     pub give_up: &'a HookCancellation,
-    /// Is called whenever a cleanup is run again at once.
+    /// Called whenever a cleanup is run again at once.
     pub again: &'a dyn Fn(),
 }
 
 impl HookExecution<'_> {
-    /// Does it. Blocks until it is done.
+    /// Runs the hook. Blocks until the run has ended.
     pub fn execute(&self) -> HookAnswer {
         let subject = TemplateValues::of(self.hook);
         let sought = match self.hooks.checks.of(&subject) {
@@ -68,7 +69,7 @@ impl HookExecution<'_> {
         let mut killed = Vec::new();
         if self.hooks.checks.kill_left && found.has_processes() && !is_given_up(&ran) {
             killed = kill_left(sought);
-            // What they held could not be removed before.
+            // Their processes kept these from being removed.
             ran = self.run_cleanup(subject);
             found = ProcessSnapshot::take().inspect(sought);
         }
@@ -85,13 +86,13 @@ impl HookExecution<'_> {
             };
         }
         let ending = ran.as_ref().map(|ran| format!("cleanup {}", ran.ending()));
-        // What counts most comes first: the end may be cut.
+        // The most important part comes first: the end may be cut.
         HookAnswer::Failed {
             said: evidence_of([ending.unwrap_or_default(), found.to_string(), killed, output]),
         }
     }
 
-    /// Runs the cleanup, again at once as long as it asks for that.
+    /// Runs the cleanup, again at once as long as its exit code requests that.
     fn run_cleanup(&self, subject: &TemplateValues) -> Option<HookRunResult> {
         let program = self.hooks.cleanup.as_ref()?;
         let began = Instant::now();
@@ -116,7 +117,7 @@ impl HookExecution<'_> {
             let token = token.map(|token| token.0);
             tracing::warn!(
                 pool = %place.pool, %number, token, hook = kind.word(), how = ran.ending(),
-                stdout = ran.stdout, stderr = ran.stderr, "a hook of a box failed"
+                stdout = ran.stdout, stderr = ran.stderr, "hook failed"
             );
         }
         ran
@@ -139,7 +140,7 @@ fn killed_text(killed: &[LeftProcess]) -> String {
     }
 }
 
-/// What a program said, a part of it.
+/// A part of a program's output.
 fn output(ran: &HookRunResult) -> String {
     let streams = [("stderr", &ran.stderr), ("stdout", &ran.stdout)];
     let said = streams.into_iter().filter(|(_, text)| !text.is_empty());

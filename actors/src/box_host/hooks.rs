@@ -1,4 +1,4 @@
-//! What a worker runs for boxes, as its configuration says. Pure.
+//! The hooks that a worker runs for boxes, by its configuration. Pure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use crate::box_lease::{HookKind, HookTarget, HooksName};
 /// How often a cleanup is run again at once.
 pub const CLEANUPS_AGAIN: u32 = 3;
 
-/// The longest that a program may take. What a box's cleanup takes at most, with everything that is run
-/// again, stays below the time that a node waits for an answer.
+/// The longest that a program may take. The longest cleanup of a box, with all repetitions, stays below
+/// the time that a node waits for an answer.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// How long the end of what outlives SIGTERM, or a look at what is left, takes at most.
+/// The longest time for the end of a process after SIGTERM, or for a look at the leftovers.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The longest grace after SIGTERM.
@@ -25,35 +25,35 @@ pub const LONGEST_GRACE: Duration = Duration::from_secs(60);
 /// A program, and how it is called: never by a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookProgram {
-    /// Its absolute path.
+    /// Its absolute path on the worker.
     pub path: PathBuf,
-    /// Its arguments.
+    /// Its arguments, with blanks.
     pub arguments: Vec<Template>,
-    /// How long it may take.
+    /// The time limit of one run.
     pub timeout: Duration,
 }
 
-/// What is run for boxes under one name.
+/// A set of hooks under one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookSet {
-    /// What makes a box ready; none if there is nothing to do.
+    /// The program that makes a box ready; none if there is nothing to do.
     pub init: Option<HookProgram>,
-    /// What cleans a box; none if nothing has to be run.
+    /// The program that cleans a box; none if nothing has to run.
     pub cleanup: Option<HookProgram>,
     /// How long they may take to end after SIGTERM, before SIGKILL.
     pub grace: Duration,
-    /// What they find in their environment, beside `PATH` and `LANG`.
+    /// Variables of their environment, beside `PATH` and `LANG`.
     pub environment: BTreeMap<String, String>,
     /// The exit codes that mean that it was done.
     pub done: Vec<u8>,
     /// The exit codes of a cleanup after which it is run again at once.
     pub cleanup_again_on: Vec<u8>,
-    /// What a clean box has not.
+    /// The things that a clean box must not have.
     pub checks: CleanBoxChecks,
 }
 
 impl HookSet {
-    /// How long what is run for a box may take in all, with everything that is run again.
+    /// The longest time of a hook of a box in all, with every repetition.
     pub fn longest(&self, kind: HookKind) -> Duration {
         let Some(program) = self.program(kind) else { return ENDING };
         let once = program.timeout + self.grace + ENDING;
@@ -64,7 +64,7 @@ impl HookSet {
         }
     }
 
-    /// What is run.
+    /// The program of this kind.
     pub fn program(&self, kind: HookKind) -> Option<&HookProgram> {
         match kind {
             HookKind::Init => self.init.as_ref(),
@@ -74,7 +74,7 @@ impl HookSet {
 }
 
 impl HookProgram {
-    /// Its arguments for a box.
+    /// Its arguments with the blanks filled.
     pub fn arguments_for(&self, subject: &TemplateValues) -> Vec<String> {
         self.arguments.iter().map(|argument| argument.fill(subject)).collect()
     }
@@ -88,22 +88,22 @@ pub struct HookSets(pub BTreeMap<HooksName, Arc<HookSet>>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHooks {
     /// This worker hosts no boxes.
-    #[error("this worker hosts no boxes: box.hooks of its configuration names nothing to run")]
+    #[error("this worker hosts no boxes: box.hooks of its configuration is empty")]
     None,
-    /// It hosts others.
+    /// The worker has other sets of hooks.
     #[error(
-        "this worker runs nothing called \"{name}\": box.hooks of its configuration has {known}"
+        "this worker has no hooks named \"{name}\": box.hooks of its configuration has {known}"
     )]
     Unknown {
-        /// What was wanted.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The configured names.
         known: String,
     },
 }
 
 impl HookSets {
-    /// What is run for the boxes of a pool.
+    /// The hooks for the boxes of a pool.
     ///
     /// # Errors
     /// There is nothing of that name.
@@ -137,6 +137,6 @@ mod tests {
         let by_name = HookTarget { hooks: Some(name("b")), ..place("a") };
         assert!(sets.find(&by_name).is_ok_and(|hooks| hooks.init.is_none()));
         let told = sets.find(&place("c")).unwrap_err().to_string();
-        assert!(told.contains("nothing called \"c\"") && told.ends_with("has a, b"), "{told}");
+        assert!(told.contains("no hooks named \"c\"") && told.ends_with("has a, b"), "{told}");
     }
 }

@@ -1,4 +1,5 @@
-//! The boxes of a worker, as the rest of it knows them, and what outlives an incarnation of their actor.
+//! The boxes of a worker, as its other parts see them, and the state that outlives an incarnation of
+//! their actor.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,10 +31,10 @@ const REQUESTS: usize = 4096;
 /// How long an actor that stops may take before it is ended.
 const STOPPING: Duration = Duration::from_secs(5);
 
-/// What an operator can set.
+/// The operator's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxHostSettings {
-    /// What is run, by name.
+    /// The configured sets of hooks, by name.
     pub hooks: HookSets,
     /// How many hooks are run at a time.
     pub at_once: usize,
@@ -46,15 +47,15 @@ pub struct HostedBoxes {
     lasting: Arc<BoxHostShared>,
 }
 
-/// What outlives an incarnation of the actor.
+/// The state that outlives an incarnation of the actor.
 pub(super) struct BoxHostShared {
     pub settings: LiveSetting<BoxHostSettings>,
     pub epochs: EpochGuard,
     /// Which pools have which boxes here.
     pub owners: BoxClaims,
-    /// The directory of the paths that stand for boxes. Nothing is ever there.
+    /// The directory of the paths that identify boxes. No file ever exists there.
     pub marks: PathBuf,
-    /// How many hooks run, of whichever incarnation.
+    /// How many hooks run, of every incarnation.
     at_work: watch::Sender<usize>,
     pub looks: Semaphore,
     view: ArcSwap<BoxHostView>,
@@ -65,7 +66,7 @@ impl HostedBoxes {
     /// this worker alone; [`end_left_hooks`](super::end_left_hooks) was called with it.
     ///
     /// # Errors
-    /// When what `store` remembers of boxes cannot be read.
+    /// Fails if the claims in `store` cannot be read.
     pub fn start(
         settings: BoxHostSettings,
         epochs: EpochGuard,
@@ -87,7 +88,7 @@ impl HostedBoxes {
         Ok(HostedBoxes { actor, lasting })
     }
 
-    /// Runs something for a box, as a leader asks for it. Answers when it has ended.
+    /// Runs a hook for a box, on request of a leader. Answers when it has ended.
     pub async fn run(&self, hook: RunHook) -> HookAnswer {
         let box_id = BoxNumber(hook.box_id);
         if let Err(why) = self.authorize(&hook.place, vec![box_id], hook.token).await {
@@ -97,7 +98,7 @@ impl HostedBoxes {
         self.actor.ask(hook).await.unwrap_or_else(|error| silent(error.to_string()))
     }
 
-    /// Looks at boxes, as a leader asks for it. One for which something is run is left out.
+    /// Looks at boxes, on request of a leader. One for which something is run is left out.
     ///
     /// # Errors
     /// Why nothing was looked at.
@@ -106,7 +107,7 @@ impl HostedBoxes {
         self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    /// An operator gives all boxes of a place to its pool, by a node of its cluster. Answers the pools
+    /// An operator gives all boxes of a host to a pool, through a node of its cluster. Answers the pools
     /// that lost some.
     ///
     /// # Errors
@@ -127,14 +128,14 @@ impl HostedBoxes {
             }
             let lost = losers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let (pool, hooks) = (&place.pool, place.hooks_name());
-            tracing::warn!(%pool, hooks, lost, "boxes were handed over to a pool on request");
+            tracing::warn!(%pool, hooks, lost, "boxes handed over to pool");
             Ok::<_, StateStoreError>(Ok(losers))
         };
         let adopted = tokio::task::spawn_blocking(adopting).await;
         adopted.map_err(|error| error.to_string())?.map_err(|error| no_state(&error))?
     }
 
-    /// A leader has spoken of these boxes: its epoch is not over in its cluster, which need not be the
+    /// A leader has called for these boxes: its epoch is not over in its cluster, which need not be the
     /// one that the worker obeys, and they are its pool's.
     async fn authorize(
         &self,
@@ -143,13 +144,13 @@ impl HostedBoxes {
         token: Option<FenceToken>,
     ) -> Result<(), String> {
         let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
-        // A new owner and a new epoch are made durable before anything else. Who has no boxes here raises
-        // no epoch.
+        // A new owner and a new epoch are made durable before anything else. A cluster without boxes here
+        // raises no epoch.
         let hearing = move || {
             if let Err(refusal) = lasting.epochs.would_serve(place.cluster, place.epoch) {
                 return Ok(Err(refusal.to_string()));
             }
-            // What is not run here is refused, and is nobody's.
+            // A pool that this worker does not run is refused, and claims no box.
             if lasting.settings.now().hooks.find(&place).is_err() {
                 return Ok(Ok(()));
             }
@@ -162,7 +163,7 @@ impl HostedBoxes {
         match tokio::task::spawn_blocking(hearing).await {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err(why))) => {
-                tracing::warn!(why, "what was asked for a box was refused");
+                tracing::warn!(why, "box request refused");
                 Err(why)
             }
             Ok(Err(error)) => Err(no_state(&error)),
@@ -170,30 +171,30 @@ impl HostedBoxes {
         }
     }
 
-    /// Goes by these settings for what starts from now on.
+    /// Uses these settings for hooks that start from now on.
     pub fn change_settings(&self, settings: BoxHostSettings) {
         self.lasting.settings.set(settings);
         self.actor.addr().do_send(SettingsChanged);
     }
 
-    /// The observable state.
+    /// The present view.
     pub fn view(&self) -> Arc<BoxHostView> {
         self.lasting.view.load_full()
     }
 
-    /// What is run here, by name.
+    /// The configured sets of hooks, by name.
     pub fn names(&self) -> Vec<String> {
         self.lasting.settings.now().hooks.0.keys().map(ToString::to_string).collect()
     }
 
-    /// How the actor is.
+    /// The supervision status of the actor.
     pub fn status(&self) -> SupervisionStatus {
         self.actor.status()
     }
 
-    /// Ends what runs and stops for good; returns when nothing runs any more.
+    /// Ends running hooks and stops permanently; returns when no hook runs any more.
     pub async fn stop(&self) {
-        // An error means that the actor is gone already, and what it ran is ended with it.
+        // An error means that the actor is gone already, and its runs ended with it.
         let _ = tokio::time::timeout(STOPPING, self.actor.addr().send(EndHooks)).await;
         self.lasting.nothing_at_work().await;
         self.actor.stop().await;

@@ -1,8 +1,8 @@
-//! What is asked for each box, and what of it is run: one thing a box at a time. Pure.
+//! The latest job of each box, and which of them run: one hook a box at a time. Pure.
 //!
-//! What was asked for a box last is what counts. The same asked again joins what runs or waits. Else
-//! what waits is given up, and an init that runs is ended first; a cleanup is let finish: half a
-//! cleanup helps nobody.
+//! The last request for a box counts. A repeated request joins the running or waiting one. Else what
+//! waits is given up, and an init that runs is ended first; a cleanup is let finish: half a cleanup helps
+//! nobody.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,8 +12,8 @@ use crate::box_lease::{FenceToken, HookKind, HookTarget, RunHook};
 use crate::event::Epoch;
 use crate::manager::ClusterId;
 
-/// A box of this worker: an id of a set of hooks, whichever pool of whichever cluster has it. In a pool
-/// that draws ids the number of a box changes, and what is run is run for the id.
+/// A box of this worker: an id of a set of hooks, independent of its pool and cluster. In a pool that
+/// draws ids the number of a box changes, and hooks run for the id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct HostedBoxKey {
     pub hooks: String,
@@ -21,7 +21,7 @@ pub(super) struct HostedBoxKey {
 }
 
 impl HostedBoxKey {
-    /// The box with this id at a place.
+    /// The box with this id on a worker.
     pub fn new(place: &HookTarget, box_id: u32) -> Self {
         HostedBoxKey { hooks: place.hooks_name().to_owned(), box_id }
     }
@@ -32,17 +32,17 @@ impl HostedBoxKey {
     }
 }
 
-/// What was asked last for a box: by which cluster, under which token, and what.
+/// The last job of a box: by which cluster, under which token, and which hook.
 type LastHookRequest = (Option<ClusterId>, FenceToken, HookKind);
 
-/// Names one run.
+/// The id of one run.
 pub(super) type HookRunId = u64;
 
-/// The agenda; `W` is who waits for an answer.
+/// The job queue; `W` is a caller that waits for an answer.
 pub(super) struct BoxJobQueue<W> {
     boxes: HashMap<HostedBoxKey, BoxJobs<W>>,
     line: FairBoxQueue,
-    /// What was asked last for each box, within the last epoch of its cluster.
+    /// The last job of each box, within the last epoch of its cluster.
     last: HashMap<HostedBoxKey, LastHookRequest>,
     /// The epoch in which each cluster asked last.
     epochs: HashMap<Option<ClusterId>, Epoch>,
@@ -70,23 +70,23 @@ impl<W> HookJob<W> {
     }
 }
 
-/// What asking for something changes.
+/// The effects of a new job.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SubmitOutcome<W> {
-    /// Who waited for something that nobody wants any more.
+    /// Callers of jobs that are no longer wanted.
     pub given_up: Vec<W>,
-    /// What is to be ended.
+    /// The run that must be ended.
     pub end: Option<HookRunId>,
 }
 
-/// Why something is not put on the agenda.
+/// Why a job is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotTaken {
     /// It was asked after what comes later was: it was long under way.
     #[error("this call is too late: the box has a newer request")]
     Late,
-    /// What runs for the box takes longer than it may, and nothing else is run before it has ended.
-    #[error("{0}; nothing else is run for the box before that has ended")]
+    /// The run for the box has exceeded its time limit, and no other run starts before it has ended.
+    #[error("{0}; nothing else runs for the box before that has ended")]
     Overdue(String),
 }
 
@@ -105,7 +105,7 @@ impl<W> Default for BoxJobQueue<W> {
 }
 
 impl<W> BoxJobQueue<W> {
-    /// Something is wanted for a box. Whoever asks was found to lead.
+    /// Something is wanted for a box. The caller was found to be the leader.
     pub fn submit(&mut self, hook: RunHook, waiter: W) -> Result<SubmitOutcome<W>, (NotTaken, W)> {
         if self.is_late(&hook) {
             return Err((NotTaken::Late, waiter));
@@ -143,8 +143,8 @@ impl<W> BoxJobQueue<W> {
         Ok(asked)
     }
 
-    /// Whether something was asked since that comes after it: tokens of a pool only grow, and a box
-    /// is made ready for a lease before it is cleaned after it.
+    /// Whether a later request came since: tokens of a pool only grow, and a box is made ready for a
+    /// lease before it is cleaned after it.
     fn is_late(&mut self, hook: &RunHook) -> bool {
         let (cluster, epoch) = (hook.place.cluster, hook.place.epoch);
         let before = self.epochs.entry(cluster).or_default();
@@ -170,7 +170,7 @@ impl<W> BoxJobQueue<W> {
         }
     }
 
-    /// What has its turn now.
+    /// The next job to start.
     pub fn next(&mut self, at_once: usize) -> Option<HookJobStart> {
         let key = self.line.next(at_once)?;
         let of_box = self.boxes.get_mut(&key)?;
@@ -181,7 +181,7 @@ impl<W> BoxJobQueue<W> {
         Some(turn)
     }
 
-    /// What runs for a box takes too long: nobody waits for it any more, and nothing else is run for the
+    /// A run for a box exceeds its time limit: its callers are answered, and no other run starts for the
     /// box before it has ended. Answers who waited for it, or for its end.
     pub fn takes_too_long(&mut self, key: &HostedBoxKey, run: HookRunId, why: &str) -> Vec<W> {
         let Some(of_box) = self.boxes.get_mut(key) else { return Vec::new() };
@@ -193,7 +193,7 @@ impl<W> BoxJobQueue<W> {
         waited
     }
 
-    /// What ran for a box has ended. Answers who waits for what came of it.
+    /// A run for a box has ended. Returns the callers that wait for its result.
     pub fn ended(&mut self, key: &HostedBoxKey) -> Vec<W> {
         let Some(of_box) = self.boxes.get_mut(key) else { return Vec::new() };
         let Some((_, ended)) = of_box.running.take() else { return Vec::new() };
@@ -220,7 +220,7 @@ impl<W> BoxJobQueue<W> {
         self.boxes.contains_key(key)
     }
 
-    /// How many run.
+    /// How many hooks run.
     pub fn running(&self) -> usize {
         self.line.running()
     }

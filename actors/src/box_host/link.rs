@@ -1,4 +1,4 @@
-//! A node's way to the workers that host its boxes: what the BoxLeaseActor asks goes over HTTP.
+//! A node's link to the workers that host its boxes: requests of the BoxLeaseActor go over HTTP.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -29,15 +29,14 @@ use crate::wire::boxes::{
     HookRunRequest, HookRunResponse,
 };
 
-/// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose
-/// hooks hang holds none of another one's.
+/// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose hooks
+/// hang blocks none of another pool.
 const CALLS_PER_POOL: usize = 64;
 
 /// How many boxes one call has looked at.
 const BOXES_PER_LOOK: usize = 4096;
 
-/// A connection on which nothing is said is asked so often whether the other end is still there: a
-/// hook may take long, and a worker that is gone says nothing.
+/// The keep-alive interval of an idle connection: a hook may take long, and a dead worker sends nothing.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// How often in vain, until it is given up.
@@ -49,17 +48,17 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// The longest answer that is read, in bytes: every box of a look dirty.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// How long a call may take at most. A worker has shorter time-outs for what it runs; this one is for
-/// a worker that hangs, and neither answers nor ends the connection.
+/// How long a call may take at most. A worker has shorter time-outs for its hooks; this one is for a
+/// worker that hangs, and neither answers nor ends the connection.
 const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
 
 /// How long a worker may take to write down that boxes are handed over.
 const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 
-/// What can be set of the way to workers.
+/// The settings of calls to workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLinkSettings {
-    /// What nodes and workers share: calls are signed with it. It is never sent.
+    /// The token that nodes and workers share: it signs calls. It is never sent itself.
     pub token: Option<SharedToken>,
     /// How long it may take until a worker takes a connection.
     pub connect_timeout: Duration,
@@ -85,7 +84,7 @@ pub struct BoxLink {
 }
 
 impl BoxLink {
-    /// Opens it on the present arbiter: [`BoxLink::hosts`] is what a BoxLeaseActor is made with.
+    /// Opens it on the present arbiter: a BoxLeaseActor is made with [`BoxLink::hosts`].
     ///
     /// # Errors
     /// The HTTP client cannot be made.
@@ -103,7 +102,7 @@ impl BoxLink {
         Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), line })
     }
 
-    /// The ways to whoever runs things for boxes.
+    /// The routes to the actor that runs hooks.
     pub fn hosts(&self) -> BoxHosts {
         let actor = &self.actor;
         BoxHosts {
@@ -123,13 +122,13 @@ impl BoxLink {
         Ok(())
     }
 
-    /// How its actor is.
+    /// The supervision status of its actor.
     pub fn status(&self) -> SupervisionStatus {
         self.actor.status()
     }
 }
 
-/// How workers are called.
+/// The HTTP client for workers.
 struct BoxHostClient {
     http: Client,
     settings: BoxLinkSettings,
@@ -153,7 +152,7 @@ impl BoxHostClient {
         Ok(BoxHostClient { http, settings, signed: SignedCaller::default() })
     }
 
-    /// Asks a worker.
+    /// Sends a call to a worker.
     async fn ask<A: DeserializeOwned>(
         &self,
         host: HostAddr,
@@ -206,23 +205,25 @@ async fn read(host: HostAddr, mut answer: Response) -> Result<Vec<u8>, NoAnswer>
     Ok(body)
 }
 
-/// Why a worker said nothing of its boxes. For an operator to read.
+/// Why a worker gave no answer about its boxes. The texts are for operators.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error("the worker {0} cannot be reached: {1}")]
     Unreachable(HostAddr, String),
     #[error(
-        "this node has no free file descriptor, so nothing was asked of the worker {0}: raise \
-         LimitNOFILE or \"ulimit -n\" of the node, and look who holds connections open"
+        "this node has no free file descriptor, so the worker {0} was not called: raise \
+         LimitNOFILE or \"ulimit -n\" of the node, and find the clients that hold connections open"
     )]
     NoDescriptor(HostAddr),
-    #[error("the worker {0} wants another token than this node has")]
+    #[error("the worker {0} expects another token: set the same token on the node and the worker")]
     Token(HostAddr),
-    #[error("{0} is no worker that hosts boxes: an old cfw, or a worker of an older version")]
+    #[error(
+        "{0} is not a worker that hosts boxes: it is an old cfw or an older version, upgrade it"
+    )]
     Other(HostAddr),
     #[error("the worker {0} answered with status {1}: {2}")]
     Status(HostAddr, u16, String),
-    #[error("the worker {0} gave an answer that cannot be read: {1}")]
+    #[error("the worker {0} sent an unreadable answer: {1}")]
     Garbled(HostAddr, String),
 }
 
@@ -249,7 +250,7 @@ struct BoxLinkActor {
 /// How long a call waits for the id of the cluster: it is drawn when a cluster leads for the first time.
 const UNNAMED: Duration = Duration::from_secs(5);
 
-/// Puts the cluster into a place; it is known a moment after this node began to lead.
+/// Adds the cluster to a target; it is known a moment after this node began to lead.
 async fn of_cluster(badge: ManagerIdentity, place: HookTarget) -> Result<HookTarget, String> {
     let named = async {
         loop {
@@ -413,8 +414,8 @@ mod tests {
     fn what_no_worker_answers_says_which_and_why() {
         let host: HostAddr = "10.0.0.1:8888".parse().unwrap();
         for (none, why) in [
-            (NoAnswer::Token(host), "wants another token"),
-            (NoAnswer::Other(host), "no worker that hosts boxes"),
+            (NoAnswer::Token(host), "expects another token"),
+            (NoAnswer::Other(host), "not a worker that hosts boxes"),
             (NoAnswer::Status(host, 500, "x".to_owned()), "status 500: x"),
         ] {
             let told = none.to_string();

@@ -1,5 +1,5 @@
-//! What the actor is told besides [`RunHook`](crate::box_lease::RunHook) and
-//! [`LookAtBoxes`](crate::box_lease::LookAtBoxes), which come from whoever leads.
+//! The actor's own messages, besides [`RunHook`](crate::box_lease::RunHook) and
+//! [`InspectBoxes`](crate::box_lease::InspectBoxes), which come from the leader.
 
 use actix::Message;
 
@@ -31,7 +31,7 @@ pub(super) struct HookOverdue {
 #[rtype(result = "()")]
 pub(super) struct SettingsChanged;
 
-/// Nothing more is run, and what runs is ended. Answered at once.
+/// No hook starts any more, and running hooks are ended. Answered at once.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct EndHooks;

@@ -52,10 +52,10 @@ use program::HookCancellation;
 /// How long a look at boxes may take.
 const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
-/// The actor.
+/// The actor that runs hooks.
 pub struct BoxHost {
     agenda: BoxJobQueue<oneshot::Sender<HookAnswer>>,
-    /// What ends each run that is under way, by being dropped.
+    /// Dropping a sender ends its run; one for each run under way.
     runs: HashMap<job_queue::HookRunId, mpsc::Sender<Infallible>>,
     lasting: Arc<BoxHostShared>,
     is_stopping: bool,
@@ -71,12 +71,12 @@ impl BoxHost {
         }
     }
 
-    /// Why what is asked at `place` is not done, if so.
+    /// Why a request for `place` is refused, if so.
     fn refuses(&self, place: &HookTarget) -> Option<String> {
         if self.is_stopping {
             return Some("the worker is stopping".to_owned());
         }
-        // Another leader of its cluster may have spoken since it was heard.
+        // Another leader of its cluster may have called since the epoch was checked.
         let highest = self.lasting.epochs.highest_of(place.cluster);
         Deposed::unless_heard(place.epoch, highest).err().map(|deposed| deposed.to_string())
     }
@@ -86,7 +86,7 @@ impl BoxHost {
         HookAnswer::Silent { why }
     }
 
-    /// Runs what has its turn.
+    /// Starts the jobs that have their turn.
     fn take_turns(&mut self, ctx: &mut Context<Self>) {
         while !self.is_stopping
             && let Some(turn) = self.agenda.next(self.lasting.settings.now().at_once)
@@ -133,7 +133,7 @@ impl BoxHost {
             }
             .execute()
         });
-        // A task of its own: the actor's own ones are all looked at whenever it wakes.
+        // A task of its own: the actor polls all of its own tasks whenever it wakes.
         actix_rt::spawn(async move {
             let broken =
                 |error: tokio::task::JoinError| HookAnswer::Silent { why: error.to_string() };
@@ -145,7 +145,7 @@ impl BoxHost {
                         "the {} of box {number} has not ended within {longest}: the worker's storage may hang",
                         kind.word()
                     );
-                    tracing::warn!(%pool, %number, token, why, "a hook of a box hangs");
+                    tracing::warn!(%pool, %number, token, why, "hook hangs");
                     actor.do_send(HookOverdue { key: key.clone(), run, why });
                     running.await
                 }
@@ -169,14 +169,14 @@ fn log(
     match answer {
         HookAnswer::Done { said } => {
             let said = said.as_ref().map(HookOutput::as_str);
-            tracing::info!(%pool, %number, token, hook, %took, said, "a hook of a box is done");
+            tracing::info!(%pool, %number, token, hook, %took, said, "hook finished");
         }
         HookAnswer::Failed { said } => {
             let said = said.as_str();
-            tracing::warn!(%pool, %number, token, hook, %took, said, "a box is not as it should be");
+            tracing::warn!(%pool, %number, token, hook, %took, said, "hook failed");
         }
         HookAnswer::Silent { why } => {
-            tracing::info!(%pool, %number, token, hook, %took, why, "a hook of a box was given up");
+            tracing::info!(%pool, %number, token, hook, %took, why, "hook cancelled");
         }
     }
 }
@@ -184,8 +184,7 @@ fn log(
 impl Actor for BoxHost {
     type Context = Context<Self>;
 
-    /// What an incarnation before this one ran is ended with it, and waited for: of each box one thing
-    /// is run at a time.
+    /// Runs of an earlier incarnation are ended with it, and waited for: one hook a box runs at a time.
     fn started(&mut self, ctx: &mut Context<Self>) {
         let lasting = Arc::clone(&self.lasting);
         ctx.wait(async move { lasting.nothing_at_work().await }.into_actor(self));
@@ -212,7 +211,7 @@ impl Handler<RunHook> for BoxHost {
         }
         self.take_turns(ctx);
         Box::pin(async move {
-            let gone = "the worker started anew what runs hooks, and this was lost";
+            let gone = "the worker restarted its box host and lost this call: try again";
             answer.await.unwrap_or_else(|_| HookAnswer::Silent { why: gone.to_owned() })
         })
     }

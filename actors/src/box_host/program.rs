@@ -1,5 +1,5 @@
-//! One run of a program for a box. When it returns, nothing lives of what the program started and can
-//! be known by its group or its mark.
+//! One run of a program for a box. When it returns, no process of the program is alive that its group or
+//! its mark identifies.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -19,21 +19,21 @@ use crate::processes::family::{LEFTOVER_GRACE, MarkName, ProcessFamily, end_left
 use crate::processes::table::has_ended;
 use crate::processes::tail::Excerpt;
 
-/// The variable that marks the processes of hooks; its value is a path that stands for the box.
+/// The variable that marks the processes of hooks; its value is the path that identifies the box.
 const MARK: MarkName = "BOX_HOOK_OF_REELYARD";
 
-/// How much is kept of the beginning and of the end of what a program says, in bytes.
+/// How much is kept of the beginning and of the end of a program's output, in bytes.
 const SAID_KEPT: usize = 2 << 10;
 
-/// Where programs are looked for by a program that is run, if the worker itself was told nothing.
+/// The `PATH` of a program, if the worker itself has none.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A running program is looked after once in a tenth of the time that it has run so far, within these
-/// limits: one that is quick costs no wait, and one that is slow no work.
+/// A running program is polled at intervals of a tenth of its run time so far, within these limits: a
+/// quick program costs no wait, and a slow one little work.
 const SHORTEST_TICK: Duration = Duration::from_millis(1);
 const LONGEST_TICK: Duration = Duration::from_millis(25);
 
-/// Tells a run that nobody wants it any more: when its sender is dropped.
+/// Cancels a run when its sender is dropped.
 pub struct HookCancellation(pub Receiver<Infallible>);
 
 impl HookCancellation {
@@ -43,25 +43,25 @@ impl HookCancellation {
     }
 }
 
-/// How a run ended.
+/// The reasons for the end of a run.
 #[derive(Debug)]
 pub enum HookRunEnding {
-    /// By itself.
+    /// The program ended by itself.
     Exited(ExitStatus),
     /// It took too long, and was ended.
     TimedOut(Duration),
-    /// Nobody wanted it any more, and it was ended.
+    /// The run was cancelled and ended.
     GivenUp,
     /// It could not be started, or not be followed.
     Broken(io::Error),
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct HookRunResult {
-    /// How it ended.
+    /// Why the run ended.
     pub ending: HookRunEnding,
-    /// What it said.
+    /// The end of its standard output.
     pub stdout: String,
     /// The same on the other stream.
     pub stderr: String,
@@ -70,7 +70,7 @@ pub struct HookRunResult {
 }
 
 impl HookRunResult {
-    /// Its exit code, if it ended by itself with one.
+    /// Its exit code, if it ended with one.
     pub fn code(&self) -> Option<u8> {
         match self.ending {
             HookRunEnding::Exited(status) => status.code().and_then(|code| u8::try_from(code).ok()),
@@ -78,7 +78,7 @@ impl HookRunResult {
         }
     }
 
-    /// How it ended, in words.
+    /// Why the run ended, as text.
     pub fn ending(&self) -> String {
         let how = match &self.ending {
             HookRunEnding::Exited(status) => match (status.code(), status.signal()) {
@@ -89,16 +89,16 @@ impl HookRunResult {
             HookRunEnding::TimedOut(after) => {
                 format!("did not end within {} and was ended", humantime::format_duration(*after))
             }
-            HookRunEnding::GivenUp => "was ended: nobody wants it any more".to_owned(),
+            HookRunEnding::GivenUp => "was cancelled: no caller waits for it any more".to_owned(),
             HookRunEnding::Broken(error) => format!("could not be run: {error}"),
         };
-        let lives_on = if self.lives_on { "; processes of it live on after SIGKILL" } else { "" };
+        let lives_on = if self.lives_on { "; some of its processes survive SIGKILL" } else { "" };
         format!("{how}{lives_on}")
     }
 }
 
 impl HookSet {
-    /// Runs a program for a box. `mark` is the path that stands for the box on this worker.
+    /// Runs a program for a box. `mark` is the path that identifies the box on this worker.
     pub fn run(
         &self,
         program: &HookProgram,
@@ -144,7 +144,7 @@ impl HookSet {
     }
 }
 
-/// Follows a program until it ends by itself, which is none, or is to be ended.
+/// Follows a program until it ends (none), or must be ended.
 fn follow(
     child: &mut Child,
     (stdout, stderr): &mut (&mut Excerpt, &mut Excerpt),
@@ -155,7 +155,7 @@ fn follow(
     let mut out = child.stdout.take().map(|stream| without_waiting(stream.into())).transpose()?;
     let mut err = child.stderr.take().map(|stream| without_waiting(stream.into())).transpose()?;
     loop {
-        // Asked before the rest is read: what it said last is not missed then.
+        // Checked before the rest is read, so that the last output is not missed.
         let has_ended = has_ended(leader);
         if let Some(stream) = &mut out {
             stdout.read(stream)?;
@@ -183,8 +183,8 @@ fn without_waiting(stream: OwnedFd) -> io::Result<File> {
     Ok(stream.into())
 }
 
-/// Ends what an earlier run of the worker left at work of hooks whose marks are in `dir`. Only for
-/// whoever holds the lock of the worker's state.
+/// Ends leftover processes of an earlier run of the worker, by the marks of hooks in `dir`. Only for the
+/// process that holds the lock of the worker's state.
 pub fn end_left_hooks(dir: &Path) {
     let left = end_leftovers(MARK, dir, LEFTOVER_GRACE);
     let mut of_boxes: Vec<_> = left.names.iter().map(|name| name.to_string_lossy()).collect();
@@ -193,14 +193,10 @@ pub fn end_left_hooks(dir: &Path) {
     match left.processes {
         0 => {}
         processes if left.have_ended => {
-            tracing::info!(processes, of_boxes, "hooks of boxes of an earlier run ended");
+            tracing::info!(processes, of_boxes, "hooks of an earlier run ended");
         }
         processes => {
-            tracing::error!(
-                processes,
-                of_boxes,
-                "hooks of boxes of an earlier run cannot be ended"
-            );
+            tracing::error!(processes, of_boxes, "hooks of an earlier run cannot be ended");
         }
     }
 }

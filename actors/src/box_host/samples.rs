@@ -1,4 +1,4 @@
-//! What the tests of this folder begin with.
+//! Samples for the tests of this folder.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::box_lease::{BoxNumber, FenceToken, HookKind, HookTarget, PoolName, Ru
 use crate::event::Epoch;
 use crate::host::HostAddr;
 
-/// A pool of this worker.
+/// A pool on this worker.
 pub fn place(pool: &str) -> HookTarget {
     let host = HostAddr::from(std::net::SocketAddr::from(([127, 0, 0, 1], 8888)));
     HookTarget {
@@ -36,7 +36,7 @@ pub fn hook(number: u32, kind: HookKind, token: u64) -> RunHook {
     }
 }
 
-/// A box of the pool `p`.
+/// The key of a box of the pool `p`.
 pub fn key(box_id: u32) -> HostedBoxKey {
     HostedBoxKey::new(&place("p"), box_id)
 }
@@ -48,7 +48,7 @@ pub fn script(text: &str) -> HookProgram {
     HookProgram { path: "/bin/sh".into(), arguments, timeout: Duration::from_secs(60) }
 }
 
-/// Hooks that do nothing.
+/// A set of hooks that do nothing.
 pub fn hook_set() -> HookSet {
     HookSet {
         init: Some(script("exit 0")),

@@ -4,23 +4,23 @@ use std::fmt;
 
 use crate::box_lease::{BoxNumber, FenceToken, Holder, HookKind, PoolName, RunHook};
 
-/// What can be left blank.
+/// The blanks of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateBlank {
     /// `{box}`: the id by which its holder calls a box.
     Box,
     /// `{number}`: its own number in its pool.
     Number,
-    /// `{pool}`
+    /// `{pool}`: the name of the pool.
     Pool,
     /// `{token}`: the fencing token of its lease, or of its last one.
     Token,
-    /// `{holder}`: who has it, or had it. A holder calls itself as it likes.
+    /// `{holder}`: the present or last holder. A holder calls itself as it likes.
     Holder,
 }
 
 impl TemplateBlank {
-    /// What an argument can leave blank.
+    /// The blanks that an argument may have.
     pub const IN_ARGUMENTS: &'static [TemplateBlank] = &[
         TemplateBlank::Box,
         TemplateBlank::Number,
@@ -29,7 +29,7 @@ impl TemplateBlank {
         TemplateBlank::Holder,
     ];
 
-    /// What a path can leave blank: what is known also of an id that nobody has.
+    /// The blanks that a path may have: they are known also for an id without a holder.
     pub const IN_PATHS: &'static [TemplateBlank] = &[TemplateBlank::Box, TemplateBlank::Pool];
 
     fn name(self) -> &'static str {
@@ -49,36 +49,36 @@ pub enum BadTemplate {
     /// Something else is left blank.
     #[error("{{{name}}} is not a placeholder: the placeholders are {known}")]
     Unknown {
-        /// What.
+        /// The unknown blank.
         name: String,
-        /// What can be.
+        /// The blanks that exist.
         known: String,
     },
-    /// A brace stands alone.
-    #[error("a brace stands alone: \"{{{{\" and \"}}}}\" are read as one")]
+    /// A brace without its partner.
+    #[error("a brace has no partner: \"{{{{\" and \"}}}}\" are read as one")]
     Brace,
-    /// It holds a NUL byte.
+    /// The text holds a NUL byte.
     #[error("no argument and no path holds a NUL byte")]
     Nul,
 }
 
-/// What the blanks of a template are filled with.
+/// The values for the blanks of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateValues {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The id by which its holder calls it.
     pub box_id: u32,
     /// The token of its lease, or of its last one.
     pub token: Option<FenceToken>,
-    /// Who has it or had it.
+    /// The present or last holder.
     pub holder: Option<Holder>,
 }
 
 impl TemplateValues {
-    /// What is run for a box.
+    /// The values for a hook of a box.
     pub fn of(hook: &RunHook) -> Self {
         TemplateValues {
             pool: hook.place.pool.clone(),
@@ -89,7 +89,7 @@ impl TemplateValues {
         }
     }
 
-    /// A box that nobody has.
+    /// The values for a box without a holder.
     pub fn idle(pool: PoolName, number: BoxNumber) -> Self {
         TemplateValues { pool, number, box_id: number.0, token: None, holder: None }
     }
@@ -106,7 +106,7 @@ impl TemplateValues {
     }
 }
 
-/// A text with blanks.
+/// A text with blanks in braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<TemplatePart>);
 
@@ -120,7 +120,7 @@ impl Template {
     /// Reads a text in which these may be left blank.
     ///
     /// # Errors
-    /// Something else stands in braces, or a brace alone.
+    /// The braces hold an unknown blank, or a brace has no partner.
     pub fn parse(text: &str, known: &[TemplateBlank]) -> Result<Self, BadTemplate> {
         if text.contains('\0') {
             return Err(BadTemplate::Nul);
@@ -148,7 +148,7 @@ impl Template {
         Ok(Template(pieces))
     }
 
-    /// The text for a box.
+    /// The text with all blanks filled.
     pub fn fill(&self, subject: &TemplateValues) -> String {
         let text = |piece: &TemplatePart| match piece {
             TemplatePart::Text(text) => text.clone(),
@@ -169,7 +169,7 @@ fn unknown(name: &str, known: &[TemplateBlank]) -> BadTemplate {
 }
 
 impl fmt::Display for Template {
-    /// As it is written.
+    /// The template as configured.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
             TemplatePart::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}")),
@@ -179,7 +179,7 @@ impl fmt::Display for Template {
 }
 
 impl HookKind {
-    /// What it is called in configurations, on the wire and in logs.
+    /// Its name in configurations, on the wire and in logs.
     pub fn word(self) -> &'static str {
         match self {
             HookKind::Init => "init",
@@ -229,7 +229,7 @@ mod tests {
         let path = told("/x/{token}", TemplateBlank::IN_PATHS);
         assert_eq!(path, "{token} is not a placeholder: the placeholders are {box}, {pool}");
         for bad in ["{", "}", "{box", "box}", "a{{b}"] {
-            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("stands alone"), "{bad}");
+            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("has no partner"), "{bad}");
         }
         assert_eq!(Template::parse("\0", TemplateBlank::IN_PATHS), Err(BadTemplate::Nul));
     }

@@ -1,42 +1,42 @@
-//! What there is to see of what a worker runs for boxes.
+//! The read view of a worker's hook runs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::box_lease::{HookAnswer, HookKind};
 use crate::durations::Durations;
 
-/// What a worker runs for boxes, since it was started.
+/// Hook runs of a worker, since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxHostView {
-    /// How many hooks run.
+    /// How many hooks run now.
     pub running: usize,
     /// How many boxes wait for one.
     pub waiting: usize,
-    /// Boxes made ready.
+    /// Inits of boxes, by their results.
     pub inits: HookCounts,
-    /// Boxes cleaned.
+    /// Cleanups of boxes, by their results.
     pub cleanups: HookCounts,
     /// Cleanups that were run again at once because they asked for it.
     #[serde(default)]
     pub cleanups_again: u64,
-    /// Boxes looked at,
+    /// The number of boxes that were looked at,
     pub looked_at: u64,
     /// and how many of them were found dirty.
     pub found_dirty: u64,
-    /// What was asked and not run: by a deposed leader, too late, or under an unknown name.
+    /// Refused requests: of a deposed leader, too late, or under an unknown name.
     pub refused: u64,
 }
 
 /// Hooks of one kind that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookCounts {
-    /// What was asked for was done.
+    /// Runs that succeeded.
     pub done: u64,
-    /// It was not.
+    /// Runs that failed.
     pub failed: u64,
     /// It was ended because another thing was asked for the box, or because the worker stopped.
     pub given_up: u64,
-    /// How long they took.
+    /// The durations of the runs.
     pub took: Durations,
 }
 

@@ -12,18 +12,18 @@ use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, LeaseId, PoolName};
 use crate::journal::CommitError;
 
-/// How long somebody waits at least who comes before it is on record that this node decides.
+/// The shortest wait of a request that arrives before this node's leadership is on record.
 const UNTIL_LED: Duration = Duration::from_secs(1);
 
-/// What is to be done for whoever asks.
+/// The action for a caller.
 enum AcquireDecision {
     /// It waits with others for the same request.
     Join(WaiterId),
-    /// It is answered what the request was granted.
+    /// The answer is the earlier grant of the request.
     Tell(Vec<LeaseId>),
     /// It waits until the boxes of its request are ready.
     Await(Vec<LeaseId>),
-    /// It is new. Its leases last for so long first, and after a renewal.
+    /// A new request: the first term of its leases, and the term after a renewal.
     New(Duration, Duration),
 }
 
@@ -71,7 +71,7 @@ impl BoxLease {
             }
             match before {
                 PriorAcquire::Nothing => {}
-                // What nobody was told of goes, and the request is as good as new behind that.
+                // Leases that no caller knows are dropped, and the request counts as new.
                 PriorAcquire::Held(leases) | PriorAcquire::Preparing(leases)
                     if self.are_taken_back(&leases) =>
                 {
@@ -86,10 +86,10 @@ impl BoxLease {
         Ok(AcquireDecision::New(term, ttl))
     }
 
-    /// A request was granted before: whoever repeats it is answered the same.
+    /// The request was granted before: a repetition gets the same answer.
     fn tell_again(&mut self, leases: &[LeaseId], listener: WaiterListener) {
         let Some(first) = leases.first() else { return };
-        // Whoever was told before may not have read it, and say so now.
+        // The earlier caller may not have read the answer, and may report that now.
         *self.told.entry(*first).or_insert(1) += 1;
         let answer = self.grant_of(leases);
         if !listener.answer(answer)
@@ -99,7 +99,7 @@ impl BoxLease {
         }
     }
 
-    /// The leases as they are now, to be told.
+    /// The present leases, for the answer.
     pub(super) fn grant_of(&self, leases: &[LeaseId]) -> Result<Grant, BoxError> {
         let epoch = self.replica.leading()?;
         let table = self.replica.piece().read();
@@ -161,7 +161,7 @@ impl BoxLease {
         self.end_waiter(id, BoxError::QueueFull { pool: pool.clone(), waiting, retry_after });
     }
 
-    /// Somebody has waited long enough.
+    /// A request has reached its time limit.
     pub(super) fn time_out(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         if self.waiters.get(id).is_some_and(|waiter| waiter.stage == WaiterStage::Preparing) {
             self.overdue(id, ctx);
@@ -182,8 +182,7 @@ impl BoxLease {
         self.end_waiter(id, BoxError::TimedOut { pool, wait, why });
     }
 
-    /// Why nothing is put on record for want of room, if that alone keeps somebody from boxes that are
-    /// free.
+    /// Why nothing can be put on record on a full disk, if that alone keeps a request from free boxes.
     fn full_disk_before(&self, id: WaiterId, name: &PoolName) -> Option<String> {
         let why = self.journal.disk_full()?;
         let (table, line) = (self.replica.piece().read(), self.lines.get(name)?);
@@ -192,14 +191,14 @@ impl BoxLease {
         (first == id && line.can_grant(pool, count, 0)).then_some(why)
     }
 
-    /// Somebody waits no longer, and is told why.
+    /// A caller stops waiting and gets the reason.
     pub(super) fn end_waiter(&mut self, id: WaiterId, error: BoxError) {
         if let Some(waiter) = self.take_waiter(id) {
             waiter.answer(&Err(error));
         }
     }
 
-    /// Somebody waits no longer.
+    /// A caller stops waiting.
     pub(super) fn take_waiter(&mut self, id: WaiterId) -> Option<LeaseWaiter> {
         self.uncount(id);
         let waiter = self.waiters.remove(id)?;
@@ -207,7 +206,7 @@ impl BoxLease {
         Some(waiter)
     }
 
-    /// What somebody asked for is no longer only asked for.
+    /// A request is no longer only asked for.
     pub(super) fn uncount(&mut self, id: WaiterId) {
         let Some(waiter) = self.waiters.get_mut(id).filter(|waiter| waiter.is_counted) else {
             return;
@@ -218,9 +217,9 @@ impl BoxLease {
         self.line(&pool).asking.take(&holder, count);
     }
 
-    /// What was to be granted to somebody came to nothing: it goes back to its place, unless its time is
-    /// over once everything that is free has been granted.
-    /// What has changed in its pool meanwhile, or that everybody has gone, ends the wait instead.
+    /// A grant to a request failed: the request goes back to its place, unless its time is over once all
+    /// free boxes have been granted. If its pool has changed meanwhile, or all its callers have gone, the
+    /// wait ends instead.
     pub(super) fn requeue(&mut self, id: WaiterId) -> Option<PoolName> {
         let waiter = self.waiters.get(id)?;
         if !waiter.has_listeners() {
@@ -266,7 +265,7 @@ impl Handler<CancelAcquire> for BoxLease {
 }
 
 impl BoxLease {
-    /// Everybody who waited for a request has gone.
+    /// Every caller of a request has gone.
     fn nobody_waits(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let Some(waiter) = self.waiters.get(id) else { return };
         let (pool, stage) = (waiter.ask.pool.clone(), waiter.stage);
@@ -274,10 +273,10 @@ impl BoxLease {
             WaiterStage::Queued => {
                 self.counts(&pool).left += 1;
                 self.take_waiter(id);
-                // Whoever is next may want fewer boxes.
+                // The next request may want fewer boxes.
                 self.grant_waiting(&pool, ctx);
             }
-            // It is taken back, and counted, once it is known what came of it.
+            // It is taken back, and counted, once its outcome is known.
             WaiterStage::Granting => {}
             WaiterStage::Preparing => {
                 self.counts(&pool).left += 1;
@@ -288,7 +287,7 @@ impl BoxLease {
         }
     }
 
-    /// Somebody was told of leases and has gone without reading it.
+    /// A caller has gone without reading its answer.
     fn not_read(&mut self, grant: &Grant, ctx: &mut Context<Self>) {
         if self.replica.epoch() != Some(grant.epoch) {
             return;

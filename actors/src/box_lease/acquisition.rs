@@ -1,4 +1,4 @@
-//! Waiting for boxes: a future that tells when whoever waits has gone.
+//! Waiting for boxes: a future that reports when the caller has gone.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,15 +22,15 @@ static TICKETS: AtomicU64 = AtomicU64::new(0);
 /// The ways to the actor that an acquisition needs. Cheap to clone.
 #[derive(Clone)]
 pub struct AcquireRoutes {
-    /// To ask.
+    /// The route for requests.
     pub acquire: Route<Acquire>,
-    /// To tell that nobody waits any more.
+    /// The route for callers that have gone.
     pub leave: Route<CancelAcquire>,
 }
 
-/// A request for boxes that is under way. It ends with what it was granted, or why nothing was.
+/// A request for boxes that is under way. It ends with the grant, or with the reason for none.
 ///
-/// Dropped before that, it leaves the queue at once; what is granted to it meanwhile is taken back.
+/// Dropped before that, it leaves the queue at once; a grant to it meanwhile is taken back.
 #[must_use = "dropped, it leaves the queue"]
 pub struct Acquisition {
     ticket: AcquireTicket,
@@ -41,7 +41,7 @@ pub struct Acquisition {
 }
 
 impl Acquisition {
-    /// Asks for boxes. Refused at once when the actor's mailbox is full.
+    /// Sends a request for boxes. Refused at once when the actor's mailbox is full.
     pub fn begin(routes: &AcquireRoutes, ask: BoxLeaseRequest) -> Result<Self, BoxError> {
         let ticket = AcquireTicket(TICKETS.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();

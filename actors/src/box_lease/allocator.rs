@@ -1,4 +1,5 @@
-//! One pool as its leader sees it: who waits for which boxes, and how long that takes. In memory, pure.
+//! One pool as its leader sees it: the waiting requests, the boxes that they want, and how long that
+//! takes. In memory, pure.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -8,14 +9,14 @@ use super::pool::{BoxPhase, BoxRecord, Pool};
 use super::queue::{LeaseQueue, WaiterId};
 use super::text::Holder;
 
-/// What somebody who is refused is told to wait at least, and at most.
+/// The shortest and longest retry time for a refused caller.
 const LEAST_RETRY: Duration = Duration::from_secs(1);
 const MOST_RETRY: Duration = Duration::from_secs(60 * 60);
 
 /// How much the newest hold counts in their mean: an eighth.
 const NEWEST: u32 = 8;
 
-/// Into how many steps a rest is told apart at least.
+/// The minimum number of steps within a rest that are distinguished.
 const REST_STEPS: u32 = 64;
 
 /// The pool's queue, and which of its boxes may be granted.
@@ -24,15 +25,15 @@ const REST_STEPS: u32 = 64;
 /// being granted.
 #[derive(Clone, Debug, Default)]
 pub struct PoolAllocator {
-    /// Those who wait.
+    /// The waiting requests.
     pub queue: LeaseQueue,
     /// How many boxes each holder waits for, those that are being granted included.
     pub asking: HolderDemand,
     /// Which ids may be drawn again.
     pub rests: SlotRests,
-    /// How long boxes are held.
+    /// The mean time for which boxes are held.
     pub pace: MeanHoldTime,
-    /// By when they became free: what is free longest goes first.
+    /// Free boxes by when they became free: the longest free one goes first.
     available: BTreeMap<u64, BoxNumber>,
     orders: HashMap<BoxNumber, u64>,
     granting: HashSet<BoxNumber>,
@@ -65,7 +66,7 @@ impl PoolAllocator {
         self.available.len()
     }
 
-    /// Whether `count` boxes can be granted, if so many more are about to be free.
+    /// Whether `count` boxes can be granted if this many more become free.
     pub fn can_grant(&self, pool: &Pool, count: u32, coming: usize) -> bool {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         self.available.len() + coming >= count && self.has_slots(pool, count)
@@ -76,7 +77,7 @@ impl PoolAllocator {
         slots.ready(self.rests.before) >= (self.granting.len() + count) as u64
     }
 
-    /// Takes so many boxes to be granted, the one that is about to be free first.
+    /// Takes this many boxes for a grant, the one that becomes free first.
     pub fn take(&mut self, count: u32, coming: Option<BoxNumber>) -> Vec<BoxNumber> {
         let mut taken: Vec<BoxNumber> = coming.into_iter().collect();
         while taken.len() < usize::try_from(count).unwrap_or(usize::MAX) {
@@ -88,7 +89,7 @@ impl PoolAllocator {
         taken
     }
 
-    /// It is known what became of a box that was being granted.
+    /// The outcome of a grant of a box is known.
     pub fn settled(&mut self, pool: Option<&Pool>, number: BoxNumber) {
         self.granting.remove(&number);
         if let Some(pool) = pool {
@@ -96,13 +97,13 @@ impl PoolAllocator {
         }
     }
 
-    /// Who is served next, and how many boxes it wants: nobody who wants more than come round.
+    /// The next request, and its number of boxes; requests for more than the pool can give are skipped.
     pub fn first(&self, pool: &Pool) -> Option<(WaiterId, u32)> {
         self.queue.first(usable(pool))
     }
 
-    /// Those who wait, in order, each with how many boxes are wanted by it and those before it; none
-    /// for who wants more than come round.
+    /// The waiting requests, in order, each with the sum of boxes up to and including it; none for
+    /// requests for more than the pool can give.
     pub fn wanted(&self, pool: &Pool) -> impl Iterator<Item = (WaiterId, Option<u64>)> {
         let usable = usable(pool);
         self.queue.all().scan(0, move |wanted, (waiter, count)| {
@@ -112,16 +113,16 @@ impl PoolAllocator {
         })
     }
 
-    /// The same of who is the last, with its place, in no time however many wait; none where nobody can
-    /// tell without asking how many boxes each wants.
+    /// The same for the last request, with its place, in constant time; none where the answer needs the
+    /// number of boxes of each request.
     pub fn wanted_by_last(&self, pool: &Pool) -> Option<(WaiterId, u64, u64)> {
         let all_come_round = pool.spec().size <= usable(pool);
         let last = self.queue.last().filter(|_| all_come_round)?;
         Some((last, self.queue.len() as u64, self.queue.wanted()))
     }
 
-    /// How long it takes, as far as one can tell, until somebody is served before whom, himself
-    /// included, so many boxes are wanted.
+    /// The estimated time until a request is served, given how many boxes are wanted up to and including
+    /// it.
     pub fn estimate(&self, pool: &Pool, wanted: u64) -> Option<Duration> {
         let usable = u64::from(usable(pool));
         let rounds = wanted.saturating_sub(self.available.len() as u64).checked_add(usable)?;
@@ -129,7 +130,7 @@ impl PoolAllocator {
         Some(self.pace.mean?.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX)))
     }
 
-    /// When it makes sense to ask again after a full queue refused: once a place is likely to be free.
+    /// When a request that met a full queue should be repeated: once a place is likely to be free.
     pub fn retry_after(&self, pool: &Pool) -> Duration {
         let held = self.pace.mean.unwrap_or(pool.spec().ttl_default);
         (held / usable(pool).max(1)).clamp(LEAST_RETRY, MOST_RETRY)
@@ -150,22 +151,22 @@ fn usable(pool: &Pool) -> u32 {
     pool.boxes_from(BoxNumber(0)).filter(stays).count().try_into().unwrap_or(u32::MAX)
 }
 
-/// How many boxes each holder asks for.
+/// How many boxes each holder requests.
 #[derive(Clone, Debug, Default)]
 pub struct HolderDemand(HashMap<Holder, u32>);
 
 impl HolderDemand {
-    /// How many this one asks for.
+    /// How many boxes this holder requests.
     pub fn by(&self, holder: &Holder) -> u32 {
         self.0.get(holder).copied().unwrap_or(0)
     }
 
-    /// It asks for so many more.
+    /// It requests this many more.
     pub fn add(&mut self, holder: &Holder, count: u32) {
         *self.0.entry(holder.clone()).or_default() += count;
     }
 
-    /// It asks for so many less.
+    /// It requests this many less.
     pub fn take(&mut self, holder: &Holder, count: u32) {
         if let Some(asked) = self.0.get_mut(holder) {
             *asked = asked.saturating_sub(count);
@@ -197,8 +198,8 @@ impl MeanHoldTime {
     }
 }
 
-/// Until which number ids have rested, by the clock that nobody sets. After a change of leader all
-/// that rest begin anew.
+/// The number up to which ids have rested, by the monotonic clock. After a change of leader every rest
+/// begins again.
 #[derive(Clone, Debug, Default)]
 pub struct SlotRests {
     /// Rests that had begun by an instant: all with lower numbers.
@@ -211,7 +212,7 @@ pub struct SlotRests {
 struct SlotRestBatch {
     /// When the first of them began.
     first: Duration,
-    /// When the last one did.
+    /// When the last rest began.
     last: Duration,
     before: u64,
 }
@@ -224,7 +225,7 @@ impl SlotRests {
         }
         let step = rest / REST_STEPS;
         match self.begun.back_mut().filter(|begun| now < begun.first + step) {
-            // Told apart no finer: those before rest a little longer.
+            // Rests within one step count as one: earlier ones rest a little longer.
             Some(begun) => (begun.last, begun.before) = (now, before),
             None => self.begun.push_back(SlotRestBatch { first: now, last: now, before }),
         }

@@ -95,7 +95,7 @@ impl BoxTable {
                 let over = leases.iter().filter(|(id, renewals)| {
                     let lease = self.leases.get(id);
                     lease.is_some_and(|lease| {
-                        // What was told holds, whatever was decided.
+                        // An answer that was given holds, after any decision.
                         let told = lease.expires_at.is_some_and(|until| at >= until);
                         told && lease.renewals == *renewals
                     })
@@ -314,8 +314,8 @@ impl BoxTable {
         BoxOutcome::Ended { leases: ended }
     }
 
-    /// A lease ends, and its box is to be cleaned. Only where nothing is run and nobody can be
-    /// surprised it is free at once.
+    /// A lease ends, and its box is to be cleaned. It is free at once only where no hook runs and no
+    /// holder can be surprised.
     fn end(&mut self, at: Millis, id: LeaseId, end: LeaseEnding<'_>) -> bool {
         let Some(lease) = self.leases.remove(&id) else { return false };
         self.again.remove(&id);
@@ -332,7 +332,7 @@ impl BoxTable {
             self.drop_if_gone(&lease.pool);
         }
         if let Some(request) = lease.request.filter(|_| end.how.was_never_told()) {
-            // Whoever asked may ask again.
+            // The caller may send the request again.
             self.leave_request(request, id);
         }
         self.ended_index.insert(id, self.ended.next());
@@ -388,7 +388,7 @@ impl BoxTable {
         self.box_log.forget_before(care_before);
     }
 
-    /// A lease is no longer what a request was granted.
+    /// A lease no longer belongs to the grant of its request.
     fn leave_request(&mut self, request: RequestId, id: LeaseId) {
         let Some(known) = self.requests.get_mut(&request.name()) else { return };
         known.leases.retain(|lease| *lease != id);

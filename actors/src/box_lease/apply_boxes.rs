@@ -59,7 +59,7 @@ impl BoxTable {
     pub(super) fn remove_pool(&mut self, name: &PoolName) -> BoxApplyResult {
         let pool = self.pool_mut(name)?;
         pool.goes = true;
-        // Nobody is going to say that they may be used again.
+        // No operator will return them to use.
         for number in pool.numbers_in(BoxPhase::Quarantined) {
             pool.take_out(number);
         }
@@ -144,7 +144,7 @@ impl BoxTable {
         let pool = self.pool_mut(name)?;
         pool.totals.quarantined += 1;
         if pool.goes {
-            // It would hold up its pool for ever.
+            // It would block its pool permanently.
             pool.take_out(number);
             self.drop_if_gone(name);
             return Ok(BoxOutcome::Boxes { changed: 1 });
@@ -235,7 +235,7 @@ impl Pool {
         Pool::empty(Arc::new(PoolSpec { size: 0, ..spec.clone() }), last_token, slots)
     }
 
-    /// Whether nobody uses any box, so that it can be served in another way.
+    /// Whether no box is in use, so that the pool can change its host or hooks.
     fn is_idle(&self) -> bool {
         let idle = self.counts.of(BoxPhase::Free) + self.counts.of(BoxPhase::Unchecked);
         idle == self.counts.all()
@@ -262,7 +262,7 @@ impl Pool {
         }
         self.retire(|number| !spec.holds(number));
         if is_served_anew {
-            // Nobody uses them: that was checked.
+            // They are not in use: that was checked.
             for number in self.boxes.keys().copied().collect::<Vec<_>>() {
                 let state = self.first_state();
                 self.put(number, state, at);
@@ -280,7 +280,7 @@ impl Pool {
         if self.spec.is_logical() { self.next_free() } else { BoxState::Unchecked }
     }
 
-    /// These go: at once if nobody uses them. All others stay.
+    /// These are removed: at once if they are not in use. All other boxes stay.
     fn retire(&mut self, goes: impl Fn(BoxNumber) -> bool) {
         let mut gone = Vec::new();
         for (number, record) in &mut self.boxes {

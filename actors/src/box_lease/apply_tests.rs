@@ -230,7 +230,7 @@ fn pools_that_shared_boxes_before_still_do_and_no_new_ones_may() {
     let spec = PoolSpec { hooks: HooksName::new("p").ok(), ..hosted(2) };
     let apart = Box::new(PoolSpec { first_id: BoxNumber(4), ..spec });
     let alone = BoxEvent::PoolPutAlone { pool: other, spec: apart };
-    // Its boxes were never looked at: nobody uses them.
+    // Its boxes were never checked: none is in use.
     assert_eq!(table.apply(Millis(0), &alone), Ok(BoxOutcome::PoolPut { created: false }));
 }
 
@@ -277,7 +277,7 @@ fn a_full_term_is_given_again_once_until_a_renewal() {
     assert_eq!(until(&table), Some(Millis(220)));
     let passed = |renewals| BoxEvent::TermsPassed { leases: vec![(LeaseId(1), renewals)] };
     assert_eq!(table.apply(Millis(0), &passed(0)), Ok(BoxOutcome::Ended { leases: vec![] }));
-    // Whatever the clock on the wall shows.
+    // For any value of the wall clock.
     let ended = table.apply(Millis(0), &passed(1));
     assert_eq!(ended, Ok(BoxOutcome::Ended { leases: vec![LeaseId(1)] }));
     assert!(table.again.is_empty());
@@ -294,7 +294,7 @@ fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
         uptime,
         leases: vec![(LeaseId(1), renewals, TERM)],
     };
-    // What an older version gave was of no boot.
+    // Terms of an older version have no boot.
     let again = BoxEvent::TermsAgain { leases: vec![(LeaseId(1), 0, TERM)] };
     table.apply(Millis(40), &again).unwrap();
     for (at, boot, expires_at) in [(60, one, 160), (70, one, 160), (80, two, 180), (90, one, 180)] {

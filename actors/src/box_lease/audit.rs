@@ -1,4 +1,4 @@
-//! What happened to boxes: ended leases and what was run in between, as one list, newest first. Pure.
+//! The history of boxes: ended leases and hook runs in between, as one list, newest first. Pure.
 
 use std::str::FromStr;
 
@@ -8,27 +8,27 @@ use super::lease::EndedLease;
 use super::text::{Holder, PoolName};
 use crate::history::BoundedLog;
 
-/// One line of the audit.
+/// One entry of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuditEntry {
-    /// A lease ended.
+    /// An ended lease.
     Lease(EndedLease),
     /// Something was run for a box, or it was taken out of use.
     Care(BoxLogEntry),
 }
 
-/// Which lines are wanted.
+/// Selects entries of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditFilter {
     /// Those of this pool, also of one that is gone.
     pub pool: PoolName,
-    /// Those of this box.
+    /// Only entries of this box.
     pub number: Option<BoxNumber>,
-    /// Those of leases of this holder. What was run in between is nobody's.
+    /// Those of leases of this holder. Hook runs in between have no holder.
     pub holder: Option<Holder>,
-    /// Those of the lease of this token, and what was run after it.
+    /// The lease of this token, and the hook runs after it.
     pub token: Option<FenceToken>,
-    /// Those of this kind, by the word for how a lease ended or for what was run.
+    /// Entries of this kind, by the word for the end of a lease or for the hook.
     pub what: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct AuditCursor {
 }
 
 impl AuditCursor {
-    /// Before the newest line.
+    /// The start, before the newest entry.
     pub const NEWEST: AuditCursor = AuditCursor { leases: u64::MAX, care: u64::MAX };
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Display for AuditCursor {
     }
 }
 
-/// A text that is no place in the audit.
+/// A text that is no cursor of the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a cursor of the audit")]
 pub struct BadAuditCursor;
@@ -66,7 +66,7 @@ impl FromStr for AuditCursor {
 }
 
 impl BoxLogEvent {
-    /// A stable word for it.
+    /// Its stable word in JSON.
     pub fn word(&self) -> &'static str {
         match self {
             BoxLogEvent::InitFailed(_) => "init_failed",
@@ -82,7 +82,7 @@ impl BoxLogEvent {
 }
 
 impl AuditFilter {
-    /// All lines of a pool.
+    /// All entries of a pool.
     pub fn of(pool: PoolName) -> Self {
         AuditFilter { pool, number: None, holder: None, token: None, what: None }
     }
@@ -110,7 +110,7 @@ impl AuditFilter {
     }
 }
 
-/// The lines that a filter takes from a place on, at most so many, and where the next ones begin. At
+/// The entries that a filter selects from a cursor on, `most` at most, and where the next ones begin. At
 /// most `looked_at` lines are looked at: there may be more even where these are few.
 pub(super) fn newest(
     (leases, care): (&BoundedLog<EndedLease>, &BoundedLog<BoxLogEntry>),
@@ -125,7 +125,7 @@ pub(super) fn newest(
     for _ in 0..looked_at {
         let lease_is_newer = match (leases.peek(), care.peek()) {
             (None, None) => return (lines, None),
-            // What was run for a box came after the lease had ended.
+            // The hook run for a box came after the end of the lease.
             (Some((_, ended)), Some((_, line))) => ended.at > line.at,
             (lease, _) => lease.is_some(),
         };
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!((words(&lines), next), (vec!["revoked", "quarantined", "released"], None));
         let (mut read, mut from) = (Vec::new(), Some(AuditCursor::NEWEST));
         while let Some(place) = from {
-            // A place survives being handed out and back.
+            // A cursor survives being written and read.
             let (lines, next) = newest(lists, &all, place.to_string().parse().unwrap(), 1, 100);
             assert!(lines.len() <= 1);
             read.extend(lines);

@@ -1,5 +1,5 @@
-//! What an applied event changes, as the feed of changes tells it. Renewals are not told: they are
-//! many, and change nothing that an operator would act on.
+//! The changes of an applied event, as the feed publishes them. Renewals are not published: they are
+//! frequent, and operators need not act on them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::journal::{AppliedEvent, Piece};
 use crate::wire::api::{BoxChange, Change, LeaseOf};
 
 impl BoxLease {
-    /// Tells of what the last entry changed.
+    /// Publishes the changes of the last entry.
     pub(super) fn publish_changes(&self, events: &[AppliedEvent<SharedTable>]) {
         let Some(feed) = &self.changes else { return };
         let mut told =
@@ -31,7 +31,7 @@ impl BoxLease {
     }
 }
 
-/// What is told of one entry.
+/// The published changes of one entry.
 struct BoxChangeBatch {
     changes: Vec<(Millis, BoxChange)>,
     /// Pools of which a box may have gone, and when.

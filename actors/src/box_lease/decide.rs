@@ -1,4 +1,4 @@
-//! What comes of a request: an event, or a refusal. Pure.
+//! The decision on a request: an event, or a refusal. Pure.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::terms::LeaseTerms;
 use crate::clock::ClockReading;
 use crate::event::RequestId;
 
-/// What is known of a request to acquire that was named.
+/// The state of a named request to acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PriorAcquire {
     /// Nothing: it is to be granted.
@@ -28,7 +28,7 @@ pub enum PriorAcquire {
 }
 
 impl BoxTable {
-    /// What came of a request of this name before.
+    /// The result of an earlier request of this name.
     pub fn prior_acquire(&self, request: RequestId) -> Result<PriorAcquire, BoxRefusal> {
         let Some(granted) = self.granted_to(request) else { return Ok(PriorAcquire::Nothing) };
         if granted.request != request {
@@ -53,7 +53,7 @@ impl BoxTable {
         Ok(if held { PriorAcquire::Held(leases) } else { PriorAcquire::Preparing(leases) })
     }
 
-    /// Whether so many boxes of a pool may be waited for at all.
+    /// Whether a request may wait for this many boxes of a pool at all.
     pub fn may_wait(&self, ask: &BoxLeaseRequest) -> Result<&Pool, BoxRefusal> {
         let pool = self.pool(&ask.pool)?;
         if pool.goes() {
@@ -66,9 +66,8 @@ impl BoxTable {
         Ok(pool)
     }
 
-    /// Whether boxes may be asked for so, when so many that are counted as the holder's are just being
-    /// taken back. Answers how long their leases last first, and after each renewal if nothing else is
-    /// said.
+    /// Whether a request for boxes is valid, given how many of the holder's boxes are just being taken
+    /// back. Returns the first term of their leases, and the term after a renewal.
     pub fn may_ask(
         &self,
         ask: &BoxLeaseRequest,
@@ -110,7 +109,7 @@ impl BoxTable {
         Ok(BoxEvent::Renewed { lease: id, token, term })
     }
 
-    /// A lease that is held, and whose term is not over.
+    /// A lease that is held and within its term.
     pub fn held_now(
         &self,
         id: LeaseId,
@@ -128,7 +127,7 @@ fn check_ttl(ttl: Duration, most: Duration) -> Result<Duration, BoxRefusal> {
     if ttl.is_zero() || ttl > most { Err(BoxRefusal::BadTtl { most }) } else { Ok(ttl) }
 }
 
-/// What is told is told in milliseconds.
+/// Answers give times in milliseconds.
 fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

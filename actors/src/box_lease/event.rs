@@ -1,7 +1,7 @@
-//! What can happen to boxes: the events of the piece, their outcomes and refusals.
+//! The events of the boxes' piece, their outcomes and refusals.
 //!
-//! **Invariant:** whatever a clock or a setting decides stands in the event, and every event is checked
-//! again by `apply`: what was decided on something that has changed meanwhile changes nothing.
+//! **Invariant:** the event contains every result of a clock or a setting, and `apply` checks every event
+//! again: a decision on outdated state changes nothing.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ use crate::durations::in_words;
 use crate::event::{Epoch, RequestId};
 use crate::host::HostAddr;
 
-/// One event. Postcard numbers the variants in this order: new ones go to the end.
+/// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxEvent {
     /// A pool is so from now on.
     PoolPut {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// How it is to be.
+        /// The wanted specification.
         spec: Box<PoolSpec>,
     },
     /// A pool is to go: nothing is granted any more, and it goes with its last box.
     PoolRemoved {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
-    /// Boxes are somebody's: all of them or none.
+    /// Boxes are granted: all of them or none.
     Granted(Box<NewGrant>),
-    /// The boxes of these leases are ready, and their holder is told.
+    /// The boxes of these leases are ready, and their holder gets them.
     Prepared {
         /// The leases, all granted together.
         leases: Vec<LeaseId>,
@@ -43,25 +43,25 @@ pub enum BoxEvent {
     },
     /// A box could not be made ready.
     InitFailed {
-        /// Its lease.
+        /// The id of the lease.
         lease: LeaseId,
-        /// What was said.
+        /// The output of the hook.
         said: HookOutput,
     },
-    /// A lease lasts longer.
+    /// A lease got a longer term.
     Renewed {
-        /// The lease.
+        /// The id of the lease.
         lease: LeaseId,
-        /// Its token.
+        /// The lease's fencing token.
         token: FenceToken,
-        /// How long from now on.
+        /// The new term, from now on.
         term: Duration,
     },
     /// A holder gives its box back.
     Released {
-        /// The lease.
+        /// The id of the lease.
         lease: LeaseId,
-        /// Its token.
+        /// The lease's fencing token.
         token: FenceToken,
     },
     /// The terms of these are over. Those that were renewed since are left out.
@@ -69,111 +69,111 @@ pub enum BoxEvent {
         /// The leases, and how often each was renewed when that was decided.
         leases: Vec<(LeaseId, u32)>,
     },
-    /// These are taken away. Those that have ended are left out.
+    /// These leases are revoked. Those that have ended are left out.
     Revoked {
-        /// The leases.
+        /// The ids of the leases.
         leases: Vec<LeaseId>,
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
-        /// Why.
+        /// The reason, for the audit.
         reason: Option<Reason>,
     },
-    /// Nobody was told of these: whoever waited had gone. Those that have ended are left out.
+    /// No caller knows these: the caller had gone. Those that have ended are left out.
     NotTaken {
-        /// The leases.
+        /// The ids of the leases.
         leases: Vec<LeaseId>,
     },
-    /// A box is clean.
+    /// A cleaning succeeded.
     Cleaned {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
-        /// Which cleaning that was.
+        /// The number of this cleaning.
         cleaning: u64,
-        /// What was said.
+        /// The output of the hook.
         said: Option<HookOutput>,
     },
-    /// A box is not clean yet.
+    /// A cleaning failed.
     CleanFailed {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
-        /// Which cleaning that was.
+        /// The number of this cleaning.
         cleaning: u64,
         /// Which attempt, counted from one.
         attempt: u32,
-        /// What was said.
+        /// The output of the hook.
         said: HookOutput,
     },
-    /// A box is out of use until somebody says otherwise.
+    /// A box is out of use until an operator changes that.
     Quarantined {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
-        /// The cleaning that failed for good; none if somebody wants it so.
+        /// The cleaning that failed for good; none if an operator wants it so.
         cleaning: Option<u64>,
-        /// Why: the evidence.
+        /// The evidence for it.
         said: HookOutput,
-        /// Who wants it so, if anybody.
+        /// The caller that wants it, if any.
         by: Option<String>,
     },
     /// A box is cleaned again, and may then be used.
     Unquarantined {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
     },
     /// The free boxes of a pool are to be looked at by its host before they are granted.
     Recheck {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// The host of a pool has looked at boxes. Those that need no look any more are left out.
     Reconciled {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// Those that are clean.
+        /// The boxes that are clean.
         clean: Vec<BoxNumber>,
-        /// Those that are not, and what was found.
+        /// The boxes that are not clean, with the evidence.
         dirty: Vec<(BoxNumber, HookOutput)>,
     },
-    /// What is remembered goes, the oldest first.
+    /// Old records are forgotten, the oldest first.
     Forgot {
         /// Every ended lease with a lower number.
         ended_before: u64,
-        /// Everything with a lower number that was told of boxes.
+        /// Every log entry of boxes with a lower number.
         care_before: u64,
     },
     /// A pool is so from now on, unless another one has boxes of the same numbers, host and hooks.
     /// (`PoolPut` did not look at other pools; stores still hold it.)
     PoolPutAlone {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// How it is to be.
+        /// The wanted specification.
         spec: Box<PoolSpec>,
     },
     /// The tokens of a pool go on beyond this one: its host served its boxes for it.
     TokensRaised {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The token.
+        /// The token to exceed.
         beyond: FenceToken,
     },
     /// A leader of this epoch decides on boxes from now on.
     Led {
-        /// The epoch.
+        /// The epoch of the new leader.
         epoch: Epoch,
-        /// The tokens of all pools go on beyond this one: what was decided since is forgotten.
+        /// The tokens of all pools go on beyond this one: later decisions were lost.
         beyond: Option<FenceToken>,
     },
-    /// The terms of these have passed by the clock that nobody sets. Those that were renewed since are
-    /// left out. (`Expired` asked the clock on the wall, too; stores still hold it.)
+    /// The terms of these have passed by the monotonic clock. Those that were renewed since are left out.
+    /// (`Expired` also used the wall clock; stores still hold it.)
     TermsPassed {
         /// The leases, and how often each was renewed when that was decided.
         leases: Vec<(LeaseId, u32)>,
@@ -185,7 +185,7 @@ pub enum BoxEvent {
         /// The leases, how often each was renewed when that was decided, and how long it lasts.
         leases: Vec<(LeaseId, u32, Duration)>,
     },
-    /// Somebody who has not the token of a lease tried to use it.
+    /// A caller without the token of a lease tried to use it.
     WrongToken {
         /// The lease, live or ended.
         lease: LeaseId,
@@ -204,13 +204,14 @@ pub enum BoxEvent {
         /// The leases, how often each was renewed when that was decided, and how long it lasts.
         leases: Vec<(LeaseId, u32, Duration)>,
     },
-    /// The host of a pool serves its boxes for it from now on, whichever pool it served them for.
+    /// The host of a pool serves its boxes for it from now on, also those that it served for another
+    /// pool.
     Adopted {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// Which pools lost boxes.
+        /// The pools that lost boxes.
         said: HookOutput,
-        /// Who wanted it.
+        /// The caller's name, for the audit.
         by: String,
     },
 }
@@ -218,23 +219,23 @@ pub enum BoxEvent {
 /// Boxes that are granted together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewGrant {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// A lease for each box. Tokens, and ids where the pool draws them, are given by `apply`.
+    /// One lease for each box. Tokens, and ids where the pool draws them, are given by `apply`.
     pub leases: Vec<(LeaseId, BoxNumber)>,
-    /// Who gets them.
+    /// The job that gets them.
     pub holder: Holder,
-    /// How long they last after each renewal if nothing else is said.
+    /// The term after each renewal without a term of its own.
     pub ttl: Duration,
     /// How long they last first, from now on or from when their boxes are ready.
     pub term: Duration,
-    /// Names the request, if whoever asks named it.
+    /// The idempotency key, if the caller gave one.
     pub request: Option<RequestId>,
     /// Ids whose rest has a lower number may be drawn.
     pub rested_before: u64,
 }
 
-/// What an applied event did.
+/// The outcome of an applied event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxOutcome {
     /// A pool is so from now on.
@@ -242,41 +243,41 @@ pub enum BoxOutcome {
         /// Whether there was none of that name.
         created: bool,
     },
-    /// A pool goes.
+    /// The pool is being removed.
     PoolRemoved {
         /// Whether it is gone already.
         gone: bool,
     },
-    /// Boxes were granted.
+    /// Boxes were granted to a holder.
     Granted {
         /// The token of the first lease; the others have the following ones.
         first: FenceToken,
     },
-    /// Boxes are ready.
+    /// Boxes are ready for their holder.
     Prepared {
         /// Until when their leases last.
         expires_at: Millis,
     },
-    /// A lease lasts longer.
+    /// A lease got a longer term.
     Renewed {
-        /// Until when.
+        /// The new end, in milliseconds.
         expires_at: Millis,
         /// How often it was renewed.
         renewals: u32,
     },
-    /// Leases ended.
+    /// Leases have ended.
     Ended {
-        /// Which.
+        /// The ids of the leases.
         leases: Vec<LeaseId>,
     },
     /// A box that failed its cleaning is to be cleaned again.
     CleanAgain,
     /// Boxes changed their states.
     Boxes {
-        /// How many.
+        /// How many boxes changed.
         changed: u32,
     },
-    /// It changed the piece.
+    /// The piece changed, without details.
     Applied,
     /// The piece was so already.
     AlreadySo,
@@ -285,38 +286,39 @@ pub enum BoxOutcome {
 /// Why an event changed nothing, or a request was refused before there was one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BoxRefusal {
-    /// No such pool.
+    /// No pool has this name.
     #[error("no pool is named {pool}")]
     NoPool {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
-    /// No such box.
+    /// The pool has no such box.
     #[error("pool {pool} has no box {number}")]
     NoBox {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// The box.
+        /// The number of the box in its pool.
         number: BoxNumber,
     },
-    /// A pool cannot be so.
+    /// The specification is invalid.
     #[error(transparent)]
     BadSpec(#[from] BadSpec),
-    /// A name that is none.
+    /// A name or text is invalid.
     #[error(transparent)]
     BadText(#[from] BadBoxText),
-    /// What runs for the boxes of a pool, or their ids, is changed only while nobody uses them.
+    /// The hooks and ids of a pool can change only while none of its boxes is in use.
     #[error(
-        "pool {pool} is in use: its host, hooks and ids are changed when no box is leased, being cleaned or quarantined"
+        "pool {pool} is in use: its host, hooks and ids can change only while no box is leased, \
+            being cleaned or quarantined"
     )]
     PoolInUse {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// A pool goes: nothing is granted any more.
     #[error("pool {pool} is being removed")]
     PoolGoes {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
     },
     /// No such lease, or nothing of it is remembered.
@@ -328,42 +330,45 @@ pub enum BoxRefusal {
     /// Its holder gave it back already.
     #[error("the lease was already released")]
     AlreadyReleased,
-    /// Its term was over.
+    /// The term of the lease is over.
     #[error("the lease has expired")]
     Expired,
-    /// It was taken away.
+    /// The lease was revoked.
     #[error("the lease was revoked{}", .reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")))]
     Revoked {
-        /// Why.
+        /// The reason that the operator gave.
         reason: Option<Reason>,
     },
-    /// Nobody was ever told of it.
+    /// No caller ever knew of it.
     #[error("the lease was never given to a holder")]
     NeverHeld,
-    /// Its box is not ready.
+    /// Its box is not ready yet.
     #[error("the box of the lease is not ready yet")]
     NotReady,
     /// A term that is not allowed.
     #[error("a lease of this pool lasts from a millisecond to {}", in_words(*.most))]
     BadTtl {
-        /// How long at most.
+        /// The longest allowed time.
         most: Duration,
     },
     /// It has been held as long as it may be in all.
     #[error("the lease reached max_hold of its pool and cannot be renewed")]
     HeldTooLong,
     /// The holder has, or waits for, as many boxes as a holder may have.
-    #[error("this holder has or waits for {count} boxes; its quota is {most}")]
+    #[error(
+        "this holder has or waits for {count} boxes; its quota is {most}: release a box or \
+        raise the quota"
+    )]
     OverQuota {
-        /// How many.
+        /// The requested number of boxes.
         count: u32,
-        /// How many it may have.
+        /// The limit of this holder.
         most: u32,
     },
     /// More boxes at once than there are, or none.
     #[error("a request for boxes of this pool can have 1 to {most} boxes")]
     BadCount {
-        /// How many at most.
+        /// The largest allowed number.
         most: u32,
     },
     /// A box that was to be granted is not free.
@@ -390,7 +395,7 @@ pub enum BoxRefusal {
     /// The box is quarantined already.
     #[error("the box is already quarantined")]
     AlreadyQuarantined,
-    /// What came of a box is no longer of interest.
+    /// The result for a box is outdated.
     #[error("the state of the box changed at the same time: try again")]
     WentOn,
     /// The system has no random numbers to give.
@@ -405,27 +410,28 @@ pub enum BoxRefusal {
         pool: PoolName,
         /// The ids that both would have.
         ids: IdRange,
-        /// The hooks of both.
+        /// The hooks of both pools.
         hooks: String,
-        /// The host of both.
+        /// The host of both pools.
         host: HostAddr,
         /// The pool that has them.
         other: PoolName,
     },
-    /// The request was made by another holder, and nobody said that this one goes on with it.
+    /// Another holder made the request, and this one did not set `take_over`.
     #[error(
-        "this request was granted to holder {holder}, not to {asker}: choose another request_id, or say take_over if {asker} goes on with the work of {holder}"
+        "this request was granted to holder {holder}, not to {asker}: choose another \
+            request_id, or set take_over if {asker} continues the work of {holder}"
     )]
     RequestOfOther {
-        /// Who made it.
+        /// The holder of the first request.
         holder: Holder,
-        /// Who repeats it.
+        /// The holder of this repetition.
         asker: Holder,
     },
 }
 
 impl BoxRefusal {
-    /// What is said of a lease that ended so.
+    /// The error for a lease that ended so.
     pub fn of_end(how: LeaseEnd, reason: Option<&Reason>) -> Self {
         match how {
             LeaseEnd::Released => BoxRefusal::AlreadyReleased,
@@ -436,63 +442,63 @@ impl BoxRefusal {
     }
 }
 
-/// What happened to a box beside its leases: what was run for it, and who took it out of use.
+/// Log events of a box beside its leases: cleanings and quarantines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxLogEvent {
     /// It could not be made ready.
     InitFailed(HookOutput),
-    /// It was cleaned.
+    /// The box was cleaned.
     Cleaned(Option<HookOutput>),
-    /// It was not.
+    /// The cleaning failed.
     CleanFailed {
         /// Which attempt, counted from one.
         attempt: u32,
-        /// What was said.
+        /// The output of the hook.
         said: HookOutput,
     },
     /// Its host found that it is not clean.
     FoundDirty(HookOutput),
-    /// It was taken out of use.
+    /// The box was quarantined.
     Quarantined {
-        /// Why.
+        /// The evidence for it.
         said: HookOutput,
-        /// Who wanted it, unless it could not be cleaned.
+        /// The caller that wanted it, unless cleaning failed.
         by: Option<String>,
     },
     /// It is cleaned again, to be used.
     Unquarantined {
-        /// Who wanted it.
+        /// The caller's name, for the audit.
         by: String,
     },
-    /// Somebody tried to renew, release or verify its lease with the token of another one.
+    /// A caller tried to renew, release or verify its lease with the token of another one.
     WrongToken {
         /// The last token that was given.
         given: FenceToken,
-        /// How often.
+        /// How many tries failed so far.
         times: u64,
     },
     /// The boxes of the pool were handed over to it on its host. One line for all of them, at the first.
     Adopted {
-        /// Which pools lost boxes.
+        /// The pools that lost boxes.
         said: HookOutput,
-        /// Who wanted it.
+        /// The caller's name, for the audit.
         by: String,
     },
 }
 
-/// One line of what happened to boxes.
+/// One entry in the log of boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxLogEntry {
-    /// When.
+    /// When it happened, in milliseconds.
     pub at: Millis,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The token of its last lease.
     pub token: Option<FenceToken>,
     /// The id it had for that lease, where the pool draws them.
     pub slot: Option<SlotId>,
-    /// What.
+    /// The kind of log event.
     pub news: BoxLogEvent,
 }

@@ -1,8 +1,8 @@
 //! The terms that new leaders gave a lease once more since it was renewed last. Pure.
 //!
-//! Each boot of a machine gives a lease its full term once. A leader of the same boot measures by the
-//! uptime of its machine what is left of it, which nobody sets; a leader of another boot cannot, and
-//! gives the full term.
+//! Each boot of a machine gives a lease its full term once. A leader of the same boot measures the rest
+//! of it by the uptime of its machine, which nobody can set; a leader of another boot cannot, and gives
+//! the full term.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::state::BoxTable;
 use crate::boot::BootId;
 use crate::clock::Millis;
 
-/// What a live lease was given. Stored in this form.
+/// The term that a live lease got. Stored with postcard in this form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GivenTerms {
     /// How often the lease was renewed then.
@@ -25,23 +25,23 @@ pub(super) struct GivenTerms {
 }
 
 impl GivenTerms {
-    /// A term that was given to a lease with so many renewals by a boot of which nothing is known.
+    /// A term that an unknown boot gave to a lease with this many renewals.
     pub fn by_unknown_boot(renewals: u32) -> Self {
         GivenTerms { renewals, ends: Vec::new() }
     }
 
-    /// Whether this is about the lease as it is, with so many renewals.
+    /// Whether this is about the present lease, with this many renewals.
     pub fn is_of(&self, renewals: u32) -> bool {
         self.renewals == renewals
     }
 
-    /// The uptime at which the term ends that this boot gave a lease with so many renewals.
+    /// The uptime at which the term ends that this boot gave a lease with this many renewals.
     pub fn end(&self, renewals: u32, boot: BootId) -> Option<Duration> {
         let ends = self.ends.iter().filter(|_| self.is_of(renewals));
         ends.into_iter().find(|(of, _)| *of == boot).map(|(_, ends)| *ends)
     }
 
-    /// This boot gives a lease with so many renewals a term that ends at this uptime. Answers whether
+    /// This boot gives a lease with this many renewals a term that ends at this uptime. Answers whether
     /// it had not given one.
     pub fn give(&mut self, renewals: u32, boot: BootId, ends: Duration) -> bool {
         if !self.is_of(renewals) {

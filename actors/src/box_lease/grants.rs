@@ -1,4 +1,4 @@
-//! Granting boxes to those who wait, and taking back what nobody is there for.
+//! Granting boxes to waiting requests, and taking back leases without a caller.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::waiters::WaiterStage;
 use super::{BoxLease, PoolName, SharedTable};
 use crate::journal::{CommitError, ReplicaHandle, RequestContext};
 
-/// The name under which the actor commits what it does by itself.
+/// The name under which the actor commits its own work.
 pub(super) const MYSELF: &str = "box-lease";
 
-/// After which time a request may be repeated whose leases could not be taken back yet.
+/// When a request may be repeated whose leases could not be taken back yet.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl BoxLease {
-    /// Grants what is free to those who wait for it.
+    /// Grants free boxes to the waiting requests.
     pub(super) fn grant_waiting(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
         if self.is_held_up() {
             return;
@@ -30,8 +30,8 @@ impl BoxLease {
         }
     }
 
-    /// The grants to those who are next, so many at most and as far as boxes are free. One more may be
-    /// about to be free: it goes to the first of them.
+    /// Grants boxes to the next requests, `most` at most and while boxes are free. One more may be about
+    /// to be free: it goes to the first of them.
     pub(super) fn next_grants(
         &mut self,
         name: &PoolName,
@@ -98,7 +98,7 @@ impl BoxLease {
         }));
     }
 
-    /// A commit of grants has no outcome. What was applied was dealt with then.
+    /// A commit of grants has no outcome. Applied grants were handled then.
     pub(super) fn not_granted(
         &mut self,
         events: &[BoxEvent],
@@ -131,7 +131,7 @@ impl BoxLease {
         self.waiters.get(id).is_some_and(|waiter| now < waiter.deadline())
     }
 
-    /// It is known what became of boxes that were being granted.
+    /// The outcome of a grant is known.
     fn settle_boxes(&mut self, grant: &NewGrant) {
         let table = self.replica.piece().read();
         let Some(line) = self.lines.get_mut(&grant.pool) else { return };
@@ -168,7 +168,7 @@ impl BoxLease {
         let is_preparing =
             self.replica.piece().read().leases.get(first).is_some_and(|l| !l.is_held());
         match waiter {
-            // Nobody knows whether it was granted. Who named the request may find out.
+            // It is unknown whether it was granted. The caller of a named request can look it up.
             None if grant.request.is_none() => self.take_back(leases, ctx),
             None if !is_preparing => {}
             waiter if is_preparing => self.prepare(waiter, leases, grant.term, ctx),
@@ -176,11 +176,11 @@ impl BoxLease {
         }
     }
 
-    /// Who waits for what was granted though nobody knew of it: the request was repeated meanwhile. It
-    /// leaves the queue.
+    /// The callers of a grant that was not known: the request was repeated meanwhile. It leaves the
+    /// queue.
     fn repeated(&mut self, grant: &NewGrant) -> Option<WaiterId> {
         let id = self.waiters.of_request(grant.request?).ok().flatten()?;
-        // One that is being granted something else is told when that is refused.
+        // A request with another grant under way gets its answer when that grant is refused.
         self.waiters.get(id).filter(|waiter| waiter.stage == WaiterStage::Queued)?;
         self.waiters.deadlines.remove(&id);
         self.line(&grant.pool).queue.remove(id);
@@ -199,14 +199,14 @@ impl BoxLease {
         }
     }
 
-    /// The request was granted under an earlier leader, or nobody knew that it was.
+    /// The request was granted under an earlier leader, or its grant was unknown.
     fn granted_before(&mut self, id: WaiterId) {
         use super::decide::PriorAcquire;
         let Some(waiter) = self.take_waiter(id) else { return };
         let Some(request) = waiter.ask.request else { return };
         let before = self.replica.piece().read().prior_acquire(request);
         let answer = match before {
-            // That they are to be taken back came to nothing so far.
+            // Taking them back has failed so far.
             Ok(PriorAcquire::Held(leases)) if self.are_taken_back(&leases) => {
                 Err(BoxError::Busy { retry_after: AGAIN })
             }
@@ -224,7 +224,7 @@ impl BoxLease {
         }
     }
 
-    /// Tells whoever waits of its leases. If nobody is there any more they are taken back.
+    /// Answers the waiting callers with their leases. If no caller is left they are taken back.
     pub(super) fn hand_out(
         &mut self,
         waiter: Option<WaiterId>,
@@ -242,7 +242,7 @@ impl BoxLease {
         let is_granted = answer.is_ok();
         let reached = waiter.answer(&answer);
         if !is_granted {
-            // One of them has ended: nobody is told of the others.
+            // One of them has ended: no caller gets the others.
             self.take_back(leases.to_vec(), ctx);
             return;
         }
@@ -262,12 +262,12 @@ impl BoxLease {
         }
     }
 
-    /// Whether nobody is told of these leases any more.
+    /// Whether no caller gets these leases any more.
     pub(super) fn are_taken_back(&self, leases: &[LeaseId]) -> bool {
         leases.iter().any(|id| self.taking_back.contains(id))
     }
 
-    /// Takes back leases of which nobody was told.
+    /// Takes back leases that no caller knows.
     pub(super) fn take_back(&mut self, leases: Vec<LeaseId>, ctx: &mut Context<Self>) {
         if leases.is_empty() {
             return;
@@ -275,9 +275,10 @@ impl BoxLease {
         let event = BoxEvent::NotTaken { leases: leases.clone() };
         self.taking_back.extend(leases.iter().copied());
         self.commit(vec![event], ctx, move |actor, settled, ctx| {
-            // One without an outcome may still be applied: taking back what has ended changes nothing.
+            // A commit without an outcome may still be applied: taking back an ended lease changes
+            // nothing.
             if settled.is_ok() {
-                // One that had ended before is not told of as ending now.
+                // A lease that had ended before is not reported as ending now.
                 actor.taking_back.retain(|id| !leases.contains(id));
             } else if actor.replica.epoch().is_some() {
                 actor.orphans.extend(leases.iter().copied());
@@ -286,20 +287,21 @@ impl BoxLease {
         });
     }
 
-    /// Shows a newcomer its place at once, if it is the last, as nearly all are. Whoever is more urgent
-    /// than others has the next turn show it: with thousands who wait each would have to be counted.
+    /// Reports its place to a new request at once, if it is the last, as nearly all are. A request that
+    /// is more urgent than others is shown by the next turn: with thousands of requests each would have
+    /// to be counted.
     pub(super) fn notify_newcomer(&self, id: WaiterId, name: &PoolName) {
         let table = self.replica.piece().read();
         let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get(name)) else { return };
         let Some((last, position, wanted)) = line.wanted_by_last(pool) else { return };
-        // Also who does not look yet: it may in a moment.
+        // Also callers that do not watch yet: they may in a moment.
         if let Some(waiter) = self.waiters.get(id).filter(|_| last == id) {
             let estimate = line.estimate(pool, wanted);
             waiter.notify(AcquireProgress::Waiting { position, estimate });
         }
     }
 
-    /// Shows those who look how their waits go.
+    /// Sends their progress to the watching callers.
     pub(super) fn notify_progress(&mut self) {
         let table = self.replica.piece().read();
         for (name, line) in &self.lines {

@@ -1,5 +1,5 @@
-//! What is being run for boxes, off the actor: one thing a box at a time, and none waits for another
-//! pool's host.
+//! Runs hooks for boxes, outside the actor: one at a time for each box, and none waits for another pool's
+//! host.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,13 +19,13 @@ use crate::backoff::ExponentialBackoff;
 const SILENT: ExponentialBackoff =
     ExponentialBackoff { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
 
-/// What is being run.
+/// The hooks that run now.
 #[derive(Default)]
 pub(super) struct HookCalls {
     of_boxes: HashMap<BoxKey, HookCall>,
-    /// The pools whose boxes are being looked at.
+    /// The pools whose boxes are being inspected.
     looks: HashMap<PoolName, u64>,
-    /// Boxes of which it is being put on record what came of a cleaning, and which one each is.
+    /// Boxes whose cleaning result is being committed, with the number of the cleaning.
     settling: HashMap<BoxKey, u64>,
     /// How often in a row a host did not answer for a box, or for a pool.
     silent_boxes: HashMap<BoxKey, u32>,
@@ -43,29 +43,29 @@ struct HookCall {
     kind: HookKind,
     /// The lease that it is for.
     lease: Option<LeaseId>,
-    /// The cleaning that it is.
+    /// The number of the cleaning.
     cleaning: Option<u64>,
 }
 
 impl HookCalls {
-    /// Whether something is run for a box, or what came of it is not on record yet.
+    /// Whether a hook runs for a box, or its result is not on record yet.
     pub(super) fn has(&self, key: &BoxKey) -> bool {
         self.of_boxes.contains_key(key) || self.settling.contains_key(key)
     }
 
-    /// What came of a cleaning is being put on record. Answers which one that is.
+    /// The result of a cleaning is being committed. Answers which one that is.
     pub(super) fn settle(&mut self, key: &BoxKey) -> u64 {
         let run = self.next();
         self.settling.insert(key.clone(), run);
         run
     }
 
-    /// It is there, for whoever follows the record.
+    /// It is on record and applied.
     pub(super) fn on_record(&mut self, key: &BoxKey) {
         self.settling.remove(key);
     }
 
-    /// The commit came back, whatever came of it.
+    /// The commit came back, in success or failure.
     pub(super) fn settled(&mut self, key: &BoxKey, run: u64) {
         if self.settling.get(key) == Some(&run) {
             self.settling.remove(key);
@@ -82,14 +82,14 @@ impl HookCalls {
         self.silences.get(pool)
     }
 
-    /// A pool is gone.
+    /// Forgets a removed pool.
     pub(super) fn forget(&mut self, pool: &PoolName) {
         self.silences.remove(pool);
         self.silent_pools.remove(pool);
         self.silent_boxes.retain(|(of, _), _| of != pool);
     }
 
-    /// What is answered from here on is nobody's business any more.
+    /// Answers from here on are ignored.
     pub(super) fn clear(&mut self) {
         let started = self.started;
         *self = HookCalls { started, ..HookCalls::default() };
@@ -124,9 +124,9 @@ fn gone(error: actix::MailboxError) -> HookAnswer {
     HookAnswer::Silent { why: error.to_string() }
 }
 
-/// Has the host look at the id that a box drew, before anything is made of it: no free box stands for it
-/// that would have been looked at. Answers what comes of the box if the id is not clean, or if nobody
-/// knows.
+/// Has the host look at the id that a box drew, before the box is made ready: no free box had this id, so
+/// nothing has checked it. Returns the change of the box if the id is not clean, or if its state is
+/// unknown.
 async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
     let id = BoxNumber(hook.box_id);
     let last_token = hook.token.unwrap_or_default();
@@ -144,7 +144,7 @@ async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
 }
 
 impl BoxLease {
-    /// Where things are run for a pool; none for one that nobody hosts, or where another node leads.
+    /// Where hooks run for a pool; none for a pool without a host, or where another node leads.
     pub(super) fn place(&self, name: &PoolName) -> Result<Option<HookTarget>, BoxRefusal> {
         let Some(epoch) = self.replica.epoch() else { return Ok(None) };
         let table = self.replica.piece().read();
@@ -172,7 +172,7 @@ impl BoxLease {
         self.jobs.of_boxes.insert(key.clone(), HookCall { run, kind, lease, cleaning });
         let looks_first = kind == HookKind::Init && self.draws_ids(&key.0);
         let (hosts, actor) = (self.hosts.clone(), ctx.address());
-        // A task of its own: the actor's own ones are all looked at whenever it wakes.
+        // A task of its own: the actor polls all of its own tasks whenever it wakes.
         actix_rt::spawn(async move {
             let began = Instant::now();
             let dirt = if looks_first { look_at_id(&hosts, &hook).await } else { None };
@@ -188,7 +188,7 @@ impl BoxLease {
         self.replica.piece().read().pool(pool).is_ok_and(|pool| pool.spec().slots.is_some())
     }
 
-    /// What is to be run for a box as it stands, and which cleaning that is.
+    /// The hook to run for a box in its present state, and the number of its cleaning.
     fn hook_for(
         &self,
         key: &BoxKey,
@@ -216,7 +216,7 @@ impl BoxLease {
         Some((hook, cleaning))
     }
 
-    /// Has the host of a pool look at its boxes that nobody has looked at yet.
+    /// Has the host of a pool inspect its boxes that are not inspected yet.
     pub(super) fn start_look(&mut self, name: PoolName, ctx: &mut Context<Self>) {
         let Ok(Some(place)) = self.place(&name) else { return };
         let boxes = self.unchecked(&name);
@@ -260,8 +260,7 @@ impl BoxLease {
         looked
     }
 
-    /// An operator has mended what kept the host of a pool from doing what it was asked: it is asked
-    /// again at once.
+    /// An operator has repaired the host of a pool: its work is retried at once.
     pub(super) fn ask_again(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         self.looks.remove(pool);
@@ -303,7 +302,7 @@ impl BoxLease {
         SILENT.after_failures(*count)
     }
 
-    /// The same for the boxes of a pool that nobody has looked at.
+    /// The same for the boxes of a pool that are not inspected yet.
     pub(super) fn silent_pool(&mut self, pool: &PoolName, why: &str) -> Duration {
         self.note_silence(pool, why);
         let count = self.jobs.silent_pools.entry(pool.clone()).or_default();
@@ -345,7 +344,7 @@ impl Handler<HookCallEnded> for BoxLease {
             }
             _ => {}
         }
-        // What came up meanwhile waited for this.
+        // Later work waited for this.
         self.maintain_box(&key, ctx);
         self.note_stale(ctx);
     }

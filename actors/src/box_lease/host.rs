@@ -1,10 +1,9 @@
-//! The face of whoever runs things for boxes: what the BoxLeaseActor asks of the worker that hosts a
-//! pool. What is run, a worker's own configuration says; nothing of it comes from a node.
+//! The interface for running hooks: the requests of the BoxLeaseActor to the worker that hosts a pool. A
+//! worker's own configuration defines the hooks; nothing of them comes from a node.
 //!
-//! Every call carries the epoch in which it was decided: a worker refuses what a deposed leader asks.
-//! The same may be asked again, after a change of leader or when no answer came: a worker that runs it
-//! already joins the two, and one that has done it does it again. For one box only one thing is asked
-//! at a time.
+//! Every call carries the epoch of its decision: a worker refuses calls of a deposed leader. A call may
+//! be repeated, after a change of leader or without an answer: a worker that runs it already joins the
+//! two, and one that has done it does it again. For one box only one thing is asked at a time.
 
 use actix::Message;
 
@@ -15,16 +14,16 @@ use crate::host::HostAddr;
 use crate::manager::ClusterId;
 use crate::supervision::Route;
 
-/// Where something is run.
+/// The host and pool of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookTarget {
-    /// The worker.
+    /// The address of the worker.
     pub host: HostAddr,
     /// The epoch in which it was decided.
     pub epoch: Epoch,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The name under which the worker's configuration says what is run; the pool's own if none.
+    /// The name of the hooks in the worker's configuration; the pool's own name if none.
     pub hooks: Option<HooksName>,
     /// The cluster that decided it. The way to the worker fills it in; none from a node of an older
     /// version.
@@ -41,7 +40,7 @@ impl HookTarget {
     }
 }
 
-/// What is run for a box.
+/// The kind of hook for a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookKind {
     /// It is made ready for a holder.
@@ -50,51 +49,51 @@ pub enum HookKind {
     Cleanup,
 }
 
-/// Runs something for a box, and answers what came of it.
+/// Runs a hook for a box, and answers its result.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "HookAnswer")]
 pub struct RunHook {
-    /// Where.
+    /// The host and pool.
     pub place: HookTarget,
-    /// What.
+    /// Init or cleanup.
     pub kind: HookKind,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The id by which its holder calls it: `{box}`.
     pub box_id: u32,
     /// The token of its lease, or of its last one: `{token}`.
     pub token: Option<FenceToken>,
-    /// Who has it or had it: `{holder}`.
+    /// The present or last holder: `{holder}`.
     pub holder: Option<Holder>,
     /// Which attempt it is, counted from one.
     pub attempt: u32,
 }
 
-/// What came of it.
+/// The result of a hook.
 #[derive(Clone, Debug, PartialEq, Eq, actix::MessageResponse)]
 pub enum HookAnswer {
     /// It was done, and for a cleanup: the box was found clean.
     Done {
-        /// What was said, if anything.
+        /// The output of the hook, if any.
         said: Option<HookOutput>,
     },
     /// It failed: an exit code, a time-out, or a box that is not clean.
     Failed {
-        /// What was said: the evidence.
+        /// The output: the evidence.
         said: HookOutput,
     },
     /// The worker did not answer, or refused to do it: nothing is known of the box.
     Silent {
-        /// Why.
+        /// The error text, for operators.
         why: String,
     },
 }
 
-/// Looks whether boxes that nobody has are clean.
+/// Inspects free boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "Result<BoxInspection, String>")]
 pub struct InspectBoxes {
-    /// Where.
+    /// The host and pool.
     pub place: HookTarget,
     /// The boxes; in a pool that draws ids, one by the id that was drawn for it.
     pub boxes: Vec<BoxNumber>,
@@ -102,7 +101,7 @@ pub struct InspectBoxes {
     pub last_token: FenceToken,
 }
 
-/// What a look found.
+/// The result of a look at one box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoxInspection {
     /// The boxes that were looked at.
@@ -112,49 +111,49 @@ pub struct BoxInspection {
     pub highest: Option<FenceToken>,
 }
 
-/// An operator gives all boxes of a place to its pool, whichever pool the worker knows them as.
-/// Answers the pools that lost boxes.
+/// An operator gives all boxes of a place to its pool, also those that the worker knows under another
+/// pool. Answers the pools that lost boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "Result<Vec<PoolName>, String>")]
 pub struct AdoptBoxes {
-    /// Where.
+    /// The host and pool.
     pub place: HookTarget,
 }
 
 /// A box that was looked at. One that could not be is left out, and asked for again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InspectedBox {
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// What was found, unless it is clean.
+    /// The evidence, unless the box is clean.
     pub dirt: Option<HookOutput>,
 }
 
-/// Looks whether a worker answers at all: what is run for a box may take long.
+/// Checks whether a worker answers at all: a hook for a box may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "Result<(), NotHeard>")]
 pub struct ProbeHost {
-    /// The worker.
+    /// The address of the worker.
     pub host: HostAddr,
-    /// How long it may take. It is answered by then.
+    /// The time limit of the probe. The answer arrives by then.
     pub within: std::time::Duration,
 }
 
-/// Why nothing was heard of a worker that was probed. For an operator to read.
+/// Why a probed worker gave no answer. The texts are for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotHeard {
-    /// It did not answer.
+    /// The worker did not answer.
     Silent(String),
     /// It was not asked, because this node could not: that says nothing of the worker.
     NotAsked(String),
 }
 
-/// The ways to whoever runs things for boxes.
+/// The routes to the actor that runs hooks.
 #[derive(Clone)]
 pub struct BoxHosts {
     /// Runs something for a box.
     pub run: Route<RunHook>,
-    /// Looks at boxes.
+    /// Looks at boxes on their host.
     pub look: Route<InspectBoxes>,
     /// Gives boxes to a pool.
     pub adopt: Route<AdoptBoxes>,

@@ -1,4 +1,4 @@
-//! What leases are told apart by: ids, fencing tokens, the numbers of boxes. Pure.
+//! Identities of leases: ids, fencing tokens, the numbers of boxes. Pure.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::secret_id::secret_id;
 
 secret_id! {
-    /// The id of a lease: 128 random bits. Whoever knows it and the token can end the lease.
+    /// The id of a lease: 128 random bits. The id and the token are enough to end the lease.
     LeaseId,
     /// A text that is no id of a lease.
     BadLeaseId = "a lease"
@@ -52,7 +52,7 @@ number!(
     u32
 );
 number!(
-    /// A fencing token: each lease of a pool has a higher one than all before it, for ever.
+    /// A fencing token: each lease of a pool has a higher one than all earlier ones, without end.
     FenceToken,
     u64
 );
@@ -60,19 +60,19 @@ number!(
 /// Ids of boxes that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdRange {
-    /// The first one.
+    /// The first id of the range.
     pub first: u32,
-    /// How many there are.
+    /// How many ids the range has.
     pub count: u32,
 }
 
 impl IdRange {
-    /// The first id behind it.
+    /// The first id behind the range.
     pub fn end(self) -> u64 {
         u64::from(self.first) + u64::from(self.count)
     }
 
-    /// Whether it holds an id.
+    /// Whether the range holds an id.
     pub fn has(self, id: u32) -> bool {
         id >= self.first && u64::from(id) < self.end()
     }

@@ -9,32 +9,32 @@ use super::text::{Holder, PoolName, Reason};
 use crate::clock::Millis;
 use crate::event::RequestId;
 
-/// A box in somebody's hands.
+/// The right of a holder to a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Its id.
+    /// The id of the lease.
     pub id: LeaseId,
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The id that the box has for this lease, where the pool draws them.
     pub slot: Option<SlotId>,
-    /// Its fencing token.
+    /// Its fencing token, for services.
     pub token: FenceToken,
-    /// Who holds it.
+    /// The job that holds it.
     pub holder: Holder,
-    /// When it was granted.
+    /// When it was granted, in milliseconds.
     pub granted: Millis,
-    /// How long it lasts after each renewal if nothing else is said.
+    /// The term after each renewal without a term of its own.
     pub ttl: Duration,
-    /// How long it lasts from when that was told last.
+    /// The length of the term, from the last answer to the holder.
     pub term: Duration,
-    /// Until when it lasts, as was told last; none while its box is being made ready.
+    /// The end of the term by the last answer to the holder; none while its box is being made ready.
     pub expires_at: Option<Millis>,
     /// How often it was renewed.
     pub renewals: u32,
-    /// Names the request it was granted to, if whoever asked named it.
+    /// The idempotency key of its request, if the caller gave one.
     pub request: Option<RequestId>,
 }
 
@@ -44,13 +44,13 @@ impl Lease {
         self.slot.map_or(self.number.0, |slot| slot.0)
     }
 
-    /// Whether its holder was told of it.
+    /// Whether its holder got it in an answer.
     pub fn is_held(&self) -> bool {
         self.expires_at.is_some()
     }
 }
 
-/// How a lease ended.
+/// The reasons for the end of a lease.
 #[derive(
     Clone,
     Copy,
@@ -66,20 +66,20 @@ impl Lease {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseEnd {
-    /// Its holder gave it back.
+    /// Its holder released it.
     Released,
     /// Its term was over.
     Expired,
-    /// It was taken away.
+    /// An operator revoked it.
     Revoked,
-    /// Whoever waited for it had gone: nobody was told of it.
+    /// The caller had gone before the answer.
     NotTaken,
-    /// Its box could not be made ready: nobody was told of it.
+    /// Its box could not be made ready, and no caller got it.
     InitFailed,
 }
 
 impl LeaseEnd {
-    /// All there are.
+    /// Every end, for counters.
     pub const ALL: [LeaseEnd; 5] = [
         LeaseEnd::Released,
         LeaseEnd::Expired,
@@ -88,7 +88,7 @@ impl LeaseEnd {
         LeaseEnd::InitFailed,
     ];
 
-    /// A stable word for it.
+    /// Its stable word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             LeaseEnd::Released => "released",
@@ -104,23 +104,23 @@ impl LeaseEnd {
         matches!(self, LeaseEnd::Expired | LeaseEnd::Revoked)
     }
 
-    /// Whether nobody ever had it: whoever asked for it may ask again under the same name.
+    /// Whether no holder ever had it: its request may be repeated under the same name.
     pub fn was_never_told(self) -> bool {
         matches!(self, LeaseEnd::NotTaken | LeaseEnd::InitFailed)
     }
 }
 
-/// What is remembered of a lease that ended.
+/// The record of an ended lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedLease {
-    /// The lease as it was.
+    /// The lease as it ended.
     pub lease: Lease,
-    /// When it ended.
+    /// When it ended, in milliseconds.
     pub at: Millis,
-    /// How.
+    /// Why it ended.
     pub how: LeaseEnd,
-    /// Who ended it, unless it was its holder or a matter of time.
+    /// The caller that ended it, unless it was its holder or a matter of time.
     pub by: Option<String>,
-    /// Why it was revoked.
+    /// The operator's reason, if it was revoked.
     pub reason: Option<Reason>,
 }

@@ -10,8 +10,8 @@ use super::pool::{BoxPhase, BoxState, Draining};
 use super::text::{HookOutput, PoolName};
 use super::{BoxKey, BoxLease, BoxNumber};
 
-/// How many boxes one event says of that they were looked at, and of how many that they are dirty: with
-/// what was found these fit an entry of the journal.
+/// How many boxes one event reports as inspected, and how many as dirty: with their evidence these fit an
+/// entry of the journal.
 const LOOKED_AT_ONCE: usize = 2000;
 const DIRTY_AT_ONCE: usize = 20;
 
@@ -28,8 +28,8 @@ impl BoxLease {
         }
     }
 
-    /// Looks after a box that may have changed: one that is to be cleaned has its turn, after a grace for
-    /// a holder that may not know yet, or after a while if that failed before.
+    /// Handles a box that may have changed. A box that needs cleaning is cleaned after a grace for a
+    /// holder that may not know of the end yet, or after a pause if the cleaning failed before.
     pub(super) fn maintain_box(&mut self, key: &BoxKey, ctx: &mut Context<Self>) {
         let Some((draining, _)) = self.draining(key) else {
             self.cleanings.remove(key);
@@ -70,8 +70,8 @@ impl BoxLease {
         }
     }
 
-    /// Whether no host has anything to do for a box: nobody hosts its pool, or the pool draws ids and the
-    /// box has none now. The id of its number may be in use by another box.
+    /// Whether no host has work for a box: its pool has no host, or the pool draws ids and the box has
+    /// none now. The id of its number may be in use by another box.
     fn has_nothing_to_clean(&self, key: &BoxKey) -> bool {
         let table = self.replica.piece().read();
         table.pool(&key.0).is_ok_and(|pool| {
@@ -80,7 +80,7 @@ impl BoxLease {
         })
     }
 
-    /// It is known what came of a cleaning: that goes on record.
+    /// The result of a cleaning is known: it goes on record.
     pub(super) fn cleanup_ended(
         &mut self,
         key: &BoxKey,
@@ -117,7 +117,7 @@ impl BoxLease {
             }
             HookAnswer::Silent { why } => {
                 let pause = self.silent_box(key, &why);
-                tracing::warn!(pool = %key.0, number = %key.1, why, "the host of a box does not clean it");
+                tracing::warn!(pool = %key.0, number = %key.1, why, "box not cleaned by its host");
                 self.clean_after(key, pause, ctx);
                 return;
             }
@@ -133,7 +133,7 @@ impl BoxLease {
         });
     }
 
-    /// A pool whose boxes nobody has looked at has its turn.
+    /// A pool with boxes that are not inspected is handled.
     pub(super) fn look_soon(&mut self, pool: &PoolName, delay: Duration, ctx: &mut Context<Self>) {
         let has_unchecked = {
             let table = self.replica.piece().read();
@@ -157,7 +157,7 @@ impl BoxLease {
             Ok(looked) => looked,
             Err(why) => {
                 let pause = self.silent_pool(pool, &why);
-                tracing::warn!(%pool, why, "the host of a pool does not look at its boxes");
+                tracing::warn!(%pool, why, "boxes not inspected by their host");
                 self.look_soon(pool, pause, ctx);
                 return;
             }
@@ -179,7 +179,7 @@ impl BoxLease {
         let raised = highest.map(|beyond| {
             tracing::warn!(
                 %pool, %beyond,
-                "the host of a pool served its boxes for tokens that this node does not know: tokens go on beyond them"
+                "host knows higher fencing tokens than this node: tokens of the pool raised"
             );
             BoxEvent::TokensRaised { pool: pool.clone(), beyond }
         });

@@ -1,5 +1,5 @@
-//! The face of the BoxLeaseActor. What only reads asks the [`BoxViewHandle`](super::BoxViewHandle); who waits for
-//! boxes holds an [`Acquisition`](super::Acquisition).
+//! The face of the BoxLeaseActor. Queries that only read use the [`BoxViewHandle`](super::BoxViewHandle);
+//! a caller that waits for boxes holds an [`Acquisition`](super::Acquisition).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,32 +18,32 @@ use crate::durations::{in_words, rounded};
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxError {
-    /// It was refused.
+    /// The request was refused.
     #[error(transparent)]
     Refused(#[from] BoxRefusal),
-    /// No box was free in time.
+    /// No box was free within the wait.
     #[error(
         "no box of pool {pool} was free within {}{}",
         in_words(rounded(*.wait)),
         .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
     )]
     TimedOut {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// How long that was.
+        /// How long the request waited.
         wait: Duration,
-        /// What keeps boxes of the pool from being granted, if anything but their holders does.
+        /// Why boxes of the pool cannot be granted, if not only because of their holders.
         why: Option<String>,
     },
-    /// As many wait as may.
-    #[error("{waiting} requests already wait for boxes of pool {pool}, retry in {}", in_words(rounded(*.retry_after)))]
+    /// The queue of the pool is full.
+    #[error("{waiting} requests already wait for boxes of pool {pool}; retry in {}", in_words(rounded(*.retry_after)))]
     QueueFull {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// How many.
+        /// How many requests wait.
         waiting: u64,
         /// When asking again makes sense, by how long boxes were held lately.
         retry_after: Duration,
@@ -54,7 +54,7 @@ pub enum BoxError {
         /// When asking again makes sense.
         retry_after: Duration,
     },
-    /// Another node leads since: the place in the queue is lost.
+    /// Another node is the leader now: the place in the queue is lost.
     #[error("leadership changed while the request waited: try again")]
     LeaderChanged,
     /// The actor restarted while it had the request.
@@ -63,9 +63,9 @@ pub enum BoxError {
     /// The host of the pool did not do it.
     #[error("the host of pool {pool} did not carry out the call: {why}")]
     HostSilent {
-        /// The pool.
+        /// The name of the pool.
         pool: PoolName,
-        /// Why.
+        /// The error text, for operators.
         why: String,
     },
     /// It has no outcome, or this node does not lead.
@@ -73,29 +73,29 @@ pub enum BoxError {
     Journal(#[from] CommitError),
 }
 
-/// What is asked for: boxes of a pool, all of them or none.
+/// A request for boxes of a pool, all of them or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLeaseRequest {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// Who wants them.
+    /// The job that wants them.
     pub holder: Holder,
-    /// How long their leases last, from when they are handed out; as the pool says if none.
+    /// The term of their leases, from the answer on; the pool's default if none.
     pub ttl: Option<Duration>,
-    /// How long to wait for them. Zero tries once. Making a box ready does not count.
+    /// How long to wait for them. Zero tries once, without waiting. Making a box ready does not count.
     pub wait: Duration,
-    /// How urgent it is.
+    /// The priority of the request.
     pub priority: Priority,
-    /// How many.
+    /// The number of boxes.
     pub count: u32,
-    /// Names the request; none when nobody is going to repeat it.
+    /// The idempotency key; none when no caller is going to repeat it.
     pub request: Option<RequestId>,
     /// Whether the holder goes on with the work of another one that made the same request.
     pub take_over: bool,
 }
 
 impl BoxLeaseRequest {
-    /// Whether its holder may have what `holder` asked for by the same request.
+    /// Whether its holder may take over the leases that `holder` got by the same request.
     pub(super) fn goes_on_for(&self, holder: &Holder) -> Result<(), BoxRefusal> {
         if self.take_over || self.holder == *holder {
             return Ok(());
@@ -118,20 +118,21 @@ impl BoxLeaseRequest {
     }
 }
 
-/// Boxes that were handed out.
+/// The granted boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// A lease for each, in the order of their tokens.
     pub leases: Vec<Arc<Lease>>,
-    /// The epoch in which they were handed out.
+    /// The epoch of the grant.
     pub epoch: Epoch,
 }
 
-/// Names one who waits: several may, for one request that is repeated.
+/// The id of one waiting caller: several may wait for one repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcquireTicket(pub(super) u64);
 
-/// Asks for boxes. Sent by [`Acquisition`](super::Acquisition), which tells when whoever asks has gone.
+/// Sends a request for boxes. [`Acquisition`](super::Acquisition) sends it, and reports when the caller
+/// has gone.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Acquire {
@@ -141,39 +142,39 @@ pub struct Acquire {
     pub(super) progress: watch::Sender<AcquireProgress>,
 }
 
-/// Whoever asked for boxes has gone.
+/// The caller of a request has gone.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct CancelAcquire {
     pub(super) ticket: AcquireTicket,
-    /// What it was answered and never read.
+    /// The answer that it never read.
     pub(super) unread: Option<Grant>,
 }
 
-/// How a wait goes.
+/// The progress of a waiting request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcquireProgress {
-    /// Nothing is known yet.
+    /// No position is known yet.
     #[default]
     Asked,
-    /// It waits.
+    /// The request waits in the queue.
     Waiting {
-        /// Its place: 1 is served next.
+        /// Its position: 1 is served next.
         position: u64,
-        /// How long that takes, as far as one can tell by how long boxes were held lately.
+        /// The estimated wait, by how long boxes were held lately.
         estimate: Option<Duration>,
     },
     /// Its boxes are being made ready.
     Preparing,
 }
 
-/// A lease lasts longer. Answers the lease as it is then.
+/// Extends the term of a lease. Answers the lease as it is then.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Arc<Lease>, BoxError>")]
 pub struct RenewLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
-    /// Its token.
+    /// The lease's fencing token.
     pub token: FenceToken,
     /// How long from now on; as long as it was asked for first if none.
     pub ttl: Option<Duration>,
@@ -183,9 +184,9 @@ pub struct RenewLease {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Arc<Lease>, BoxError>")]
 pub struct VerifyLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
-    /// Its token.
+    /// The lease's fencing token.
     pub token: FenceToken,
 }
 
@@ -193,9 +194,9 @@ pub struct VerifyLease {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct ReleaseLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
-    /// Its token.
+    /// The lease's fencing token.
     pub token: FenceToken,
 }
 
@@ -203,35 +204,34 @@ pub struct ReleaseLease {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct RevokeLease {
-    /// The lease.
+    /// The id of the lease.
     pub lease: LeaseId,
-    /// Why.
+    /// The reason, for the audit.
     pub reason: Option<Reason>,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
-/// A pool is to be so: it is created, or changed. Boxes that are too many go as soon as nobody has
-/// them.
+/// A pool is to be so: it is created, or changed. Surplus boxes are removed as soon as they are free.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<PoolPut, BoxError>")]
 pub struct PutPool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// How it is to be.
+    /// The wanted specification.
     pub spec: PoolSpec,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
-/// What became of a pool.
+/// The effect of the request on a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolPut {
     /// There was none of that name.
     Created,
-    /// It was another one.
+    /// The pool existed and changed.
     Changed,
-    /// It was so already.
+    /// The pool was so already.
     AlreadySo,
 }
 
@@ -240,11 +240,11 @@ pub enum PoolPut {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, BoxError>")]
 pub struct RemovePool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
     /// Whether its leases are revoked, instead of waiting for their ends.
     pub revoke: bool,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
@@ -252,13 +252,13 @@ pub struct RemovePool {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct QuarantineBox {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// Why.
+    /// The reason, for the audit.
     pub reason: Reason,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
@@ -266,20 +266,19 @@ pub struct QuarantineBox {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct UnquarantineBox {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// The box.
+    /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
-/// The host of a pool is to look at its free boxes before they are granted: it may have been started
-/// anew.
+/// The host of a pool must look at its free boxes before they are granted: it may have restarted.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct RecheckPool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
 }
 
@@ -288,18 +287,18 @@ pub struct RecheckPool {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Vec<PoolName>, BoxError>")]
 pub struct AdoptPool {
-    /// The pool.
+    /// The name of the pool.
     pub pool: PoolName,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
-/// Looks at once what is due, instead of when the timer says. Operators and tests send it.
+/// Does the due work at once, instead of at the timer's time. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ProcessDueBoxes;
 
-/// Goes by these settings from now on.
+/// Uses these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeBoxSettings(pub BoxLeaseSettings);

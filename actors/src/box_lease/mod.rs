@@ -86,10 +86,11 @@ use prepare::PreparingGroups;
 use probes::BoxHostProbes;
 use waiters::LeaseWaiters;
 
-/// A box of all pools.
+/// A box by pool and number.
 pub(crate) type BoxKey = (PoolName, BoxNumber);
 
-/// The actor. Every node runs one: on the leader it decides, on followers it only applies.
+/// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
+/// applies.
 pub struct BoxLease {
     replica: ReplicaHandle<SharedTable>,
     journal: Journal,
@@ -101,40 +102,40 @@ pub struct BoxLease {
     hold: CommitBackoff,
     /// When the next turn begins, and its timer.
     next_turn: TurnTimer,
-    /// What this node counts and remembers of each pool while it leads.
+    /// The counters and queue of each pool while this node leads.
     lines: BTreeMap<PoolName, PoolAllocator>,
     counts: BTreeMap<PoolName, PoolQueueCounts>,
     waiters: LeaseWaiters,
-    /// Who gets what is being granted, by the first of its leases.
+    /// The requests that are being granted, by the first of their leases.
     granting: HashMap<LeaseId, WaiterId>,
-    /// How many were told of the same leases, by the first of them, where that is more than one.
+    /// How many callers got the same leases, by the first of them, where that is more than one.
     told: HashMap<LeaseId, usize>,
     terms: LeaseTerms,
     groups: PreparingGroups,
     /// Boxes that are to be cleaned, and when.
     cleanings: KeyedDeadlines<BoxKey>,
-    /// Pools whose hosts are to look at boxes, and when.
+    /// Pools whose hosts must look at boxes, and when.
     looks: KeyedDeadlines<PoolName>,
     /// Pools of which nothing is granted before it is on record that they are looked at; and whether
     /// that is being put there.
     rechecks: BTreeMap<PoolName, bool>,
-    /// Whether it is being put on record that this node decides.
+    /// Whether the start of this node's leadership is being put on record.
     noting_led: bool,
     jobs: HookCalls,
     probes: BoxHostProbes,
-    /// Leases of which nobody was told, to be taken back.
+    /// Leases that no caller knows, to be taken back.
     orphans: BTreeSet<LeaseId>,
-    /// Those that are being taken back: nobody is told of them any more.
+    /// Leases that are being taken back: no caller gets them any more.
     taking_back: HashSet<LeaseId>,
-    /// Leases that somebody tried to use with a wrong token: the last one, and how often.
+    /// Leases that a caller used with a wrong token: the last caller, and how often.
     wrong_tokens: BTreeMap<LeaseId, (FenceToken, u64)>,
-    /// When it was last looked at what is to be forgotten, and told how waits go.
+    /// When old records were last checked for removal, and waiting callers last got their progress.
     upkeep_at: Option<Instant>,
     progress_at: Option<Instant>,
     uncommitted: u64,
-    /// Where changes are told.
+    /// The feed for changes, if any.
     changes: Option<ChangeFeed>,
-    /// Whether the view on the board is an old one.
+    /// Whether the published view is outdated.
     is_stale: bool,
     /// Whether the table holds all that this node had on record when it started.
     caught_up: bool,
@@ -183,13 +184,13 @@ impl BoxLease {
         }
     }
 
-    /// Tells of changes on `feed` from now on.
+    /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
 
-    /// What both clocks show, a small backward step of that on the wall held back.
+    /// Both clocks; a small backward step of the wall clock is held back.
     fn now(&self) -> ClockReading {
         ClockReading { wall: self.clock.now(), monotonic: self.clock.reading().monotonic }
     }
@@ -212,7 +213,7 @@ impl BoxLease {
         }
     }
 
-    /// Renews the view on the board.
+    /// Publishes a new view.
     fn publish_view(&mut self) {
         self.is_stale = false;
         self.counts.retain(|pool, _| self.lines.contains_key(pool));

@@ -5,8 +5,8 @@ use super::lease::LeaseEnd;
 use super::pool::{BoxPhase, BoxState, Pool};
 
 impl Pool {
-    /// Why some of its boxes cannot be granted: they are quarantined, or cannot be cleaned or made
-    /// ready. None if that keeps nobody from any.
+    /// Why some of its boxes cannot be granted: they are quarantined, or cannot be cleaned or made ready.
+    /// None if that blocks no grant.
     pub fn grant_obstacle(&self) -> Option<String> {
         let counts = self.counts();
         if counts.of(BoxPhase::Quarantined) + counts.of(BoxPhase::Draining) == 0 {
@@ -20,7 +20,7 @@ impl Pool {
                     let (count, all) = (counts.of(BoxPhase::Quarantined), counts.all());
                     let said = said.as_str();
                     quarantined = Some(format!(
-                        "{count} of {all} boxes are quarantined, box {number} because of: {said}"
+                        "{count} of {all} boxes are quarantined; the reason for box {number} is: {said}"
                     ));
                 }
                 BoxState::Draining(draining) if failing.is_none() => {

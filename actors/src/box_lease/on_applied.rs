@@ -1,4 +1,4 @@
-//! What the actor makes of what the journal tells it.
+//! The actor's reaction to journal notifications.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl Handler<JournalCommand> for BoxLease {
             }
             StateChange::LeaderStarted(epoch) => {
                 let pools = self.replica.piece().read().pools().len();
-                tracing::info!(%epoch, pools, "this node decides on boxes");
+                tracing::info!(%epoch, pools, "leading: this node decides on boxes");
                 self.forget_all(&BoxError::LeaderChanged);
                 self.become_leader(ctx);
             }
@@ -49,7 +49,7 @@ impl Handler<JournalCommand> for BoxLease {
 }
 
 impl BoxLease {
-    /// What is only in memory is another leader's from now on: whoever waits is told.
+    /// The state in memory belongs to another leader from now on: every waiting caller gets this answer.
     fn forget_all(&mut self, error: &BoxError) {
         for waiter in self.waiters.take_all() {
             waiter.answer(&Err(error.clone()));
@@ -69,9 +69,9 @@ impl BoxLease {
         self.taking_back.clear();
     }
 
-    /// This node decides from now on. Every live lease gets its full term again, once a boot until it is renewed;
-    /// every box that is to be cleaned its grace, every id at rest its rest; and before a box is granted
-    /// its host looks at it.
+    /// This node decides from now on. Every live lease gets its full term again, once a boot until it is
+    /// renewed. Every box that needs cleaning gets its grace again, every resting id its rest; and the
+    /// host of a box looks at it before it is granted.
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
         self.upkeep_at = None;
@@ -122,8 +122,8 @@ impl BoxLease {
         self.turn(ctx);
     }
 
-    /// The next leader of this boot gives these no full term again unless they are renewed; and whoever
-    /// looks at them sees how long they last.
+    /// The next leader of this boot gives these no full term again unless they are renewed; and readers
+    /// see how long they last.
     fn put_terms_on_record(
         &mut self,
         boot: BootId,
@@ -140,8 +140,8 @@ impl BoxLease {
         }
     }
 
-    /// Leases that were being made ready under an earlier leader: whoever named the request may come
-    /// back for them, and nobody for the others.
+    /// Leases that were being made ready under an earlier leader: callers of named requests may come back
+    /// for them, the others cannot.
     fn prepare_again(
         &mut self,
         mut preparing: Vec<(
@@ -167,7 +167,7 @@ impl BoxLease {
         }
     }
 
-    /// What was applied makes terms that are to be followed, boxes to be cleaned, and boxes to be granted.
+    /// Applied events start terms, cleanings and grants.
     fn on_applied(&mut self, applied: &[AppliedEvent<SharedTable>], ctx: &mut Context<Self>) {
         let mut touched = BTreeSet::new();
         let mut pools = BTreeSet::new();
@@ -237,7 +237,7 @@ impl BoxLease {
         }
     }
 
-    /// A lease ended. Answers its box.
+    /// Handles the end of a lease. Returns its box.
     fn follow_end(&mut self, id: LeaseId, ctx: &mut Context<Self>) -> Option<BoxKey> {
         self.terms.remove(id);
         self.told.remove(&id);
@@ -257,7 +257,7 @@ impl BoxLease {
         Some(key)
     }
 
-    /// A box has changed.
+    /// Handles a changed box.
     fn follow_box(&mut self, key: &BoxKey, ctx: &mut Context<Self>) {
         {
             let table = self.replica.piece().read();
@@ -285,17 +285,17 @@ impl BoxLease {
         if goes {
             self.end_waiters_of(name, &BoxRefusal::PoolGoes { pool: name.clone() });
         } else {
-            // Whoever wants more than there are since would hold up all behind it.
+            // A request for more boxes than now exist would block all requests behind it.
             self.end_waiters(name, &BoxRefusal::BadCount { most: size }, |count| count > size);
         }
     }
 
-    /// Nobody waits for boxes of a pool that goes, or is gone.
+    /// No request waits for boxes of a pool that is being removed, or is gone.
     fn end_waiters_of(&mut self, name: &PoolName, refusal: &BoxRefusal) {
         self.end_waiters(name, refusal, |_| true);
     }
 
-    /// Ends the waits of those who want such a count of boxes.
+    /// Ends the waits of requests for that many boxes.
     fn end_waiters(&mut self, name: &PoolName, refusal: &BoxRefusal, of: impl Fn(u32) -> bool) {
         let Some(line) = self.lines.get(name) else { return };
         let waiting = line.queue.all().filter(|(_, count)| of(*count));

@@ -1,4 +1,4 @@
-//! A pool as it is: its boxes and where each of them stands. Pure.
+//! A pool: its boxes and their states. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,19 +27,19 @@ pub struct Pool {
     pub(super) counts: BoxCounts,
     pub(super) held: HashMap<Holder, u32>,
     pub(super) slots: Option<Slots>,
-    /// How often a box became free: what is free longest is granted first.
+    /// A counter of releases of boxes: the longest free box is granted first.
     pub(super) freed: u64,
     /// How often a box began to be cleaned: names each cleaning.
     pub(super) cleanings: u64,
     pub(super) totals: PoolTotals,
 }
 
-/// A box.
+/// One box of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxRecord {
-    /// Where it stands.
+    /// The present state.
     pub state: BoxState,
-    /// Since when.
+    /// When the state began, in milliseconds.
     pub since: Millis,
     /// Whether it goes as soon as it is free: its pool has become smaller.
     pub retiring: bool,
@@ -51,10 +51,10 @@ pub struct BoxRecord {
     pub init_failures: u32,
 }
 
-/// Where a box stands.
+/// The state of a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxState {
-    /// It can be granted.
+    /// The box can be granted.
     Free {
         /// The how manieth box that became free it was.
         order: u64,
@@ -63,21 +63,21 @@ pub enum BoxState {
     Unchecked,
     /// It is granted, and being made ready.
     Preparing {
-        /// To whom.
+        /// The id of its lease.
         lease: LeaseId,
     },
-    /// Somebody has it.
+    /// A holder has the box.
     Leased {
-        /// Who.
+        /// The id of its lease.
         lease: LeaseId,
     },
     /// It is to be cleaned, or being cleaned.
     Draining(Draining),
-    /// It is out of use until somebody says otherwise.
+    /// It is out of use until an operator changes that.
     Quarantined {
-        /// Why.
+        /// The evidence for it.
         said: HookOutput,
-        /// Who wanted it, unless it could not be cleaned.
+        /// The caller that wanted it, unless cleaning failed.
         by: Option<String>,
     },
 }
@@ -90,15 +90,15 @@ pub struct Draining {
     /// How the lease ended after which it is cleaned; none when its host found it dirty, or when it
     /// comes from the quarantine.
     pub after: Option<LeaseEnd>,
-    /// Who had it.
+    /// The last holder, if known.
     pub holder: Option<Holder>,
-    /// How often that failed.
+    /// How many cleanings failed in a row.
     pub failures: u32,
-    /// What was said then.
+    /// The output of the last failure.
     pub said: Option<HookOutput>,
 }
 
-/// The states of a box, without what goes with each.
+/// The states of a box, without their details.
 #[derive(
     Clone,
     Copy,
@@ -114,22 +114,22 @@ pub struct Draining {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum BoxPhase {
-    /// It can be granted.
+    /// The box can be granted.
     Free,
     /// Its host is to look at it.
     Unchecked,
-    /// It is being made ready.
+    /// The box is being made ready.
     Preparing,
-    /// Somebody has it.
+    /// A holder has the box.
     Leased,
     /// It is to be cleaned, or being cleaned.
     Draining,
-    /// It is out of use.
+    /// The box is out of use.
     Quarantined,
 }
 
 impl BoxPhase {
-    /// All there are.
+    /// Every phase, for metrics.
     pub const ALL: [BoxPhase; 6] = [
         BoxPhase::Free,
         BoxPhase::Unchecked,
@@ -139,7 +139,7 @@ impl BoxPhase {
         BoxPhase::Quarantined,
     ];
 
-    /// A stable word for it.
+    /// Its stable word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             BoxPhase::Free => "free",
@@ -152,12 +152,12 @@ impl BoxPhase {
     }
 }
 
-/// How many boxes stand where.
+/// The number of boxes in each phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoxCounts([u32; BoxPhase::ALL.len()]);
 
 impl BoxCounts {
-    /// How many stand there.
+    /// The number of boxes in a phase.
     pub fn of(&self, phase: BoxPhase) -> u32 {
         self.0[phase as usize]
     }
@@ -176,12 +176,12 @@ impl BoxCounts {
     }
 }
 
-/// What ever happened in a pool.
+/// Totals of a pool since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTotals {
     /// Leases that were granted.
     pub granted: u64,
-    /// Renewals.
+    /// The number of renewals.
     pub renewed: u64,
     /// Leases that ended, in the order of [`LeaseEnd::ALL`].
     pub ended: [u64; LeaseEnd::ALL.len()],
@@ -203,7 +203,7 @@ impl PoolTotals {
 }
 
 impl BoxState {
-    /// Where that is.
+    /// The phase of this state.
     pub fn phase(&self) -> BoxPhase {
         match self {
             BoxState::Free { .. } => BoxPhase::Free,
@@ -217,7 +217,7 @@ impl BoxState {
 }
 
 impl Pool {
-    /// What it is to be.
+    /// The wanted specification.
     pub fn spec(&self) -> &Arc<PoolSpec> {
         &self.spec
     }
@@ -232,7 +232,7 @@ impl Pool {
         self.last_token
     }
 
-    /// A box.
+    /// The box of this number.
     pub fn find(&self, number: BoxNumber) -> Option<&BoxRecord> {
         self.boxes.get(&number)
     }
@@ -242,7 +242,7 @@ impl Pool {
         self.boxes.range(from..).map(|(number, record)| (*number, record))
     }
 
-    /// How many boxes stand where, those that go included.
+    /// The number of boxes in each phase, retiring boxes included.
     pub fn counts(&self) -> BoxCounts {
         self.counts
     }
@@ -252,7 +252,7 @@ impl Pool {
         self.held.get(holder).copied().unwrap_or(0)
     }
 
-    /// What ever happened in it.
+    /// Totals since the creation of the pool.
     pub fn totals(&self) -> PoolTotals {
         self.totals
     }
@@ -315,7 +315,7 @@ impl Pool {
         self.boxes.insert(number, record);
     }
 
-    /// A box goes.
+    /// Removes a box.
     pub(super) fn take_out(&mut self, number: BoxNumber) {
         if let Some(record) = self.boxes.remove(&number) {
             self.counts.take(record.state.phase());
@@ -325,7 +325,7 @@ impl Pool {
         }
     }
 
-    /// A box stands there from now on.
+    /// Sets the state of a box.
     pub(super) fn put(&mut self, number: BoxNumber, state: BoxState, at: Millis) {
         if let Some(record) = self.boxes.get_mut(&number) {
             self.counts.take(record.state.phase());
@@ -371,7 +371,7 @@ impl Pool {
         *self.held.entry(holder.clone()).or_default() += 1;
     }
 
-    /// A holder has one less.
+    /// A holder has one box less.
     pub(super) fn let_go(&mut self, holder: &Holder) {
         if let Some(count) = self.held.get_mut(holder) {
             *count -= 1;

@@ -1,4 +1,4 @@
-//! Making boxes ready before their holder is told of them: all boxes of a request, or it goes back to
+//! Making boxes ready before their holder gets them: all boxes of a request, or the request goes back to
 //! its place and gets the next ones.
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,16 +18,16 @@ use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, BoxRefusal};
 use crate::journal::RequestContext;
 
-/// The leases that are granted and whose boxes are being made ready, by request.
+/// The granted leases whose boxes are being made ready, by request.
 #[derive(Default)]
 pub(super) struct PreparingGroups {
     /// By the first of their leases.
     groups: HashMap<LeaseId, PreparingGroup>,
     /// The first lease of the group of each.
     group_of: HashMap<LeaseId, LeaseId>,
-    /// The first lease of what each waits for.
+    /// The first lease of each waiting request's grant.
     of_waiter: HashMap<WaiterId, LeaseId>,
-    /// Those whose boxes are all ready, and of which that is not on record.
+    /// The groups whose boxes are all ready, without a commit of that yet.
     ready: BTreeSet<LeaseId>,
 }
 
@@ -49,7 +49,7 @@ impl PreparingGroups {
             .insert(*first, PreparingGroup { waiter, leases: leases.to_vec(), pending, term });
     }
 
-    /// A box is ready. Answers whether all of its group are.
+    /// Records that a box is ready. Answers whether all of its group are.
     fn one_ready(&mut self, id: LeaseId) -> bool {
         let Some(first) = self.group_of.get(&id) else { return false };
         let Some(group) = self.groups.get_mut(first) else { return false };
@@ -57,7 +57,7 @@ impl PreparingGroups {
         group.pending == 0 && self.ready.insert(*first)
     }
 
-    /// The group of a lease is none any more. Answers it.
+    /// The group of a lease is none any more. Returns the group.
     fn dissolve(&mut self, id: LeaseId) -> Option<PreparingGroup> {
         let first = *self.group_of.get(&id)?;
         let group = self.groups.remove(&first)?;
@@ -71,13 +71,13 @@ impl PreparingGroups {
         Some(group)
     }
 
-    /// The same by who waits. Answers its leases.
+    /// The same by the waiting request. Returns its leases.
     pub(super) fn dissolve_of(&mut self, waiter: WaiterId) -> Vec<LeaseId> {
         let first = self.of_waiter.get(&waiter).copied();
         first.and_then(|first| self.dissolve(first)).map_or_else(Vec::new, |group| group.leases)
     }
 
-    /// Those that are to be put on record as ready.
+    /// The groups to be committed as ready.
     pub(super) fn take_ready(&mut self) -> Vec<LeaseId> {
         std::mem::take(&mut self.ready).into_iter().collect()
     }
@@ -105,7 +105,7 @@ impl BoxLease {
         }
     }
 
-    /// Somebody whose boxes are being made ready is looked after when its time is over.
+    /// A request whose boxes are being made ready is checked when its time is over.
     fn look_after(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         let Some(deadline) = self.waiters.get(id).map(LeaseWaiter::deadline) else { return };
@@ -114,7 +114,7 @@ impl BoxLease {
         self.wake_at(at, ctx);
     }
 
-    /// A request is repeated whose boxes are being made ready.
+    /// A request is repeated while its boxes are being made ready.
     pub(super) fn await_ready(
         &mut self,
         ask: BoxLeaseRequest,
@@ -126,7 +126,7 @@ impl BoxLease {
         let first = leases.first().and_then(|lease| self.groups.group_of.get(lease)).copied();
         let group = first.and_then(|first| self.groups.groups.get_mut(&first));
         let Some(group) = group else {
-            // About to be taken back, or to be made ready anew.
+            // The boxes are about to be taken back, or to be made ready again.
             listener.answer(Err(BoxRefusal::NotReady.into()));
             return;
         };
@@ -153,7 +153,7 @@ impl BoxLease {
         }
     }
 
-    /// Puts on record what is ready.
+    /// Commits which boxes are ready.
     pub(super) fn commit_ready(&mut self, ctx: &mut Context<Self>) {
         for first in self.groups.take_ready() {
             let Some(group) = self.groups.groups.get(&first) else { continue };
@@ -162,7 +162,7 @@ impl BoxLease {
             let asked = RequestContext::by_itself(MYSELF);
             let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
             ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-                // What was applied, or refused then, was dealt with then.
+                // Applied or refused results were handled then.
                 if actor.on_own_commit(settlement, ctx).is_err()
                     && actor.groups.groups.contains_key(&first)
                 {
@@ -172,20 +172,21 @@ impl BoxLease {
         }
     }
 
-    /// It is on record that boxes are ready: their holder is told.
+    /// The boxes are ready on record: their holder gets the answer.
     pub(super) fn follow_prepared(&mut self, leases: &[LeaseId], ctx: &mut Context<Self>) {
         for id in leases {
             self.note_term(*id);
         }
         let group = leases.first().and_then(|first| self.groups.dissolve(*first));
-        // Without one it was prepared under an earlier leader: who named the request may ask for it.
+        // Without one it was prepared under an earlier leader: the caller of a named request may ask for
+        // it.
         if let Some(group) = group {
             self.hand_out(group.waiter, leases, ctx);
         }
     }
 
-    /// A box could not be made ready, or its host did not answer. Nothing of its request is handed out:
-    /// it gets the next boxes.
+    /// A box could not be made ready, or its host did not answer. No lease of its request reaches a
+    /// holder: it gets the next boxes.
     pub(super) fn init_failed(
         &mut self,
         id: LeaseId,
@@ -206,7 +207,7 @@ impl BoxLease {
         let epoch = self.replica.epoch();
         ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
             let settled = actor.on_own_commit(settlement, ctx);
-            // What is in memory was made anew since, if another epoch began.
+            // The state in memory was built again since, if another epoch began.
             if settled.is_err() && epoch.is_some() && actor.replica.epoch() == epoch {
                 actor.orphans.extend(group.leases);
             }
@@ -223,7 +224,7 @@ impl BoxLease {
         }));
     }
 
-    /// A lease ended while its box was being made ready, by somebody else's doing.
+    /// A lease ended while its box was being made ready, by another request.
     pub(super) fn ended_while_preparing(
         &mut self,
         id: LeaseId,

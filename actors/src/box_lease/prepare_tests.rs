@@ -1,5 +1,5 @@
-//! Making boxes ready while leadership ends and begins anew: what is answered, or comes back, from an
-//! earlier epoch changes nothing of the present one.
+//! Making boxes ready while leadership ends and begins again: answers and commits of an earlier epoch
+//! change nothing in the present one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ impl Handler<RunInBoxLease> for BoxLease {
     }
 }
 
-/// A host whose boxes are clean, and which is made to answer what it runs by the test, in order.
+/// A host whose boxes are clean; the test sets its answers to hooks, in order.
 #[derive(Clone, Default)]
 struct ScriptedBoxHost(Arc<Mutex<Vec<Option<oneshot::Sender<HookAnswer>>>>>);
 
@@ -142,8 +142,8 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
         let earlier = ask(&actor);
         until("its box is made ready", || host.asked() == 1).await;
 
-        // In an epoch that the journal does not know nothing can be put on record: that it failed comes
-        // back without an outcome, once the next one has begun and the box is made ready once more.
+        // In an epoch that the journal does not know no commit succeeds: the failure comes back without
+        // an outcome, once the next epoch has begun and the box is made ready once more.
         let act = move |actor: &mut BoxLease, ctx: &mut Context<BoxLease>| {
             leads_anew(actor, Epoch(epoch.0 + 1000), ctx);
             let leases: Vec<LeaseId> =
@@ -160,7 +160,7 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
         let failed = || HookAnswer::Failed { said: said() };
         host.answer(0, failed());
         host.answer(1, failed());
-        // What would be taken up again is, and what was answered is handled before it.
+        // Unfinished work is resumed, and earlier answers are handled before it.
         for _ in 0..3 {
             clock.advance(Duration::from_secs(10));
             actor.send(ProcessDueBoxes).await.unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! Whether the hosts of pools answer at all. What is run for a box may take long; a host that hangs is
-//! found out by a question that takes no time.
+//! Whether the hosts of pools answer at all. A hook may take long; a quick question finds a host that
+//! hangs.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -21,12 +21,12 @@ const EVERY_IF_SILENT: Duration = Duration::from_millis(500);
 /// How long its answer may take. With `EVERY` a host that hangs is known within ten seconds.
 const WITHIN: Duration = Duration::from_secs(3);
 
-/// How long after its deadline somebody is looked after whose boxes are being made ready, and how long
-/// the host may take to answer then: together less than a second.
+/// How long after its deadline a request whose boxes are being made ready is checked, and how long the
+/// host may take to answer then: together less than a second.
 pub(super) const OVERDUE_AFTER: Duration = Duration::from_millis(200);
 const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
 
-/// What is known of hosts. In memory.
+/// The probed state of hosts. In memory only.
 #[derive(Default)]
 pub(super) struct BoxHostProbes {
     due: KeyedDeadlines<HostAddr>,
@@ -34,7 +34,7 @@ pub(super) struct BoxHostProbes {
     asked: HashSet<HostAddr>,
     /// Hosts that did not answer the last question, and why.
     silent: HashMap<HostAddr, String>,
-    /// Who is to be answered if its host does not answer at once.
+    /// The callers to answer if the host does not answer at once.
     overdue: HashMap<HostAddr, Vec<WaiterId>>,
 }
 
@@ -49,7 +49,7 @@ impl BoxHostProbes {
         self.due.next()
     }
 
-    /// Knows of none.
+    /// Forgets all hosts.
     pub(super) fn clear(&mut self) {
         *self = BoxHostProbes::default();
     }
@@ -61,7 +61,7 @@ impl BoxHostProbes {
 pub(super) struct BoxHostProbed {
     host: HostAddr,
     answer: Result<(), NotHeard>,
-    /// Whether it was asked for those who wait longer than they want.
+    /// Whether it was probed for requests beyond their time limit.
     for_overdue: bool,
 }
 
@@ -81,7 +81,7 @@ impl BoxLease {
         }
     }
 
-    /// Asks the hosts whose turn it is.
+    /// Probes the hosts that are due.
     pub(super) fn probe_due(&mut self, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         while let Some(host) = self.probes.due.take_due(now) {
@@ -119,13 +119,13 @@ impl BoxLease {
         self.host_of(pool).is_some_and(|host| self.probes.silence(host).is_some())
     }
 
-    /// Why the host of a pool does not do what it is there for, if so.
+    /// Why the host of a pool does not do its work, if so.
     pub(super) fn silence_of(&self, pool: &PoolName) -> Option<String> {
         let unheard = self.host_of(pool).and_then(|host| self.probes.silence(host));
         unheard.or_else(|| self.jobs.silence(pool)).cloned()
     }
 
-    /// Why somebody who waits for boxes of a pool may wait in vain, as far as that is known.
+    /// Why a request for boxes of a pool may wait in vain, as far as that is known.
     pub(super) fn wait_obstacle(&self, pool: &PoolName) -> Option<String> {
         let silence = self.silence_of(pool).map(|why| match self.host_of(pool) {
             Some(host) => format!("nothing is done for them on its host {host}: {why}"),
@@ -137,8 +137,8 @@ impl BoxLease {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// Somebody has waited long enough, and its boxes are still being made ready. That may take longer
-    /// than the wait, but not because the host hangs.
+    /// A request has reached its time limit, and its boxes are still being made ready. That may take
+    /// longer than the wait, but not because the host hangs.
     pub(super) fn overdue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let Some(waiter) = self.waiters.get(id) else { return };
         let Some(host) = self.host_of(&waiter.ask.pool) else { return };
@@ -166,7 +166,7 @@ impl BoxLease {
         self.take_back(leases, ctx);
     }
 
-    /// Everybody whose time is over and whose boxes a host was to make ready that does not answer.
+    /// Every request beyond its time limit whose boxes wait for a host that does not answer.
     fn end_all_overdue(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
         let now = self.now().monotonic;
         let pools: HashSet<PoolName> = self.pools_of(host).into_iter().collect();
@@ -207,14 +207,14 @@ impl Handler<BoxHostProbed> for BoxLease {
                 self.probes.silent.remove(&host);
                 EVERY
             }
-            // What was known of it before still is.
+            // The earlier state of the host stays valid.
             Err(NotHeard::NotAsked(why)) => {
-                tracing::info!(%host, why, "a host of boxes could not be asked whether it answers");
+                tracing::info!(%host, why, "host of boxes could not be probed");
                 EVERY
             }
             Err(NotHeard::Silent(why)) => {
                 if !was_silent {
-                    tracing::warn!(%host, why, "a host of boxes does not answer");
+                    tracing::warn!(%host, why, "host of boxes does not answer");
                 }
                 self.probes.silent.insert(host, format!("it does not answer: {why}"));
                 self.end_all_overdue(host, ctx);
@@ -222,7 +222,7 @@ impl Handler<BoxHostProbed> for BoxLease {
             }
         };
         if was_silent && !self.probes.silent.contains_key(&host) {
-            tracing::info!(%host, "a host of boxes answers again");
+            tracing::info!(%host, "host of boxes answers again");
             for pool in self.pools_of(host) {
                 self.grant_waiting(&pool, ctx);
             }

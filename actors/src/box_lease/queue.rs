@@ -1,10 +1,10 @@
-//! Those who wait for boxes of one pool, in order. Pure.
+//! The waiting requests of one pool, in order. Pure.
 //!
-//! A waiter has a place that never changes: when it came, less what its priority is worth. A step of
-//! priority is worth as much as having come so much earlier; so priorities age by themselves, and
-//! whoever waits long enough is ahead of all who come. The first one is served first, also when it
-//! wants more boxes than are free: those behind it wait, and it does not starve. Only who wants more
-//! boxes than come round at all is passed over as long as that is so, and keeps its place.
+//! A waiting request has a place that never changes: its time of arrival, less the worth of its priority.
+//! One step of priority equals a fixed time of waiting; so priorities age by themselves, and a request
+//! that waits long enough is ahead of all new ones. The first one is served first, also when it wants
+//! more boxes than are free: those behind it wait, and it does not starve. Only a request for more boxes
+//! than the pool can give is skipped while that is so, and keeps its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct Priority(i8);
 pub struct BadPriority;
 
 impl Priority {
-    /// The priority itself.
+    /// The priority as a number.
     pub fn get(self) -> i8 {
         self.0
     }
@@ -63,7 +63,7 @@ impl From<Priority> for i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterId(pub u64);
 
-/// A place in the queue: the lower the earlier. Equal ones are told apart by who came first.
+/// A place in the queue: the lower the earlier. Equal ones go by their order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeaseQueuePosition {
     rank: i128,
@@ -71,13 +71,13 @@ pub struct LeaseQueuePosition {
 }
 
 impl LeaseQueuePosition {
-    /// The place of who came at `came`, where a step of priority is worth `step`.
+    /// The place of a request that arrived at `came`, where a step of priority is worth `step`.
     pub fn of(waiter: WaiterId, priority: Priority, came: Duration, step: Duration) -> Self {
         let micros = |time: Duration| i128::try_from(time.as_micros()).unwrap_or(i128::MAX / 256);
         LeaseQueuePosition { rank: micros(came) - i128::from(priority.0) * micros(step), waiter }
     }
 
-    /// Whose it is.
+    /// The waiting request of this place.
     pub fn waiter(self) -> WaiterId {
         self.waiter
     }
@@ -95,7 +95,7 @@ pub struct LeaseQueue {
 }
 
 impl LeaseQueue {
-    /// Somebody waits for `count` boxes at this place.
+    /// A request waits for `count` boxes at this place.
     pub fn push(&mut self, place: LeaseQueuePosition, count: u32) {
         self.remove(place.waiter);
         self.places.insert(place.waiter, place);
@@ -103,24 +103,24 @@ impl LeaseQueue {
         self.wanted += u64::from(count);
     }
 
-    /// Somebody waits no longer. Answers whether it did.
+    /// A request stops waiting. Returns whether it was in the queue.
     pub fn remove(&mut self, waiter: WaiterId) -> bool {
         let Some(place) = self.places.remove(&waiter) else { return false };
         self.wanted -= u64::from(self.order.remove(&place).unwrap_or(0));
         true
     }
 
-    /// Who is served next, of those who want so many boxes at most, and how many it wants.
+    /// The next request of those that want this many boxes at most, and its number of boxes.
     pub fn first(&self, most: u32) -> Option<(WaiterId, u32)> {
         self.all().find(|(_, count)| *count <= most)
     }
 
-    /// Who is served last.
+    /// The request that is served last.
     pub fn last(&self) -> Option<WaiterId> {
         self.order.last_key_value().map(|(place, _)| place.waiter)
     }
 
-    /// Whether this one waits.
+    /// Whether this request waits.
     pub fn has(&self, waiter: WaiterId) -> bool {
         self.places.contains_key(&waiter)
     }
@@ -130,12 +130,12 @@ impl LeaseQueue {
         self.order.iter().map(|(place, count)| (place.waiter, *count))
     }
 
-    /// How many wait.
+    /// How many requests wait.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn a_priority_ages_and_nobody_starves() {
-        // Two steps are worth two minutes: who waits that long is ahead of all who come then.
+        // Two steps equal two minutes: a request that has waited that long is ahead of all that arrive
+        // then.
         assert_eq!(order(&[place(1, 0, 0), place(2, 2, 119_999)]), [2, 1]);
         assert_eq!(order(&[place(1, 0, 0), place(2, 2, 120_000)]), [1, 2]);
         assert_eq!(order(&[place(1, -100, 0), place(2, 100, 200 * 60_000)]), [1, 2]);
@@ -189,7 +190,7 @@ mod tests {
         assert!(!queue.remove(WaiterId(3)) && !queue.has(WaiterId(3)));
         assert_eq!((queue.len(), queue.wanted(), queue.first(2)), (3, 6, Some((WaiterId(1), 2))));
         assert_eq!(queue.last(), Some(WaiterId(4)));
-        // Whose grant came to nothing goes back to its place.
+        // A request whose grant failed goes back to its place.
         let first = place(1, 0, 1);
         queue.remove(first.waiter());
         queue.push(first, 2);

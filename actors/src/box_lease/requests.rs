@@ -1,4 +1,4 @@
-//! What others ask of the BoxLeaseActor, beside boxes.
+//! Other requests to the BoxLeaseActor than those for boxes.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn answer<T: 'static>(result: Result<T, BoxError>) -> BoxReply<T> {
     Box::pin(ready(result))
 }
 
-/// What the first event of a commit did.
+/// The outcome of a commit's first event.
 fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
     outcomes.into_iter().next().unwrap_or(Ok(BoxOutcome::AlreadySo))
 }
@@ -33,8 +33,8 @@ fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
 const AT_ONCE: usize = 1000;
 
 impl BoxLease {
-    /// Commits events for whoever asked, and answers what `read` makes of the first one's outcome. Grants
-    /// among the others go to those who wait.
+    /// Commits events for a caller, and answers the result of `read` on the first one's outcome. Grants
+    /// of the other boxes go to waiting requests.
     fn commit_for<T: 'static>(
         &mut self,
         asked_by: &str,
@@ -63,8 +63,7 @@ impl BoxLease {
         Ok(Arc::clone(self.replica.piece().read().live(id)?))
     }
 
-    /// A box that is given back goes to who waits for it in the same entry, where nothing is run for it
-    /// in between.
+    /// A released box goes to the next request in the same entry, if no hook runs in between.
     fn grants_behind(&mut self, id: LeaseId) -> Vec<BoxEvent> {
         let (pool, number) = {
             let table = self.replica.piece().read();
@@ -101,7 +100,7 @@ impl Handler<PutPool> for BoxLease {
         if is_so {
             return answer(Ok(PoolPut::AlreadySo));
         }
-        tracing::info!(%pool, asked_by, "a pool is created or changed on request");
+        tracing::info!(%pool, asked_by, "pool creation or change requested");
         let event = BoxEvent::PoolPutAlone { pool, spec: Box::new(spec) };
         self.commit_for(&asked_by, vec![event], |_, outcome| {
             Ok(match outcome {
@@ -121,7 +120,7 @@ impl Handler<RemovePool> for BoxLease {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        tracing::info!(%pool, revoke, asked_by, "a pool is removed on request");
+        tracing::info!(%pool, revoke, asked_by, "pool removal requested");
         let mut events = if revoke { self.revocations(&pool, &asked_by) } else { Vec::new() };
         events.push(BoxEvent::PoolRemoved { pool });
         let now = self.clock.now();
@@ -149,7 +148,7 @@ impl Handler<RemovePool> for BoxLease {
 }
 
 impl BoxLease {
-    /// What takes back every lease of a pool.
+    /// The events that revoke every lease of a pool.
     fn revocations(&self, pool: &PoolName, by: &str) -> Vec<BoxEvent> {
         let table = self.replica.piece().read();
         let live: Vec<LeaseId> =
@@ -208,7 +207,7 @@ impl Handler<VerifyLease> for BoxLease {
         let now = self.now();
         let held = {
             let table = self.replica.piece().read();
-            // The lease itself, not a copy: nobody changes it in place.
+            // The lease itself, not a copy: it is never changed in place.
             table.held_now(lease, token, &self.terms, now).and_then(|_| table.live(lease).cloned())
         };
         MessageResult(held.map_err(|refusal| self.refusing(lease, token, refusal, ctx)))
@@ -245,13 +244,13 @@ impl Handler<RevokeLease> for BoxLease {
         if let Err(error) = self.live(lease) {
             return answer(Err(error));
         }
-        tracing::info!(?lease, asked_by, "a lease is revoked on request");
+        tracing::info!(?lease, asked_by, "lease revocation requested");
         let (leases, by) = (vec![lease], asked_by.clone());
         let event = BoxEvent::Revoked { leases, by, reason };
         self.commit_for(&asked_by, vec![event], move |actor, outcome| {
             match outcome {
                 BoxOutcome::Ended { leases } if leases.contains(&lease) => Ok(()),
-                // It ended by itself before that.
+                // It ended before that.
                 _ => actor.live(lease).map(drop),
             }
         })
@@ -310,7 +309,7 @@ impl Handler<AdoptPool> for BoxLease {
             Ok(None) => return answer(Err(BoxRefusal::from(BadSpec::NoHost).into())),
             Err(refusal) => return answer(Err(refusal.into())),
         };
-        tracing::info!(%pool, asked_by, "the boxes of a pool are handed over on request");
+        tracing::info!(%pool, asked_by, "handover of boxes requested");
         let host = self.hosts.adopt.recipient();
         let asking = async move { host.send(AdoptBoxes { place }).await };
         Box::pin(wrap_future::<_, Self>(asking).then(move |said, actor, ctx| {

@@ -25,7 +25,7 @@ pub(super) fn hosted(size: u32) -> PoolSpec {
     PoolSpec { host: "10.0.0.1:80".parse().ok(), ..PoolSpec::of(0, size) }
 }
 
-/// A table with one pool, whose boxes were looked at.
+/// A table with one pool, whose boxes were inspected.
 pub(super) fn table(spec: PoolSpec) -> BoxTable {
     let mut table = BoxTable::default();
     let clean = spec.numbers().collect();
@@ -50,7 +50,7 @@ pub(super) fn grant(leases: &[(u128, u32)], request: Option<&str>) -> BoxEvent {
     }))
 }
 
-/// Grants one box.
+/// Grants one box in a test.
 pub(super) fn granted(table: &mut BoxTable, id: u128, number: u32) -> FenceToken {
     match table.apply(Millis(0), &grant(&[(id, number)], None)) {
         Ok(BoxOutcome::Granted { first }) => first,
@@ -71,7 +71,7 @@ pub(super) fn phase(table: &BoxTable, number: u32) -> Option<BoxPhase> {
     Some(pool.find(BoxNumber(number))?.state.phase())
 }
 
-/// The cleaning of a box.
+/// The number of a box's cleaning.
 pub(super) fn cleaning(table: &BoxTable, number: u32) -> u64 {
     match &table.pool(&p()).unwrap().find(BoxNumber(number)).unwrap().state {
         BoxState::Draining(draining) => draining.cleaning,

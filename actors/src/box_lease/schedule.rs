@@ -1,4 +1,4 @@
-//! What is to be done when. Pure; the monotonic clock tells when.
+//! Due work by its time. Pure; times are of the monotonic clock.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -44,7 +44,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         self.times.get(key).copied()
     }
 
-    /// Takes the first one whose turn it is at `now`.
+    /// Takes the first entry that is due at `now`.
     pub fn take_due(&mut self, now: Duration) -> Option<K> {
         let (at, _) = self.by_time.first().filter(|(at, _)| *at <= now)?;
         let at = *at;
@@ -54,22 +54,22 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         Some(key)
     }
 
-    /// When it is somebody's turn next.
+    /// The time of the next due entry.
     pub fn next(&self) -> Option<Duration> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// Nobody's turn comes any more.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.by_time.clear();
         self.times.clear();

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// How much is remembered of what was.
+/// The limits of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLeaseSettings {
-    /// How long an ended lease is remembered, so that who comes late is told how it ended, and a
-    /// repeated request what came of it.
+    /// How long an ended lease is remembered, so that a late caller learns how it ended, and a repeated
+    /// request its result.
     pub keep_ended_for: Duration,
     /// How many ended leases are remembered at most.
     pub keep_ended: u64,
-    /// How long it is remembered what was run for boxes and said.
+    /// How long the hook runs and outputs of boxes are remembered.
     pub keep_care_for: Duration,
     /// How many lines of that are remembered at most.
     pub keep_care: u64,

@@ -1,8 +1,8 @@
 //! The ids that boxes are drawn from. Pure.
 //!
-//! Ids that were never used are drawn first, in order, and then those whose use ended longest ago. So
-//! whoever is late with one hits nobody for as long as it takes to go once around, and never before
-//! its rest is over.
+//! Ids that were never used are drawn first, in order, and then those whose use ended longest ago. So a
+//! late user of an id cannot disturb another holder until all ids were drawn once, and never before its
+//! rest is over.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -21,8 +21,8 @@ pub struct Slots {
     range: (u64, u64),
     /// Those that were never used, as first and end, the next one first.
     fresh: VecDeque<(u64, u64)>,
-    /// Those that rest, as first and end, the one whose rest began first at the front. No two that
-    /// could be one stand beside each other.
+    /// Those that rest, as first and end, the one whose rest began first at the front. No two adjacent
+    /// ranges could be one.
     #[serde(skip)]
     resting: VecDeque<(u64, u64)>,
     /// How many ids are in `resting`.
@@ -39,8 +39,8 @@ impl Slots {
         Slots { range, fresh: VecDeque::from([range]), ..Slots::default() }
     }
 
-    /// Another range. No id may be in use. What is still in it stays as it was; what comes into it
-    /// rests first, since nothing is known of it: it may have been in use until a moment ago.
+    /// Another range. No id may be in use. Ids that stay keep their state. New ids rest first, since
+    /// nothing is known of them: they may have been in use until a moment ago.
     pub fn move_to(&mut self, range: SlotRange) {
         let (first, end) = bounds(range);
         let (old_first, old_end) = self.range;
@@ -83,7 +83,7 @@ impl Slots {
         next_of(&mut self.resting)
     }
 
-    /// The use of one ended.
+    /// The use of an id has ended.
     pub fn put_to_rest(&mut self, slot: SlotId) {
         let first = u64::from(slot.0);
         self.rest(first, first + 1);
@@ -113,7 +113,7 @@ fn count(ids: &VecDeque<(u64, u64)>) -> u64 {
     ids.iter().map(|(first, end)| end - first).sum()
 }
 
-/// Takes the first of them.
+/// Takes the first of these ids.
 fn next_of(ids: &mut VecDeque<(u64, u64)>) -> Option<SlotId> {
     let (first, end) = ids.front_mut()?;
     // The bounds of a range are checked when it is set.
@@ -174,7 +174,7 @@ mod tests {
         for slot in [11, 12, 13] {
             slots.put_to_rest(SlotId(slot));
         }
-        // 14 and 15 leave; 10 comes again, and nobody knows how long it has not been used.
+        // 14 and 15 leave; 10 returns, and the time since its last use is unknown.
         slots.move_to(range(10, 4));
         assert_eq!((slots.draw(4), slots.next_rest()), (None, 8));
         let rested: Vec<_> = std::iter::from_fn(|| slots.draw(8)).collect();

@@ -20,31 +20,30 @@ use crate::journal::{FrozenPiece, UnreadableEvent};
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;
 
-/// How many boxes, leases or lines stand in one row: a row stays below 1 MiB, however long what was
-/// said.
+/// How many boxes, leases or lines one row holds: a row stays below 1 MiB even with long outputs.
 const A_ROW: usize = 256;
 
-/// How many runs of ids at rest stand in one row.
+/// How many runs of resting ids one row holds.
 const RUNS_A_ROW: usize = 25_000;
 
-/// One row. Postcard numbers the variants in this order: new ones go to the end.
+/// One row of the snapshot. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
 enum BoxSnapshotRow {
-    /// A pool. Its boxes and ids follow.
+    /// A pool without its boxes. Its boxes and ids follow.
     Pool(Box<StoredPool>),
     /// Boxes of the last pool, in order.
     Boxes(Vec<(BoxNumber, BoxRecord)>),
     /// Ids at rest of the last pool or remnant, as first and end, the longest first.
     Resting(Vec<(u64, u64)>),
-    /// What is left of a pool that went. Its ids follow.
+    /// The record of a removed pool. Its resting ids follow.
     Remnant { pool: PoolName, last_token: FenceToken, slots: Option<Slots> },
     /// Live leases, in the order of their tokens. They come behind all pools.
     Leases(Vec<Lease>),
     /// Leases that ended, from this number on.
     Ended { from: u64, ended: Vec<EndedLease> },
-    /// What happened to boxes, from this number on.
+    /// Log events of boxes, from this number on.
     Care { from: u64, lines: Vec<BoxLogEntry> },
-    /// That was all.
+    /// The end of the snapshot.
     End,
     /// The epoch of the leader that decided last.
     Led(Epoch),
@@ -67,7 +66,7 @@ struct StoredPool {
     totals: PoolTotals,
 }
 
-/// The piece at one index.
+/// The piece at one log index.
 pub(super) struct FrozenBoxTable(BoxTable);
 
 impl FrozenBoxTable {

@@ -1,4 +1,4 @@
-//! What a pool is to be: as operators and the configuration say it. Pure.
+//! The wanted specification of a pool, by operators and the configuration. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,14 +16,14 @@ pub const LARGEST_POOL: u32 = 65_536;
 /// The most ids that boxes are drawn from.
 pub const MOST_SLOTS: u32 = 1_000_000;
 
-/// The most boxes that one request may ask for.
+/// The most boxes that one request may have.
 pub const MOST_AT_ONCE: u32 = 256;
 
 /// The most labels of a pool, and the longest one in bytes.
 const MOST_LABELS: usize = 32;
 const LONGEST_LABEL: usize = 200;
 
-/// What a pool is.
+/// The specification of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSpec {
     /// The number of the first box.
@@ -32,13 +32,13 @@ pub struct PoolSpec {
     pub size: u32,
     /// Where the ids that holders see are drawn from; none if a box always has its own number.
     pub slots: Option<SlotRange>,
-    /// The worker that runs what is run for the boxes; none for a purely logical pool.
+    /// The worker that runs the hooks for the boxes; none for a purely logical pool.
     pub host: Option<HostAddr>,
     /// Under which name the worker's configuration defines that; the pool's own name if none.
     pub hooks: Option<HooksName>,
-    /// For people and scripts.
+    /// Free labels for people and scripts.
     pub labels: BTreeMap<String, String>,
-    /// How long a lease lasts if nothing is said.
+    /// The term of a lease if the request has none.
     pub ttl_default: Duration,
     /// How long it may last at most without a renewal.
     pub ttl_max: Duration,
@@ -47,7 +47,7 @@ pub struct PoolSpec {
     /// How long the box of a lease that expired or was revoked is left alone before it is cleaned
     /// and handed on: its holder may not know yet.
     pub grace: Duration,
-    /// How many may wait.
+    /// How many requests may wait.
     pub queue_limit: u32,
     /// How many boxes one holder may have or wait for; 0 for any number.
     pub quota: u32,
@@ -61,18 +61,18 @@ pub struct PoolSpec {
     pub clean_again_at_most: Duration,
 }
 
-/// A range of ids that boxes are drawn from, so that a holder that is late hits nobody.
+/// A range of ids that boxes are drawn from, so that a late holder disturbs no other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotRange {
-    /// The first id.
+    /// The first id of the range.
     pub first: SlotId,
-    /// How many there are.
+    /// How many ids the range has.
     pub count: u32,
     /// How long an id is not drawn again after its lease ended.
     pub rest: Duration,
 }
 
-/// Why a pool cannot be so.
+/// Why a specification is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BadSpec {
     /// Too many boxes, or numbers that are too large.
@@ -80,28 +80,27 @@ pub enum BadSpec {
     Size,
     /// A range that does not hold an id for every box, or is too large.
     #[error(
-        "the range that ids are drawn from holds at least one for every box and at most {MOST_SLOTS}, below 2^32"
+        "the range of ids must have at least one id for every box and at most {MOST_SLOTS}, all \
+            below 2^32"
     )]
     Slots,
-    /// Hooks without a host.
+    /// Hooks need a host.
     #[error("a pool without a host cannot have hooks")]
     HooksWithoutHost,
     /// A duration that makes no sense.
-    #[error(
-        "ttl_default is at least a millisecond and at most ttl_max, max_hold at least a millisecond"
-    )]
+    #[error("ttl_default must be from 1 ms to ttl_max, and max_hold at least 1 ms")]
     Ttl,
     /// Ageing that never ends a wait, or makes every priority the same.
     #[error("priority_ages is from a millisecond to a day")]
     Ageing,
     /// No attempt at cleaning, or no time between two.
-    #[error("a cleanup is tried at least once and tried again after a millisecond at least")]
+    #[error("a cleanup needs at least 1 try and a pause of at least 1 ms between tries")]
     Cleaning,
     /// Too many labels, or too long ones.
     #[error("a pool has at most {MOST_LABELS} labels, each of 1 to {LONGEST_LABEL} bytes")]
     Labels,
     /// Something is asked for that only a host can do.
-    #[error("the pool has no host: nothing is run for its boxes, and no other pool can have them")]
+    #[error("the pool has no host, so no hooks run for its boxes and no other pool can take them")]
     NoHost,
 }
 
@@ -194,7 +193,7 @@ impl PoolSpec {
         ExponentialBackoff { base: self.clean_again_after, cap }
     }
 
-    /// Whether both run the same things at the same place, with ids of the same range.
+    /// Whether both run the same hooks on the same host, with ids of the same range.
     pub(super) fn is_served_as(&self, other: &PoolSpec) -> bool {
         (self.host, &self.hooks) == (other.host, &other.hooks)
             && self.slots.map(|slots| (slots.first, slots.count))

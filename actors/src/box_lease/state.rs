@@ -1,4 +1,4 @@
-//! The piece: pools with their boxes, leases, and what is remembered of ended ones. Pure.
+//! The piece: pools with their boxes, leases, and the records of ended ones. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,54 +16,54 @@ use crate::history::BoundedLog;
 /// The durable state of the BoxLeaseActor.
 ///
 /// **Invariants:** `leases` holds exactly the live leases; `graves` names exactly the lines of `ended`;
-/// an id of a lease that was given once is not given again while it is remembered; the last token of
-/// a pool that went is remembered for ever, so that one of that name goes on from there.
+/// the id of a lease is not given again while it is remembered; the last token of a removed pool is
+/// remembered permanently, so that a new one of that name goes on from there.
 #[derive(Clone, Debug, Default)]
 pub struct BoxTable {
     pub(super) pools: BTreeMap<PoolName, Pool>,
     pub(super) leases: HashMap<LeaseId, Arc<Lease>>,
-    /// What is left of pools that went.
+    /// The records of removed pools.
     pub(super) remnants: BTreeMap<PoolName, DroppedPool>,
-    /// Leases that ended.
+    /// The log of ended leases.
     pub(super) ended: BoundedLog<EndedLease>,
-    /// Where each of them stands there.
+    /// The position of each of them in that log.
     pub(super) ended_index: HashMap<LeaseId, u64>,
-    /// What was granted to requests that were named, by their names.
+    /// The grants of named requests, by their names.
     pub(super) requests: HashMap<u64, GrantedRequest>,
-    /// What happened to boxes besides.
+    /// The log of other events of boxes.
     pub(super) box_log: BoundedLog<BoxLogEntry>,
     /// Live leases that new leaders gave their full terms once more.
     pub(super) again: HashMap<LeaseId, GivenTerms>,
     /// The epoch of the leader that decided last.
     pub(super) led: Epoch,
-    /// Whose rows come back from a snapshot just now.
+    /// The pool whose rows are being restored from a snapshot.
     pub(super) thawing: Option<PoolName>,
 }
 
-/// What is left of a pool that went.
+/// The record of a removed pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedPool {
     /// The token that was given last.
     pub last_token: FenceToken,
-    /// The ids that were used.
+    /// The ids that were in use.
     pub slots: Option<Slots>,
 }
 
-/// What was granted to a request.
+/// The grant of a named request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantedRequest {
-    /// The request.
+    /// The idempotency key of the request.
     pub request: RequestId,
     /// Its leases, live and remembered.
     pub leases: Vec<LeaseId>,
 }
 
-/// What is known of a lease.
+/// A live or ended lease.
 #[derive(Clone, Debug)]
 pub enum FoundLease<'a> {
-    /// It is live.
+    /// The lease is live.
     Live(&'a Arc<Lease>),
-    /// It ended.
+    /// The lease has ended.
     Ended(&'a EndedLease),
     /// It never was, or is no longer remembered.
     Unknown,
@@ -82,12 +82,12 @@ impl BoxTable {
         pools.chain(gone).max().unwrap_or_default()
     }
 
-    /// The pools, by name.
+    /// All pools, by name.
     pub fn pools(&self) -> &BTreeMap<PoolName, Pool> {
         &self.pools
     }
 
-    /// A pool.
+    /// The pool of this name.
     pub fn pool(&self, name: &PoolName) -> Result<&Pool, BoxRefusal> {
         self.pools.get(name).ok_or_else(|| BoxRefusal::NoPool { pool: name.clone() })
     }
@@ -96,7 +96,7 @@ impl BoxTable {
         self.pools.get_mut(name).ok_or_else(|| BoxRefusal::NoPool { pool: name.clone() })
     }
 
-    /// What is known of a lease.
+    /// The live or ended lease of this id.
     pub fn find(&self, id: LeaseId) -> FoundLease<'_> {
         if let Some(lease) = self.leases.get(&id) {
             return FoundLease::Live(lease);
@@ -116,8 +116,8 @@ impl BoxTable {
         }
     }
 
-    /// The live lease of this token that its holder was told of, or why there is none. A token that
-    /// is not that of the lease is told as such also when the lease has ended.
+    /// The live lease of this token that its holder knows, or why there is none. A token of another lease
+    /// gets its own error also when the lease has ended.
     pub fn held(&self, id: LeaseId, token: FenceToken) -> Result<&Arc<Lease>, BoxRefusal> {
         let wanted = match self.find(id) {
             FoundLease::Live(lease) => lease.token,
@@ -136,7 +136,7 @@ impl BoxTable {
         self.leases.values()
     }
 
-    /// What was granted to a request of this name.
+    /// The grant of a request of this name.
     pub fn granted_to(&self, request: RequestId) -> Option<&GrantedRequest> {
         self.requests.get(&request.name())
     }
@@ -146,7 +146,7 @@ impl BoxTable {
         &self.ended
     }
 
-    /// What happened to boxes beside their leases, as far as that is remembered.
+    /// Other events of boxes, as far as they are remembered.
     pub fn box_log(&self) -> &BoundedLog<BoxLogEntry> {
         &self.box_log
     }
@@ -171,7 +171,7 @@ impl BoxTable {
 pub struct SharedTable(Arc<RwLock<BoxTable>>);
 
 impl SharedTable {
-    /// The table as it is. Not to be held across anything that takes long: events wait for it.
+    /// Locks the table for reading. Not to be held across anything that takes long: events wait for it.
     pub fn read(&self) -> RwLockReadGuard<'_, BoxTable> {
         // A panic while it changes ends the process.
         self.0.read().unwrap_or_else(PoisonError::into_inner)

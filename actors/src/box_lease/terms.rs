@@ -1,8 +1,8 @@
 //! The terms of leases: when each is over. Pure.
 //!
-//! A term is over when it has passed by the clock that nobody sets, counted from when it was put on
-//! record: its holder was promised no more. The wall clock ends no lease and keeps none, but that how
-//! long a lease may be held in all is counted by it when a process begins to decide.
+//! A term is over when it has passed by the monotonic clock, counted from its commit: the holder was
+//! promised no more. The wall clock ends no lease and keeps none. Only the total hold of a lease is
+//! counted by it when a process begins to decide.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,15 +15,14 @@ use crate::clock::{ClockReading, Millis};
 #[derive(Clone, Debug, Default)]
 pub struct LeaseTerms {
     passing: KeyedDeadlines<LeaseId>,
-    /// When each has been held as long as it may be, by the clock that nobody sets; none if it may be
-    /// held for any time.
+    /// The end of the longest allowed hold of each, by the monotonic clock; none if it has no limit.
     hold_ends: HashMap<LeaseId, Option<Duration>>,
 }
 
 /// How long a lease may be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimit {
-    /// When it was granted.
+    /// When it was granted, in milliseconds.
     pub granted: Millis,
     /// How long it may be held in all.
     pub most: Option<Duration>,
@@ -40,7 +39,7 @@ impl HoldLimit {
 impl LeaseTerms {
     /// A lease lasts for `term` from now on.
     pub fn note(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
-        // However the wall was set since.
+        // For any step of the wall clock since.
         self.hold_ends.entry(id).or_insert_with(|| {
             hold.most.map(|most| {
                 let held = now.wall.since(hold.granted);
@@ -50,7 +49,7 @@ impl LeaseTerms {
         self.passing.set(id, now.monotonic.saturating_add(term));
     }
 
-    /// The term of a lease that another leader granted, or this one in a former life: the full one once
+    /// The term of a lease that another leader granted, or this one before a restart: the full one once
     /// more, since its renewal may have been answered just now. Answers how long that is.
     pub fn note_again(
         &mut self,
@@ -64,8 +63,8 @@ impl LeaseTerms {
         term
     }
 
-    /// The same for a lease that had its full term again of the same boot, and was not renewed since: only
-    /// what is left of that, by the uptime of the machine. A process that restarts again and again does
+    /// The same for a lease that got its full term again in the same boot, and was not renewed since:
+    /// only the rest of that, by the uptime of the machine. A process that restarts again and again does
     /// not keep it.
     pub fn note_rest(
         &mut self,
@@ -78,7 +77,7 @@ impl LeaseTerms {
         self.note(id, rest.min(hold.left(term, now)), hold, now);
     }
 
-    /// A lease ended.
+    /// Removes an ended lease.
     pub fn remove(&mut self, id: LeaseId) {
         self.passing.remove(&id);
         self.hold_ends.remove(&id);
@@ -91,7 +90,7 @@ impl LeaseTerms {
         ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))
     }
 
-    /// Takes a lease whose term is over. It is to be noted again unless it ends.
+    /// Takes a lease that is past its term. It is to be noted again unless it ends.
     pub fn take_due(&mut self, now: ClockReading) -> Option<LeaseId> {
         self.passing.take_due(now.monotonic)
     }
@@ -114,17 +113,17 @@ impl LeaseTerms {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.hold_ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.hold_ends.is_empty()
     }
 
-    /// Knows of none.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         *self = LeaseTerms::default();
     }
@@ -193,7 +192,7 @@ mod tests {
         let hold = HoldLimit { granted: Millis(1000), most: Some(ms(2500)) };
         let mut terms = of_a_second(hold);
         assert_eq!(terms.renewed(ID, ms(1000), at(1500, 500)), ms(1000));
-        // However the wall is set.
+        // For any step of the wall clock.
         assert_eq!(terms.renewed(ID, ms(1000), at(90_000, 1700)), ms(800));
         terms.note(ID, ms(800), hold, at(2700, 1700));
         assert_eq!(terms.renewed(ID, ms(1000), at(3499, 2499)), ms(1));
@@ -214,7 +213,7 @@ mod tests {
         let mut terms = LeaseTerms::default();
         assert_eq!(terms.note_again(ID, ms(1000), hold, at(1900, 0)), ms(300));
         due(terms, 300);
-        // The next time only what is left of it, however the wall was set.
+        // The next time only the rest of it, for any setting of the wall clock.
         for (wall, rest, left) in
             [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
         {

@@ -14,21 +14,21 @@ pub const LONGEST_HOLDER: usize = 200;
 /// The longest reason, in bytes.
 pub const LONGEST_REASON: usize = 500;
 
-/// How much is kept of what a hook said, in bytes.
+/// How much of a hook's output is kept, in bytes.
 pub const LONGEST_SAID: usize = 1024;
 
 /// A text that names nothing here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{what} is {wanted}")]
 pub struct BadBoxText {
-    /// What the text was to be.
+    /// The kind of text that was expected.
     pub what: String,
-    /// What is wanted.
+    /// The rule for this text.
     pub wanted: String,
 }
 
-/// Letters, digits, `.`, `_` and `-`, the first one a letter or a digit: it stands in paths of the
-/// API and in arguments of hooks.
+/// Letters, digits, `.`, `_` and `-`, the first one a letter or a digit: the name is part of API paths
+/// and of arguments of hooks.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     text.len() <= LONGEST_NAME
@@ -52,7 +52,7 @@ macro_rules! checked_text {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks `text`.
+            /// Checks and keeps `text`.
             pub fn new(text: &str) -> Result<Self, BadBoxText> {
                 let fits: fn(&str) -> bool = $fits;
                 if fits(text) {
@@ -61,7 +61,7 @@ macro_rules! checked_text {
                 Err(BadBoxText { what: $what.to_owned(), wanted: $wanted.to_owned() })
             }
 
-            /// The text.
+            /// The value as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -110,14 +110,14 @@ checked_text!(
     is_name
 );
 checked_text!(
-    /// The name under which a worker's own configuration defines what is run for boxes.
+    /// The name under which a worker's own configuration defines the hooks for boxes.
     HooksName,
     "the name of hooks",
     NAME,
     is_name
 );
 checked_text!(
-    /// Who holds a lease, as it calls itself.
+    /// The holder of a lease, by the name that it gives itself.
     Holder,
     "a holder",
     HOLDER,
@@ -131,7 +131,7 @@ checked_text!(
     |text| is_line(text, LONGEST_REASON)
 );
 
-/// The beginning of what a hook said, or of why it was not run: evidence, for a person to read.
+/// The beginning of a hook's output, or of the reason why it did not run: evidence, for a person to read.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HookOutput(Arc<str>);
 
@@ -143,7 +143,7 @@ impl HookOutput {
         HookOutput(text[..end].into())
     }
 
-    /// The text.
+    /// The value as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

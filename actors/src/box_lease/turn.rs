@@ -1,4 +1,4 @@
-//! What the actor does by itself, when it is time.
+//! The actor's timed work.
 
 use std::time::{Duration, Instant};
 
@@ -18,16 +18,16 @@ use crate::turns::{ScheduledTurns, TurnTimer};
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest one: what comes due within it is dealt with together.
+/// The shortest pause between turns: work that is due within it is done together.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// How old the view on the board may be.
+/// The maximum age of the published view.
 const STALE: Duration = Duration::from_millis(20);
 
-/// How often those who look are told how their waits go.
+/// How often waiting callers get their progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// How often it is looked at what is to be forgotten.
+/// How often old records are checked for removal.
 const UPKEEP: Duration = Duration::from_secs(1);
 
 /// How many leases one commit ends at most: they fit an entry of the journal.
@@ -39,8 +39,7 @@ const TOKENS_A_MILLI: u64 = 1000;
 /// More tokens than are given between a backup and its restore.
 const TOKENS_SKIPPED: u64 = 1_000_000_000_000;
 
-/// Of how many leases it is put on record at a time that somebody had a wrong token, and of how many it
-/// is remembered until then.
+/// How many leases one commit reports as used with a wrong token, and how many are remembered until then.
 const WRONG_TOKENS_AT_ONCE: usize = 20;
 const MOST_WRONG_TOKENS: usize = 1000;
 
@@ -58,18 +57,18 @@ impl ScheduledTurns for BoxLease {
 }
 
 impl BoxLease {
-    /// Takes a turn soon.
+    /// Schedules a turn soon.
     pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(SHORTEST_SLEEP, ctx);
     }
 
-    /// Takes a turn before the view on the board is too old.
+    /// Schedules a turn before the published view is too old.
     pub(super) fn note_stale(&mut self, ctx: &mut Context<Self>) {
         self.is_stale = true;
         self.wake_after(STALE, ctx);
     }
 
-    /// Takes a turn at this instant of the clock that nobody sets, or before.
+    /// Schedules a turn at this instant of the monotonic clock, or earlier.
     pub(super) fn wake_at(&mut self, at: Duration, ctx: &mut Context<Self>) {
         let delay = at.saturating_sub(self.now().monotonic);
         self.wake_after(delay.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
@@ -80,7 +79,7 @@ impl BoxLease {
         self.hold.left(self.clock.now()).is_some()
     }
 
-    /// Takes a turn now.
+    /// Does the work that is due now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
         self.wake_after(LONGEST_SLEEP, ctx);
@@ -90,7 +89,7 @@ impl BoxLease {
         }
         if let Some(left) = self.hold.left(now.wall) {
             self.wake_after(left.max(SHORTEST_SLEEP), ctx);
-            // Who comes meanwhile has its place all the same.
+            // A request that arrives meanwhile keeps its place.
             self.look_at_progress(ctx);
             self.publish_view();
             return;
@@ -107,7 +106,7 @@ impl BoxLease {
         while let Some(pool) = self.looks.take_due(now.monotonic) {
             self.start_look(pool, ctx);
         }
-        // Whoever is served at this instant has not waited in vain.
+        // A request that is served at this instant counts as in time.
         while let Some(waiter) = self.waiters.deadlines.take_due(now.monotonic) {
             self.time_out(waiter, ctx);
         }
@@ -136,7 +135,7 @@ impl BoxLease {
         }
     }
 
-    /// Ends the leases whose terms are over.
+    /// Ends the leases that are past their terms.
     fn expire(&mut self, now: ClockReading, ctx: &mut Context<Self>) {
         loop {
             let mut over: Vec<(LeaseId, u32)> = Vec::new();
@@ -153,7 +152,8 @@ impl BoxLease {
             }
             let event = BoxEvent::TermsPassed { leases: over.clone() };
             self.commit(vec![event], ctx, move |actor, _, ctx| {
-                // What is still there was renewed meanwhile, and has another term; or that failed.
+                // A lease that is still live was renewed meanwhile, and has another term; or the commit
+                // failed.
                 for (id, renewals) in &over {
                     let same = actor.replica.piece().read().leases.get(id).map(|l| l.renewals);
                     if same == Some(*renewals) {
@@ -188,7 +188,7 @@ impl BoxLease {
         }
     }
 
-    /// What came to nothing before is done again.
+    /// Failed work is repeated.
     fn take_up_again(&mut self, ctx: &mut Context<Self>) {
         self.commit_ready(ctx);
         let orphans: Vec<LeaseId> = std::mem::take(&mut self.orphans).into_iter().collect();
@@ -211,8 +211,8 @@ impl BoxLease {
     }
 
     /// Puts on record that this leader decides. An epoch far above the last one means that the store was
-    /// restored from a backup, or that a loss was accepted: tokens were given since that it does not
-    /// know.
+    /// restored from a backup, or that a loss was accepted: it does not know the tokens that were given
+    /// since.
     fn note_led(&mut self, ctx: &mut Context<Self>) {
         let Some(epoch) = self.replica.epoch() else { return };
         if self.has_led() || self.noting_led {
@@ -228,7 +228,7 @@ impl BoxLease {
         if let Some(beyond) = beyond {
             tracing::warn!(
                 %epoch, before = %led, %beyond,
-                "the store was restored: the tokens of all pools go on beyond those that were given since the backup"
+                "store restored: fencing tokens of all pools raised above those given since the backup"
             );
         }
         self.commit(vec![BoxEvent::Led { epoch, beyond }], ctx, |actor, settled, ctx| {
@@ -272,7 +272,7 @@ impl BoxLease {
         }
     }
 
-    /// Forgets what is too old or too much.
+    /// Forgets records that are too old or too many.
     fn upkeep(&mut self, ctx: &mut Context<Self>) {
         self.put_wrong_tokens_on_record(ctx);
         let now = self.clock.now();
@@ -301,8 +301,7 @@ impl BoxLease {
         });
     }
 
-    /// Puts on record who tried to use leases with tokens that are not theirs: a few at a time, however
-    /// often that is tried.
+    /// Records the uses of leases with wrong tokens: a few at a time, however often that is tried.
     fn put_wrong_tokens_on_record(&mut self, ctx: &mut Context<Self>) {
         let mut events = Vec::new();
         while events.len() < WRONG_TOKENS_AT_ONCE
@@ -315,7 +314,7 @@ impl BoxLease {
         }
     }
 
-    /// Whoever tried to use a lease had a token that is not its own.
+    /// A caller used a lease with a token of another one.
     pub(super) fn note_wrong_token(&mut self, lease: LeaseId, given: FenceToken) {
         let pool = match self.replica.piece().read().find(lease) {
             FoundLease::Live(lease) => lease.pool.clone(),
@@ -357,7 +356,7 @@ impl BoxLease {
             let (then, epoch) = (then.clone(), self.replica.epoch());
             ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
                 let settled = actor.on_own_commit(settlement, ctx);
-                // What is in memory was made anew since, if another epoch began.
+                // The state in memory was built again since, if another epoch began.
                 if actor.replica.epoch() == epoch {
                     then(actor, settled, ctx);
                 }
@@ -375,14 +374,14 @@ impl BoxLease {
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
-                    tracing::info!(piece = ?SharedTable::ID, "commits of boxes are answered again");
+                    tracing::info!(piece = ?SharedTable::ID, "commits of boxes work again");
                 }
             }
             Err(error) => {
                 self.uncommitted += 1;
                 let held = self.hold.uncommitted(error, self.clock.now());
                 if held.is_news {
-                    tracing::warn!(%error, "a commit of boxes came back without an outcome");
+                    tracing::warn!(%error, "commit of boxes returned without an outcome");
                 }
                 self.wake_after(held.pause, ctx);
             }
@@ -390,7 +389,7 @@ impl BoxLease {
         settled
     }
 
-    /// Takes a commit that came back and that somebody asked for: what it failed of is theirs to hear.
+    /// Handles a returned commit of a request: its error goes to the caller.
     pub(super) fn answered(
         &mut self,
         settlement: CommitSettlement<SharedTable>,
@@ -401,9 +400,9 @@ impl BoxLease {
     }
 }
 
-/// A token above all that may have been given when the highest one known is `highest`: of the time of
-/// day, so that the same backup restored twice does not lead to the same tokens. Below 2^53 for two
-/// centuries: programs that read JSON numbers as floats keep it exact.
+/// A token above all that may have been given when the highest known one is `highest`: derived from the
+/// time of day, so that the same backup restored twice does not lead to the same tokens. Below 2^53 for
+/// two centuries: programs that read JSON numbers as floats keep it exact.
 fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {
     let of_now = u64::try_from(now.0).unwrap_or(0).saturating_mul(TOKENS_A_MILLI);
     FenceToken(of_now.max(highest.0.saturating_add(TOKENS_SKIPPED)))

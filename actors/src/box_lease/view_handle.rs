@@ -1,5 +1,5 @@
-//! What readers see of boxes, without queueing in a mailbox and without anything being published: they
-//! look into the table itself.
+//! The readers' access to boxes: they read the table itself, without a mailbox and without a published
+//! copy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use super::views::BoxView;
 /// The most lines of one page.
 pub const LARGEST_PAGE: usize = 1000;
 
-/// How many lines a list looks at before it answers what it has.
+/// How many lines a list looks at before it returns a page.
 const LOOKED_AT: usize = 20_000;
 
 /// The readers' handle on the boxes. Clones share it, and it outlives a restart of the actor.
@@ -33,18 +33,18 @@ struct BoxViewShared {
     view: ArcSwap<BoxView>,
 }
 
-/// A pool as it stands.
+/// A pool with its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolStatus {
-    /// Its name.
+    /// The name of the pool.
     pub name: PoolName,
-    /// What it is to be.
+    /// The wanted specification.
     pub spec: Arc<PoolSpec>,
     /// Whether it goes with its last box.
     pub goes: bool,
-    /// How many boxes stand where.
+    /// The number of boxes in each phase.
     pub counts: BoxCounts,
-    /// What ever happened in it.
+    /// Totals since the creation of the pool.
     pub totals: PoolTotals,
     /// The token that was given last.
     pub last_token: FenceToken,
@@ -52,29 +52,29 @@ pub struct PoolStatus {
     pub hindrance: Option<String>,
 }
 
-/// A box as it stands.
+/// A box with its state and lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxStatus {
-    /// Its number.
+    /// The number of the box.
     pub number: BoxNumber,
-    /// Where it stands.
+    /// The state of the box.
     pub record: BoxRecord,
-    /// Who has it.
+    /// Its lease, if it has one.
     pub lease: Option<Arc<Lease>>,
 }
 
-/// A part of a list.
+/// One page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPage<T, K> {
-    /// The lines.
+    /// The entries of the page.
     pub lines: Vec<T>,
     /// Where the next part begins; none when this was the last.
     pub next: Option<K>,
 }
 
 impl BoxViewHandle {
-    /// Whether the table was brought up to what this node had on record when it started. Until then
-    /// nothing is to be said of any box.
+    /// Whether the table has every entry that this node had on record when it started. Until then no
+    /// answer about any box is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)
     }
@@ -84,8 +84,8 @@ impl BoxViewHandle {
         look(&self.0.table.load().read())
     }
 
-    /// The lease of this token, if it is live and its holder's: for whoever guards what the box is for.
-    /// As applied on this node: what is to be sure asks the leader's.
+    /// The lease of this token, if it is live and its holder knows it: for services that guard the
+    /// resource. As applied on this node: a caller that must be sure asks the leader.
     pub fn verify(&self, lease: LeaseId, token: FenceToken) -> Result<Arc<Lease>, BoxRefusal> {
         self.with_table(|table| table.held(lease, token).cloned())
     }
@@ -95,7 +95,7 @@ impl BoxViewHandle {
         self.with_table(|table| table.live(id).cloned())
     }
 
-    /// Every pool, by name.
+    /// Every pool, sorted by name.
     pub fn pools(&self) -> Vec<PoolStatus> {
         self.with_table(|table| {
             let pools = table.pools().iter();
@@ -103,12 +103,12 @@ impl BoxViewHandle {
         })
     }
 
-    /// A pool.
+    /// The pool of this name.
     pub fn pool(&self, name: &PoolName) -> Result<PoolStatus, BoxRefusal> {
         self.with_table(|table| Ok(PoolStatus::of(name, table.pool(name)?)))
     }
 
-    /// The boxes of a pool from a number on, at most so many, each with its lease.
+    /// The boxes of a pool from a number on, `most` at most, each with its lease.
     pub fn boxes(
         &self,
         name: &PoolName,
@@ -128,7 +128,7 @@ impl BoxViewHandle {
         })
     }
 
-    /// A box with its lease.
+    /// The box of this number, with its lease.
     pub fn one_box(&self, name: &PoolName, number: BoxNumber) -> Result<BoxStatus, BoxRefusal> {
         self.with_table(|table| {
             let record = table.pool(name)?.find(number);
@@ -139,7 +139,7 @@ impl BoxViewHandle {
     }
 
     /// The live leases of a pool whose boxes have that number or a higher one, of one holder or of all,
-    /// by box, at most so many. There may be more even when a part is short.
+    /// by box, `most` at most. There may be more even when a part is short.
     pub fn leases(
         &self,
         name: &PoolName,
@@ -162,8 +162,8 @@ impl BoxViewHandle {
         })
     }
 
-    /// What happened to boxes, from a place on, newest first, at most so many lines. There may be more
-    /// even when a part is short.
+    /// The history of boxes from a cursor on, newest first, `most` lines at most. There may be more even
+    /// when a part is short.
     pub fn audit(
         &self,
         filter: &AuditFilter,
@@ -177,8 +177,8 @@ impl BoxViewHandle {
         ListPage { lines, next }
     }
 
-    /// How the leases of a pool, or of one box, ended: those before a number, newest first, at most so
-    /// many. There may be more even when a part is short.
+    /// The ended leases of a pool, or of one box: those before a number, newest first, `most` at most.
+    /// There may be more even when a part is short.
     pub fn ended(
         &self,
         pool: &PoolName,
@@ -192,8 +192,8 @@ impl BoxViewHandle {
         })
     }
 
-    /// What was run for the boxes of a pool, or for one box, and who took it out of use: lines before a
-    /// number, newest first, at most so many. There may be more even when a part is short.
+    /// The hook runs and quarantines of a pool, or of one box: lines before a number, newest first,
+    /// `most` at most. There may be more even when a part is short.
     pub fn box_log(
         &self,
         pool: &PoolName,
@@ -207,7 +207,7 @@ impl BoxViewHandle {
         })
     }
 
-    /// What there is to see of the actor: who waits, and what was counted.
+    /// The present view of the actor: the waiting requests, and the counters.
     pub fn view(&self) -> Arc<BoxView> {
         self.0.view.load_full()
     }
@@ -218,7 +218,7 @@ impl BoxViewHandle {
         self.0.is_up.store(true, Ordering::Release);
     }
 
-    /// Shows a new view.
+    /// Publishes a new view.
     pub(super) fn publish(&self, view: BoxView) {
         self.0.view.store(Arc::new(view));
     }

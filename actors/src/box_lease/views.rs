@@ -1,4 +1,4 @@
-//! What there is to see of the BoxLeaseActor beside the table itself.
+//! The read view of the BoxLeaseActor, beside the table itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::event::Epoch;
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxView {
-    /// When it was made.
+    /// When the actor made this view.
     pub at: Millis,
     /// The epoch this node leads in; none on a follower.
     pub epoch: Option<Epoch>,
-    /// How many wait for boxes of any pool, or for what is being granted to them.
+    /// How many requests wait for boxes of any pool, or for a grant under way.
     pub waiters: u64,
     /// The pools as this node sees them while it leads.
     pub lines: BTreeMap<PoolName, PoolQueueView>,
@@ -23,10 +23,10 @@ pub struct BoxView {
     pub uncommitted: u64,
 }
 
-/// What there is to see of one pool's queue.
+/// The queue of one pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PoolQueueView {
-    /// How many wait.
+    /// How many requests wait.
     pub waiting: u64,
     /// How many boxes they want together.
     pub wanted: u64,
@@ -36,18 +36,18 @@ pub struct PoolQueueView {
     pub mean_hold: Option<Duration>,
     /// Why the pool's host does not answer, for as long as it has answered nothing since.
     pub silence: Option<String>,
-    /// What was counted since this node leads.
+    /// Counters since this node leads.
     pub counts: PoolQueueCounts,
 }
 
-/// What is counted of one pool while this node leads.
+/// Counters of one pool while this node leads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PoolQueueCounts {
-    /// Requests that got what they asked for.
+    /// Requests that got their boxes.
     pub served: u64,
     /// Requests that waited long enough.
     pub timed_out: u64,
-    /// Requests whose askers went away.
+    /// Requests whose callers went away.
     pub left: u64,
     /// Requests that a full queue refused.
     pub queue_full: u64,
@@ -61,7 +61,7 @@ pub struct PoolQueueCounts {
     pub inits: Durations,
     /// How long cleaning took, or finding that it fails.
     pub cleanups: Durations,
-    /// Hooks that failed.
+    /// The number of failed hooks.
     pub hook_failures: u64,
     /// Calls about leases with a token that is not the lease's own.
     pub wrong_tokens: u64,

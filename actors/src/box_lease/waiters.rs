@@ -1,4 +1,4 @@
-//! Those who wait for boxes of any pool: what they asked for and how they are answered. In memory.
+//! The waiting requests of all pools: their wishes and their callers. In memory.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::queue::{LeaseQueuePosition, WaiterId};
 use super::schedule::KeyedDeadlines;
 use crate::event::RequestId;
 
-/// One who waits, for one request however often that is repeated.
+/// One waiting request, however often it is repeated.
 pub(super) struct LeaseWaiter {
     pub(super) ask: BoxLeaseRequest,
     /// How long its leases last first.
@@ -19,10 +19,10 @@ pub(super) struct LeaseWaiter {
     /// How long they last after a renewal.
     pub(super) ttl: Duration,
     pub(super) place: LeaseQueuePosition,
-    /// When it came, by the clock that nobody sets.
+    /// When it arrived, by the monotonic clock.
     pub(super) came: Duration,
     pub(super) stage: WaiterStage,
-    /// Whether the line counts what it asks for.
+    /// Whether the pool's queue counts its boxes.
     pub(super) is_counted: bool,
     listeners: Vec<WaiterListener>,
 }
@@ -30,15 +30,15 @@ pub(super) struct LeaseWaiter {
 /// How far a waiter has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaiterStage {
-    /// It is in the queue.
+    /// The request is in the queue.
     Queued,
-    /// What it asked for is being granted.
+    /// A grant for it is under way.
     Granting,
     /// Its boxes are being made ready.
     Preparing,
 }
 
-/// Who is to be answered.
+/// One caller of a request.
 pub(super) struct WaiterListener {
     pub(super) ticket: AcquireTicket,
     pub(super) reply: oneshot::Sender<Result<Grant, BoxError>>,
@@ -46,7 +46,7 @@ pub(super) struct WaiterListener {
 }
 
 impl WaiterListener {
-    /// Answers. False if nobody listens any more.
+    /// Sends the answer. False if the caller has gone.
     pub(super) fn answer(self, answer: Result<Grant, BoxError>) -> bool {
         self.reply.send(answer).is_ok()
     }
@@ -58,18 +58,18 @@ impl LeaseWaiter {
         !self.listeners.is_empty()
     }
 
-    /// Until when it waits, by the clock that nobody sets.
+    /// Until when it waits, by the monotonic clock.
     pub(super) fn deadline(&self) -> Duration {
         self.came.saturating_add(self.ask.wait)
     }
 
-    /// Answers everybody alike. Answers how many were reached.
+    /// Sends every caller the same answer. Answers how many were reached.
     pub(super) fn answer(self, answer: &Result<Grant, BoxError>) -> usize {
         let reached = self.listeners.into_iter().map(|listener| listener.answer(answer.clone()));
         reached.filter(|reached| *reached).count()
     }
 
-    /// Tells everybody how the wait goes.
+    /// Sends every caller the progress.
     pub(super) fn notify(&self, progress: AcquireProgress) {
         for listener in &self.listeners {
             listener.progress.send_if_modified(|told| {
@@ -82,12 +82,12 @@ impl LeaseWaiter {
 
     /// Whether anybody looks how the wait goes.
     pub(super) fn is_watched(&self) -> bool {
-        // Whoever waits has one receiver himself.
+        // A waiting caller holds one receiver itself.
         self.listeners.iter().any(|listener| listener.progress.receiver_count() > 1)
     }
 }
 
-/// All of them.
+/// All waiting requests.
 #[derive(Default)]
 pub(super) struct LeaseWaiters {
     all: HashMap<WaiterId, LeaseWaiter>,
@@ -100,7 +100,7 @@ pub(super) struct LeaseWaiters {
 }
 
 impl LeaseWaiters {
-    /// A name for the next one.
+    /// The id for the next request.
     pub(super) fn next_id(&mut self) -> WaiterId {
         self.last += 1;
         WaiterId(self.last)
@@ -113,7 +113,7 @@ impl LeaseWaiters {
         if is_same { Ok(Some(*id)) } else { Err(BoxRefusal::OtherRequest) }
     }
 
-    /// One more waits.
+    /// Adds a waiting request.
     pub(super) fn add(&mut self, id: WaiterId, waiter: LeaseWaiter, listener: WaiterListener) {
         if let Some(request) = waiter.ask.request {
             self.by_request.insert(request.name(), id);
@@ -122,7 +122,7 @@ impl LeaseWaiters {
         self.join(id, listener);
     }
 
-    /// Somebody else wants to know what comes of it, too.
+    /// Another caller waits for its result, too.
     pub(super) fn join(&mut self, id: WaiterId, listener: WaiterListener) {
         if let Some(waiter) = self.all.get_mut(&id) {
             self.by_ticket.insert(listener.ticket, id);
@@ -133,7 +133,7 @@ impl LeaseWaiters {
         }
     }
 
-    /// Somebody does not want to know any more. Answers who waited, if nobody does now.
+    /// A caller has gone. Returns the request if it has no caller left.
     pub(super) fn leave(&mut self, ticket: AcquireTicket) -> Option<WaiterId> {
         let id = self.by_ticket.remove(&ticket)?;
         let waiter = self.all.get_mut(&id)?;
@@ -141,7 +141,7 @@ impl LeaseWaiters {
         waiter.listeners.is_empty().then_some(id)
     }
 
-    /// Those whose boxes are being made ready though their time was over at `now`.
+    /// The requests whose boxes are still being made ready although their time was over at `now`.
     pub(super) fn preparing_since(&self, now: Duration) -> Vec<WaiterId> {
         let waiting = self.all.iter().filter(|(_, waiter)| {
             waiter.stage == WaiterStage::Preparing && waiter.deadline() <= now
@@ -157,7 +157,7 @@ impl LeaseWaiters {
         self.all.get_mut(&id)
     }
 
-    /// One waits no longer.
+    /// Removes a waiting request.
     pub(super) fn remove(&mut self, id: WaiterId) -> Option<LeaseWaiter> {
         let waiter = self.all.remove(&id)?;
         self.deadlines.remove(&id);
@@ -170,7 +170,7 @@ impl LeaseWaiters {
         Some(waiter)
     }
 
-    /// Nobody waits any more. Answers who did.
+    /// Removes all waiting requests. Returns the removed ones.
     pub(super) fn take_all(&mut self) -> Vec<LeaseWaiter> {
         self.by_ticket.clear();
         self.by_request.clear();
@@ -178,14 +178,14 @@ impl LeaseWaiters {
         self.all.drain().map(|(_, waiter)| waiter).collect()
     }
 
-    /// How many wait, in the queue or for what is being granted to them.
+    /// How many wait, in the queue or for a grant under way.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
 }
 
 impl LeaseWaiter {
-    /// One that has just come.
+    /// A request that has just arrived.
     pub(super) fn new(
         ask: BoxLeaseRequest,
         (term, ttl): (Duration, Duration),

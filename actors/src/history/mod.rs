@@ -1,16 +1,16 @@
-//! A bounded list of what happened, newest last. Pure.
+//! A bounded list of events, newest last. Pure.
 //!
-//! Each piece keeps the history of what it owns, in the same event that changes the piece: no line
-//! can be lost between the two. Lines are numbered for ever, so that a reader can go on where it
-//! stopped although old lines went meanwhile.
+//! Each piece keeps the history of its objects, in the same event that changes the piece: no line can be
+//! lost between the two. Line numbers never change, so that a reader can go on where it stopped although
+//! old lines were removed meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Lines of one shard: what is copied when a line is added while a reader holds the list.
+/// The lines of one shard: the part that is copied when a line is added while a reader holds the list.
 const SHARD: usize = 128;
 
-/// The list. Cloning it shares its shards.
+/// A list that drops its oldest lines. Cloning it shares its shards.
 #[derive(Clone, Debug)]
 pub struct BoundedLog<T> {
     /// Full ones but for the last.
@@ -44,7 +44,7 @@ impl<T> BoundedLog<T> {
         self.next() - self.first
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -99,7 +99,7 @@ impl<T> BoundedLog<T> {
 }
 
 impl<T: Clone> BoundedLog<T> {
-    /// Adds a line.
+    /// Adds the newest line.
     pub fn push(&mut self, line: T) {
         match self.shards.back_mut().filter(|shard| shard.len() < SHARD) {
             Some(shard) => Arc::make_mut(shard).push(line),

@@ -28,7 +28,7 @@ impl<T: Copy + PartialEq> ByFile<T> {
         ByFile { pages: Vec::new(), absent }
     }
 
-    /// The value of a file.
+    /// The value of a file, or the default.
     pub fn get(&self, file: FileId) -> T {
         match self.pages.get((file.0 / FILES) as usize) {
             Some(Some(page)) => page.values[(file.0 % FILES) as usize],
@@ -36,7 +36,7 @@ impl<T: Copy + PartialEq> ByFile<T> {
         }
     }
 
-    /// Gives a file a value.
+    /// Sets the value of a file.
     pub fn set(&mut self, file: FileId, value: T) {
         let number = (file.0 / FILES) as usize;
         if number >= self.pages.len() {

@@ -28,28 +28,28 @@ pub struct FileName(Box<[u8]>);
 /// Why some bytes are not a [`FileName`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, Serialize, Deserialize)]
 pub enum BadFileName {
-    /// No bytes at all.
+    /// The name is empty.
     #[error("the name is empty")]
     Empty,
-    /// `.` or `..`.
+    /// The name is `.` or `..`.
     #[error("\".\" and \"..\" are directories, not file names")]
     Dots,
-    /// It holds a `/`.
+    /// The name holds a `/`.
     #[error("the name contains a \"/\": it would leave its directory")]
     Slash,
-    /// It holds a NUL byte.
+    /// The name holds a NUL byte.
     #[error("the name contains a NUL byte")]
     Nul,
     /// It is longer than a file system allows.
     #[error("the name is longer than 255 bytes")]
     TooLong,
     /// Nothing is wrong with it, but the process has numbered as many names as it can.
-    #[error("the process has met more names than it can number: start it again")]
+    #[error("the process has no free number for another name: restart it")]
     TooManyNames,
 }
 
 impl FileName {
-    /// Checks `bytes`.
+    /// Checks and keeps `bytes`.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, BadFileName> {
         let bytes = bytes.into();
         FileName::check(&bytes)?;
@@ -73,7 +73,7 @@ impl FileName {
         FileName::new(percent_decode(text.as_bytes()).collect::<Vec<u8>>())
     }
 
-    /// The bytes, as on disk.
+    /// The bytes of the name, as on disk.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -97,7 +97,7 @@ impl FileName {
     }
 }
 
-/// What RFC 3986 leaves alone in a path segment.
+/// The characters that RFC 3986 leaves alone in a path segment.
 const UNRESERVED_KEPT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -106,12 +106,12 @@ const UNRESERVED_KEPT: &AsciiSet =
 pub struct ShownName {
     /// The text, or the percent-encoded bytes.
     pub name: String,
-    /// Whether `name` is percent-encoded because the bytes are not UTF-8. Absent means no.
+    /// Whether `name` is percent-encoded because the bytes are not UTF-8. An absent field means no.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub percent_encoded: bool,
 }
 
-// In JSON a name is written as it is shown.
+// In JSON a name is written in its text form.
 impl PartialSchema for FileName {
     fn schema() -> RefOr<Schema> {
         ShownName::schema()

@@ -6,7 +6,7 @@ use roaring::RoaringBitmap;
 /// How many ids a segment has.
 const IDS: u32 = 4096;
 
-/// The names by id. An id whose name was forgotten has no bytes; no name is empty.
+/// The names, by file id. An id whose name was forgotten has no bytes; no name is empty.
 #[derive(Debug, Default)]
 pub(super) struct NameSegments {
     /// None where all names are forgotten.

@@ -19,17 +19,17 @@ use super::{BadFileName, FileId, FileName};
 /// number, and lists that bring new ones are refused.
 const LAST_ORDINARY: u32 = u32::MAX - (1 << 24);
 
-/// The id of every name that came after the last one. It has no name.
+/// The id of every name that came after the last one. The id has no name.
 const NAMELESS: u32 = u32::MAX;
 
-/// Shown in the place of a name that was forgotten.
+/// The text instead of a name that was forgotten.
 const FORGOTTEN: &[u8] = b"\x01forgotten name";
 
 /// The names that the process knows, each stored once, so that sets of files are bitmaps and lists
 /// of files are four bytes an entry. Ids count up from 0 and are never given twice.
 ///
-/// Names are forgotten by [`NameTable::sweep`]. An id that somebody still holds then has no name any
-/// more and is shown as forgotten; it never means another file.
+/// Names are forgotten by [`NameTable::sweep`]. An id that is still in use then has no name any more and
+/// appears as forgotten; it never means another file.
 ///
 /// Clones share the table.
 #[derive(Clone, Default)]
@@ -44,27 +44,27 @@ pub struct NameTable {
 #[derive(Clone, Debug, Default)]
 pub struct NameHasher(DefaultHashBuilder);
 
-/// The hash of a name; means something only to the table whose hasher made it.
+/// The hash of a name; valid only in the table whose hasher made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameHash(u64);
 
-/// A name and its hash.
+/// A name with its hash.
 #[derive(Clone, Copy, Debug)]
 pub struct HashedName<'a> {
-    /// The bytes.
+    /// The bytes of the name.
     pub name: &'a [u8],
-    /// Their hash.
+    /// The hash of the name.
     pub hash: NameHash,
 }
 
 impl NameHasher {
-    /// The hash of `name`.
+    /// The hash of `name` in this table.
     pub fn hash(&self, name: &[u8]) -> NameHash {
         NameHash(self.0.hash_one(name))
     }
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Swept {
     /// Names that were forgotten.
@@ -75,15 +75,15 @@ pub struct Swept {
     pub kept: u64,
 }
 
-/// Keeps names from being forgotten while ids are gathered that no view shows yet. Whatever is
-/// interned or found while it lives stays for at least one sweep after its end.
+/// Keeps names from being forgotten while ids are gathered that no view shows yet. Names that are
+/// interned or found while it lives stay for at least one sweep after its end.
 #[derive(Debug)]
 pub struct NamePin {
     pins: Arc<Mutex<Pins>>,
     born: u64,
 }
 
-/// Who gathers ids.
+/// The callers that gather ids.
 #[derive(Debug, Default)]
 struct Pins {
     /// How many sweeps there were.
@@ -126,7 +126,7 @@ struct Interned {
 }
 
 impl NameTable {
-    /// An empty table.
+    /// A table without names.
     pub fn new() -> Self {
         NameTable::default()
     }
@@ -190,7 +190,7 @@ impl NameTable {
         interned.names.allocated() + interned.ids.capacity() * 8 / 7 * 5
     }
 
-    /// The table held for interning many names under one lock. Nobody else gets at the table
+    /// The table held for interning many names under one lock. No other caller can use the table
     /// meanwhile, so hold it for a batch, not for a file.
     pub fn interner(&self) -> NameInterner<'_> {
         NameInterner { interned: self.write(), hasher: &self.hasher }
@@ -208,7 +208,7 @@ impl NameTable {
         NameLookup { interned: self.read(), hasher: &self.hasher }
     }
 
-    /// To be held by whoever gathers ids over more than a moment.
+    /// A caller that gathers ids over a longer time holds it.
     pub fn pin(&self) -> NamePin {
         let mut pins = lock(&self.pins);
         let born = pins.sweeps;
@@ -223,11 +223,11 @@ impl NameTable {
         kept.push(Arc::downgrade(files));
     }
 
-    /// Forgets the names to which nothing referred at the last sweep, which are not in `live`, and
-    /// which nobody interned or found in between. What is not in `live` now may go at the next sweep.
-    /// Between two sweeps every id that is in use must have come into one of the views of which
-    /// `live` is made; who takes longer holds a [`NamePin`]. None while such a pin is older than
-    /// the last sweep: nothing is forgotten then.
+    /// Forgets the names without references at the last sweep, outside `live`, and not interned or found
+    /// in between. Names outside `live` may be removed at the next sweep. Between two sweeps every id
+    /// that is in use must have come into one of the views of which `live` is made; a caller that takes
+    /// longer holds a [`NamePin`]. None while such a pin is older than the last sweep: nothing is
+    /// forgotten then.
     pub fn sweep(&self, live: &RoaringBitmap) -> Option<Swept> {
         let mut interned = self.write();
         let mut pins = lock(&self.pins);
@@ -294,7 +294,7 @@ impl NameLookup<'_> {
         &self,
         names: impl Iterator<Item = HashedName<'a>> + Clone,
     ) -> Vec<Option<FileId>> {
-        // The first entry whose hash looks alike is nearly always the name's own.
+        // The first entry with a similar hash is nearly always the name's own.
         let like = |hashed: HashedName<'_>| self.interned.ids.find(hashed.hash.0, |_| true);
         let mut found: Vec<Option<FileId>> =
             names.clone().map(|hashed| like(hashed).map(|&id| FileId(id))).collect();
@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(found, Some(FileId(1)));
         let gathered = ids(&table, 5..10);
         assert_eq!(table.sweep(&none).map(|swept| swept.forgotten), Some(0));
-        // The pin is older than the last sweep now: what was gathered has come into no view yet.
+        // The pin is older than the last sweep now: no view has the gathered ids yet.
         assert_eq!(table.sweep(&none), None);
         drop(pin);
         assert_eq!(table.sweep(&none), None, "it may have come into a view a moment ago");
@@ -484,7 +484,7 @@ mod tests {
             table.sweep(&(&live | &listed)).unwrap();
             most = most.max(table.bytes());
         }
-        // What is listed, and what was listed at the two sweeps before.
+        // The listed files, and those listed at the two sweeps before.
         let of_a_name = 40 + 4 + 10;
         let bound = before + 4 * ROUND as usize * of_a_name;
         assert!(most < bound, "{most} bytes of {bound}");

@@ -1,9 +1,8 @@
 //! The confirmed time across restarts of the process, as long as the machine is up.
 //!
-//! A file says how far the confirmed time is ahead of the machine's uptime, and of which boot that
-//! is. A process that starts in the same boot knows by it what time it is, whatever the wall clock
-//! shows; after another boot the file says nothing. So it need not survive a power failure, and is
-//! never synced.
+//! A file says how far the confirmed time is ahead of the machine's uptime, and of which boot that is. A
+//! process that starts in the same boot gets the confirmed time from it, even if the wall clock was set;
+//! after another boot the file is useless. So it need not survive a power failure, and is never synced.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use crate::clock::Millis;
 /// A note that is wrong by less than this stays as it is, in milliseconds.
 const GOOD_ENOUGH: i64 = 100;
 
-/// The file, and what it says.
+/// The file, and its present content.
 #[derive(Debug)]
 pub struct Anchor {
     path: PathBuf,
@@ -25,7 +24,7 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// What the file at `path` says of this boot. Reads two small files.
+    /// The content of the file at `path`, if it is of this boot. Reads two small files.
     ///
     /// # Errors
     /// When the kernel does not say which boot this is.
@@ -44,7 +43,7 @@ impl Anchor {
         self.ahead.map(|ahead| Millis(ahead).after(uptime))
     }
 
-    /// What is to be written, if the confirmed time is no longer what the file says.
+    /// The note to write, if the confirmed time differs from the file.
     pub fn note(&mut self, now: Millis, uptime: Duration) -> Option<AnchorNote> {
         let ahead = now.before(uptime).0;
         let is_same = self.ahead.is_some_and(|said| (said - ahead).abs() < GOOD_ENOUGH);
@@ -57,7 +56,7 @@ impl Anchor {
     }
 }
 
-/// What is to be written.
+/// A new content of the anchor file.
 #[derive(Debug)]
 pub struct AnchorNote {
     path: PathBuf,
@@ -65,7 +64,7 @@ pub struct AnchorNote {
 }
 
 impl AnchorNote {
-    /// Writes it. Blocks.
+    /// Writes the file. Blocking.
     pub fn write(self) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         std::fs::write(&beside, self.text)?;

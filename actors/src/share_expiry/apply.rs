@@ -180,12 +180,12 @@ impl ShareTable {
         ShareOutcome::Ended { ended, first, next: self.next_happening() }
     }
 
-    /// A share ends if its time has come. Answers whether it did.
+    /// A share ends if its time has come. Returns whether it ended.
     fn end_if_due(&mut self, at: Millis, id: ShareId) -> bool {
         let number = self.next_happening();
         let buried = self.shards.replace_with_tombstone(id, |share| {
             (!share.is_live(at)).then(|| {
-                // That the last download was taken was told then.
+                // The end of the last download was reported then.
                 let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
                 let until = share.exhausted().and(share.due().instant());
                 let ended = until.map_or(at, |until| until.min(at));
@@ -197,7 +197,7 @@ impl ShareTable {
         true
     }
 
-    /// A share ends whatever its deadline. One whose time has come has ended by that.
+    /// A share ends before its deadline, too. A share past its deadline has ended by that.
     pub(super) fn end(
         &mut self,
         at: Millis,
@@ -225,7 +225,7 @@ impl ShareTable {
         ended
     }
 
-    /// What a share leaves behind.
+    /// The tombstone of a share.
     fn mourn(
         &mut self,
         at: Millis,
@@ -307,7 +307,7 @@ impl ShareTable {
         Ok(ShareOutcome::Taken { left, exhausted: None })
     }
 
-    /// Does what a request for bytes wants, unless the same request did it a moment ago.
+    /// Records a request for bytes, unless the same request did it a moment ago.
     fn once(
         &mut self,
         at: Millis,
@@ -379,7 +379,7 @@ impl ShareTable {
 }
 
 impl DownloadLimit {
-    /// None taken yet.
+    /// A limit with no download taken.
     pub(super) fn of(most: NonZeroU32) -> Self {
         DownloadLimit { most, taken: 0, takers: Vec::new(), exhausted: None }
     }

@@ -1,4 +1,4 @@
-//! How moves change the piece: so many shares an event at most.
+//! How moves change the piece: a bounded number of shares an event.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl ShareTable {
         Ok(ShareOutcome::MoveBegun { number })
     }
 
-    /// It is known what became of the file.
+    /// The outcome of the renaming is known.
     pub(super) fn settle_move(
         &mut self,
         at: Millis,
@@ -101,7 +101,7 @@ impl ShareTable {
         let first = self.next_happening();
         let mut room = usize::try_from(most).unwrap_or(usize::MAX).max(1);
         moving.parts += 1;
-        // Readers learn of the new stage before the first share changes.
+        // Readers see the new stage before the first share changes.
         self.moves.put(moving.clone());
         if moving.stage == MoveStage::Clearing {
             room -= self.end_of_move(at, &mut moving, room);
@@ -143,7 +143,7 @@ impl ShareTable {
         ShareOutcome::MoveWent { number, done, lost, refused, followed, ended, first, next }
     }
 
-    /// Ends shares of what a move has done away with, so many at most. Answers how many it met.
+    /// Ends shares whose files a move has replaced, `most` at most. Returns how many shares it visited.
     fn end_of_move(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let place = if moving.stage == MoveStage::Lost { &moving.new.from } else { &moving.new.to };
         let met = self.first_within(place, most);
@@ -155,12 +155,12 @@ impl ShareTable {
         met.len()
     }
 
-    /// Has shares of the old path follow, so many at most. Answers how many it met.
+    /// Moves shares of the old path to the new one, `most` at most. Returns how many shares it visited.
     fn carry(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let met = self.first_within(&moving.new.from, most);
         for former in &met {
             let Some(ShareLocation { root, path }) = moving.new.carried(former.path()) else {
-                // No path can be so long: nobody could open it any more.
+                // No path can be so long: no program could open it any more.
                 let by = SharedText::new(moving.new.by.as_str());
                 let ended = self.end(at, former.id(), ShareEnding::Removed, false, &by);
                 moving.ended += u64::from(ended);

@@ -1,4 +1,4 @@
-//! What moves do to the piece: whatever is cut into parts, and whoever reads in between.
+//! How moves change the piece, in parts of any size and with readers in between.
 
 use super::event::*;
 use super::id::ShareId;
@@ -34,7 +34,7 @@ fn settle(table: &mut ShareTable, number: u64, end: MoveEnd, most: u64) -> Share
     apply(table, ShareEvent::MoveSettled { number, end, most }).unwrap()
 }
 
-/// Where a live share is said to be; none of one that has ended.
+/// The path of a live share; none if it has ended.
 fn said(table: &ShareTable, id: u128) -> Option<String> {
     match table.find(ShareId(id)) {
         ShareLookup::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
@@ -60,7 +60,7 @@ fn shares_follow_and_those_of_what_was_there_end_whatever_the_size_of_the_parts(
         while let ShareOutcome::MoveWent { done: false, .. } = outcome {
             let [moving] = &table.moves()[..] else { panic!("it is under way") };
             let PendingMove { number, parts: part, .. } = **moving;
-            // Whoever reads finds each share where it is, or gone; nobody finds another file.
+            // A reader finds each share at its place, or ended; no reader finds another file.
             for id in 1..=3 {
                 let ShareLookup::Live(share) = table.find(ShareId(id)) else {
                     panic!("it is there")
@@ -80,7 +80,7 @@ fn shares_follow_and_those_of_what_was_there_end_whatever_the_size_of_the_parts(
                 }
             }
             outcome = apply(&mut table, ShareEvent::MoveFollowed { number, part, most }).unwrap();
-            // What was applied already is not applied again.
+            // An applied part is not applied again.
             let again = apply(&mut table, ShareEvent::MoveFollowed { number, part, most });
             assert_eq!(again, Ok(ShareOutcome::AlreadySo));
             parts += 1;

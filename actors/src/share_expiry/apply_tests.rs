@@ -1,4 +1,4 @@
-//! What each event does to the piece, on both sides of each boundary.
+//! The effect of each event on the piece, on both sides of each boundary.
 
 use std::num::NonZeroU32;
 
@@ -138,14 +138,14 @@ fn a_change_holds_only_at_the_generation_it_was_decided_on() {
 #[test]
 fn an_ended_share_never_comes_back() {
     let mut table = created([1, 2]);
-    // Due, though nobody has reclaimed it.
+    // Due, but not reclaimed yet.
     let expired = Err(ShareRefusal::Ended { why: ShareEnding::Expired });
     assert_eq!(table.apply(Millis(100), &changed(0, deadline(200))), expired);
     table.apply(Millis(50), &revoked(&[1], false)).unwrap();
     let why = ShareEnding::Revoked;
     let refused = table.apply(Millis(60), &changed(0, deadline(200)));
     assert_eq!(refused, Err(ShareRefusal::Ended { why }));
-    // The clock may have been set back: what ended stays ended.
+    // The clock may have been set back: an ended share stays ended.
     assert_eq!(
         table.apply(Millis(-99), &changed(0, deadline(200))),
         Err(ShareRefusal::Ended { why })
@@ -182,7 +182,7 @@ fn exactly_as_many_downloads_are_counted_as_are_allowed() {
     assert_eq!(table.apply(Millis(3), &taken(3, 3)), Err(ShareRefusal::Exhausted));
     assert_eq!(table.apply(Millis(3), &changed(0, deadline(9))), Err(ShareRefusal::Exhausted));
     assert_eq!(told(&table), [(1, ShareNotificationKind::Ended(ShareEnding::Exhausted))]);
-    // It may be resumed until the 22nd millisecond, and ends then; that was told already.
+    // It may be resumed until the 22nd millisecond, and ends then; the notification was sent before.
     assert_eq!(reclaim(&mut table, 21, &[1]), 0);
     assert_eq!(reclaim(&mut table, 22, &[1]), 1);
     assert_eq!((told(&table).len(), tombstone(&table, 1).number), (1, 0));

@@ -1,8 +1,8 @@
-//! How much of a core reclaim may take. Pure: it is handed what the time is and what reclaim took.
+//! How much of a core reclaim may take. Pure: callers pass the time and the cost of reclaim.
 //!
-//! An effort from 1 to 10 says which part of a core reclaim may take while it keeps up, and which
-//! part at most when it lags behind. What may be taken accrues with time and is spent by turns; how
-//! many shares that is follows from what the last ones took.
+//! An effort from 1 to 10 says which part of a core reclaim may take while it keeps up, and which part at
+//! most when it lags behind. The allowance accrues with time and turns spend it; the cost of the last
+//! shares gives the number of shares.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::settings::Effort;
 /// The part of a core for each step of effort, while reclaim keeps up.
 const STEP: f64 = 0.05;
 
-/// What a lag adds to that at most.
+/// The most that a lag adds to the allowance.
 const MORE: f64 = 0.4;
 
 /// The lag from which on more may be taken, and that at which the most may.
@@ -20,19 +20,19 @@ const RAMP: (Duration, Duration) = (Duration::from_millis(5), Duration::from_mil
 /// How much may accrue while nothing is due, in microseconds: as much as one turn may take.
 const BURST: f64 = 20_000.0;
 
-/// What one share is taken to cost before any was reclaimed, in microseconds.
+/// The assumed cost of one share before any was reclaimed, in microseconds.
 const FIRST_COST: f64 = 4.0;
 
 /// How much a new figure counts against those before.
 const WEIGHT: f64 = 0.1;
 
-/// What reclaim may take.
+/// The allowance of reclaim.
 #[derive(Clone, Debug)]
 pub struct Budget {
     effort: Effort,
-    /// What may be taken, in microseconds; below zero when more was taken than that.
+    /// The allowance in microseconds; below zero when more was used.
     left: f64,
-    /// What one share costs, in microseconds.
+    /// The measured cost of one share, in microseconds.
     cost: f64,
     /// When `left` was last reckoned.
     at: Duration,
@@ -44,7 +44,7 @@ impl Budget {
         Budget { effort, left: BURST, cost: FIRST_COST, at: Duration::ZERO }
     }
 
-    /// Goes by another effort from now on.
+    /// Uses another effort from now on.
     pub fn set_effort(&mut self, effort: Effort) {
         self.effort = effort;
     }
@@ -66,12 +66,12 @@ impl Budget {
         (self.left / self.cost) as usize
     }
 
-    /// So many shares are being reclaimed.
+    /// Reserves the cost of this many shares.
     pub fn begin(&mut self, shares: usize) {
         self.left -= self.cost * shares as f64;
     }
 
-    /// So many were, and that took so long altogether.
+    /// Corrects the cost after this many shares took this time altogether.
     pub fn spent(&mut self, shares: usize, took: Duration) {
         if shares == 0 {
             return;
@@ -82,12 +82,12 @@ impl Budget {
         self.cost += WEIGHT * (one - self.cost);
     }
 
-    /// So many came to nothing.
+    /// Gives back the cost of shares that were not reclaimed.
     pub fn returned(&mut self, shares: usize) {
         self.left = (self.left + self.cost * shares as f64).min(BURST);
     }
 
-    /// How long until so many may be reclaimed, when the most overdue one is so late.
+    /// How long until this many shares may be reclaimed, when the most overdue one is this late.
     pub fn wait(&self, shares: usize, lag: Duration) -> Duration {
         let missing = (self.cost * shares as f64).min(BURST) - self.left;
         Duration::from_secs_f64((missing / self.part(lag)).clamp(0.0, 1e6) / 1e6)

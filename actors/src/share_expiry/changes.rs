@@ -1,4 +1,4 @@
-//! What an applied event changes, as the feed of changes tells it.
+//! The changes of an applied event, as the feed publishes them.
 
 use super::{NewMove, PendingMove, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 use crate::clock::Millis;
@@ -6,7 +6,7 @@ use crate::journal::{AppliedEvent, Piece};
 use crate::wire::api::{Change, ShareChange, ShareTold};
 
 impl ShareExpiry {
-    /// Tells of what the last entry changed.
+    /// Publishes the changes of the last entry.
     pub(super) fn publish_changes(&self, events: &[AppliedEvent<ShareTable>]) {
         let Some(feed) = &self.changes else { return };
         let table = self.replica.piece();
@@ -20,7 +20,7 @@ fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Mi
     let AppliedEvent { at, event, result, .. } = applied;
     let Ok(outcome) = result else { return Vec::new() };
     let of_share = |id: ShareId, change: fn(ShareTold) -> ShareChange| {
-        // It may have ended in the same entry: that is told by itself.
+        // It may have ended in the same entry: its end is a change of its own.
         table.look(id, |share| change(ShareTold::of(share))).into_iter().collect()
     };
     let changes: Vec<ShareChange> = match (event, outcome) {

@@ -1,10 +1,10 @@
-//! Jumps of the clock: what it shows against a clock that nobody sets. Pure.
+//! Steps of the wall clock, measured against the monotonic clock. Pure.
 
 use std::time::Duration;
 
 use crate::clock::{ClockReading, Millis};
 
-/// What the two clocks may part by between two looks, in milliseconds.
+/// The allowed difference of the two clocks between two looks, in milliseconds.
 const TOLERATED: i64 = 1000;
 
 /// The last look at both clocks.
@@ -13,17 +13,17 @@ pub struct ClockStepDetector {
     last: Option<ClockReading>,
 }
 
-/// The clock was set, or stood still with the whole machine.
+/// The wall clock was set, or the whole machine was suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockStep {
-    /// Forward by so much.
+    /// A step forward by this time.
     Forward(Duration),
-    /// Back by so much.
+    /// A step back by this time.
     Back(Duration),
 }
 
 impl ClockStepDetector {
-    /// Looks at both clocks, and tells by how much they parted since the last look.
+    /// Reads both clocks, and returns how far they parted since the last look.
     pub fn look(&mut self, now: ClockReading) -> Option<ClockStep> {
         let before = self.last.replace(now)?;
         let shown = now.wall.0.saturating_sub(before.wall.0);

@@ -1,4 +1,4 @@
-//! What comes of a request: events, or a refusal. Pure.
+//! The decision on a request: events, or a refusal. Pure.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,56 +22,56 @@ use crate::journal::InFlight;
 /// How many shares one commit ends at most: their ids fit an entry of the journal.
 pub const AT_ONCE: usize = 1900;
 
-/// How many shares make room for another one at most: it stands in the same entry, with all that it says.
+/// How many shares are evicted for a new one at most: one entry holds them all, with their texts.
 const MAKE_ROOM: usize = AT_ONCE * 3 / 4;
 
-/// How many shares whose time has come are looked through for those of one owner.
+/// How many overdue shares are searched for those of one owner.
 const DUE_LOOKED_AT: usize = 10_000;
 
-/// Where things stand for a decision.
+/// The context of a decision.
 #[derive(Clone, Copy)]
 pub struct ShareDecisionContext<'a> {
-    /// The piece.
+    /// The table of shares.
     pub table: &'a ShareTable,
-    /// What is under way.
+    /// Pending commits.
     pub in_flight: &'a InFlight<ShareEvent>,
-    /// The confirmed time.
+    /// The confirmed time, in milliseconds.
     pub now: Millis,
-    /// What is refused by: `now`, or the wall clock where that is far ahead.
+    /// The time for refusals: `now`, or the wall clock where that is far ahead.
     pub latest: Millis,
     /// In how long a wall clock that is far ahead is confirmed; zero where it is not far ahead.
     pub confirmed_in: Duration,
 }
 
-/// What decides: the settings, and an order of the shares that settings may ask for.
+/// The planner: the settings, and the eviction order that they may need.
 #[derive(Debug, Default)]
 pub struct SharePolicy {
-    /// The settings.
+    /// The present settings.
     pub settings: ShareExpirySettings,
-    /// Which shares make room.
+    /// The order for evicting shares.
     pub eviction: Eviction,
 }
 
-/// What comes of asking for a download.
+/// The decision on a download request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownloadDecision {
-    /// It has to be put on record: counted, or as the whole of one that began with a part.
+    /// It must be put on record: counted, or as the whole of one that began with a part.
     Counts(ShareEvent),
     /// It was counted already: this request is repeated.
     Counted {
-        /// How many were left then.
+        /// How many downloads were left then.
         left: u32,
     },
     /// It is part of one that was counted.
     Resumes,
     /// The same, if one that is being counted comes to be.
     ResumesAfter,
-    /// The share has no limit.
+    /// The share has no download limit.
     Unlimited,
 }
 
 impl SharePolicy {
-    /// A desk that goes by `settings`.
+    /// A planner with these `settings`.
     pub fn new(settings: ShareExpirySettings) -> Self {
         SharePolicy { settings, eviction: Eviction::default() }
     }
@@ -130,7 +130,7 @@ impl SharePolicy {
             return Err(ShareRefusal::ClockUnconfirmed { ahead: latest.since(now), confirmed_in });
         }
         let deadline = deadline?;
-        // A share whose whole life is shorter than the notice is not announced to end as it begins.
+        // A share with a lifetime shorter than the notice gets no notice.
         let noticed = match (self.settings.notice_before, deadline.instant()) {
             (Some(before), Some(instant)) => instant <= now.after(before),
             _ => false,
@@ -138,7 +138,7 @@ impl SharePolicy {
         Ok(NewDeadline { deadline, noticed })
     }
 
-    /// Whether `owner` may have one more: once these shares of theirs are reclaimed, whose time has come.
+    /// Whether `owner` may have one more, once these overdue shares of theirs are reclaimed.
     fn room_of_owner(
         &self,
         owner: &ShareOwner,
@@ -202,8 +202,8 @@ impl SharePolicy {
         Ok(events)
     }
 
-    /// More shares are there than may be: the limit was lowered. Those that the policy names go, so
-    /// many at a time.
+    /// There are more shares than the limit: the limit was lowered. The shares that the policy names are
+    /// evicted, a bounded number at a time.
     pub(super) fn evicts(&mut self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
         let (most, policy) = (self.settings.max_shares, self.settings.at_limit);
         let is_over = most > 0 && at.table.len() > most && policy != AtLimit::Refuse;
@@ -216,7 +216,7 @@ impl SharePolicy {
         let (_, mut going) = at.coming_and_going();
         let excess = (at.table.len() - most).saturating_sub(going.len() as u64);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX).min(AT_ONCE);
-        // Those whose time has come go by themselves.
+        // Overdue shares are reclaimed anyway.
         let due: Vec<ShareId> = at.due(&going).take(excess).collect();
         let wanted = excess - due.len();
         going.extend(due);
@@ -345,8 +345,8 @@ impl ShareDecisionContext<'_> {
         self.in_flight.events().filter(is_coming).count() as u64
     }
 
-    /// Shares whose time has come and that are not `going` already, the most overdue first. They make
-    /// room before any other, also while reclaim is paused: nothing is left of them but the room.
+    /// Overdue shares that are not `going` already, the most overdue first. They make room before any
+    /// other, also while reclaim is paused: nothing is left of them but the room.
     fn due(self, going: &HashSet<ShareId>) -> impl Iterator<Item = ShareId> {
         let due = self.table.due_from(ShareDueKey::from(Millis(i64::MIN)));
         let due = due.take_while(move |due| due.instant() <= self.now).map(ShareDueKey::id);
@@ -365,7 +365,7 @@ impl ShareDecisionContext<'_> {
         let mut changes: Vec<_> = changes.collect();
         changes.sort_unstable_by_key(|(generation, _)| *generation);
         for (generation, changes) in changes {
-            // What was decided on another generation is going to be refused.
+            // A decision on another generation is going to be refused.
             if generation == share.generation() {
                 share = Arc::new(share.changed(changes));
             }
@@ -381,7 +381,7 @@ impl ShareDecisionContext<'_> {
         })
     }
 
-    /// Who is taking a download of a share.
+    /// A client's running claim on a download of a share.
     fn taking(self, id: ShareId) -> impl Iterator<Item = ClientKey> {
         self.in_flight.events().filter_map(move |event| match event {
             ShareEvent::Taken { id: taken, client, .. }

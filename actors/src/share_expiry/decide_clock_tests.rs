@@ -1,4 +1,4 @@
-//! What is decided while a step of the wall clock is not confirmed.
+//! Decisions while a step of the wall clock is not confirmed.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -155,8 +155,7 @@ fn a_download_may_be_resumed_by_the_latest_time() {
 }
 
 proptest! {
-    /// Whatever is asked for while a step is not confirmed, no link lasts longer than `max_ttl` by
-    /// either clock.
+    /// While a step is not confirmed, no link lasts longer than `max_ttl` by either clock.
     #[test]
     fn no_link_outlasts_max_ttl_by_either_clock(
         ahead in 0_u64..100_000_000,

@@ -1,4 +1,4 @@
-//! What is decided of moves. Pure.
+//! Decisions on moves. Pure.
 
 use super::decide::{ShareDecisionContext, SharePolicy};
 use super::event::ShareEvent;
@@ -19,14 +19,14 @@ impl ShareDecisionContext<'_> {
         recorded.iter().map(|moving| moving.new.clone()).chain(begun).collect()
     }
 
-    /// Whether what is at this path is being moved, or is about to be.
+    /// Whether the file at this path is being moved, or is about to be.
     pub(super) fn is_moving(self, root: &RootName, path: &SharePath) -> bool {
         let place = || ShareLocation { root: root.clone(), path: path.clone() };
         let touches = |event: &ShareEvent| matches!(event, ShareEvent::MoveBegun(new) if new.touches(&place()));
         self.table.is_moving(root, path) || self.in_flight.events().any(touches)
     }
 
-    /// Whether a share stands for what is at this place, and nothing is being moved from or to there.
+    /// Whether a share means the file at this path, and nothing is being moved from or to it.
     pub(super) fn stands_for(self, id: ShareId, place: &ShareLocation) -> bool {
         let is_of = |share: &Share| *share.root() == place.root && *share.path() == place.path;
         self.table.look(id, is_of) == Some(true) && !self.is_moving(&place.root, &place.path)

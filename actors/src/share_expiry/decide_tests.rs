@@ -1,4 +1,4 @@
-//! What is decided, on both sides of each boundary, with other decisions under way.
+//! Decisions on both sides of each boundary, with other decisions under way.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::journal::{InFlight, Piece};
 
 const NOW: Millis = Millis(1_000_000);
 
-/// Where things stand while the wall clock is right.
+/// The context while the wall clock is right.
 fn at<'a>(
     table: &'a ShareTable,
     in_flight: &'a InFlight<ShareEvent>,
@@ -46,7 +46,7 @@ impl SharePolicyCase {
         SharePolicyCase { desk, table, in_flight, now: NOW, requests: 0 }
     }
 
-    /// Sets out what was decided, without its being applied.
+    /// Starts the decided commits without applying them.
     fn begin(&mut self, events: Vec<ShareEvent>) -> RequestId {
         self.requests += 1;
         self.in_flight.begin(RequestId(self.requests), events);
@@ -177,7 +177,7 @@ fn at_the_limit_what_is_due_makes_room_first_and_then_whom_the_policy_names() {
     assert_eq!((case.table.len(), case.table.totals().expired), (2, 1));
     case.apply(vec![ShareEvent::Paused { by: "me".to_owned() }]);
     case.now = NOW.after(Duration::from_secs(60));
-    // Also while nothing is reclaimed for its own sake: nobody's live share goes for one that is due.
+    // Also while reclaim is paused: no live share is evicted instead of a due one.
     let events = case.create(4, "me", ttl(90)).unwrap();
     assert_eq!(events[0], ShareEvent::Reclaimed { ids: vec![ShareId(1)] });
 }
@@ -314,9 +314,9 @@ fn a_download_that_begins_with_a_part_may_begin_the_whole_once_and_go_on_anywher
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever clients ask for, in whatever order: no more downloads begin than are allowed; no more
-    /// wholes are sent than begin, neither in all nor to one client; and parts are sent only to
-    /// clients whose download began within the time to resume it.
+    /// For any sequence of requests: no more downloads begin than are allowed; no more whole files are
+    /// sent than begin, in all and per client; and parts are sent only to clients whose download began
+    /// within the time to resume it.
     #[test]
     fn a_limit_cannot_be_stretched(
         most in 1_u32..4,
@@ -480,7 +480,7 @@ fn a_limit_that_is_lowered_by_many_is_reached_in_parts() {
             panic!("{} shares, and {events:?}", case.table.len())
         };
         assert!(ids.len() <= AT_ONCE);
-        // Not twice what is under way.
+        // Commits under way are not repeated.
         let under_way = case.begin(events.clone());
         assert_eq!(case.upkeep(), []);
         case.in_flight.end(under_way);

@@ -1,5 +1,5 @@
-//! Requests for downloads that were counted a moment ago: whoever repeats one because nobody told him
-//! what came of it finds his download. Pure.
+//! Recently counted download requests: a client that got no answer and repeats its request finds its
+//! download. Pure.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::clock::Millis;
 use crate::elapsed_time::ElapsedTime;
 use crate::event::RequestId;
 
-/// How long one is remembered: nobody who waits for bytes asks for longer.
+/// How long one is remembered: no client repeats its request for longer.
 pub(super) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
 /// A download that was counted.
@@ -18,7 +18,7 @@ pub(super) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 pub(super) struct CountedDownload {
     pub(super) at: Millis,
     pub(super) request: RequestId,
-    /// How many were left.
+    /// How many downloads were left.
     pub(super) left: u32,
 }
 
@@ -35,7 +35,7 @@ impl DownloadIdempotencyCache {
         self.left.get(&request).copied()
     }
 
-    /// One was counted.
+    /// Records a counted download.
     pub(super) fn note(&mut self, recent: CountedDownload) {
         let last = self.oldest_first.back().map(|(passage, _)| *passage);
         let now = last.map_or(ElapsedTime::from(recent.at), |last| last.advance_to(recent.at));

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::journal::{CommitError, Outcomes, RequestContext};
 
-/// Those who wait for a download of theirs that is being counted.
+/// The callers whose downloads are being counted.
 pub(super) type DownloadWaiters = Vec<oneshot::Sender<Result<DownloadAdmission, ShareError>>>;
 
-/// When a client may ask again whose download may have been counted or not.
+/// When a client may repeat a request whose download may have been counted or not.
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
 impl Handler<TakeDownload> for ShareExpiry {
@@ -38,7 +38,7 @@ impl Handler<TakeDownload> for ShareExpiry {
             Ok(DownloadDecision::Resumes) => return answer(Ok(DownloadAdmission::Resumed)),
             Ok(DownloadDecision::ResumesAfter) => {
                 let Some(waiters) = self.taking.get_mut(&(id, client)) else {
-                    // What came of the one that counts is unknown.
+                    // The outcome of the counting download is unknown.
                     return answer(Err(CommitError::Busy { retry_after: UNKNOWN_FOR }.into()));
                 };
                 let (waiter, waiting) = oneshot::channel();
@@ -56,7 +56,7 @@ impl Handler<TakeDownload> for ShareExpiry {
         Box::pin(counting.map(move |admitted, expiry, _| {
             for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {
                 let resumed = admitted.clone().map(|_| DownloadAdmission::Resumed);
-                // Whoever waited may have gone.
+                // The caller may have gone.
                 let _ = waiter.send(resumed);
             }
             admitted

@@ -1,8 +1,8 @@
-//! What can happen to shares: the events of the piece, their outcomes and refusals.
+//! The events of the shares' piece, their outcomes and refusals.
 //!
-//! **Invariant:** whatever a setting or a clock decides stands in the event (how many shares there
-//! may be, until when a download may be resumed, what is forgotten), so that `apply` gives the same
-//! on nodes configured differently.
+//! **Invariant:** the event contains every result of a setting or a clock (how many shares there may be,
+//! until when a download may be resumed, what is forgotten), so that `apply` gives the same on nodes
+//! configured differently.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,29 +18,29 @@ use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNo
 use crate::clock::Millis;
 use crate::event::RequestId;
 
-/// One event. Postcard numbers the variants in this order: new ones go to the end.
+/// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShareEvent {
-    /// A share is there from now on.
+    /// A share was created.
     Created(Box<NewShare>),
-    /// Its terms are others.
+    /// A share got new terms.
     Changed {
-        /// The share.
+        /// The id of the share.
         id: ShareId,
         /// Its generation when that was decided: it is refused at any other.
         generation: u32,
-        /// What is to be otherwise.
+        /// The new values.
         changes: Box<ShareChanges>,
     },
-    /// These are due and end. Those that are not due when this is applied are left out.
+    /// These due shares end. Those that are not due when this is applied are left out.
     Reclaimed {
         /// The shares, the most overdue first.
         #[serde(with = "super::id::packed")]
         ids: Vec<ShareId>,
     },
-    /// These end, whatever their deadlines. Those that have ended already are left out.
+    /// These end before their deadlines, too. Those that have ended already are left out.
     Ended {
-        /// The shares.
+        /// The ids of the shares.
         #[serde(with = "super::id::packed")]
         ids: Vec<ShareId>,
         /// Why: revoked, evicted, removed or root gone.
@@ -48,28 +48,28 @@ pub enum ShareEvent {
         /// Whether downloads that are still running are to be cut: also those of shares that have
         /// ended already.
         cut: bool,
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
     },
-    /// All shares of a path and of what is below it end, so many at most, in the order of their
-    /// paths: what they shared is gone.
+    /// All shares of a path and below it end, up to the limit, in the order of their paths: their files
+    /// are gone.
     EndedWithin {
-        /// The root.
+        /// The name of the root that holds the path.
         root: RootName,
-        /// The file or directory.
+        /// The file or directory, below the root.
         path: SharePath,
         /// Why: removed or root gone.
         why: ShareEnding,
         /// How many this event ends at most. More of them take more events.
         most: u64,
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
     },
-    /// A download is counted.
+    /// A download was counted.
     Taken {
-        /// The share.
+        /// The id of the share.
         id: ShareId,
-        /// Who takes it.
+        /// The client that downloads.
         client: ClientKey,
         /// Until when it may be resumed.
         resume_until: Millis,
@@ -78,13 +78,13 @@ pub enum ShareEvent {
         /// Names the request: repeated, it is counted once.
         request: RequestId,
     },
-    /// A file or directory is about to be renamed, for its shares to follow. On record before that,
-    /// so that whoever finds it afterwards looks at the disk.
+    /// A file or directory is about to be renamed, for its shares to follow. It is on record before the
+    /// rename, so that a later leader looks at the disk.
     MoveBegun(Box<NewMove>),
-    /// It was told that these will end soon. Those with a later deadline and those of which it was
-    /// told before are left out.
+    /// The notice of the end of these shares was sent. Shares with a later deadline, and shares with an
+    /// earlier notice, are left out.
     Noticed {
-        /// The shares.
+        /// The ids of the shares.
         #[serde(with = "super::id::packed")]
         ids: Vec<ShareId>,
         /// The latest deadline that counts as soon.
@@ -92,42 +92,42 @@ pub enum ShareEvent {
     },
     /// Nothing is reclaimed until it is resumed.
     Paused {
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
     },
-    /// What is due is reclaimed again.
+    /// Reclaim runs again.
     Resumed {
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
     },
-    /// What is remembered of ended shares goes, the oldest first.
+    /// Tombstones are forgotten, the oldest first.
     Forgot {
         /// Every tombstone that is older, by their own count.
         tombstones_before: u64,
-        /// Every happening with a lower number.
+        /// Every notification with a lower number is forgotten.
         happenings_before: u64,
         /// Hooks that are no longer waited for.
         hooks: Vec<String>,
     },
     /// A hook has everything up to here.
     Delivered {
-        /// The hook.
+        /// The configured name of the hook.
         hook: String,
-        /// The number of the first happening that it does not have.
+        /// The number of the first notification that it does not have.
         up_to: u64,
     },
-    /// It is known what became of a file that was to be renamed: its first shares follow.
+    /// The outcome of a renaming is known: its first shares follow.
     MoveSettled {
-        /// The move.
+        /// The number of the move on record.
         number: u64,
-        /// What became of it.
+        /// The outcome of the move on disk.
         end: MoveEnd,
         /// How many shares this event changes at most. More of them take more events.
         most: u64,
     },
     /// The next shares of a move follow, or end.
     MoveFollowed {
-        /// The move.
+        /// The number of the move on record.
         number: u64,
         /// How many events have changed shares by it before this one, which changes nothing otherwise.
         part: u32,
@@ -136,9 +136,9 @@ pub enum ShareEvent {
     },
     /// A download is counted that begins with a part of the file: its client may begin the whole once.
     TakenInPart {
-        /// The share.
+        /// The id of the share.
         id: ShareId,
-        /// Who takes it.
+        /// The client that downloads.
         client: ClientKey,
         /// Until when it may be resumed.
         resume_until: Millis,
@@ -147,22 +147,23 @@ pub enum ShareEvent {
         /// Names the request: repeated, it is counted once.
         request: RequestId,
     },
-    /// A client begins the whole of a download that it began with a part. Nothing is counted.
+    /// A client begins the whole of a download that it began with a part. A whole file is sent without
+    /// counting.
     WholeBegun {
-        /// The share.
+        /// The id of the share.
         id: ShareId,
-        /// Whose download it is.
+        /// The client that downloads.
         client: ClientKey,
         /// Names the request: repeated, it is admitted once.
         request: RequestId,
     },
-    /// The time of this event goes on record: what has come due by then stays ended.
+    /// The time of this event goes on record: shares that were due by then stay ended.
     TimeNoted,
-    /// An operator confirms the wall clock: this is the time on record, whatever it was before.
+    /// An operator confirms the wall clock: this becomes the time on record, also if it is earlier.
     TimeSet {
-        /// The time.
+        /// The confirmed time, in milliseconds.
         to: Millis,
-        /// Who wants it.
+        /// The caller's name, for the audit.
         by: String,
     },
 }
@@ -170,21 +171,21 @@ pub enum ShareEvent {
 /// A share as it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewShare {
-    /// Its id.
+    /// The id of the new share.
     pub id: ShareId,
     /// The root it is shared from.
     pub root: RootName,
-    /// What is shared, below the root.
+    /// The path of the share, below the root.
     pub path: SharePath,
-    /// What it is.
+    /// A file or a directory.
     pub kind: ShareKind,
-    /// When it ends.
+    /// The instant at which the share ends.
     pub deadline: Deadline,
-    /// Whether nothing is to be told before that: it is too near.
+    /// Whether no notice is sent before that: the deadline is too near.
     pub noticed: bool,
-    /// Whose it is.
+    /// The owner, if the client named one.
     pub owner: Option<ShareOwner>,
-    /// What its owner noted.
+    /// The client's free text, if any.
     pub note: Option<ShareNote>,
     /// The hash of its password.
     pub password: Option<PasswordHash>,
@@ -197,95 +198,95 @@ pub struct NewShare {
 /// How many shares there may be; 0 for any number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareLimits {
-    /// In all.
+    /// The limit of shares in all.
     pub shares: u64,
-    /// Of one owner.
+    /// The limit of shares per owner.
     pub of_owner: u64,
 }
 
-/// What is to be otherwise. What is none stays.
+/// New values for the terms of a share. A field that is none keeps its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareChanges {
-    /// The deadline.
+    /// The new deadline, if it changes.
     pub deadline: Option<NewDeadline>,
     /// How many downloads it allows; any number if there is none in it.
     pub max_downloads: Option<Option<NonZeroU32>>,
     /// The hash of its password; none at all if there is none in it.
     pub password: Option<Option<PasswordHash>>,
-    /// Whose it is.
+    /// The new owner, if it changes.
     pub owner: Option<NewOwner>,
-    /// What its owner notes.
+    /// The new note, if it changes; the inner `None` removes it.
     pub note: Option<Option<ShareNote>>,
 }
 
-/// A deadline as it is set.
+/// A new deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewDeadline {
-    /// When it ends.
+    /// The instant at which the share ends.
     pub deadline: Deadline,
-    /// Whether nothing is to be told before that: it is too near.
+    /// Whether no notice is sent before that: the deadline is too near.
     pub noticed: bool,
 }
 
-/// An owner as it is set.
+/// A new owner, or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewOwner {
-    /// Who, if anybody.
+    /// The owner; none removes it.
     pub owner: Option<ShareOwner>,
     /// How many shares an owner may have; 0 for any number.
     pub most: u64,
 }
 
-/// What an applied event did.
+/// The outcome of an applied event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShareOutcome {
     /// A share was created.
     Created {
-        /// Its id.
+        /// The id of the new share.
         id: ShareId,
     },
-    /// A share has other terms.
+    /// A share got new terms.
     Changed {
-        /// Its generation now.
+        /// The generation after the change.
         generation: u32,
-        /// When it is due now.
+        /// The deadline after the change.
         due: Deadline,
     },
     /// Shares ended.
     Ended {
-        /// How many.
+        /// The number of shares that ended.
         ended: u64,
-        /// The number of the first happening that tells it; the others follow.
+        /// The number of the first notification of it; the others follow.
         first: u64,
         /// The number after the last one.
         next: u64,
     },
     /// A download was counted.
     Taken {
-        /// How many are left.
+        /// How many downloads are left.
         left: u32,
-        /// The number of the happening that tells that it was the last one.
+        /// The number of the notification about the last download.
         exhausted: Option<u64>,
     },
-    /// A move is on record.
+    /// A move went on record.
     MoveBegun {
-        /// Its number.
+        /// The number of the move.
         number: u64,
     },
-    /// It was told that shares will end soon.
+    /// The notices of the end of shares are recorded.
     Noticed {
-        /// The number of the first happening that tells it; the others follow.
+        /// The number of the first notification of it; the others follow.
         first: u64,
         /// The number after the last one.
         next: u64,
     },
-    /// It changed the piece.
+    /// The piece changed, without details.
     Applied,
     /// The piece was so already.
     AlreadySo,
-    /// A move went on.
+    /// A move made progress.
     MoveWent {
-        /// Which.
+        /// The number of the move.
         number: u64,
         /// Whether every share has followed.
         done: bool,
@@ -297,7 +298,7 @@ pub enum ShareOutcome {
         followed: u64,
         /// How many have ended by it so far.
         ended: u64,
-        /// The number of the first happening that tells of ends in this event.
+        /// The number of the first notification about ends in this event.
         first: u64,
         /// The number after the last one.
         next: u64,
@@ -313,7 +314,7 @@ pub enum ShareRefusal {
     /// It has ended, or its deadline has come.
     #[error("the share has ended: {}", .why.word())]
     Ended {
-        /// Why.
+        /// Why the share ended.
         why: ShareEnding,
     },
     /// Its last download was taken.
@@ -325,7 +326,7 @@ pub enum ShareRefusal {
     /// Its deadline is not such that it is to be changed.
     #[error("the condition does not hold: the share ends {deadline}")]
     ConditionFails {
-        /// Its deadline.
+        /// The instant at which the share ends.
         deadline: Deadline,
     },
     /// Terms that are not allowed.
@@ -334,7 +335,7 @@ pub enum ShareRefusal {
     /// There are as many shares as there may be.
     #[error("the limit of {most} shares is reached (share.max_shares)")]
     Full {
-        /// How many there may be.
+        /// The limit of shares.
         most: u64,
     },
     /// The owner has as many shares as an owner may have.
@@ -349,7 +350,7 @@ pub enum ShareRefusal {
     /// More downloads were taken than it is to allow.
     #[error("{taken} downloads were already taken: the limit cannot be {most}")]
     FewerThanTaken {
-        /// How many were taken.
+        /// How many downloads were taken.
         taken: u32,
         /// How many it was to allow.
         most: u32,
@@ -357,14 +358,14 @@ pub enum ShareRefusal {
     /// Nothing can be shared from there.
     #[error("no share root is named {root}; add it to [share.roots] and reload")]
     NoRoot {
-        /// The root.
+        /// The name of the root that holds the path.
         root: RootName,
     },
-    /// Nothing is moved.
+    /// The move was refused.
     #[error(transparent)]
     Move(#[from] MoveRefused),
-    /// What is to be shared is being moved, or something is moved there.
-    #[error("it is being moved, or what is above or below it: ask again in a moment")]
+    /// The path is being moved, or another move goes there.
+    #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
     /// The system has no random numbers to give, so that there is no new id.
     #[error("{0}")]
@@ -375,8 +376,8 @@ pub enum ShareRefusal {
     /// The wall clock is far ahead and not confirmed: by either clock these terms mean another
     /// deadline.
     #[error(
-        "the wall clock is {} ahead of the confirmed time, so it is not known when a new deadline \
-         would come: correct the clock, or wait {} until it is confirmed, or run \"reelyard share \
+        "the wall clock is {} ahead of the confirmed time, so new deadlines are not possible: \
+         correct the clock, or wait {} until it is confirmed, or run \"reelyard share \
          confirm-clock\" if it is right",
         whole_seconds(*.ahead),
         whole_seconds(*.confirmed_in)

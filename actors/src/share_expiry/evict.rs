@@ -1,9 +1,8 @@
 //! Which shares make room for new ones: exactly those that the policy names, not a sample. Pure.
 //!
-//! When a share was used reaches its record without anybody being told. Both figures that a policy
-//! goes by only grow: so an order by what they were is enough. Its first share is looked at again;
-//! if its figure has grown it goes back to where it belongs, and otherwise no other can come before
-//! it.
+//! A use of a share updates its record without a message. Both figures of a policy only grow: so an order
+//! by their earlier values is enough. Its first share is looked at again; if its figure has grown it goes
+//! back to where it belongs, and otherwise no other can come before it.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -18,8 +17,7 @@ use crate::clock::Millis;
 /// before anybody could use it. As with Redis.
 const USES_AT_FIRST: u32 = 5;
 
-/// What a policy goes by: how often a share was used where that counts, then when it was last used, in
-/// milliseconds.
+/// The sort key of a policy: the number of uses where that counts, then the last use, in milliseconds.
 type EvictionKey = (u32, u64);
 
 /// Shares by how much they were used. Made when it is first needed.
@@ -35,7 +33,7 @@ struct EvictionOrder {
 }
 
 impl EvictionOrder {
-    /// Whether no more than half of it has ended, where so many shares are there.
+    /// Whether at most half of the order has ended shares, given the number of shares.
     fn is_tidy(&self, there: u64) -> bool {
         self.shares.len() as u64 <= 2 * there + 1024
     }
@@ -50,8 +48,8 @@ impl EvictionOrder {
 }
 
 impl Eviction {
-    /// A share was created or changed, of so many that are there. An order that nobody asks for grows by
-    /// what has ended: it goes, and is made anew when it is asked for.
+    /// A share was created or changed, out of this many. An unused order grows with ended shares: it is
+    /// dropped, and built again at the next use.
     pub fn note(&mut self, share: &Share, there: u64) {
         self.order = self.order.take().filter(|order| order.is_tidy(there));
         if let Some(order) = &mut self.order {
@@ -65,7 +63,7 @@ impl Eviction {
         self.order = None;
     }
 
-    /// So many shares that go by `policy`, none of those in `spared`; fewer if there are no more.
+    /// The first shares by `policy`, none of those in `spared`; fewer if there are no more.
     pub fn victims(
         &mut self,
         policy: AtLimit,
@@ -113,7 +111,7 @@ impl Eviction {
         victims
     }
 
-    /// The order of this policy, made anew when there is none or half of it has ended.
+    /// The order of this policy, built again when there is none or half of it has ended.
     fn order_of(&mut self, policy: AtLimit, table: &ShareTable) -> &mut EvictionOrder {
         let fits = |order: &EvictionOrder| order.policy == policy && order.is_tidy(table.len());
         let kept = self.order.take().filter(fits);

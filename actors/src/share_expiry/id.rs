@@ -1,18 +1,18 @@
-//! Ids of shares: what makes a link secret.
+//! Ids of shares: the secret part of a link.
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 
 use crate::secret_id::secret_id;
 
 secret_id! {
-    /// The id of a share: 128 random bits. Whoever knows it has the link.
+    /// The id of a share: 128 random bits. The id alone gives access to the link.
     ShareId,
     /// A text that is no id of a share.
     BadShareId = "a share"
 }
 
-/// Lists of ids as the bytes of all of them, for `#[serde(with)]`: thousands stand in one event, and
-/// byte by byte each would cost as much as reclaiming its share.
+/// Lists of ids as the bytes of all of them, for `#[serde(with)]`: one event holds thousands, and byte by
+/// byte each would cost as much as reclaiming its share.
 pub(super) mod packed {
     use super::*;
 

@@ -1,4 +1,5 @@
-//! The face of the ShareExpiryActor. What only reads asks the [`ShareViewHandle`](super::ShareViewHandle).
+//! The face of the ShareExpiryActor. Queries that only read use the
+//! [`ShareViewHandle`](super::ShareViewHandle).
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -18,10 +19,10 @@ use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
-    /// It was refused.
+    /// The request was refused.
     #[error(transparent)]
     Refused(#[from] ShareRefusal),
     /// It has no outcome, or this node does not lead.
@@ -33,68 +34,69 @@ pub enum ShareError {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Arc<Share>, ShareError>")]
 pub struct CreateShare {
-    /// The root to share from.
+    /// The name of the root to share from.
     pub root: RootName,
-    /// What is shared, below the root. That it is there is for whoever asks to see.
+    /// The path of the share, below the root. The caller checks that it exists.
     pub path: SharePath,
-    /// What it is.
+    /// A file or a directory.
     pub kind: ShareKind,
-    /// How many moves had begun when it was looked at, as [`ShareViewHandle`](super::ShareViewHandle) told. When
-    /// others have begun since, it is to be looked at again. None for what no move can concern.
+    /// How many moves had begun when the caller looked at the disk, by
+    /// [`ShareViewHandle`](super::ShareViewHandle). When others have begun since, it is to be looked at
+    /// again. None if no move can affect it.
     pub looked: Option<u64>,
-    /// How long it lasts.
+    /// The deadline or duration that the client asked for.
     pub term: ShareLifetime,
     /// The hash of its password.
     pub password: Option<PasswordHash>,
     /// How many downloads it allows; any number if none.
     pub max_downloads: Option<NonZeroU32>,
-    /// Whose it is.
+    /// The owner, if the client named one.
     pub owner: Option<ShareOwner>,
-    /// A note for those who manage it.
+    /// A note for the managers of the share.
     pub note: Option<ShareNote>,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request; none when nobody is going to repeat it. What is named is remembered for a
-    /// quarter of an hour, at about as much memory as a share takes.
+    /// The idempotency key; none when no caller is going to repeat it. A named request is remembered for
+    /// a quarter of an hour, at about the memory of one share.
     pub request: Option<RequestId>,
 }
 
-/// Asks what came of a request to create a share. None if it is not known, or no longer.
+/// Asks for the outcome of a request to create a share. None if it is not known, or no longer.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<Arc<Share>>, ShareError>")]
 pub struct RecallShare {
-    /// The request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// What is to be otherwise of a share. What is none stays as it is.
+/// New values for some terms of a share. A field that is none keeps its value.
 #[derive(Clone, Debug, Default)]
 pub struct NewTerms {
     /// How long it lasts from now on.
     pub term: Option<ShareLifetime>,
-    /// On what that depends; if it does not hold, nothing is changed at all.
+    /// The condition; if it does not hold, nothing is changed at all.
     pub only_if: Option<OnlyIf>,
     /// The hash of its password, or none any more.
     pub password: Option<Option<PasswordHash>>,
     /// How many downloads it allows in all, or any number.
     pub max_downloads: Option<Option<NonZeroU32>>,
-    /// Whose it is, or nobody's.
+    /// The new owner, or none.
     pub owner: Option<Option<ShareOwner>>,
     /// Its note, or none any more.
     pub note: Option<Option<ShareNote>>,
 }
 
-/// Changes a share. Answers it as it is then.
+/// Changes the terms of a share. Answers it as it is then.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Arc<Share>, ShareError>")]
 pub struct ChangeShare {
-    /// The share.
+    /// The id of the share.
     pub id: ShareId,
-    /// What is to be otherwise.
+    /// The new values; absent fields stay.
     pub change: NewTerms,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
@@ -103,48 +105,47 @@ pub struct ChangeShare {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Revoked, ShareError>")]
 pub struct RevokeShares {
-    /// The shares.
+    /// The ids of the shares.
     pub ids: Vec<ShareId>,
     /// Whether running downloads are cut.
     pub hard: bool,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// What became of the shares that were to be taken back.
+/// The result of a revocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Revoked {
-    /// How many ended by it.
+    /// The number of shares that ended.
     pub ended: u64,
     /// How many had ended already, or were never there.
     pub others: u64,
 }
 
-/// Asks to send the bytes of a share, when its [`downloads`](Share::downloads) are limited. Not to be
-/// asked for a HEAD, for what is answered without a body, or before the password is right: whatever
-/// is asked here may count.
+/// Asks to send the bytes of a share, when its [`downloads`](Share::downloads) are limited. Not for a
+/// HEAD, for an answer without a body, or before the password is checked: each request may count.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<DownloadAdmission, ShareError>")]
 pub struct TakeDownload {
-    /// The share.
+    /// The id of the share.
     pub id: ShareId,
-    /// Who asks.
+    /// The client that downloads.
     pub client: ClientKey,
     /// Whether a part is asked for: that does not count if this client has taken a download that it
     /// may still resume. One that begins with a part may begin the whole once.
     pub ranged: bool,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// How bytes are sent.
+/// How the bytes of a download may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DownloadAdmission {
     /// As a download that was counted.
     Counted {
-        /// How many are left.
+        /// How many downloads are left.
         left: u32,
     },
     /// As part of one that was counted before.
@@ -153,19 +154,19 @@ pub enum DownloadAdmission {
     Unlimited,
 }
 
-/// Asks what came of a request to move something. None if it is not known, or no longer.
+/// Asks for the outcome of a request to move a file. None if it is not known, or no longer.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<MoveAnswer>, ShareError>")]
 pub struct RecallMove {
-    /// The request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// What a move came to, or why nothing was moved.
+/// The outcome of a move, or why nothing was moved.
 pub type MoveAnswer = Result<Moved, MoveRefused>;
 
-/// Puts on record that something is about to be moved, so that its shares follow. Whoever asks renames
-/// it then, and settles the move.
+/// Puts on record that something is about to be moved, so that its shares follow. The caller renames the
+/// file then, and settles the move.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<BegunMove, ShareError>")]
 pub struct BeginMove(pub NewMove);
@@ -173,155 +174,155 @@ pub struct BeginMove(pub NewMove);
 /// A move that is on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BegunMove {
-    /// The move.
+    /// The number of the move on record.
     pub number: u64,
-    /// The epoch that it was decided in: in any other somebody else settles it.
+    /// The epoch of its decision: in any other the new leader settles it.
     pub epoch: Epoch,
 }
 
-/// It is known what became of what was to be moved. Answers once all shares have followed.
+/// The outcome of a move on disk is known. Answers once all shares have followed.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<MoveAnswer, ShareError>")]
 pub struct SettleMove {
-    /// The move.
+    /// The number of the move on record.
     pub number: u64,
-    /// What became of it.
+    /// The outcome of the move on disk.
     pub end: MoveEnd,
 }
 
-/// What these shares stood for is gone: they end, but for those that stand for something else by now,
-/// or are about to. Answers how many that were.
+/// The files of these shares are missing: the shares end, unless they mean another file by now or are
+/// being moved. Answers how many that were.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, ShareError>")]
 pub struct EndRemoved {
     /// The shares, with where it was looked for.
     pub gone: Vec<(ShareId, ShareLocation)>,
-    /// Who says so.
+    /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
-/// Pauses the reclaim of what is due, or resumes it. Links are refused at their deadlines all the
-/// same. Answers whether that was news.
+/// Pauses or resumes the reclaim of due shares. Links are refused at their deadlines all the same.
+/// Answers whether that was news.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, CommitError>")]
 pub struct PauseReclaim {
-    /// Paused, or no longer.
+    /// Whether reclaim is paused.
     pub paused: bool,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// An operator says that the wall clock is right: shares go by it from now on. Where it is ahead, what
-/// is due by it is reclaimed. Where it is behind, links that were refused and not reclaimed may come
-/// back.
+/// An operator confirms the wall clock: shares use it from now on. Where it is ahead, shares
+/// that are due by it are reclaimed. Where it is behind, links that were refused and not reclaimed may
+/// come back.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ConfirmClock {
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// Reclaims what is due now, instead of when the timer says. Operators and tests send it.
+/// Reclaims due shares now, instead of at the timer's time. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ReclaimNow;
 
-/// Goes by these settings from now on.
+/// Uses these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeShareSettings(pub ShareExpirySettings);
 
-/// Asks for the shares of a path and of all below it, in the order of their paths.
+/// Queries the shares of a path and of all below it, in the order of their paths.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<Arc<Share>>")]
 pub struct SharesWithin {
-    /// The root.
+    /// The name of the root that holds the path.
     pub root: RootName,
-    /// The file or directory.
+    /// The file or directory, below the root.
     pub path: SharePath,
     /// Only those behind this one.
     pub after: Option<(SharePath, ShareId)>,
-    /// At most so many; never more than 1000.
+    /// The page size; 1000 at most.
     pub most: usize,
 }
 
-/// Asks what has happened from a number on, oldest first: what a hook is to be told next.
+/// Fetches notifications from a number on, oldest first, for a hook.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "ShareNotifications")]
 pub struct FetchNotifications {
-    /// The number of the first. What is no longer kept is left out.
+    /// The number of the first notification. Notifications that are no longer kept are left out.
     pub from: u64,
-    /// At most so many; never more than 1000.
+    /// The page size; 1000 at most.
     pub most: usize,
 }
 
-/// Asks what a hook was told, as is on record: the number of the first happening that it was not.
-/// None for one that is not known yet: what it is told begins when it is.
+/// Queries the recorded cursor of a hook: the number of the first notification that it did not get. None
+/// for an unknown hook: its notifications begin when it is configured.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Option<u64>")]
 pub struct GetDeliveryCursor {
-    /// The hook.
+    /// The configured name of the hook.
     pub hook: String,
 }
 
-/// A part of what has happened.
+/// A page of notifications.
 #[derive(Clone, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
 pub struct ShareNotifications {
-    /// What happened, oldest first.
+    /// The notifications, oldest first.
     pub happenings: Vec<ShareNotification>,
     /// The number to go on from.
     pub next: u64,
 }
 
-/// One thing that happened to a share: its number is its name for ever.
+/// One notification about a share: its number never changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareNotification {
-    /// Counts from 0.
+    /// Its position among all, from 0.
     pub number: u64,
-    /// The share.
+    /// The id of the share.
     pub id: ShareId,
-    /// When.
+    /// When it happened, in milliseconds.
     pub at: Millis,
-    /// What.
+    /// The kind of the event.
     pub what: ShareNotificationKind,
     /// The share as it was then.
     pub root: RootName,
-    /// What it shared.
+    /// The path of the share.
     pub path: SharePath,
-    /// Whose it was.
+    /// The owner, if the client named one.
     pub owner: Option<ShareOwner>,
-    /// What its owner noted.
+    /// The client's free text, if any.
     pub note: Option<ShareNote>,
-    /// Its deadline.
+    /// The instant at which the share ends.
     pub deadline: Deadline,
     /// When it is due: at its deadline, or before that where its last download was taken.
     pub due: Deadline,
-    /// Who wanted it, unless it was a matter of time.
+    /// The caller that wanted it, unless it was a matter of time.
     pub by: Option<String>,
 }
 
-/// What can happen to a share.
+/// The kinds of notifications about a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShareNotificationKind {
-    /// It will end soon.
+    /// The share will end soon.
     Notice,
-    /// It has ended. Of `Exhausted`, this is told when the last download was taken, and once.
+    /// The share has ended, for this reason. `Exhausted` is sent once, when the last download was taken.
     Ended(ShareEnding),
 }
 
 impl ShareNotificationKind {
-    /// All there is.
+    /// Every kind, for settings and metrics.
     pub fn all() -> impl Iterator<Item = ShareNotificationKind> {
         [ShareNotificationKind::Notice]
             .into_iter()
             .chain(ShareEnding::ALL.map(ShareNotificationKind::Ended))
     }
 
-    /// A stable word for it.
+    /// Its stable word in JSON and settings.
     pub fn word(self) -> &'static str {
         match self {
             ShareNotificationKind::Notice => "notice",
@@ -330,12 +331,12 @@ impl ShareNotificationKind {
     }
 }
 
-/// A hook was told everything before a number.
+/// A hook got every notification before a number.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct RecordDelivery {
-    /// The hook.
+    /// The configured name of the hook.
     pub hook: String,
-    /// The number of the first happening that it was not told.
+    /// The number of the first notification that the hook did not get.
     pub up_to: u64,
 }

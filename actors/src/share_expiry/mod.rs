@@ -98,7 +98,8 @@ use anchor::Anchor;
 use downloads::DownloadWaiters;
 use move_requests::MoveEndWaiters;
 
-/// The actor. Every node runs one: on the leader it decides, on followers it only applies.
+/// The actor that owns all shares. Every node runs one: on the leader it decides, on followers it only
+/// applies.
 pub struct ShareExpiry {
     replica: ReplicaHandle<ShareTable>,
     journal: Journal,
@@ -108,31 +109,31 @@ pub struct ShareExpiry {
     hold: CommitBackoff,
     /// When the next turn begins, and its timer.
     next_turn: TurnTimer,
-    /// What is due, by deadline.
+    /// Shares by deadline, for reclaim.
     timer: ExpiryTimerWheel,
-    /// What is to be told before it ends, by deadline.
+    /// Shares by the time of their notice before the end.
     notices: ExpiryTimerWheel,
     budget: Budget,
     /// When the budget's clock began.
     began: Instant,
-    /// What it took to say what is to be reclaimed, and was not taken from the budget yet.
+    /// The time spent on deciding what to reclaim, not yet taken from the budget.
     deciding: Duration,
     /// Commits of reclaimed shares that are under way.
     reclaiming: usize,
-    /// When it was last looked at what is to be done besides.
+    /// When the actor last did its upkeep.
     upkeep_at: Option<Instant>,
     watch: ClockStepDetector,
-    /// What is wrong with the wall clock, as of the last turn.
+    /// The fault of the wall clock at the last turn.
     trouble: Option<ClockTrouble>,
-    /// What tells the time across restarts, while the machine is up.
+    /// The time that survives restarts while the machine is up.
     anchor: Option<Anchor>,
     /// The confirmed time at the last turn.
     last_moment: Millis,
-    /// When the time was put on record last by a commit of its own.
+    /// When the last commit of its own recorded the time.
     time_noted: Option<Instant>,
-    /// Those who wait for a download of theirs that is being counted.
+    /// The callers whose downloads are being counted.
     taking: HashMap<(ShareId, ClientKey), DownloadWaiters>,
-    /// Those who wait for the ends of moves.
+    /// The callers that wait for the ends of moves.
     ends: MoveEndWaiters,
     counters: ShareCounters,
     lags: Lags,
@@ -182,7 +183,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Tells of changes on `feed` from now on.
+    /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
@@ -193,13 +194,13 @@ impl ShareExpiry {
         match Anchor::open(path) {
             Ok(anchor) => self.anchor = Some(anchor),
             Err(error) => {
-                tracing::warn!(%error, "which boot this is cannot be read: after a restart the time of shares begins at the journal's")
+                tracing::warn!(%error, "boot id cannot be read: after a restart the time of shares begins at the journal's last time")
             }
         }
         self
     }
 
-    /// The pure part, with where things stand for it.
+    /// The pure decisions with their context.
     fn at(&mut self, moment: ShareMoment) -> (&mut SharePolicy, ShareDecisionContext<'_>) {
         let ShareMoment { now, latest, confirmed_in, .. } = moment;
         let ShareExpiry { desk, replica: seat, .. } = self;
@@ -208,12 +209,12 @@ impl ShareExpiry {
         (desk, ShareDecisionContext { table, in_flight, now, latest, confirmed_in })
     }
 
-    /// What time it is.
+    /// The present time by all clocks.
     fn moment(&self) -> ShareMoment {
         self.board.moment(&self.clock)
     }
 
-    /// The confirmed time: what is committed goes by it.
+    /// The confirmed time: commits use it.
     fn now(&self) -> Millis {
         self.moment().now
     }
@@ -222,7 +223,7 @@ impl ShareExpiry {
     fn show_table(&mut self, is_current: bool) {
         self.caught_up |= is_current;
         if self.caught_up {
-            // Before readers look into it: what was refused stays refused.
+            // Before readers get the table: a refused share stays refused.
             let record = self.replica.piece().time();
             let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
             let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
@@ -231,7 +232,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Renews the view on the board.
+    /// Publishes a new view.
     fn publish_view(&self) {
         self.show_moves();
         let table = self.replica.piece();

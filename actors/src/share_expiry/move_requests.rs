@@ -1,5 +1,5 @@
-//! Moves under way: on record before the file is renamed, settled once it is known what became of
-//! it, and at their end when every share has followed.
+//! Moves under way: on record before the file is renamed, settled once the outcome is known, and ended
+//! when every share has followed.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ use crate::journal::{AppliedEvent, CommitError, Outcomes, RequestContext};
 /// How many shares one event has follow at most: each of them changes three orders.
 pub(super) const FOLLOW_AT_ONCE: u64 = 1000;
 
-/// Those who wait for the ends of moves.
+/// The callers that wait for the ends of moves.
 pub(super) type MoveEndWaiters = HashMap<u64, Vec<oneshot::Sender<MoveAnswer>>>;
 
 impl ShareOutcome {
-    /// What a move has come to, if it is at its end.
+    /// The outcome of a move, if it has ended.
     fn end_of_move(&self) -> Option<MoveAnswer> {
         match *self {
             ShareOutcome::MoveWent { refused: Some(why), .. } => Some(Err(why)),
@@ -40,13 +40,13 @@ impl ShareExpiry {
         let (waiter, waiting) = oneshot::channel();
         self.ends.entry(number).or_default().push(waiter);
         let ended = async move {
-            // Nobody tells it any more who does not decide any more.
+            // A node that no longer leads reports nothing.
             waiting.await.map_err(|_| CommitError::Unknown { request }.into())
         };
         Box::pin(wrap_future(ended))
     }
 
-    /// What came of a request, as far as it is at its end; or the number of its move.
+    /// The outcome of a request, if its move has ended; otherwise the number of its move.
     fn recall_move(&self, request: RequestId) -> Option<Result<MoveAnswer, u64>> {
         let asked = RequestContext::by_request(String::new(), request);
         let mut number = None;
@@ -66,8 +66,8 @@ impl ShareExpiry {
         number.map(Err)
     }
 
-    /// Commits an event of a move under a name that follows from that of its request: whoever
-    /// repeats the request finds what came of it.
+    /// Commits an event of a move under a key derived from that of its request, so that a repeated
+    /// request finds the outcome.
     pub(super) fn commit_move(&mut self, event: ShareEvent, ctx: &mut Context<Self>) {
         let table = self.replica.piece();
         let moving = match &event {
@@ -82,7 +82,7 @@ impl ShareExpiry {
         self.commit_as(asked.part(part), event, ctx);
     }
 
-    /// Whoever waits for what was applied just now is told.
+    /// Answers the callers that wait for the applied event.
     pub(super) fn notify_move_ends(&mut self, applied: &[AppliedEvent<ShareTable>]) {
         for AppliedEvent { result, .. } in applied {
             let Ok(outcome @ ShareOutcome::MoveWent { number, lost, .. }) = result else {
@@ -90,16 +90,16 @@ impl ShareExpiry {
             };
             let Some(end) = outcome.end_of_move() else { continue };
             if *lost {
-                tracing::warn!(number, "what was to be moved is at neither path: its shares end");
+                tracing::warn!(number, "moved file found at neither path: its shares end");
             }
             for waiter in self.ends.remove(number).unwrap_or_default() {
-                // Whoever waited may have gone.
+                // The caller may have gone.
                 let _ = waiter.send(end);
             }
         }
     }
 
-    /// Shows whoever looks at the disk which moves are to be settled.
+    /// Publishes the moves to settle for the ShareFilesActor.
     pub(super) fn show_moves(&self) {
         let leads = self.replica.epoch().is_some();
         let all = self.replica.piece().moves();
@@ -142,9 +142,9 @@ impl Handler<BeginMove> for ShareExpiry {
         if let Err(why) = desk.begin_move(&new, standpoint) {
             return self.refuse(why.into());
         }
-        // As texts, which are logged with what could forge a line escaped.
+        // As texts: the log escapes characters that could forge a line.
         let (from, to) = (new.from.to_string(), new.to.to_string());
-        tracing::info!(from, to, asked_by = new.by, "a move begins");
+        tracing::info!(from, to, asked_by = new.by, "move started");
         let asked = RequestContext::by_request(new.by.clone(), new.request);
         let begun = move |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
             Some(Ok(ShareOutcome::MoveBegun { number })) => {
@@ -166,7 +166,7 @@ impl Handler<SettleMove> for ShareExpiry {
             return answer(Err(error.into()));
         }
         let Some(moving) = self.replica.piece().moves.get(number) else {
-            // It came to its end by itself.
+            // It ended without further work.
             return self.refuse(ShareRefusal::ChangedMeanwhile);
         };
         let settles = |event: &ShareEvent| matches!(event, ShareEvent::MoveSettled { number: other, .. } if *other == number);

@@ -1,4 +1,4 @@
-//! Moves of what is shared: on record before the file is renamed, until every share has followed.
+//! Moves of shared files: on record before the file is renamed, until every share has followed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) const MOST_MOVES: usize = 32;
 /// Where something is, or is to be: a root, and a path below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShareLocation {
-    /// The root.
+    /// The name of the root that holds the path.
     pub root: RootName,
     /// The path below it.
     pub path: SharePath,
@@ -39,14 +39,14 @@ impl fmt::Display for ShareLocation {
     }
 }
 
-/// By what a file is known again that may have another path.
+/// The identity of a file that may have another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedFileIdentity {
-    /// The device it is on. Its number may be another one after the machine was started anew.
+    /// The device it is on. Its number may differ after a restart of the machine.
     pub device: u64,
-    /// Its number there.
+    /// Its inode number there.
     pub inode: u64,
-    /// When it was made, in nanoseconds, where the file system tells.
+    /// The time of its creation, in nanoseconds, if the file system reports it.
     pub born: Option<i64>,
 }
 
@@ -59,29 +59,29 @@ impl SharedFileIdentity {
     }
 }
 
-/// A move that is wanted.
+/// A requested move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewMove {
     /// Where the file or directory is.
     pub from: ShareLocation,
-    /// Where it is to be.
+    /// The new path of the file.
     pub to: ShareLocation,
-    /// It.
+    /// The identity of the file.
     pub file: SharedFileIdentity,
-    /// Who wants it.
+    /// The caller's name, for the audit.
     pub by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// A move under way.
+/// A move that is on record and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingMove {
-    /// Counts from 0.
+    /// Its position among all moves, from 0.
     pub number: u64,
-    /// What is wanted.
+    /// The request of the move.
     pub new: NewMove,
-    /// How far it is.
+    /// The present step of the move.
     pub stage: MoveStage,
     /// How many events have moved shares.
     pub parts: u32,
@@ -91,12 +91,12 @@ pub struct PendingMove {
     pub ended: u64,
 }
 
-/// How far a move is.
+/// The steps of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MoveStage {
     /// The file is about to be renamed, or was just now: only the disk knows.
     Begun,
-    /// It was. The shares of what was at the new path before end.
+    /// The file was moved; shares of the replaced file end now. The shares of the replaced file end.
     Clearing,
     /// The shares of the old path follow to the new one.
     Following,
@@ -104,43 +104,43 @@ pub enum MoveStage {
     Lost,
 }
 
-/// What became of the file.
+/// The outcome of a move on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MoveEnd {
-    /// It is at the new path.
+    /// The file is at the new path.
     Moved,
-    /// It is where it was.
+    /// The file is still at the old path.
     NotMoved(MoveRefused),
-    /// It is at neither.
+    /// The file is at neither path.
     Lost,
 }
 
-/// What a move came to.
+/// The result of a finished move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Moved {
     /// How many shares have followed.
     pub followed: u64,
-    /// How many have ended: those of what was overwritten.
+    /// How many shares of the replaced file have ended.
     pub ended: u64,
 }
 
-/// Why nothing was moved.
+/// Why a move was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum MoveRefused {
     /// A root has no other name than that of the configuration.
-    #[error("a root itself is not moved: expected a path below it")]
+    #[error("a root itself cannot be moved: expected a path below it")]
     Root,
-    /// No such root.
+    /// No root has this name.
     #[error("no share root has this name; add it to [share.roots] and reload")]
     NoRoot,
-    /// It is there already.
+    /// Both paths are the same.
     #[error("the two paths are the same file")]
     Same,
     /// It would be its own parent.
     #[error("a directory cannot be moved into itself")]
     IntoItself,
-    /// What is there holds what is to be moved.
-    #[error("what is at the new path holds what is to be moved")]
+    /// The file at the new path is a directory that holds the old path.
+    #[error("the directory at the new path contains the old path")]
     OntoItsHolder,
     /// There is nothing at the old path.
     #[error("the file or directory does not exist")]
@@ -154,29 +154,29 @@ pub enum MoveRefused {
     /// A directory that is overwritten has to be empty.
     #[error("the directory at the new path is not empty")]
     TargetNotEmpty,
-    /// A file takes no directory's place, nor a directory a file's.
+    /// A file cannot replace a directory, nor a directory a file.
     #[error("one of the two is a file and the other a directory")]
     OtherKind,
     /// Neither a file nor a directory.
     #[error("it is neither a file nor a directory")]
     Special,
-    /// A symlink stands in one of the paths.
+    /// One of the paths contains a symlink.
     #[error("the path contains a symbolic link: give the path without one")]
     Symlink,
     /// The two are on different file systems.
-    #[error("the two paths are on different file systems: copy it, and share the copy")]
+    #[error("the two paths are on different file systems: copy the file, and share the copy")]
     OtherFileSystem,
     /// The system does not let this process do it.
-    #[error("the operating system refused it (permission denied or a read-only file system)")]
+    #[error("the operating system refused the move (permission denied or a read-only file system)")]
     Denied,
     /// A path is longer than the file system takes.
     #[error("the new path is longer than the file system allows")]
     TooLong,
     /// It is part of another move.
-    #[error("it is being moved, or what is above or below it: ask again in a moment")]
+    #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
     /// As many moves are under way as may be.
-    #[error("too many moves are under way: ask again in a moment")]
+    #[error("too many moves are under way: try again in a moment")]
     TooMany,
     /// The node was stopped before it was moved.
     #[error("the node stopped before the move: try again")]
@@ -184,30 +184,30 @@ pub enum MoveRefused {
     /// The disk, or the system: its number for that.
     #[error("it cannot be moved: {}", std::io::Error::from_raw_os_error(*.0))]
     Failed(i32),
-    /// The file system cannot rename without overwriting what may be there.
+    /// The file system cannot rename without possibly overwriting a file.
     #[error(
-        "this file system cannot move it without overwriting what may be at the new path: \
-         ask with overwrite if nothing else writes there"
+        "this file system cannot rename without possibly overwriting a file: set overwrite if no \
+         other program writes to the new path"
     )]
     NoSafeRename,
     /// A root is it, or is below it.
     #[error(
-        "a root that is shared from is there, or below it: its path in the configuration would no \
-         longer be right"
+        "a share root is at this path or below it, and its configured path would become wrong: \
+         change the configuration first"
     )]
     HoldsRoot,
     /// Something else is at the path of a root, or nothing is.
     #[error(
-        "a root's directory is not there now, or another one has just taken its place: see that it \
-         is there, or mounted, and ask again in a moment"
+        "the directory of a root is missing or was just replaced: check that it exists and is \
+         mounted, and try again in a moment"
     )]
     RootAway,
 }
 
-/// Where what a share stands for is to be looked for.
+/// Where to look for the file of a share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedLocation {
-    /// Where the share says.
+    /// At the path of the share.
     AsSaid,
     /// It was moved there, and the share is about to follow.
     At(ShareLocation),
@@ -215,7 +215,7 @@ pub enum ResolvedLocation {
     Gone,
     /// Where the share says if the file of this move is where it was, and otherwise there.
     Either(Arc<PendingMove>, ShareLocation),
-    /// Where the share says, unless the file of this move has taken its place.
+    /// At the path of the share, unless the file of this move has replaced it.
     Unless(Arc<PendingMove>),
 }
 
@@ -249,7 +249,7 @@ impl NewMove {
 }
 
 impl PendingMove {
-    /// Where a share of this place is, as far as this move has to do with it.
+    /// Where the file of a share at this path is, as far as this move affects it.
     fn resolve_location(self: &Arc<Self>, place: &ShareLocation) -> ResolvedLocation {
         let new = &self.new;
         if place.is_within(&new.from) {
@@ -282,12 +282,12 @@ impl PendingMoves {
         self.0.load_full()
     }
 
-    /// The one of this number.
+    /// The move of this number.
     pub(super) fn get(&self, number: u64) -> Option<Arc<PendingMove>> {
         self.0.load().iter().find(|moving| moving.number == number).cloned()
     }
 
-    /// Puts one in the place of the one of its number, or behind all others.
+    /// Replaces the move of its number, or appends it.
     pub(super) fn put(&self, moving: PendingMove) {
         let mut all = Vec::clone(&self.0.load());
         let moving = Arc::new(moving);
@@ -298,21 +298,21 @@ impl PendingMoves {
         self.0.store(Arc::new(all));
     }
 
-    /// One has come to its end.
+    /// Removes a move that has ended.
     pub(super) fn remove(&self, number: u64) {
         let mut all = Vec::clone(&self.0.load());
         all.retain(|moving| moving.number != number);
         self.0.store(Arc::new(all));
     }
 
-    /// Where a share of this place is.
+    /// Where the file of a share at this path is.
     pub(super) fn resolve_location(&self, root: &RootName, path: &SharePath) -> ResolvedLocation {
         let all = self.0.load();
         if all.is_empty() {
             return ResolvedLocation::AsSaid;
         }
         let place = ShareLocation { root: root.clone(), path: path.clone() };
-        // No two of them have to do with the same place.
+        // No two of them affect the same path.
         let mut told = all.iter().map(|moving| moving.resolve_location(&place));
         told.find(|told| *told != ResolvedLocation::AsSaid).unwrap_or(ResolvedLocation::AsSaid)
     }

@@ -1,4 +1,4 @@
-//! When shares are due, in their order, and what they have in common. Pure.
+//! Shares ordered by deadline, and texts that they have in common. Pure.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
@@ -23,23 +23,23 @@ impl ShareDueKey {
         ShareDueKey { at: at.0, id: (0, 0) }
     }
 
-    /// The place of a share; none if it is never due.
+    /// The sort key of a share; none if it is never due.
     pub fn of(share: &Share) -> Option<Self> {
         ShareDueKey::at(share.due(), share.id())
     }
 
-    /// The place of a share that is due then.
+    /// The sort key of a share with this deadline.
     pub fn at(due: Deadline, ShareId(id): ShareId) -> Option<Self> {
         // The halves of the id.
         due.instant().map(|Millis(at)| ShareDueKey { at, id: ((id >> 64) as u64, id as u64) })
     }
 
-    /// When.
+    /// The instant of the deadline.
     pub fn instant(self) -> Millis {
         Millis(self.at)
     }
 
-    /// Which share.
+    /// The id of the share.
     pub fn id(self) -> ShareId {
         ShareId(u128::from(self.id.0) << 64 | u128::from(self.id.1))
     }
@@ -66,7 +66,7 @@ impl InternedTexts {
         self.0.get_key_value(text).map_or_else(|| SharedText::new(text), |(known, _)| known.clone())
     }
 
-    /// One less has it.
+    /// Counts one share less of this owner.
     pub(super) fn leave(&mut self, text: &SharedText) {
         match self.0.get_mut(text) {
             Some(count) if *count > 1 => *count -= 1,
@@ -74,7 +74,7 @@ impl InternedTexts {
         }
     }
 
-    /// How many have it.
+    /// The number of shares of this owner.
     pub(super) fn count(&self, text: &SharedText) -> u64 {
         self.0.get(text).copied().unwrap_or_default()
     }

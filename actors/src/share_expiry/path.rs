@@ -1,4 +1,4 @@
-//! What is shared, by name: a root of the configuration and a path below it.
+//! The name of a shared file: a root of the configuration and a path below it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,8 +18,8 @@ pub const LONGEST_PATH: usize = 4096;
 #[serde(transparent)]
 pub struct RootName(pub(super) SharedText);
 
-/// A path below a root: relative, UTF-8, no empty, `.` or `..` component, no NUL, no `/` at either
-/// end. The empty path is the root itself. It can therefore never lead out of the root by itself.
+/// A path below a root: relative, UTF-8, no empty, `.` or `..` component, no NUL, no `/` at either end.
+/// The empty path is the root itself. It can therefore never lead out of the root.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct SharePath(Box<str>);
@@ -27,16 +27,16 @@ pub struct SharePath(Box<str>);
 /// Why a text is no [`RootName`] or no [`SharePath`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, Serialize, Deserialize)]
 pub enum BadPath {
-    /// No name of a root.
+    /// The text is no name of a root.
     #[error("the name of a root has 1 to 64 lowercase letters, digits, \"-\" and \"_\"")]
     Root,
     /// Two `/` in a row, or one at an end.
     #[error("the path begins or ends with \"/\", or has two of them in a row")]
     Slash,
-    /// `.` or `..`.
+    /// A component is `.` or `..`.
     #[error("the path has a component \".\" or \"..\"")]
     Dots,
-    /// It holds a NUL byte.
+    /// The text holds a NUL byte.
     #[error("the path contains a NUL byte")]
     Nul,
     /// It is longer than a file system takes.
@@ -45,21 +45,21 @@ pub enum BadPath {
 }
 
 impl RootName {
-    /// Checks `text`.
+    /// Checks and keeps `text`.
     pub fn new(text: &str) -> Result<Self, BadPath> {
         let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         let good = (1..=LONGEST_ROOT).contains(&text.len()) && text.bytes().all(fits);
         if good { Ok(RootName(SharedText::new(text))) } else { Err(BadPath::Root) }
     }
 
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }
 
 impl SharePath {
-    /// Checks `text`.
+    /// Checks and keeps `text`.
     pub fn new(text: impl Into<Box<str>>) -> Result<Self, BadPath> {
         let text = text.into();
         if text.len() > LONGEST_PATH {
@@ -80,12 +80,12 @@ impl SharePath {
         Ok(SharePath(text))
     }
 
-    /// The root itself.
+    /// The empty path: the root itself.
     pub fn root() -> Self {
         SharePath(Box::default())
     }
 
-    /// The path.
+    /// The path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -100,7 +100,7 @@ impl SharePath {
         self.below(directory).is_some()
     }
 
-    /// What follows `directory` in this path, with its `/`; none when it is not within it.
+    /// The part of this path below `directory`, with its `/`; none when it is not within it.
     pub(super) fn below(&self, directory: &SharePath) -> Option<&str> {
         if directory.0.is_empty() {
             return Some(&self.0);

@@ -1,8 +1,8 @@
 //! Sorted chunks of shares, and how a share is found in one. Pure.
 //!
-//! Of each share a chunk keeps where its key begins to differ from the one before, and the byte
-//! there. By these alone a place is found, but for one look at a share: a tree of shares would look at
-//! twenty paths, which are strewn all over memory. (Ferguson's bit-tree, by bytes.)
+//! Of each share a chunk keeps where its key begins to differ from the one before, and the byte there.
+//! These alone lead to a position, with one look at a share: a tree of shares would look at twenty paths,
+//! which are spread over the memory. (Ferguson's bit-tree, by bytes.)
 
 use std::sync::Arc;
 
@@ -36,17 +36,17 @@ impl Chunk {
         Chunk { shares, steps }
     }
 
-    /// Its shares, in order.
+    /// The shares, in key order.
     pub(super) fn shares(&self) -> &[Arc<Share>] {
         &self.shares
     }
 
-    /// The first one. It is not to be asked of an empty chunk, as is the last.
+    /// The first share. Not for an empty chunk, like the last.
     pub(super) fn first(&self) -> &Share {
         &self.shares[0]
     }
 
-    /// The last one.
+    /// The last share.
     pub(super) fn last(&self) -> &Share {
         &self.shares[self.shares.len() - 1]
     }
@@ -56,8 +56,7 @@ impl Chunk {
         self.shares.iter().position(|other| std::ptr::eq(Arc::as_ptr(other), share))
     }
 
-    /// The share whose key begins with more of `key` than that of any other; one of them, if there are
-    /// several.
+    /// The share whose key shares the longest beginning with `key`; one of them, if there are several.
     fn nearest(&self, key: &PathKey<'_>) -> usize {
         let (mut nearest, mut at) = (0, 1);
         while let Some(step) = self.steps.get(at) {
@@ -65,7 +64,7 @@ impl Chunk {
             if key.byte(step.same()) >= step.byte {
                 nearest = at - 1;
             } else {
-                // What goes on like this one is behind the key too.
+                // Keys that begin with this one are behind the key too.
                 let others = &self.steps[at..];
                 at += others.iter().take_while(|other| other.same > step.same).count();
             }
@@ -88,7 +87,7 @@ impl Chunk {
         Err(InsertPoint { at: nearest - ahead, before: false, same, byte })
     }
 
-    /// Takes a share in, or puts it in the place of the one of its key. Answers where it is.
+    /// Adds a share, or replaces the one of its key. Returns its index.
     pub(super) fn put(&mut self, key: &PathKey<'_>, share: Arc<Share>) -> usize {
         let gap = match self.find(key) {
             Ok(at) => {
@@ -116,7 +115,7 @@ impl Chunk {
         at
     }
 
-    /// Takes a share out.
+    /// Removes the share at an index.
     pub(super) fn remove(&mut self, at: usize) {
         self.shares.remove(at);
         let gone = self.steps.remove(at);
@@ -135,7 +134,7 @@ impl Chunk {
         behind
     }
 
-    /// Takes all of the chunk behind. Neither is empty.
+    /// Takes all of the chunk behind. Neither chunk is empty.
     pub(super) fn join(&mut self, mut behind: Chunk) {
         behind.steps[0] = PathKeyDelta::between(self.last(), behind.first());
         self.shares.append(&mut behind.shares);
@@ -156,7 +155,7 @@ pub(super) struct InsertPoint {
 
 #[cfg(test)]
 impl Chunk {
-    /// Looks whether what is said of chunks is true of this one.
+    /// Checks the invariants of this chunk.
     pub(super) fn check(&self) {
         assert!(!self.shares.is_empty() && self.shares.len() <= MOST);
         assert_eq!(self.shares.len(), self.steps.len());

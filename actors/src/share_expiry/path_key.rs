@@ -1,15 +1,15 @@
-//! What shares are ordered by: their keys, and how one differs from the next; places among them. Pure.
+//! The keys of shares, how one differs from the next, and positions among them. Pure.
 
 use std::cmp::Ordering;
 
 use super::id::ShareId;
 use super::share::Share;
 
-/// How many bytes of its first key a chunk keeps: mostly enough to tell it from other chunks'.
+/// How many bytes of its first key a chunk keeps: mostly enough to distinguish it from other chunks.
 pub(super) const HEAD: usize = 32;
 
-/// What shares are ordered by: the path in the order of its components, then the id. No key is the
-/// beginning of another.
+/// The sort key of a share: the path in the order of its components, then the id. No key is the beginning
+/// of another.
 ///
 /// As bytes it is the [ranks](rank) of those of the path, 0, and those of the id.
 pub(super) struct PathKey<'a> {
@@ -33,7 +33,7 @@ impl<'a> PathKey<'a> {
         (same_of_id < self.id.len()).then_some(same + 1 + same_of_id)
     }
 
-    /// What it begins with.
+    /// The first bytes of the key.
     pub(super) fn head(&self) -> [u8; HEAD] {
         let mut head = [0; HEAD];
         for (to, from) in head.iter_mut().zip(self.path) {
@@ -50,7 +50,7 @@ impl<'a> PathKey<'a> {
         self.same_as(share).is_none_or(|same| self.byte(same) > PathKey::of(share).byte(same))
     }
 
-    /// The byte there. Of two keys that begin with the same bytes up to there, each has one.
+    /// The byte at an index. Of two keys that begin with the same bytes up to there, each has one.
     pub(super) fn byte(&self, at: usize) -> u8 {
         match self.path.get(at) {
             Some(byte) => rank(*byte),
@@ -66,8 +66,8 @@ fn alike(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
 
-/// How the key of a share differs from that of the share before: with so many bytes both begin, and
-/// then comes this one. Of a chunk's first it means nothing.
+/// How the key of a share differs from the previous one: the length of their common beginning, and the
+/// byte that follows it. Of a chunk's first it means nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PathKeyDelta {
     pub(super) same: u16,
@@ -104,19 +104,19 @@ fn rank(byte: u8) -> u8 {
     }
 }
 
-/// A place among the shares of one root.
+/// A position among the shares of one root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct PathPosition<'a> {
     pub(super) path: &'a str,
     pub(super) at: PositionInPath,
 }
 
-/// Where a place is among the shares of one path.
+/// A position among the shares of one path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PositionInPath {
-    /// Before all of them.
+    /// Before all shares.
     First,
-    /// At one.
+    /// At the share of this id.
     Share(ShareId),
     /// Behind all of them, and behind all that is below the path.
     BehindAllBelow,

@@ -4,7 +4,7 @@
 //! being looked for.
 //!
 //! **Invariants:** no chunk in use is empty; from one chunk of a root to the next keys only grow; keys
-//! before a seat begin with at most its head, and those from it on with at least that.
+//! before a slot begin with at most its head, and those from it on with at least that.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use super::share::Share;
 /// A chunk with fewer shares is joined with the next, if that makes no more than a well filled one.
 const LEAST: usize = 16;
 
-/// The number of a chunk.
+/// The index of a chunk.
 pub(super) type ChunkNumber = u32;
 
-/// The shares of each root.
+/// The shares of each root, by path.
 #[derive(Default)]
 pub(super) struct PathOrder {
     /// The chunks of each root, in their order.
@@ -34,13 +34,13 @@ pub(super) struct PathOrder {
 
 /// Where a chunk is among those of its root.
 struct ChunkSlot {
-    /// What keys begin with from here on. Mostly enough to find a chunk without a look at it.
+    /// The lower bound of the keys from here on. Mostly enough to find a chunk without a look at it.
     head: [u8; HEAD],
     chunk: ChunkNumber,
 }
 
 impl PathOrder {
-    /// Takes a share in, or puts it in the place of the one of the same path and id.
+    /// Adds a share, or replaces the one of the same path and id.
     pub(super) fn put(&mut self, share: Arc<Share>) {
         let root = share.root().clone();
         let Some(seats) = self.roots.get(&root) else {
@@ -78,7 +78,7 @@ impl PathOrder {
             }
         };
         let is_small = self.chunks[number as usize].shares().len() <= LEAST;
-        // Looked for as long as the share is there: no chunk that is looked at is empty.
+        // It exists as long as the share does: no chunk that is searched is empty.
         let seat = is_small.then(|| self.chunk_slot_of(seats, &PathKey::of(share)));
         self.chunks[number as usize].remove(place);
         if let Some(seat) = seat {
@@ -114,7 +114,7 @@ impl PathOrder {
         }
     }
 
-    /// A chunk that is not empty gets a number and a seat.
+    /// Gives a number and a slot to a chunk that is not empty.
     fn take_in(&mut self, chunk: Chunk) -> ChunkSlot {
         let head = PathKey::of(chunk.first()).head();
         let number = self.free.pop().unwrap_or_else(|| {
@@ -131,7 +131,7 @@ impl PathOrder {
         &self.chunks[seat.chunk as usize]
     }
 
-    /// The seat of the chunk that has a share of this key, or would have it.
+    /// The slot of the chunk that has a share of this key, or would have it.
     fn chunk_slot_of(&self, seats: &[ChunkSlot], key: &PathKey<'_>) -> usize {
         let head = key.head();
         let begins_before = |seat: &ChunkSlot| match seat.head.cmp(&head) {
@@ -153,7 +153,7 @@ impl PathOrder {
         let last = place(PositionInPath::BehindAllBelow);
         let after = after
             .map(|(path, id)| PathPosition { path: path.as_str(), at: PositionInPath::Share(*id) });
-        // Someone may go on from a place that is not within the path at all.
+        // A caller may continue from a position that is not within the path at all.
         let first = after.unwrap_or(place(PositionInPath::First)).max(place(PositionInPath::First));
         let seats = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
         let from = seats.partition_point(|seat| place_of(self.chunk(seat).last()) <= first);
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(found, [&share(1, "a", 10)]);
     }
 
-    /// Looks whether what is said of the order is true of it.
+    /// Checks the invariants of the order.
     fn check(order: &PathOrder) {
         let in_use: usize = order.roots.values().map(Vec::len).sum();
         assert_eq!(in_use + order.free.len(), order.chunks.len());

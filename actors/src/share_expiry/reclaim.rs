@@ -1,4 +1,4 @@
-//! The active side of expiry: what is due is reclaimed in turns, under the budget.
+//! The active side of expiry: turns reclaim due shares, under the budget.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::clock::{Millis, time_of_thread};
 use crate::journal::{AppliedEvent, Outcomes, RequestContext};
 use crate::turns::ScheduledTurns;
 
-/// How many commits of reclaimed shares may be under way: the journal writes one while the next
-/// ones are made up.
+/// How many commits of reclaimed shares may be under way: the journal writes one while the next ones are
+/// prepared.
 const UNDER_WAY: usize = 4;
 
 /// The name under which shares are reclaimed.
 const RECLAIM: &str = "share-expiry";
 
 impl ShareExpiry {
-    /// Reclaims what is due, as much as may be at once.
+    /// Reclaims due shares, as many as the budget allows.
     pub(super) fn reclaim(&mut self, now: Millis, ctx: &mut Context<Self>) {
         if self.replica.piece().paused().is_some() {
             return;
@@ -56,7 +56,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Has these reclaimed.
+    /// Commits the reclaim of these shares.
     fn set_out(&mut self, now: Millis, ids: Vec<ShareId>, ctx: &mut Context<Self>) {
         self.budget.begin(ids.len());
         self.reclaiming += 1;
@@ -66,7 +66,7 @@ impl ShareExpiry {
         ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
             let settled = expiry.on_own_commit(settlement, ctx);
             if expiry.replica.epoch() != epoch {
-                // The timer was started anew since.
+                // The timer has restarted since.
                 return;
             }
             expiry.reclaiming = expiry.reclaiming.saturating_sub(1);
@@ -74,7 +74,7 @@ impl ShareExpiry {
                 expiry.budget.returned(ids.len());
             }
             if !settled.as_ref().is_ok_and(|outcomes| have_ended(outcomes, ids.len())) {
-                // What is still there is due again: not reclaimed, or by a clock that was ahead.
+                // A share that is still live is due again: it was not reclaimed, or a clock was ahead.
                 let ShareExpiry { replica: seat, timer, .. } = expiry;
                 for id in &ids {
                     seat.piece().look(*id, |share| timer.note(share));
@@ -88,7 +88,7 @@ impl ShareExpiry {
         }));
     }
 
-    /// Tells of what will end soon.
+    /// Sends the notices of shares that end soon.
     pub(super) fn notice(&mut self, now: Millis, ctx: &mut Context<Self>) {
         let Some(before) = self.desk.settings.notice_before else { return };
         let until = now.after(before);
@@ -117,7 +117,7 @@ impl ShareExpiry {
         });
     }
 
-    /// Counts what an event reclaimed.
+    /// Counts the reclaimed shares of an event.
     pub(super) fn note_reclaimed(
         &mut self,
         leads: bool,
@@ -139,7 +139,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Takes from the budget what an entry took that reclaimed shares.
+    /// Takes the cost of an entry of reclaimed shares from the budget.
     pub(super) fn spend(&mut self, applied: &[AppliedEvent<ShareTable>], took: Duration) {
         let (mut reclaimed, mut others) = (0_usize, 0_usize);
         for AppliedEvent { event, result, .. } in applied {
@@ -158,7 +158,7 @@ impl ShareExpiry {
     }
 }
 
-/// Whether so many shares have ended by a commit.
+/// Whether a commit ended at least this many shares.
 fn have_ended(outcomes: &Outcomes<ShareTable>, count: usize) -> bool {
     let ended = outcomes.iter().map(|outcome| match outcome {
         Ok(ShareOutcome::Ended { ended, .. }) => *ended,

@@ -1,4 +1,4 @@
-//! What others ask of the ShareExpiryActor.
+//! The requests to the ShareExpiryActor.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) fn answer<T: 'static, E: 'static>(result: Result<T, E>) -> ShareReply
 }
 
 impl ShareExpiry {
-    /// Commits events for whoever asked, and answers what `read` makes of their outcomes.
+    /// Commits events for a caller, and answers the result of `read` on their outcomes.
     pub(super) fn commit_for<T: 'static>(
         &mut self,
         asked: RequestContext,
@@ -40,7 +40,7 @@ impl ShareExpiry {
         Box::pin(reading)
     }
 
-    /// What was answered before to a request of this name.
+    /// The earlier answer to a request of this name.
     pub(super) fn before<T>(
         &self,
         request: RequestId,
@@ -156,7 +156,7 @@ impl Handler<RevokeShares> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        tracing::info!(shares = ids.len(), hard, asked_by, "shares are revoked on request");
+        tracing::info!(shares = ids.len(), hard, asked_by, "revocation of shares requested");
         let count = ids.len() as u64;
         let asked = RequestContext::by_request(asked_by, request);
         let ending = self.end_all(&ids, ShareEnding::Revoked, hard, asked, true);
@@ -166,7 +166,7 @@ impl Handler<RevokeShares> for ShareExpiry {
 }
 
 impl ShareExpiry {
-    /// Ends these, so many a commit as one takes. Answers how many that were.
+    /// Ends these shares, in commits of bounded size. Answers how many that were.
     fn end_all(
         &mut self,
         ids: &[ShareId],
@@ -223,7 +223,7 @@ impl Handler<EndRemoved> for ShareExpiry {
         let (_, at) = self.at(moment);
         let still = gone.iter().filter(|(id, place)| at.stands_for(*id, place));
         let ids: Vec<ShareId> = still.map(|(id, _)| *id).collect();
-        tracing::info!(shares = ids.len(), "what these shares stand for is gone: they end");
+        tracing::info!(shares = ids.len(), "files of shares are gone: the shares end");
         let asked = RequestContext::by_itself(&asked_by);
         self.end_all(&ids, ShareEnding::Removed, false, asked, false)
     }
@@ -240,7 +240,7 @@ impl Handler<PauseReclaim> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
-        tracing::info!(paused, asked_by, "reclaim is paused or resumed on request");
+        tracing::info!(paused, asked_by, "reclaim paused or resumed");
         let asked = RequestContext::by_request(asked_by.clone(), request);
         let event = match paused {
             true => ShareEvent::Paused { by: asked_by },
@@ -325,7 +325,7 @@ impl Handler<ChangeShareSettings> for ShareExpiry {
         self.budget.set_effort(settings.effort);
         self.board.hold_clock_for(settings.clock_hold);
         self.desk.settings = settings;
-        // What is near by the new settings may not have been by the former ones.
+        // The notices are computed again: the new settings may name other shares.
         self.start_notices();
         self.upkeep_at = None;
         self.soon(ctx);

@@ -1,5 +1,5 @@
-//! Shares that were revoked hard a moment ago: whatever else is known of one, or forgotten, every running
-//! download of it finds it in here when it looks.
+//! Shares that were revoked hard a moment ago: every running download of such a share finds it in here at
+//! its next check, even if the share is forgotten.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

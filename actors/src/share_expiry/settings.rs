@@ -1,4 +1,4 @@
-//! What an operator can set of shares.
+//! The operator's settings for shares.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::path::RootName;
 use super::terms::TermsPolicy;
 
-/// What happens when there are as many shares as there may be.
+/// The action at the limit of shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtLimit {
-    /// New ones are refused.
+    /// New shares are refused.
     #[default]
     Refuse,
     /// The one with the nearest deadline goes; those without one stay.
@@ -46,12 +46,12 @@ pub struct Effort(u8);
 pub struct BadEffort;
 
 impl Effort {
-    /// The least.
+    /// The lowest effort.
     pub const LEAST: Effort = Effort(1);
-    /// The most.
+    /// The highest effort.
     pub const MOST: Effort = Effort(10);
 
-    /// The number.
+    /// The effort as a number from 1 to 10.
     pub fn get(self) -> u8 {
         self.0
     }
@@ -78,7 +78,7 @@ pub struct ShareExpirySettings {
     pub roots: BTreeSet<RootName>,
     /// How long shares may last.
     pub terms: TermsPolicy,
-    /// How long before its deadline it is told that a share will end; none for not at all.
+    /// How long before the deadline the notice of the end is sent; none sends no notice.
     pub notice_before: Option<Duration>,
     /// How long a counted download may be resumed without counting again.
     pub resume_within: Duration,
@@ -86,24 +86,23 @@ pub struct ShareExpirySettings {
     pub clock_hold: Duration,
     /// How many shares there may be; 0 for any number.
     pub max_shares: u64,
-    /// What happens when there are so many.
+    /// The action at that limit.
     pub at_limit: AtLimit,
     /// How many shares one owner may have; 0 for any number.
     pub max_per_owner: u64,
     /// How much of a core reclaim may take.
     pub effort: Effort,
-    /// How long it is remembered that a share was there.
+    /// How long the tombstone of a share is kept.
     pub keep_tombstones_for: Duration,
     /// Of how many ended shares that is remembered at most.
     pub keep_tombstones: u64,
-    /// How long a happening is kept for a hook that was not told it.
+    /// How long a notification is kept for a hook that did not get it.
     pub keep_happenings_for: Duration,
-    /// How many happenings are kept at most for hooks that were not told them.
+    /// How many notifications are kept at most for hooks that did not get them.
     pub keep_happenings_most: u64,
-    /// How many happenings are kept although every hook was told them.
+    /// How many notifications are kept although every hook got them.
     pub keep_happenings: u64,
-    /// The hooks that are to be told of happenings. One that is new is told what happens from then
-    /// on.
+    /// The hooks that get notifications. A new one gets the notifications from then on.
     pub hooks: BTreeSet<String>,
 }
 

@@ -9,23 +9,23 @@ use super::id::ShareId;
 use super::share::Share;
 use super::value_types::Tombstone;
 
-/// How many shards there are. A shard is copied when a share of it changes while a frozen table holds
-/// it: the smaller it is the less a single change has to wait for. Of a million shares so many are in
-/// each that its table is well filled.
+/// How many shards there are. A shard is copied when a share of it changes while a frozen table holds it:
+/// the smaller it is the less a single change has to wait for. With a million shares, this is how many
+/// each shard holds: its table is well filled.
 const SHARDS: usize = 10_000;
 
-/// What is known of an id.
+/// The share or tombstone of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShareLookup {
-    /// A share, as applied. Whether it is live now is for [`Share::is_live`] to say.
+    /// A live share, as applied. Whether it is live now is for [`Share::is_live`] to say.
     Live(Arc<Share>),
-    /// It has ended.
+    /// The share has ended.
     Ended(Tombstone),
     /// There is none, or it ended too long ago.
     Unknown,
 }
 
-/// One shard.
+/// One shard of the table.
 #[derive(Clone, Default)]
 pub(super) struct Shard {
     shares: HashTable<Arc<Share>>,
@@ -71,7 +71,7 @@ impl Shard {
 }
 
 impl Shards {
-    /// What is known of `id`.
+    /// The share or tombstone of `id`.
     pub(super) fn find(&self, id: ShareId) -> ShareLookup {
         let shard = self.read(self.place(id));
         match (shard.live(id), shard.tombstone(id)) {
@@ -81,12 +81,12 @@ impl Shards {
         }
     }
 
-    /// What is looked at in the share of this id.
+    /// Reads one part of the share of this id.
     pub(super) fn look<T>(&self, id: ShareId, look: impl FnOnce(&Share) -> T) -> Option<T> {
         self.read(self.place(id)).live(id).map(|share| look(share))
     }
 
-    /// A share is there, or takes the place of the one of its id.
+    /// Adds a share, or replaces the one of its id.
     pub(super) fn put(&self, share: Arc<Share>) {
         let mut shard = self.write(self.place(share.id()));
         let shares = &mut Arc::make_mut(&mut shard).shares;
@@ -99,7 +99,7 @@ impl Shards {
         }
     }
 
-    /// A share gives way to its tombstone, if `ends` says so. Answers the two.
+    /// A share gives way to its tombstone, if `ends` says so. Returns the share and its tombstone.
     pub(super) fn replace_with_tombstone(
         &self,
         id: ShareId,
@@ -113,7 +113,7 @@ impl Shards {
         Some((share, tombstone))
     }
 
-    /// So many shares are about to come.
+    /// Reserves room for this many shares.
     pub(super) fn expect(&self, shares: usize) {
         let of_one = shares / SHARDS + 1;
         for place in 0..self.0.len() {
@@ -145,7 +145,7 @@ impl Shards {
         true
     }
 
-    /// A tombstone goes.
+    /// Removes a tombstone.
     pub(super) fn forget(&self, id: ShareId) {
         let mut shard = self.write(self.place(id));
         let tombstones = &mut Arc::make_mut(&mut shard).tombstones;

@@ -14,7 +14,7 @@ use super::usage::UsageCounter;
 use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
 use crate::clock::Millis;
 
-/// One share. Immutable but for when it was used: a change puts another record in its place.
+/// One share. Immutable except for its last use: a change replaces the record.
 ///
 /// **Invariant:** at most 96 bytes, 112 with the counts of its `Arc`: there are millions of them.
 pub struct Share {
@@ -27,16 +27,16 @@ pub struct Share {
     pub(super) rare: Option<Box<ColdShareFields>>,
     /// How often its terms were changed.
     pub(super) generation: u32,
-    /// When it was last used, and how often. In memory only.
+    /// When it was last used, and how often. In memory only: the last use.
     used: AtomicU64,
-    /// The chunk of the order of paths that it is in, if it is in any. In memory only.
+    /// The chunk of the order of paths that it is in, if it is in any. In memory only: its chunk by path.
     chunk: AtomicU32,
     kind: ShareKind,
-    /// Whether nothing is to be told any more before this deadline.
+    /// Whether no notice is sent any more before this deadline.
     pub(super) noticed: bool,
 }
 
-/// What few shares have.
+/// Rarely used fields of a share, kept apart to save memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ColdShareFields {
     pub(super) note: Option<ShareNote>,
@@ -49,7 +49,7 @@ pub(super) struct ColdShareFields {
 pub struct DownloadLimit {
     pub(super) most: NonZeroU32,
     pub(super) taken: u32,
-    /// Who may resume, with when their last download was counted.
+    /// The clients that may resume, each with the time of its last counted download.
     pub(super) takers: Vec<DownloadClient>,
     /// When the last one was taken, and until when its takers may resume.
     pub(super) exhausted: Option<Exhausted>,
@@ -71,20 +71,20 @@ pub(super) struct DownloadClient {
 pub struct Exhausted {
     /// When the last one was taken.
     pub at: Millis,
-    /// Until when those who took one may resume.
+    /// Until when clients with a counted download may resume.
     pub resume_until: Millis,
-    /// The number of the happening that told it.
+    /// The number of the notification about it.
     pub number: u64,
 }
 
-/// A client of one share, as far as a download limit needs to know it again: a hash of its address
-/// and of the share's id, which tells nobody the address and means nothing for another share.
+/// A client of one share, so that a download limit recognizes it: a hash of its address and of the
+/// share's id. It reveals no address and is useless for another share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClientKey(pub u64);
 
 impl ClientKey {
-    /// The key of whoever asks for `share` from `address`.
+    /// The key of the client at `address` for `share`.
     pub fn of(share: ShareId, address: IpAddr) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&share.0.to_be_bytes());
@@ -98,7 +98,7 @@ impl ClientKey {
     }
 }
 
-/// What a share is born with.
+/// The fields of a new share.
 pub(super) struct ShareInit {
     pub(super) id: ShareId,
     pub(super) root: RootName,
@@ -138,7 +138,7 @@ impl Share {
         (rare != ColdShareFields::default()).then(|| Box::new(rare))
     }
 
-    /// A copy to be changed and put in this one's place.
+    /// A copy to be changed, which then replaces this one.
     pub(super) fn to_change(&self) -> Self {
         Share {
             id: self.id,
@@ -156,7 +156,7 @@ impl Share {
         }
     }
 
-    /// Changes what few shares have.
+    /// Changes the rarely used fields.
     pub(super) fn change_cold_fields(&mut self, change: impl FnOnce(&mut ColdShareFields)) {
         let mut rare = self.rare.take().map_or_else(ColdShareFields::default, |rare| *rare);
         change(&mut rare);
@@ -173,7 +173,7 @@ impl Share {
         self.chunk.store(chunk, Ordering::Relaxed);
     }
 
-    /// Its id.
+    /// The id of the share.
     pub fn id(&self) -> ShareId {
         self.id
     }
@@ -183,22 +183,22 @@ impl Share {
         &self.root
     }
 
-    /// What is shared, below the root.
+    /// The path of the share, below the root.
     pub fn path(&self) -> &SharePath {
         &self.path
     }
 
-    /// What it was when it was shared.
+    /// A file or a directory, as of the creation.
     pub fn kind(&self) -> ShareKind {
         self.kind
     }
 
-    /// Whose it is.
+    /// The owner, if the client named one.
     pub fn owner(&self) -> Option<&ShareOwner> {
         self.owner.as_ref()
     }
 
-    /// When it was created.
+    /// When it was created, in milliseconds.
     pub fn created(&self) -> Millis {
         self.created
     }
@@ -208,8 +208,8 @@ impl Share {
         self.deadline
     }
 
-    /// When it ends if nobody changes it: at its deadline or, once its last download was taken,
-    /// when that one may be resumed no longer, whichever comes first.
+    /// When it ends if nobody changes it: at its deadline, or when its last counted download may no
+    /// longer be resumed, whichever is earlier.
     pub fn due(&self) -> Deadline {
         match self.exhausted() {
             Some(exhausted) => self.deadline.min(Deadline::at(exhausted.resume_until)),
@@ -217,7 +217,7 @@ impl Share {
         }
     }
 
-    /// Whether it is live. The one rule, on every path: live iff `now` is before it is due.
+    /// Whether it is live at `now`. The one rule, on every path: live iff `now` is before it is due.
     pub fn is_live(&self, now: Millis) -> bool {
         self.due().is_after(now)
     }
@@ -232,28 +232,28 @@ impl Share {
         self.generation
     }
 
-    /// Whether nothing is to be told any more before its deadline: it was, or the deadline was too
-    /// near for that when it was set.
+    /// Whether no notice is sent any more before its deadline: it was sent, or the deadline was too near
+    /// for it.
     pub fn is_noticed(&self) -> bool {
         self.noticed
     }
 
-    /// What its owner noted.
+    /// The client's free text, if any.
     pub fn note(&self) -> Option<&ShareNote> {
         self.rare.as_ref()?.note.as_ref()
     }
 
-    /// The hash of its password, if it asks for one.
+    /// The hash of its password, if it has one.
     pub fn password(&self) -> Option<&PasswordHash> {
         self.rare.as_ref()?.password.as_ref()
     }
 
-    /// Its download limit. Without one, no download needs to be counted.
+    /// The download limit, if any. Without one, no download needs to be counted.
     pub fn downloads(&self) -> Option<&DownloadLimit> {
         self.rare.as_ref()?.downloads.as_ref()
     }
 
-    /// When its last download was taken. From then on it admits only those who resume.
+    /// When its last download was taken. From then on it admits only clients that resume.
     pub fn exhausted(&self) -> Option<Exhausted> {
         self.downloads()?.exhausted
     }
@@ -272,7 +272,7 @@ impl Share {
         UsageCounter::unpacked(self.used.load(Ordering::Relaxed))
     }
 
-    /// It was used. Neither figure ever gets smaller.
+    /// Records a use at `now`. Neither figure ever gets smaller.
     pub(super) fn use_at(&self, now: Millis) {
         let once_more = |used| Some(UsageCounter::unpacked(used).once_more(now).packed());
         // It is never refused.
@@ -286,12 +286,12 @@ impl DownloadLimit {
         self.most.get()
     }
 
-    /// How many were taken.
+    /// How many downloads were taken.
     pub fn taken(&self) -> u32 {
         self.taken
     }
 
-    /// How many are left.
+    /// How many downloads are left.
     pub fn left(&self) -> u32 {
         self.most().saturating_sub(self.taken)
     }

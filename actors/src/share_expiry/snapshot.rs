@@ -29,41 +29,41 @@ use crate::journal::{FrozenPiece, UnreadableEvent};
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;
 
-/// How many shares stand in one row at most.
+/// How many shares one row holds at most.
 const SHARES_A_ROW: usize = 256;
 
 /// How many bytes of them: a row stays far below 1 MiB, however long their texts are.
 const SHARE_BYTES_A_ROW: usize = 256 << 10;
 
-/// How many tombstones stand in one row.
+/// How many tombstones one row holds.
 const GRAVES_A_ROW: usize = 1024;
 
-/// One row. Postcard numbers the variants in this order: new ones go to the end.
+/// One row of the snapshot. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
 enum ShareSnapshotRow<'a> {
-    /// What there is one of. It comes first.
+    /// The counters of the piece. This row comes first.
     Head {
         totals: Totals,
         paused: Option<String>,
         cursors: BTreeMap<String, u64>,
         /// How many shares follow.
         shares: u64,
-        /// The number of the first happening that follows.
+        /// The number of the first notification that follows.
         happenings_from: u64,
     },
     /// Shares, in the order of their paths.
     Shares(#[serde(borrow)] Vec<StoredShare<'a>>),
     /// Tombstones, the oldest first.
     Graves(Vec<(ShareId, Tombstone)>),
-    /// What happened, oldest first.
+    /// Notifications, oldest first.
     Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
-    /// That was all.
+    /// The end of the snapshot.
     End,
-    /// The moves under way, before what was all.
+    /// The moves under way, before the end row.
     Moves { next: u64, moves: Vec<PendingMove> },
-    /// Downloads that were counted a moment ago, the oldest first; before what was all, too.
+    /// Downloads that were counted a moment ago, the oldest first; before the end row, too.
     Recent(Vec<CountedDownload>),
-    /// The latest confirmed time on record; before what was all, too.
+    /// The latest confirmed time on record; before the end row, too.
     Time(Millis),
     /// Clients whose downloads began with a part, by share; before the shares.
     InPart(Vec<(ShareId, Vec<ClientKey>)>),
@@ -108,7 +108,7 @@ struct StoredNotification<'a> {
     share: StoredShare<'a>,
 }
 
-/// How many counted downloads stand in one row.
+/// How many counted downloads one row holds.
 const RECENT_A_ROW: usize = 4096;
 
 /// The piece at one index: shared shards.
@@ -147,7 +147,7 @@ impl FrozenPiece for FrozenShareTable {
         let mut put = |content: &ShareSnapshotRow<'_>| row(&encode(content));
         let mut shares = Vec::new();
         let mut tombstones = HashMap::new();
-        // The living table copies what it changes of a shard until this one has let go of it.
+        // The live table copies the changed part of a shard until this one has released it.
         for shard in self.shards {
             shares.extend(shard.shares().cloned());
             tombstones.extend(shard.tombstones().copied());
@@ -210,7 +210,7 @@ impl<T> Default for SnapshotRowBuffer<T> {
 }
 
 impl<T> SnapshotRowBuffer<T> {
-    /// Takes in what is said of `share`; a full row goes.
+    /// Adds the record of `share`; a full row is written.
     fn put(&mut self, item: T, share: &Share, row: &mut dyn FnMut(Vec<T>)) {
         self.items.push(item);
         self.bytes += share.stored_bytes();
@@ -227,7 +227,7 @@ impl<T> SnapshotRowBuffer<T> {
 }
 
 impl Share {
-    /// Whose downloads of it began with a part, if any did.
+    /// The clients whose downloads of it began with a part, if any.
     fn in_part(&self) -> Option<(ShareId, Vec<ClientKey>)> {
         let takers = &self.downloads()?.takers;
         let clients: Vec<ClientKey> =
@@ -244,7 +244,7 @@ impl Share {
         });
     }
 
-    /// How many bytes it takes in a row, roughly.
+    /// Its approximate size in a row, in bytes.
     fn stored_bytes(&self) -> usize {
         let rare = self.rare.as_ref().map_or(0, |rare| {
             let note = rare.note.as_ref().map_or(0, |note| note.as_str().len());
@@ -274,7 +274,7 @@ impl<'a> StoredShare<'a> {
         }
     }
 
-    /// The share, whose root and owner are among the texts that shares have in common.
+    /// The share; its root and owner are among the common texts.
     fn thaw(self, root: SharedText, owner: Option<SharedText>) -> Result<Share, String> {
         let said = |error: &dyn std::error::Error| error.to_string();
         let rare = self.rare.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
@@ -349,7 +349,7 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
             table.chronicle = BoundedLog::starting_at(happenings_from);
             let shares = usize::try_from(shares).unwrap_or(0);
             table.shards.expect(shares);
-            // The figure is only a hint: memory is taken for what really comes.
+            // The figure is only a hint: memory is reserved for the rows that really follow.
             table.thawing.reserve(shares.min(1 << 20));
         }
         ShareSnapshotRow::InPart(parts) => table.thawing_parts.extend(parts),
@@ -402,7 +402,7 @@ impl ShareTable {
         self.live += 1;
     }
 
-    /// Every share is there: the orders are made of all of them at once.
+    /// Every share is loaded: the orders are built of all of them at once.
     fn thawed(&mut self) {
         // One that was written before the time went on record.
         self.time = self.time.or_else(|| self.latest_told());

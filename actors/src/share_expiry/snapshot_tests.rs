@@ -1,4 +1,4 @@
-//! What a snapshot brings back.
+//! The restored content of a snapshot.
 
 use super::event::{ShareEvent, ShareOutcome};
 use super::id::ShareId;

@@ -1,4 +1,4 @@
-//! The piece: shares, what is left of ended ones, and what is to be told of them. Pure.
+//! The piece: shares, tombstones of ended shares, and notifications for hooks. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::history::BoundedLog;
 
 /// The durable state of the ShareExpiryActor.
 ///
-/// **Invariants:** every order holds exactly the shares of `shards`, `by_due` those of them that are
-/// ever due; `graves` holds exactly the tombstones; an id that was given once is never given again.
+/// **Invariants:** every order holds exactly the shares of `shards`, `by_due` those of them that have a
+/// deadline; `graves` holds exactly the tombstones; an id is never given a second time.
 #[derive(Default)]
 pub struct ShareTable {
     pub(super) shards: Arc<Shards>,
@@ -36,35 +36,35 @@ pub struct ShareTable {
     pub(super) totals: Totals,
     /// The latest confirmed time that anything was applied at, or that an operator has set.
     pub(super) time: Option<Millis>,
-    /// Who paused reclaim, while it is.
+    /// The caller that paused reclaim, while it is paused.
     pub(super) paused: Option<String>,
-    /// What happened, and is to be told.
+    /// Notifications that are kept for hooks.
     pub(super) chronicle: BoundedLog<NotificationRecord>,
-    /// Whose tombstones there are. The number of one is how many shares ended before it, whatever
-    /// its number in here.
+    /// The shares with tombstones. The number of a tombstone is how many shares ended before it, not its
+    /// index in here.
     pub(super) tombstone_index: BoundedLog<TombstoneKey>,
-    /// What each hook was told: the number of the first happening that it was not.
+    /// The cursor of each hook: the number of the first notification that it did not get.
     pub(super) cursors: BTreeMap<String, u64>,
     /// Downloads that were counted a moment ago.
     pub(super) recent: DownloadIdempotencyCache,
-    /// What is being moved.
+    /// The moves under way.
     pub(super) moves: Arc<PendingMoves>,
     /// The number of the next move.
     pub(super) next_move: u64,
-    /// The last moves that came to their ends, for whoever tells of them. In memory only.
+    /// The last moves that ended, for the feed of changes. It is not stored in snapshots.
     pub(super) moves_ended: VecDeque<Arc<PendingMove>>,
     /// Shares that come back from a snapshot, not yet in any order.
     pub(super) thawing: Vec<Arc<Share>>,
-    /// Whose downloads of them began with a part, while they come back.
+    /// The clients of their downloads that began with a part, during a restore.
     pub(super) thawing_parts: HashMap<ShareId, Vec<ClientKey>>,
 }
 
 /// Where a tombstone is, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TombstoneKey {
-    /// When the share ended.
+    /// When the share ended, in milliseconds.
     pub ended: Millis,
-    /// Its id.
+    /// The id of the ended share.
     pub id: ShareId,
 }
 
@@ -78,17 +78,17 @@ pub(super) struct NotificationRecord {
 }
 
 impl ShareTable {
-    /// Lets readers look into this table by `board`.
+    /// Lets readers read this table through `board`.
     pub fn attach_view_handle(&self, board: &ShareViewHandle) {
         board.attach_table(Arc::clone(&self.shards), Arc::clone(&self.moves));
     }
 
-    /// What is known of `id`.
+    /// The share or tombstone of `id`.
     pub fn find(&self, id: ShareId) -> ShareLookup {
         self.shards.find(id)
     }
 
-    /// What is looked at in a share.
+    /// Reads one part of a share.
     pub fn look<T>(&self, id: ShareId, look: impl FnOnce(&Share) -> T) -> Option<T> {
         self.shards.look(id, look)
     }
@@ -113,12 +113,12 @@ impl ShareTable {
         self.live
     }
 
-    /// Whether there is none.
+    /// Whether the table has no shares.
     pub fn is_empty(&self) -> bool {
         self.live == 0
     }
 
-    /// What became of all shares.
+    /// Totals of all shares by their end.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -145,7 +145,7 @@ impl ShareTable {
         self.next_due_after(since).is_some_and(|due| due <= now)
     }
 
-    /// Who paused reclaim, while it is.
+    /// The caller that paused reclaim, while it is paused.
     pub fn paused(&self) -> Option<&str> {
         self.paused.as_deref()
     }
@@ -202,37 +202,37 @@ impl ShareTable {
         self.totals.ended() - self.tombstone_index.len()
     }
 
-    /// The number that the next happening will have.
+    /// The number of the next notification.
     pub fn next_happening(&self) -> u64 {
         self.chronicle.next()
     }
 
-    /// The number of the first happening that is kept.
+    /// The number of the first notification that is kept.
     pub fn first_happening(&self) -> u64 {
         self.chronicle.first()
     }
 
-    /// When the first of the kept happenings was that has this number or a higher one.
+    /// The time of the first kept notification with this number or a higher one.
     pub fn happened_at(&self, number: u64) -> Option<Millis> {
         self.chronicle.oldest_from(number).next().map(|(_, happened)| happened.at)
     }
 
-    /// What each hook was told: the number of the first happening that it was not.
+    /// The cursor of each hook: the number of the first notification that it did not get.
     pub fn cursors(&self) -> &BTreeMap<String, u64> {
         &self.cursors
     }
 
-    /// What happened from `from` on, oldest first, at most so many.
+    /// The notifications from `from` on, oldest first, `most` at most.
     pub fn happenings(&self, from: u64, most: usize) -> ShareNotifications {
         let lines = self.chronicle.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
         let happenings: Vec<_> = lines.map(|(number, line)| line.to_notification(number)).collect();
-        // Nothing is skipped: what is behind them is not there yet.
+        // Nothing is skipped: entries behind them do not exist yet.
         let next =
             happenings.last().map_or(from.max(self.first_happening()), |last| last.number + 1);
         ShareNotifications { happenings, next }
     }
 
-    /// The shares of which happenings from `first` to before `next` tell, with when they did.
+    /// The shares in the notifications from `first` to before `next`, with their times.
     pub(super) fn notifications_between(
         &self,
         first: u64,
@@ -241,7 +241,7 @@ impl ShareTable {
         self.chronicle.oldest_from(first).take_while(move |(number, _)| *number < next)
     }
 
-    /// A share is there from now on, or takes the place of `former`.
+    /// Adds a share, or replaces `former` by it.
     pub(super) fn put(&mut self, mut share: Share, former: Option<&Share>) -> Arc<Share> {
         share.root = RootName(self.roots.join(share.root.as_str()));
         share.owner = share.owner.take().map(|owner| ShareOwner(self.owners.join(owner.as_str())));
@@ -256,7 +256,7 @@ impl ShareTable {
         share
     }
 
-    /// A share is no longer in any order, but for those in which `successor` takes its place.
+    /// Removes a share from every order, except those in which `successor` replaces it.
     pub(super) fn take_out(&mut self, share: &Share, successor: Option<&Share>) {
         self.roots.leave(&share.root.0);
         if let Some(owner) = &share.owner {

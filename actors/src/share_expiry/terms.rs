@@ -8,16 +8,16 @@ use super::value_types::Deadline;
 use crate::clock::Millis;
 use crate::durations::in_words;
 
-/// What an operator allows.
+/// The lifetimes that an operator allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TermsPolicy {
-    /// How long a share lasts that does not say; none for ever.
+    /// The lifetime of a share without one in its request; none has no deadline.
     pub default_ttl: Option<Duration>,
     /// The shortest life a share may be given.
     pub min_ttl: Duration,
     /// The longest; none for any.
     pub max_ttl: Option<Duration>,
-    /// Whether a share may last for ever.
+    /// Whether a share may have no deadline.
     pub allow_never: bool,
 }
 
@@ -38,11 +38,11 @@ pub enum ShareLifetime {
     /// As long as the operator set for those that do not say.
     #[default]
     Default,
-    /// So long from now on.
+    /// This long from now on.
     Ttl(Duration),
-    /// Until an instant.
+    /// Until this instant, in milliseconds.
     At(Millis),
-    /// For ever.
+    /// Without a deadline.
     Never,
 }
 
@@ -66,16 +66,16 @@ pub enum BadTerms {
     /// Shorter than the shortest.
     #[error("a share lasts at least {}", in_words(*.least))]
     TooShort {
-        /// The shortest.
+        /// The shortest allowed lifetime.
         least: Duration,
     },
-    /// Longer than the longest.
+    /// The lifetime is too long.
     #[error("a share lasts at most {}", in_words(*.most))]
     TooLong {
-        /// The longest.
+        /// The longest allowed lifetime.
         most: Duration,
     },
-    /// For ever, which is not allowed here.
+    /// A share without a deadline is not allowed.
     #[error("a share needs a deadline here, because share.allow_never is false")]
     NeverNotAllowed,
     /// Beyond the last instant that can be written.
@@ -84,7 +84,7 @@ pub enum BadTerms {
 }
 
 impl TermsPolicy {
-    /// The deadline of a share whose terms are set at `now`.
+    /// The deadline of a share that gets its terms at `now`.
     pub fn deadline(&self, term: ShareLifetime, now: Millis) -> Result<Deadline, BadTerms> {
         let at = match term {
             ShareLifetime::Never => return self.never(),
@@ -100,7 +100,7 @@ impl TermsPolicy {
         }
         match self.max_ttl {
             Some(most) if at > now.after(most) => Err(BadTerms::TooLong { most }),
-            // Not "never": who gives a deadline wants one.
+            // Not "never": a client that gives a deadline wants one.
             _ if at > Millis::LAST => Err(BadTerms::BeyondCalendar),
             _ => Ok(Deadline::at(at)),
         }
@@ -185,8 +185,8 @@ mod tests {
     fn conditions_are_those_of_redis() {
         let (early, late) = (Deadline::at(Millis(5)), Deadline::at(Millis(6)));
         let never = Deadline::NEVER;
-        // Condition, and what it says of: early to late, late to early, early to early, never to
-        // early, early to never, never to never.
+        // Condition, and the change that it describes: early to late, late to early, early to early,
+        // never to early, early to never, never to never.
         for (only_if, expected) in [
             (OnlyIf::None, [false, false, false, true, false, true]),
             (OnlyIf::Exists, [true, true, true, false, true, false]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// A shared text. Cloning it shares the bytes.
+/// A text that many shares have in common. Cloning it shares the bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SharedText(Arc<SharedTextBytes>);
 
@@ -14,7 +14,7 @@ pub(super) struct SharedText(Arc<SharedTextBytes>);
 struct SharedTextBytes(Box<str>);
 
 impl SharedText {
-    /// A text of its own.
+    /// A text that is not shared yet.
     pub(super) fn new(text: impl Into<Box<str>>) -> Self {
         SharedText(Arc::new(SharedTextBytes(text.into())))
     }

@@ -2,8 +2,8 @@
 //!
 //! 1. It starts at the latest time on record, advances with a monotonic clock, and never goes back.
 //! 2. A wall clock that is ahead by at most an hour is followed at once.
-//! 3. One that is further ahead is a *claim*: links are refused by it, and nothing else goes by it
-//!    until it has held for `clock_hold`, or an operator confirms it.
+//! 3. A clock that is further ahead is a *claim*: links are refused by it, and nothing else uses it until
+//!    it has held for `clock_hold`, or an operator confirms it.
 //! 4. While the wall clock is behind, this time runs 1 % slower, until the wall clock has caught up.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub const LARGEST_STEP: Duration = Duration::from_secs(60 * 60);
 /// How far a claim may move against the monotonic clock and still be the same one.
 const SAME_CLAIM: i128 = 60 * NANOS_A_SECOND;
 
-/// While the wall clock is behind, this time loses one part in so many.
+/// While the wall clock is behind, this time loses one part in this many.
 const SLOWER_BY_ONE_IN: u32 = 100;
 
 const NANOS_A_SECOND: i128 = 1_000_000_000;
@@ -25,9 +25,9 @@ const NANOS_A_MILLI: i128 = 1_000_000;
 /// The time that shares go by.
 #[derive(Debug, Default)]
 pub struct ShareTime {
-    /// In nanoseconds since 1970; none until it is known what is on record.
+    /// In nanoseconds since 1970; none until the recorded time is known.
     now: Option<i128>,
-    /// What the monotonic clock showed then.
+    /// The monotonic clock at that moment.
     uptime: Duration,
     claim: Option<UnconfirmedClock>,
     hold: Duration,
@@ -40,12 +40,12 @@ struct UnconfirmedClock {
     since: Duration,
 }
 
-/// One look at the time.
+/// The times at one look at the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareMoment {
-    /// The confirmed time: what is reclaimed, and what goes on record, goes by it.
+    /// The confirmed time, for reclaim and for records.
     pub now: Millis,
-    /// What links are refused by: `now`, or the wall clock where that is far ahead.
+    /// The time for refusing links: `now`, or the wall clock where that is far ahead.
     pub latest: Millis,
     /// In how long a wall clock that is far ahead is confirmed; none where it is not.
     pub confirmed_in: Option<Duration>,
@@ -59,7 +59,7 @@ impl ShareTime {
         self.hold = hold;
     }
 
-    /// It is known what is on record: none where nothing is. What was started before is only raised.
+    /// The recorded time is known: none if nothing is recorded. The present value is only raised.
     pub fn start(&mut self, record: Option<Millis>, wall: Millis, uptime: Duration) {
         match self.now {
             Some(now) => self.now = Some(record.map_or(now, |record| now.max(nanos(record)))),
@@ -70,12 +70,12 @@ impl ShareTime {
         }
     }
 
-    /// The wall clock is right, whatever it shows: what was refused by another one may come back.
+    /// The wall clock is right: links that another clock refused may work again.
     pub fn set(&mut self, wall: Millis, uptime: Duration) {
         (self.now, self.uptime, self.claim) = (Some(nanos(wall)), uptime, None);
     }
 
-    /// What time it is when the clocks show this.
+    /// The time for these values of the clocks.
     pub fn look(&mut self, wall: Millis, uptime: Duration) -> ShareMoment {
         let Some(before) = self.now else {
             return ShareMoment::of(nanos(wall), wall);
@@ -213,9 +213,9 @@ mod tests {
     }
 
     proptest! {
-        /// However the wall clock is set and however often it is looked: the confirmed time never
-        /// goes back, nor faster than the monotonic clock but by steps of an hour at most or such as
-        /// have held; and links are refused by nothing earlier.
+        /// For any steps of the wall clock and any number of looks: the confirmed time never goes back.
+        /// It never runs faster than the monotonic clock but by steps of an hour at most or by steps that
+        /// have held; and links are never refused by an earlier time.
         #[test]
         fn it_never_goes_back(
             looks in prop::collection::vec((0_u64..400_000, -20 * HOUR..20 * HOUR, 0_u8..4), 1..200)
@@ -226,7 +226,7 @@ mod tests {
             for (passes, step, steps) in looks {
                 uptime += passes;
                 if steps == 0 {
-                    // What is nearly the same is no other claim.
+                    // Nearly the same time is no other claim.
                     far_since = far_since.filter(|_| (offset - step).abs() <= 60_000);
                     offset = step;
                 }

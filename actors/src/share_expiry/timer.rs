@@ -1,10 +1,9 @@
 //! The heap timer wheel. Pure.
 //!
-//! Deadlines before the end of a window are in a heap; the others only in the table's own order,
-//! which costs nothing more. When the heap is empty the window is moved on: by a range of that
-//! order, so long that it has so many deadlines. A share that is created or changed before the end
-//! of the window goes into the heap at once; what was there of it before is stale, and dies when its
-//! time comes.
+//! Deadlines before the end of a window are in a heap; the others only in the table's own order, which
+//! costs nothing more. When the heap is empty the window moves on: by a range of that order with a fixed
+//! number of deadlines. A share that is created or changed before the end of the window goes into the
+//! heap at once; its earlier entry is stale, and is dropped when its time comes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,11 +17,11 @@ use crate::clock::Millis;
 /// How many deadlines a window has.
 pub const WINDOW: usize = 16 * 1024;
 
-/// The timer.
+/// The next deadlines of shares.
 #[derive(Debug)]
 pub struct ExpiryTimerWheel {
     heap: BinaryHeap<Reverse<ShareDueKey>>,
-    /// The first place behind the window; none when the window has no end.
+    /// The first position behind the window; none when the window has no end.
     end: Option<ShareDueKey>,
     window: usize,
 }
@@ -34,18 +33,18 @@ impl Default for ExpiryTimerWheel {
 }
 
 impl ExpiryTimerWheel {
-    /// A timer whose windows have so many deadlines.
+    /// A timer whose windows have this many deadlines.
     pub fn with_window(window: usize) -> Self {
         ExpiryTimerWheel { heap: BinaryHeap::new(), end: None, window: window.max(1) }
     }
 
-    /// Begins anew with what is due from `from` on.
+    /// Restarts with the deadlines from `from` on.
     pub fn start(&mut self, from: ShareDueKey) {
         self.heap.clear();
         self.end = Some(from);
     }
 
-    /// A share is there, or is due at another time than before.
+    /// A share is new, or has another deadline than before.
     pub fn note(&mut self, share: &Share) {
         let Some(due) = ShareDueKey::of(share) else { return };
         if self.end.is_some_and(|end| due >= end) {
@@ -57,13 +56,13 @@ impl ExpiryTimerWheel {
         }
     }
 
-    /// The shares that are due at `now`, the most overdue first, at most so many. They are the
-    /// caller's: each is given once, unless it is noted again.
+    /// The shares that are due at `now`, the most overdue first, `most` at most. They are the caller's:
+    /// each is given once, unless it is noted again.
     pub fn due(&mut self, now: Millis, most: usize, table: &ShareTable) -> Vec<ShareId> {
         let mut due = Vec::new();
         while due.len() < most && self.next(table).is_some_and(|at| at <= now) {
             let Some(Reverse(entry)) = self.heap.pop() else { break };
-            // What was noted more than once comes together, and is given once.
+            // Duplicates follow each other, and are returned once.
             while self.heap.peek() == Some(&Reverse(entry)) {
                 self.heap.pop();
             }
@@ -88,12 +87,12 @@ impl ExpiryTimerWheel {
         self.heap.len()
     }
 
-    /// Whether there is none.
+    /// Whether no deadline is left.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// Moves the window on.
+    /// Moves the window on, from the table.
     fn refill(&mut self, table: &ShareTable) {
         let Some(from) = self.end else { return };
         let mut range = table.due_from(from);

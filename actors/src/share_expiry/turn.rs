@@ -1,4 +1,4 @@
-//! What the actor does by itself, and what it makes of what the journal tells it.
+//! The actor's own turns, and its work after journal notifications.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,16 @@ use crate::journal::{
 };
 use crate::turns::{ScheduledTurns, TurnTimer};
 
-/// The name under which the actor commits what it does by itself.
+/// The name under which the actor commits its own work.
 const MYSELF: &str = "share-expiry";
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest one: what comes due within it is reclaimed together.
+/// The shortest pause between turns: shares that are due within it are reclaimed together.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 
-/// How often it is looked at what is to be done besides: shorter than the longest sleep, so that each
-/// turn after one does it.
+/// How often the upkeep runs: shorter than the longest sleep, so that each turn after one does it.
 const UPKEEP: Duration = Duration::from_millis(500);
 
 impl ScheduledTurns for ShareExpiry {
@@ -37,12 +36,12 @@ impl ScheduledTurns for ShareExpiry {
 }
 
 impl ShareExpiry {
-    /// Takes a turn soon.
+    /// Schedules a turn soon.
     pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(SHORTEST_SLEEP, ctx);
     }
 
-    /// Takes a turn now.
+    /// Does the work that is due now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
         self.watch_clock(moment);
@@ -73,12 +72,12 @@ impl ShareExpiry {
         self.publish_view();
     }
 
-    /// Whether it is time to look at what is to be done besides.
+    /// Whether the upkeep is due.
     pub(super) fn is_upkeep(&self) -> bool {
         self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP)
     }
 
-    /// Does what is to be done besides, and looks again once that is done.
+    /// Runs the upkeep, and again once it is done.
     pub(super) fn upkeep(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
         let (desk, standpoint) = self.at(moment);
@@ -103,10 +102,10 @@ impl ShareExpiry {
             .and_then(|before| notices.next(table).map(|deadline| deadline.before(before)));
         let reclaim = match table.paused() {
             None => timer.next(table),
-            // What comes due is counted, and goes on record.
+            // Due shares are counted, and go on record.
             Some(_) => table.next_due_after(now),
         };
-        // What is overdue waits for the budget or for commits to come back, which both wake.
+        // Overdue shares wait for the budget or for a commit, which both wake the actor.
         let next = [reclaim.filter(|at| *at > now), notice].into_iter().flatten().min();
         if let Some(at) = next {
             self.wake_after(at.since(now).max(SHORTEST_SLEEP), ctx);
@@ -149,14 +148,13 @@ impl ShareExpiry {
             if expiry.on_own_commit(settlement, ctx).is_ok() {
                 expiry.upkeep(ctx);
             } else if let Some(number) = settles {
-                // Whoever looked at the disk looks again.
+                // The watcher of the disk looks again.
                 expiry.ends.remove(&number);
             }
         }));
     }
 
-    /// Takes a commit that came back and that somebody asked for: what it failed of is theirs to hear,
-    /// and no reason to reclaim nothing for a while.
+    /// Handles a returned commit of a request: its error goes to the caller, and does not pause reclaim.
     pub(super) fn answered(
         &mut self,
         settlement: CommitSettlement<ShareTable>,
@@ -176,14 +174,14 @@ impl ShareExpiry {
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
-                    tracing::info!("commits of shares are answered again");
+                    tracing::info!("commits of shares work again");
                 }
             }
             Err(error) => {
                 self.counters.uncommitted += 1;
                 let held = self.hold.uncommitted(error, self.now());
                 if held.is_news {
-                    tracing::warn!(%error, "a commit of shares came back without an outcome");
+                    tracing::warn!(%error, "commit of shares returned without an outcome");
                 }
                 self.wake_after(held.pause, ctx);
             }
@@ -191,10 +189,10 @@ impl ShareExpiry {
         settled
     }
 
-    /// This node decides from now on: what is overdue goes first.
+    /// This node is the leader from now on: overdue shares go first.
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
-        // What came of commits in another epoch says nothing of those in this one.
+        // Commits of another epoch say nothing about this one.
         self.hold = CommitBackoff::default();
         self.timer.start(ShareDueKey::from(Millis(i64::MIN)));
         self.start_notices();
@@ -203,12 +201,12 @@ impl ShareExpiry {
         self.turn(ctx);
     }
 
-    /// Looks anew at what will end soon. Of those whose time has come that is not told any more.
+    /// Looks again for shares that will end soon. No notice is sent for shares that are already due.
     pub(super) fn start_notices(&mut self) {
         self.notices.start(ShareDueKey::from(Millis(self.now().0.saturating_add(1))));
     }
 
-    /// What was applied makes deadlines and uses that are to be followed.
+    /// Follows the deadlines and uses in applied events.
     fn on_applied(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
         let leads = self.replica.epoch().is_some();
         let now = self.now();
@@ -278,7 +276,7 @@ impl Handler<JournalCommand> for ShareExpiry {
                 self.publish_view();
             }
             StateChange::LeaderStarted(epoch) => {
-                tracing::info!(%epoch, shares = self.replica.piece().len(), "this node decides on shares");
+                tracing::info!(%epoch, shares = self.replica.piece().len(), "leading: this node decides on shares");
                 self.become_leader(ctx);
             }
             StateChange::LeaderStopped => {

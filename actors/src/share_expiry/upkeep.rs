@@ -1,5 +1,5 @@
-//! What the actor does by itself besides reclaiming: it tells what will end soon, forgets what was
-//! told, and ends the shares of roots that are gone and those that are too many. Pure.
+//! The actor's upkeep besides reclaim: it sends notices of ends, forgets delivered notifications, and
+//! ends shares of removed roots and above a lowered limit. Pure.
 
 use super::decide::{AT_ONCE, ShareDecisionContext, SharePolicy};
 use super::event::ShareEvent;
@@ -7,7 +7,7 @@ use super::path::{RootName, SharePath};
 use super::value_types::ShareEnding;
 use crate::clock::Millis;
 
-/// How many tombstones and happenings are looked at for one event: forgetting many takes several.
+/// How many tombstones and notifications one event looks at: forgetting many takes several.
 const LOOKED_AT: usize = 4000;
 
 /// How many hooks are forgotten in one event.
@@ -23,7 +23,7 @@ impl SharePolicy {
         events
     }
 
-    /// New hooks are told what happens from now on.
+    /// New hooks get the notifications from now on.
     fn hooks(&self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
         let known = at.table.cursors();
         let new = self.settings.hooks.iter().filter(|hook| !known.contains_key(*hook));
@@ -42,7 +42,7 @@ impl SharePolicy {
         let (tombstones_before, happenings_before) = (self.tombstones(at), self.happenings(at));
         let known = at.table.cursors().keys();
         let hooks = known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned();
-        // The others go next time: what names them all may not fit a journal entry.
+        // The others go next time: one journal entry may not hold all names.
         let hooks: Vec<String> = hooks.take(HOOKS_AT_ONCE).collect();
         let forgets = tombstones_before > at.table.first_tombstone_number()
             || happenings_before > at.table.first_happening()
@@ -60,8 +60,8 @@ impl SharePolicy {
         at.table.first_tombstone_number() + going.count() as u64
     }
 
-    /// The number of the first happening that stays: every hook was told those before it and they
-    /// are not among the last, or they are too old or too many.
+    /// The number of the first notification that stays: every hook got those before it and they are not
+    /// among the last, or they are too old or too many.
     fn happenings(&self, at: ShareDecisionContext<'_>) -> u64 {
         let (table, settings) = (at.table, &self.settings);
         let next = table.next_happening();
@@ -89,7 +89,7 @@ impl SharePolicy {
         if at.in_flight.events().any(under_way) {
             return None;
         }
-        // What is being moved out of it, or was, has its shares follow first.
+        // Shares of files that are being moved out of it, or were, follow the move first.
         let moves = at.table.moves();
         let is_left = |root: &RootName| moves.iter().any(|moving| moving.new.from.root == *root);
         let gone = |root: &RootName| !self.settings.roots.contains(root) && !is_left(root);

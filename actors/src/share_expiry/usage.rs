@@ -16,7 +16,7 @@ pub const MOST_USES: u32 = (1 << USE_BITS) - 1;
 pub(super) struct UsageCounter {
     /// When, in milliseconds since 1970; when it was created before its first use.
     pub(super) at: u64,
-    /// How often.
+    /// The number of uses, for LFU.
     pub(super) uses: u32,
 }
 
@@ -26,7 +26,7 @@ impl UsageCounter {
         UsageCounter { at: millis(created), uses: 0 }
     }
 
-    /// Once more. Neither figure gets smaller, also when the clock was set back.
+    /// Adds one use at `now`. Neither figure gets smaller, also when the clock was set back.
     pub(super) fn once_more(self, now: Millis) -> Self {
         UsageCounter { at: self.at.max(millis(now)), uses: MOST_USES.min(self.uses + 1) }
     }
@@ -36,7 +36,7 @@ impl UsageCounter {
     }
 
     pub(super) fn unpacked(word: u64) -> Self {
-        // What is masked fits.
+        // The mask makes the value fit.
         UsageCounter { at: word >> USE_BITS, uses: (word & u64::from(MOST_USES)) as u32 }
     }
 }

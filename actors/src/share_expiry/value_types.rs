@@ -1,4 +1,4 @@
-//! What is said of a share: its kind, its deadline, whose it is, how it ended.
+//! The value types of a share: its kind, deadline, owner and end.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub const LONGEST_NOTE: usize = 2000;
 /// The longest hash of a password, in bytes.
 pub const LONGEST_PASSWORD_HASH: usize = 512;
 
-/// What is shared.
+/// The kind of a shared path.
 #[derive(
     Clone,
     Copy,
@@ -32,7 +32,7 @@ pub const LONGEST_PASSWORD_HASH: usize = 512;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ShareKind {
-    /// One file.
+    /// One regular file.
     File,
     /// A directory with all that is in it.
     Directory,
@@ -43,10 +43,10 @@ pub enum ShareKind {
 pub struct Deadline(i64);
 
 impl Deadline {
-    /// No deadline.
+    /// The share has no deadline.
     pub const NEVER: Deadline = Deadline(i64::MAX);
 
-    /// A deadline at `instant`. The end of time itself is never.
+    /// A deadline at this instant. The end of time itself is never.
     pub fn at(instant: Millis) -> Self {
         Deadline(instant.0)
     }
@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for Deadline {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{what} must be a text of 1 to {longest} bytes without control characters")]
 pub struct BadShareText {
-    /// What the text was to be.
+    /// The kind of text that was expected.
     pub what: String,
     /// How many bytes it may have.
     pub longest: usize,
@@ -109,18 +109,18 @@ fn check(what: &str, text: &str, longest: usize, lines: bool) -> Result<(), BadS
     if good { Ok(()) } else { Err(BadShareText { what: what.to_owned(), longest }) }
 }
 
-/// Whose a share is. Shares of one owner share the text.
+/// The owner of a share. Shares of one owner share the text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ShareOwner(pub(super) SharedText);
 
 impl ShareOwner {
-    /// Checks `text`.
+    /// Checks and keeps `text`.
     pub fn new(text: &str) -> Result<Self, BadShareText> {
         check("an owner", text, LONGEST_OWNER, false).map(|()| ShareOwner(SharedText::new(text)))
     }
 
-    /// The text.
+    /// The owner as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -139,18 +139,18 @@ impl<'de> Deserialize<'de> for ShareOwner {
     }
 }
 
-/// What an owner notes of a share, for those who manage it: whoever has the link does not see it.
+/// The owner's note on a share, for its managers: users of the link do not see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ShareNote(Box<str>);
 
 impl ShareNote {
-    /// Checks `text`.
+    /// Checks and keeps `text`.
     pub fn new(text: &str) -> Result<Self, BadShareText> {
         check("a note", text, LONGEST_NOTE, true).map(|()| ShareNote(text.into()))
     }
 
-    /// The text.
+    /// The note as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -163,13 +163,13 @@ impl<'de> Deserialize<'de> for ShareNote {
     }
 }
 
-/// A hashed password as a PHC text. It never prints.
+/// A hashed password as a PHC text. `Debug` hides the hash.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct PasswordHash(Box<str>);
 
 impl PasswordHash {
-    /// Takes a PHC text. Whether it can be verified is for whoever verifies it to say.
+    /// Checks the form of a PHC text. The verifier finds out whether it can be verified.
     pub fn new(phc: &str) -> Result<Self, BadShareText> {
         let checked = check("the hash of a password", phc, LONGEST_PASSWORD_HASH, false);
         checked.map(|()| PasswordHash(phc.into()))
@@ -194,7 +194,7 @@ impl<'de> Deserialize<'de> for PasswordHash {
     }
 }
 
-/// Why a share has ended.
+/// The reasons for the end of a share.
 #[derive(
     Clone,
     Copy,
@@ -210,13 +210,13 @@ impl<'de> Deserialize<'de> for PasswordHash {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ShareEnding {
-    /// Its deadline came.
+    /// Its deadline has passed.
     Expired,
     /// Its last download was taken.
     Exhausted,
-    /// Somebody took it back.
+    /// A caller revoked it.
     Revoked,
-    /// What it shared was removed.
+    /// Its file was removed.
     Removed,
     /// The root it was shared from is no longer configured.
     RootGone,
@@ -225,7 +225,7 @@ pub enum ShareEnding {
 }
 
 impl ShareEnding {
-    /// Every ending.
+    /// Every ending, for counters.
     pub const ALL: [ShareEnding; 6] = [
         ShareEnding::Expired,
         ShareEnding::Exhausted,
@@ -248,24 +248,25 @@ impl ShareEnding {
     }
 }
 
-/// What is left of an ended share, for a while.
+/// The record of an ended share, kept for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// When it ended. Of one whose downloads were all taken: until when they could be resumed.
+    /// When it ended, in milliseconds. For a share with all downloads taken: until when they could be
+    /// resumed.
     pub ended: Millis,
-    /// Why.
+    /// Why the share ended.
     pub why: ShareEnding,
-    /// The deadline it had.
+    /// The deadline that it had.
     pub deadline: Deadline,
-    /// The number of the happening that told it.
+    /// The number of the notification about it.
     pub number: u64,
     /// Whether downloads that are still running are to be cut: it was revoked hard.
     pub cut: bool,
 }
 
 impl Tombstone {
-    /// Since when the link is refused: its deadline, where that ended it. When it was reclaimed after
-    /// that changes nothing for whoever looks.
+    /// Since when the link is refused: its deadline, where that ended it. A later reclaim changes nothing
+    /// for readers.
     pub fn refused_since(&self) -> Millis {
         match (self.why, self.deadline.instant()) {
             (ShareEnding::Expired, Some(deadline)) => deadline.min(self.ended),

@@ -1,5 +1,5 @@
-//! What readers see of shares, without queueing in a mailbox and without anything being published:
-//! they look into the table itself.
+//! The readers' access to shares: they read the table itself, without a mailbox and without a published
+//! copy.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,10 +21,10 @@ use super::value_types::ShareOwner;
 use super::views::ShareView;
 use crate::clock::{Clock, Millis};
 
-/// How many shares a list looks at before it answers what it has: a millisecond or two.
+/// How many shares a list looks at before it returns a page: a millisecond or two.
 const LOOKED_AT: usize = 20_000;
 
-/// How many missing ones are remembered for whoever looks after that.
+/// How many missing files are remembered for the check of the disk.
 const MISSING_NOTED: usize = 10_000;
 
 /// The most shares of one page.
@@ -37,9 +37,9 @@ pub struct ShareViewHandle(Arc<ShareViewShared>);
 struct ShareViewShared {
     shards: ArcSwap<Shards>,
     moves: ArcSwap<PendingMoves>,
-    /// Moves of which only the disk knows what became of the file, while this node decides.
+    /// Moves whose outcome on disk is unknown, while this node decides.
     unsettled: watch::Sender<Vec<Arc<PendingMove>>>,
-    /// Shares of which readers found that what they stand for is not there.
+    /// Shares whose files readers did not find.
     missing: Mutex<HashSet<ShareId>>,
     missing_noted: Notify,
     /// Shares that were revoked hard a moment ago.
@@ -48,7 +48,7 @@ struct ShareViewShared {
     time: Mutex<ShareTime>,
     view: ArcSwap<ShareView>,
     refused_by_time: AtomicU64,
-    /// The number that the next happening will have.
+    /// The number of the next notification.
     happenings: watch::Sender<u64>,
 }
 
@@ -70,20 +70,20 @@ impl Default for ShareViewShared {
     }
 }
 
-/// Which shares are wanted. What is none leaves all.
+/// Selects shares of a list. A field that is none selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShareFilter {
-    /// Those of this owner.
+    /// Only shares of this owner.
     pub owner: Option<ShareOwner>,
     /// Those of this path, or below it.
     pub within: Option<(RootName, SharePath)>,
-    /// Those in this state.
+    /// Only shares in this state.
     pub state: Option<ShareState>,
     /// Those that are due before this instant.
     pub due_before: Option<Millis>,
 }
 
-/// Where a share that has not ended stands.
+/// The state of a share that has not ended.
 #[derive(
     Clone,
     Copy,
@@ -99,16 +99,16 @@ pub struct ShareFilter {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ShareState {
-    /// It is live.
+    /// The link works.
     Live,
-    /// Its last download was taken: only those who took one may resume.
+    /// Its last download was taken: only clients with a counted download may resume.
     Exhausted,
     /// It is due: it is refused, and about to be reclaimed.
     Due,
 }
 
 impl Share {
-    /// Where it stands at `now`.
+    /// The state at `now`.
     pub fn state(&self, now: Millis) -> ShareState {
         match (self.is_live(now), self.exhausted()) {
             (false, _) => ShareState::Due,
@@ -136,24 +136,24 @@ impl ShareFilter {
 /// A part of a list, in the order of the ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharePage {
-    /// The shares.
+    /// The shares of this page.
     pub shares: Vec<Arc<Share>>,
-    /// Where the next part begins; none when this was the last. There can be more even when this
-    /// part is short or empty: a list looks at so many shares at a time.
+    /// Where the next part begins; none when this was the last. There can be more even when this page is
+    /// short or empty: a list looks at a bounded number of shares at a time.
     pub next: Option<ShareId>,
 }
 
 impl ShareViewHandle {
-    /// What is known of `id`, as applied. Whether a share is live *now* is for [`Share::is_live`] to
-    /// say: whoever refuses one by that counts it by [`ShareViewHandle::refused_by_time`].
+    /// The share or tombstone of `id`, as applied. [`Share::is_live`] decides whether a share is live
+    /// *now*: a reader that refuses a share by that counts it by [`ShareViewHandle::refused_by_time`].
     ///
     /// Before [`ShareViewHandle::is_up`] everything is unknown.
     pub fn find(&self, id: ShareId) -> ShareLookup {
         self.0.shards.load().find(id)
     }
 
-    /// Whether the table was brought up to what this node had on record when it started. Until then
-    /// nothing is to be said of any share.
+    /// Whether the table has every entry that this node had on record when it started. Until then no
+    /// answer about any share is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)
     }
@@ -170,13 +170,13 @@ impl ShareViewHandle {
         cuts.note(ids, Instant::now());
     }
 
-    /// Lets go of what was cut long ago.
+    /// Forgets shares that were cut long ago.
     pub(super) fn prune_cuts(&self) {
         let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
         cuts.prune(Instant::now());
     }
 
-    /// A part of the shares that `filter` takes, from `from` on, at most so many.
+    /// The shares that match `filter`, from `from` on, `most` at most.
     pub fn list(
         &self,
         filter: &ShareFilter,
@@ -212,7 +212,7 @@ impl ShareViewHandle {
         self.0.shards.load().look(share.id(), |share| share.use_at(now));
     }
 
-    /// What time it is for shares: whoever refuses goes by its `latest`, whoever decides by its `now`.
+    /// The present time for shares: refusals use its `latest`, decisions its `now`.
     pub fn moment(&self, clock: &Clock) -> ShareMoment {
         self.with_time(clock, ShareTime::look)
     }
@@ -222,7 +222,7 @@ impl ShareViewHandle {
         self.with_time(clock, |time, wall, uptime| time.start(record, wall, uptime));
     }
 
-    /// An operator says that the wall clock is right.
+    /// An operator confirms the wall clock.
     pub(super) fn set_time(&self, clock: &Clock) {
         self.with_time(clock, ShareTime::set);
     }
@@ -238,7 +238,7 @@ impl ShareViewHandle {
         then: impl FnOnce(&mut ShareTime, Millis, Duration) -> T,
     ) -> T {
         let mut time = self.0.time.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read while it is locked: what is looked at later is later.
+        // Read under the lock, so that later reads see later times.
         then(&mut time, clock.reading().wall, clock.uptime())
     }
 
@@ -252,37 +252,37 @@ impl ShareViewHandle {
         self.0.refused_by_time.load(Ordering::Relaxed)
     }
 
-    /// What there is to see of the actor: counts, lags, whether it reclaims.
+    /// The present view of the actor: counts, lags, and whether reclaim runs.
     pub fn view(&self) -> Arc<ShareView> {
         self.0.view.load_full()
     }
 
-    /// The number that the next happening will have, to be watched by whoever delivers them.
+    /// The number of the next notification, for hooks to watch.
     pub fn happenings(&self) -> watch::Receiver<u64> {
         self.0.happenings.subscribe()
     }
 
-    /// How many moves have begun so far, for whoever looks at what is there to share it. None while that
-    /// is being moved itself.
+    /// How many moves have begun so far, for callers that look at the disk before they share. None while
+    /// that is being moved itself.
     pub fn moves_begun(&self, root: &RootName, path: &SharePath) -> Option<u64> {
-        // In this order: one that begins in between is begun after what is told.
+        // In this order: a move that begins in between has a higher number than the returned one.
         let begun = self.view().moves_begun;
         let whereabouts = self.0.moves.load().resolve_location(root, path);
         matches!(whereabouts, ResolvedLocation::AsSaid).then_some(begun)
     }
 
-    /// Where what a share stands for is to be looked for: where it says, unless it is being moved.
+    /// Where to look for the file of a share: at its path, unless it is being moved.
     pub fn resolve_location(&self, share: &Share) -> ResolvedLocation {
         self.0.moves.load().resolve_location(share.root(), share.path())
     }
 
-    /// The moves of which only the disk knows what became of the file, to be watched by whoever
-    /// looks there. None while another node decides.
+    /// The moves whose outcome only the disk knows, for the ShareFilesActor to watch. None while another
+    /// node decides.
     pub fn unsettled(&self) -> watch::Receiver<Vec<Arc<PendingMove>>> {
         self.0.unsettled.subscribe()
     }
 
-    /// What a share stands for is not there: whoever looks after that looks.
+    /// Reports that the file of a share is missing: the ShareFilesActor checks it.
     pub fn note_missing(&self, id: ShareId) {
         let mut missing = self.missing();
         if missing.len() < MISSING_NOTED && missing.insert(id) {
@@ -295,7 +295,7 @@ impl ShareViewHandle {
         self.0.missing_noted.notified().await;
     }
 
-    /// What was found missing since it was asked for last.
+    /// The files that were reported missing since the last call.
     pub fn take_missing(&self) -> Vec<ShareId> {
         self.missing().drain().collect()
     }
@@ -321,7 +321,7 @@ impl ShareViewHandle {
         self.0.is_up.store(true, Ordering::Release);
     }
 
-    /// Shows a new view.
+    /// Publishes a new view.
     pub(super) fn publish(&self, view: ShareView) {
         let next = view.next_happening;
         self.0.view.store(Arc::new(view));

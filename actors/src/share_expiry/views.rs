@@ -1,4 +1,4 @@
-//! What there is to see of the ShareExpiryActor.
+//! The read view of the ShareExpiryActor.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use crate::event::Epoch;
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShareView {
-    /// When it was made.
+    /// When the actor made this view.
     pub at: Millis,
     /// The latest confirmed time on record; none where nothing is on record.
     pub on_record: Option<Millis>,
-    /// What is wrong with the wall clock, if anything is.
+    /// The fault of the wall clock, if any.
     pub trouble: Option<ClockTrouble>,
     /// The epoch this node leads in; none on a follower.
     pub epoch: Option<Epoch>,
-    /// Whether reclaim is paused, and who wanted that.
+    /// Whether reclaim is paused, and the caller that paused it.
     pub paused: Option<String>,
     /// Shares that have not ended.
     pub shares: u64,
     /// Ended ones that are remembered.
     pub tombstones: u64,
-    /// What became of all that were ever created.
+    /// Totals of all shares that were ever created.
     pub totals: Totals,
-    /// The number that the next happening will have.
+    /// The number of the next notification.
     pub next_happening: u64,
-    /// Happenings that are kept.
+    /// The number of notifications that are kept.
     pub happenings: u64,
     /// Shares that are due and not reclaimed, as of the last turn.
     pub backlog: u64,
@@ -38,20 +38,20 @@ pub struct ShareView {
     pub window: u64,
     /// How many moves have begun so far.
     pub moves_begun: u64,
-    /// After how long the actor looks again what is due, unless something happens before.
+    /// After how long the actor looks again for due shares, unless an event wakes it.
     pub next_turn: Duration,
-    /// Counts of what this node did while it led, since the process started.
+    /// Counts of this node's work as leader, since the process started.
     pub counters: ShareCounters,
     /// How late shares were reclaimed.
     pub lags: Lags,
 }
 
-/// What is wrong with the wall clock.
+/// The fault of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockTrouble {
     /// It is more than an hour ahead of the time that is confirmed.
     Ahead {
-        /// How far.
+        /// The size of the difference.
         by: Duration,
         /// How many links are refused for that alone, and come back if it is corrected.
         links: u64,
@@ -60,7 +60,7 @@ pub enum ClockTrouble {
     },
     /// It is behind the time that shares go by.
     Behind {
-        /// How far.
+        /// The size of the difference.
         by: Duration,
     },
 }
@@ -69,7 +69,7 @@ pub enum ClockTrouble {
 const HARMLESS: Duration = Duration::from_secs(5 * 60);
 
 impl ClockTrouble {
-    /// Whether somebody should look after it.
+    /// Whether an operator should act.
     pub(super) fn matters(self) -> bool {
         !matches!(self, ClockTrouble::Behind { by } if by <= HARMLESS)
     }
@@ -86,16 +86,16 @@ impl fmt::Display for ClockTrouble {
             ClockTrouble::Ahead { by, links, confirmed_in } => write!(
                 f,
                 "The wall clock is {} ahead of the confirmed time. {links} links are refused for \
-                 that and nothing is reclaimed. If the clock is wrong, correct it: the links come \
-                 back. If it is right, wait {} or run \"reelyard share confirm-clock\".",
+                 that, and reclaim is off. If the clock is wrong, correct it: the links work \
+                 again. If it is right, wait {} or run \"reelyard share confirm-clock\".",
                 shown(*by),
                 shown(*confirmed_in),
             ),
             ClockTrouble::Behind { by } => write!(
                 f,
-                "The wall clock is {} behind the time that shares go by, so that links which have \
-                 ended stay ended. Correct the clock. If it is right, run \"reelyard share \
-                 confirm-clock\": links that have not been reclaimed may come back.",
+                "The wall clock is {} behind the confirmed time. Ended links stay ended. Correct \
+                 the clock. If it is right, run \"reelyard share confirm-clock\": links that are \
+                 not reclaimed yet may work again.",
                 shown(*by),
             ),
         }
@@ -112,12 +112,12 @@ impl ShareView {
     }
 }
 
-/// What became of all shares that were ever created. Part of the piece.
+/// Totals of all shares that were ever created. Part of the piece.
 ///
-/// **Invariant:** those created are those that are there and those that ended.
+/// **Invariant:** created shares are the present ones and the ended ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Totals {
-    /// Created.
+    /// Shares that were ever created.
     pub created: u64,
     /// Ended at their deadlines.
     pub expired: u64,
@@ -125,21 +125,21 @@ pub struct Totals {
     pub exhausted: u64,
     /// Ended because they were taken back.
     pub revoked: u64,
-    /// Ended because what they shared was removed.
+    /// Ended because their files were removed.
     pub removed: u64,
     /// Ended because their root was no longer configured.
     pub root_gone: u64,
-    /// Ended to make room.
+    /// Shares that ended to make room.
     pub evicted: u64,
 }
 
 impl Totals {
-    /// How many ended, for whatever reason.
+    /// How many ended, by reason.
     pub fn ended(&self) -> u64 {
         ShareEnding::ALL.into_iter().map(|why| self.of(why)).sum()
     }
 
-    /// How many ended so.
+    /// How many ended for this reason.
     pub fn of(&self, why: ShareEnding) -> u64 {
         match why {
             ShareEnding::Expired => self.expired,
@@ -151,7 +151,7 @@ impl Totals {
         }
     }
 
-    /// One more ended so.
+    /// Counts one more end for this reason.
     pub(super) fn count(&mut self, why: ShareEnding) {
         let count = match why {
             ShareEnding::Expired => &mut self.expired,
@@ -165,7 +165,7 @@ impl Totals {
     }
 }
 
-/// What was counted since the process started.
+/// Counters since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShareCounters {
     /// Turns of reclaim that found something due.
@@ -197,14 +197,14 @@ pub struct Lags {
 }
 
 impl Lags {
-    /// One more.
+    /// Records one lag.
     pub fn note(&mut self, lag: Duration) {
         let ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
         self.counts[LAG_STEPS.partition_point(|step| *step < ms)] += 1;
         self.sum = self.sum.saturating_add(lag);
     }
 
-    /// How many there are.
+    /// The number of recorded lags.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -1,5 +1,4 @@
-//! The actor and its clock: what it puts on record of the time, and what it says of a clock that is
-//! wrong.
+//! The actor and its clock: it records the time, and reports a wrong clock.
 
 use std::time::{Duration, Instant};
 
@@ -63,11 +62,11 @@ impl ShareExpiry {
         match self.watch.look(self.clock.reading()) {
             Some(ClockStep::Forward(by)) => {
                 self.counters.jumps_forward += 1;
-                tracing::warn!(by_ms = by.as_millis(), "the clock jumped forward");
+                tracing::warn!(by_ms = by.as_millis(), "wall clock jumped forward");
             }
             Some(ClockStep::Back(by)) => {
                 self.counters.jumps_back += 1;
-                tracing::warn!(by_ms = by.as_millis(), "the clock jumped back");
+                tracing::warn!(by_ms = by.as_millis(), "wall clock jumped back");
             }
             None => {}
         }
@@ -100,13 +99,13 @@ impl ShareExpiry {
                     tracing::warn!(
                         by_s = by.as_secs(),
                         links,
-                        "the clock that was ahead is confirmed: these links are reclaimed"
+                        "clock confirmed: these links are reclaimed"
                     );
                 } else {
                     tracing::warn!(
                         by_s = by.as_secs(),
                         links,
-                        "the clock that was ahead is corrected: these links are back"
+                        "clock corrected: these links work again"
                     );
                 }
             }
@@ -126,10 +125,10 @@ impl ShareExpiry {
         let uptime = self.clock.uptime();
         let note = self.anchor.as_mut().and_then(|anchor| anchor.note(now, uptime));
         if let Some(note) = note {
-            // Nobody waits for it: the journal has the time, too, but for the last minutes.
+            // No caller waits for it: the journal has the time, too, except for the last minutes.
             drop(tokio::task::spawn_blocking(move || {
                 if let Err(error) = note.write() {
-                    tracing::debug!(%error, "the time of shares is not kept in its file");
+                    tracing::debug!(%error, "time of shares could not be written to its file");
                 }
             }));
         }
@@ -169,11 +168,11 @@ impl Handler<ConfirmClock> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
-        // At once: whatever is committed behind it goes by the time that is set.
+        // At once: commits behind it use the time that is set.
         self.board.set_time(&self.clock);
         let to = self.now();
-        tracing::warn!(%to, asked_by, "the wall clock is confirmed on request: shares go by it");
-        // What was passed over as ended may be about to end again.
+        tracing::warn!(%to, asked_by, "wall clock confirmed: shares use it");
+        // Shares that counted as ended may be about to end again.
         self.start_notices();
         self.upkeep_at = None;
         let asked = RequestContext::by_request(asked_by.clone(), request);
@@ -183,7 +182,7 @@ impl Handler<ConfirmClock> for ShareExpiry {
             committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
                 let settled = expiry.answered(settlement).map(drop);
                 if settled.is_err() {
-                    // The record has the time from before: what was refused by it stays refused.
+                    // The record has the time from before: refused links stay refused.
                     expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);
                 }
                 expiry.turn(ctx);

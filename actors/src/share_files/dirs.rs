@@ -1,7 +1,7 @@
-//! The directories that may be shared from: looking into them, and moving what is in them.
+//! The directories of the share roots: checking paths in them, and moving files.
 //!
-//! **Invariant:** nothing outside them is ever touched: every path is resolved beneath the handle of
-//! its root, and what is moved without following any symlink.
+//! **Invariant:** nothing outside them is ever touched: every path is resolved beneath the handle of its
+//! root, and moved files without following any symlink.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,7 +20,7 @@ use crate::share_expiry::{
     MoveRefused, NewMove, RootName, ShareLocation, SharePath, SharedFileIdentity,
 };
 
-/// How often opening is tried while somebody renames directories above the path.
+/// How often opening is tried while another program renames directories above the path.
 const TRIES: usize = 16;
 
 /// All of them. Cheap to clone; clones see the same, also after [`SharedDirs::change`]. Everything here
@@ -32,7 +32,7 @@ pub struct SharedDirs {
 }
 
 impl Default for SharedDirs {
-    /// None of them.
+    /// A set without roots.
     fn default() -> Self {
         SharedDirs::new([])
     }
@@ -41,11 +41,11 @@ impl Default for SharedDirs {
 /// Why something that was on record to be moved was not moved, or not for sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotMoved {
-    /// It is where it was.
+    /// The file is still at the old path.
     Refused(MoveRefused),
     /// Another node may decide by now: nothing was touched.
     Deposed,
-    /// What became of it is for whoever looks at the disk later.
+    /// The outcome is unknown: a later look at the disk decides.
     Unsure(String),
 }
 
@@ -55,14 +55,14 @@ impl From<MoveRefused> for NotMoved {
     }
 }
 
-/// What is at a path.
+/// The state of a path on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathPresence {
-    /// Something.
+    /// A file or directory exists.
     There,
-    /// Nothing.
+    /// The path does not exist.
     Missing,
-    /// The system does not say.
+    /// The system gives no answer.
     Unclear,
 }
 
@@ -71,7 +71,7 @@ pub enum PathPresence {
 pub(super) struct SharedDirEntry {
     pub(super) identity: SharedFileIdentity,
     pub(super) kind: FileType,
-    /// How many names it has.
+    /// How many hard links it has.
     pub(super) names: u32,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct ParentDirectory<'a> {
     name: &'a str,
 }
 
-/// The identity of what is at `name` in `dir`, or of `dir` itself where there is no name.
+/// The identity of the file at `name` in `dir`, or of `dir` itself without a name.
 pub(super) fn entry(dir: impl AsFd, name: &str) -> Result<SharedDirEntry, Errno> {
     stat_entry(dir, name, AtFlags::empty())
 }
@@ -132,7 +132,7 @@ pub(super) fn beneath(
     opened
 }
 
-/// A handle of the directory at `name` from `dir`, with what it is.
+/// A handle of the directory at `name` from `dir`, with its identity.
 fn step(dir: impl AsFd, name: &str) -> Result<(OwnedFd, SharedFileIdentity), Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = openat(dir, name, flags, Mode::empty())?;
@@ -204,15 +204,15 @@ pub(super) fn parent<'a>(
 }
 
 impl SharedDirs {
-    /// These.
+    /// Opens these directories.
     pub fn new(dirs: impl IntoIterator<Item = SharedDir>) -> Self {
         let dirs: BTreeMap<_, _> =
             dirs.into_iter().map(|dir| (dir.name.clone(), Arc::new(dir))).collect();
         SharedDirs { dirs: Arc::new(ArcSwap::from_pointee(dirs)), disk: Arc::new(SystemFileSystem) }
     }
 
-    /// Replaces the directories by these. One with the same name and path stays open as it is; what
-    /// is under way in one that goes ends there.
+    /// Replaces the directories by these. A root with the same name and path stays open as it is; work in
+    /// a removed root ends there.
     pub fn change(&self, named: impl IntoIterator<Item = (RootName, PathBuf)>) {
         let before = self.dirs.load();
         let opened = named.into_iter().map(|(name, path)| {
@@ -228,12 +228,12 @@ impl SharedDirs {
         SharedDirs { disk, ..self }
     }
 
-    /// What each is called.
+    /// The names of all roots.
     pub fn names(&self) -> Vec<RootName> {
         self.dirs.load().keys().cloned().collect()
     }
 
-    /// What is at a path, as a link finds it: symlinks are followed as long as they stay within.
+    /// The state of a path, as a link finds it: symlinks are followed as long as they stay within.
     pub fn presence(&self, root: &RootName, path: &SharePath) -> PathPresence {
         let Ok(dir) = self.reached(root) else { return PathPresence::Unclear };
         match beneath(&dir, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
@@ -246,7 +246,7 @@ impl SharedDirs {
         }
     }
 
-    /// Whether something can be moved, as the disk has it now, and what it is.
+    /// Whether a file can be moved, as the disk has it now, and its identity.
     pub fn prepare(
         &self,
         from: &ShareLocation,
@@ -311,11 +311,11 @@ impl SharedDirs {
         })
     }
 
-    /// Moves what is on record to be moved, if this node still `leads` right before that. Once it says
-    /// so, that is durable.
+    /// Makes a recorded move, if this node still `leads` right before that. Once it says so, that is
+    /// durable.
     ///
     /// # Errors
-    /// Why nothing was moved, or why it is not known what was.
+    /// Why nothing was moved, or why the outcome is unknown.
     pub fn carry_out(
         &self,
         new: &NewMove,
@@ -325,7 +325,7 @@ impl SharedDirs {
         let roots = self.roots_of(&new.from, &new.to)?;
         let source = parent(&roots[0], &new.from)?.ok_or(MoveRefused::NoSource)?;
         let target = parent(&roots[1], &new.to)?.ok_or(MoveRefused::NoDirectory)?;
-        // Whatever took its place meanwhile is not what is on record.
+        // A file that replaced it meanwhile is not the recorded one.
         let found = |at: &ParentDirectory<'_>| -> Result<_, MoveRefused> {
             Ok(at.entry()?.filter(|entry| entry.identity.is(&new.file)))
         };
@@ -338,7 +338,7 @@ impl SharedDirs {
         }
         match (at_source, at_target) {
             (Some(file), _) => self.rename(new, &source, &target, file.kind, overwrite)?,
-            // Somebody else has moved it there: whatever has its old name is not to replace it.
+            // Another program has moved it there: a file with its old name must not replace it.
             (None, Some(_)) => {}
             (None, None) => return Err(MoveRefused::NoSource.into()),
         }

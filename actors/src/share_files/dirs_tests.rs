@@ -1,4 +1,4 @@
-//! What can be moved and looked at, on a real disk.
+//! Moves and checks on a real disk.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ fn what_is_moved_is_there_and_known_again() {
     assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
     assert!(yard.films.join("../more/moved/deep").is_dir());
     std::fs::rename(yard.films.join("../more/moved"), yard.films.join("away")).unwrap();
-    // It may be on what is no longer mounted there.
+    // It may be on a file system that is no longer mounted there.
     assert!(yard.dirs.move_outcome(&new).unwrap_err().contains("more: it is empty"));
     std::fs::write(yard.films.join("../more/other"), b"x").unwrap();
     assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Lost));
@@ -132,7 +132,7 @@ fn an_old_name_of_which_nothing_can_be_said_keeps_a_move_unsettled() {
         let told = yard.dirs.move_outcome(&new_move(gone, "films/c", file));
         assert_eq!(told, Ok(MoveEnd::Moved), "{gone}");
     }
-    // No right is missing to whoever may do everything; a name that is too long is to anybody.
+    // A superuser has every right; a name that is too long fails for every user.
     let unreadable = format!("films/{}/b", "x".repeat(300));
     assert!(yard.dirs.move_outcome(&new_move(&unreadable, "films/c", file)).is_err());
 }

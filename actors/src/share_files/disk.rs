@@ -1,4 +1,4 @@
-//! What changes directories: renaming without losing what is there, whatever the file system offers.
+//! Changes of directories: renaming without losing the file that is there, on every file system.
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,15 +15,15 @@ use crate::share_expiry::MoveRefused;
 /// A name in an open directory.
 #[derive(Clone, Copy, Debug)]
 pub struct NameInDirectory<'a> {
-    /// The directory.
+    /// The open parent directory.
     pub dir: BorrowedFd<'a>,
-    /// The name.
+    /// The name in the directory.
     pub name: &'a str,
 }
 
-/// What a file system does. Tests put another one in the place of the system's.
+/// The operations of a file system, so that tests can replace it. Tests replace the system's.
 pub trait ShareFileSystem: fmt::Debug + Send + Sync {
-    /// Renames something, over what is there.
+    /// Renames a file, and replaces an existing one.
     fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
     /// Renames something to a name that nothing has. Not every file system can.
@@ -35,11 +35,11 @@ pub trait ShareFileSystem: fmt::Debug + Send + Sync {
     /// Takes a name from a file.
     fn unlink(&self, at: NameInDirectory<'_>) -> Result<()>;
 
-    /// What is in a directory is so after a power loss, too.
+    /// Entries of a directory survive a power loss, too.
     fn sync(&self, dir: BorrowedFd<'_>) -> Result<()>;
 }
 
-/// The system's.
+/// The system's file operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFileSystem;
 
@@ -68,7 +68,7 @@ impl ShareFileSystem for SystemFileSystem {
 /// Why something was not renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotRenamed {
-    /// The system says so.
+    /// The error of the system.
     By(Errno),
     /// Nothing was done, for this reason.
     Refused(MoveRefused),
@@ -76,7 +76,7 @@ pub(super) enum NotRenamed {
     Halfway(Errno),
 }
 
-/// Renames something, over what is there only if that is wanted.
+/// Renames a file, and replaces an existing one only on request.
 pub(super) fn rename(
     disk: &dyn ShareFileSystem,
     from: NameInDirectory<'_>,
@@ -87,7 +87,7 @@ pub(super) fn rename(
     let renamed = if overwrite { disk.rename(from, to) } else { disk.rename_to_free(from, to) };
     match renamed {
         Ok(()) => Ok(()),
-        // Where a root lies in another one the paths do not tell.
+        // For a root inside another one the paths do not show it.
         Err(Errno::INVAL) if kind == FileType::Directory && is_within(to.dir, from) => {
             Err(NotRenamed::Refused(MoveRefused::IntoItself))
         }

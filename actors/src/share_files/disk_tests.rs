@@ -21,9 +21,9 @@ struct FaultyFileSystem {
     links_nothing: AtomicBool,
     unlinks_nothing: AtomicBool,
     syncs_nothing: AtomicBool,
-    /// What it says although it has unlinked.
+    /// The answer although it has unlinked the file.
     unlinks_and_says: Mutex<Option<Errno>>,
-    /// Whether somebody else has the name at once that it has unlinked.
+    /// Whether another program takes the name at once that it has unlinked.
     taken_at_once: AtomicBool,
 }
 
@@ -116,7 +116,7 @@ fn what_the_disk_cannot_move_safely_is_refused_and_where_it_was() {
     let why = MoveRefused::NoSafeRename;
     assert_eq!(yard.moved("films/dir", "films/other", false), refused(why));
     assert!(yard.films.join("dir/deep").is_dir() && !yard.films.join("other").exists());
-    assert!(why.to_string().contains("without overwriting"));
+    assert!(why.to_string().contains("without possibly overwriting"));
     yard.disk.links_nothing.store(true, Ordering::SeqCst);
     assert_eq!(yard.moved("films/a", "films/c", false), refused(why));
     assert_eq!((yard.read("a").as_deref(), yard.read("c")), (Some("a"), None));

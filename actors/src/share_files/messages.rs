@@ -1,4 +1,4 @@
-//! The face of the ShareFilesActor. What only reads asks the [`ShareFilesViewHandle`].
+//! The face of the ShareFilesActor. Queries that only read use the [`ShareFilesViewHandle`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,82 +11,84 @@ use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
 
-/// Moves or renames a file or directory; every share of it and of what is in it follows. Repeated
-/// under the same id it is answered as before.
+/// Moves or renames a file or directory; every share of it and of its contents follows. Repeated under
+/// the same id it is answered as before.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Moved, MoveError>")]
 pub struct MoveFile {
-    /// Where it is.
+    /// The present path of the file.
     pub from: ShareLocation,
     /// Where it is to be: its own new path, not that of the directory that it is to be in.
     pub to: ShareLocation,
-    /// Whether what is there goes, and its shares with it.
+    /// Whether an existing file may be replaced, which ends its shares.
     pub overwrite: bool,
-    /// Who asks.
+    /// The caller's name, for the audit.
     pub asked_by: String,
-    /// Names the request.
+    /// The idempotency key of the request.
     pub request: RequestId,
 }
 
-/// Why nothing was moved, or what is not known.
+/// Why nothing was moved, or why the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoveError {
-    /// It was refused.
+    /// The move was refused.
     #[error(transparent)]
     Refused(#[from] MoveRefused),
-    /// It could not be put on record, or what came of it could not.
+    /// The move or its outcome could not be put on record.
     #[error(transparent)]
     Share(#[from] ShareError),
-    /// What became of it is not sure. The disk is looked at until it is: whoever repeats the request is
-    /// told then, and whoever gave it no name sees it among the moves as long as it is not sure.
+    /// The outcome is not known yet. The actor looks at the disk until it is known: a repeated request
+    /// gets the answer then, and a request without a name is listed among the moves until then.
     #[error(
-        "what became of it is not sure yet: {why}; it is among the moves (GET /api/v1/files/moves, \
-         reelyard share moves) until it is, and a request that has a name can be repeated under it"
+        "the outcome of the move is not known yet: {why}; see it in the list of moves (GET \
+         /api/v1/files/moves, reelyard share moves), or repeat the request with the same \
+         request_id"
     )]
     Unsettled {
-        /// What is wrong.
+        /// The error of the disk.
         why: String,
-        /// What actors repeat it under. Outside of them only the name of a request is known.
+        /// The idempotency key for repetitions by actors. Outside of them only the name of a request is
+        /// known.
         request: RequestId,
     },
 }
 
-/// Looks now at what is at the paths of the roots, instead of when it is time: what has come is
+/// Checks the paths of the roots now instead of at the next check: a directory that has appeared is
 /// opened.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct CheckRoots;
 
-/// Looks now at the roots, at what is missing and at all shares, instead of when it is time. Operators and tests
-/// send it.
+/// Checks the roots, missing files and all shares now, instead of at their time. Operators and tests send
+/// it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SweepNow;
 
-/// Goes by these settings from now on.
+/// Uses these settings from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeShareFilesSettings(pub ShareFilesSettings);
 
-/// What an operator can set.
+/// The operator's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareFilesSettings {
     /// How long something has to be missing before its shares end.
     pub removed_after: Duration,
-    /// How often it is looked at what all shares stand for.
+    /// How often the files of all shares are checked.
     pub sweep_every: Duration,
 }
 
-/// What there is to see of the actor. Clones share it.
+/// The read view of the actor. Clones share the same view.
 #[derive(Clone, Debug, Default)]
 pub struct ShareFilesViewHandle(Arc<ArcSwap<ShareFilesView>>);
 
-/// What there is to see of the actor.
+/// The read view of the actor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShareFilesView {
     /// The roots that cannot be reached, and why: nothing of them ends as removed.
     pub unreachable: BTreeMap<RootName, String>,
-    /// How many shares stand for something that was missing when it was looked at last.
+    /// How many shares had no file at the last check.
     pub missing: u64,
     /// How many passes over all shares came to their end.
     pub sweeps: u64,
@@ -94,24 +96,23 @@ pub struct ShareFilesView {
     pub looked: u64,
     /// How many were looked at once more because they were missing.
     pub looked_again: u64,
-    /// Moves in progress, and those of which only the disk knows what became of them, by number; on
-    /// the node that leads.
+    /// Moves in progress, and those whose outcome only the disk knows, by number; on the leader.
     pub unsettled: BTreeMap<u64, UnsettledMove>,
 }
 
-/// A move that is on record to be made, and not what became of it.
+/// A move on record whose outcome is not on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsettledMove {
-    /// It.
+    /// The move that is not settled.
     pub moving: Arc<PendingMove>,
     /// Since when this node knows of it.
     pub since: Millis,
-    /// Why it cannot be said what became of it; none while it is being made, or looked at.
+    /// Why its outcome is unknown; none while it is being made, or checked.
     pub why: Option<String>,
 }
 
 impl ShareFilesViewHandle {
-    /// What there is to see.
+    /// The present view.
     pub fn view(&self) -> Arc<ShareFilesView> {
         self.0.load_full()
     }

@@ -1,11 +1,11 @@
-//! Shares whose files were found missing, and since when. Pure.
+//! Shares with missing files, and since when they are missing. Pure.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::share_expiry::ShareId;
 
-/// How many are remembered. The next pass finds the others.
+/// How many shares are remembered. The next pass finds the others.
 const MOST: usize = 100_000;
 
 /// Shares that are to be looked at once more.
@@ -17,14 +17,14 @@ pub(super) struct MissingShares {
 }
 
 impl MissingShares {
-    /// One was found missing.
+    /// Records that one was found missing.
     pub(super) fn note(&mut self, id: ShareId, now: Instant) {
         if self.known.len() < MOST && self.known.insert(id) {
             self.since.push_back((now, id));
         }
     }
 
-    /// Takes those that were found so long ago, so many at most.
+    /// Takes those that were found long enough ago, `most` at most.
     pub(super) fn due(&mut self, now: Instant, after: Duration, most: usize) -> Vec<ShareId> {
         let is_due = |(since, _): &&(Instant, ShareId)| now.duration_since(*since) >= after;
         let count = self.since.iter().take(most).take_while(is_due).count();
@@ -40,7 +40,7 @@ impl MissingShares {
         self.since.front().map(|(since, _)| *since + after)
     }
 
-    /// How many there are.
+    /// How many shares are remembered.
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }

@@ -50,40 +50,40 @@ const BETWEEN_GOES: Duration = Duration::from_millis(100);
 /// How many missing ones are looked at again in one go.
 const AGAIN_IN_ONE_GO: usize = 1000;
 
-/// How long is waited where something could not be put on record, or looked at.
+/// The pause after a failed commit or look.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Whom the actor asks.
+/// The actors that this actor asks.
 #[derive(Clone)]
 pub struct ShareFilesCollaborators {
-    /// The shares.
+    /// Read access to the shares.
     pub shares: ShareViewHandle,
-    /// The ShareExpiryActor: what came of a request.
+    /// The ShareExpiryActor: the outcome of a request.
     pub recall: Route<RecallMove>,
     /// It puts on record that something is about to be moved,
     pub begin: Route<BeginMove>,
-    /// and what became of it.
+    /// and to settle a move.
     pub settle: Route<SettleMove>,
-    /// It ends the shares of what is gone.
+    /// It ends the shares of missing files.
     pub end: Route<EndRemoved>,
-    /// Who leads, as the journal has it: whoever does not touches nothing.
+    /// The leader as the journal knows it: another node touches nothing.
     pub leadership: watch::Receiver<Leadership>,
 }
 
-/// The actor. Every node runs one; it acts where the ShareExpiryActor decides.
+/// The actor that works on shared files. Every node runs one; it acts where the ShareExpiryActor decides.
 pub struct ShareFiles {
     settings: ShareFilesSettings,
     dirs: SharedDirs,
     others: ShareFilesCollaborators,
     clock: Clock,
     board: ShareFilesViewHandle,
-    /// Requests that are to be answered, with those who asked once more.
+    /// Requests to be answered, with the callers that repeated them.
     moving: HashMap<RequestId, MoveRequestWaiters>,
     /// Those of them that are being carried out.
     making: HashSet<RequestId>,
     /// Whether moves that were found begun are being settled.
     settling: bool,
-    /// When it was told in the log of a move that it is unsettled.
+    /// When the log last reported that a move is unsettled.
     told_unsettled: BTreeMap<u64, Millis>,
     missing: MissingShares,
     /// Whether missing ones are being looked at again.
@@ -92,7 +92,7 @@ pub struct ShareFiles {
     /// Whether a pass is under way.
     sweeping: bool,
     sweep_at: Option<SpawnHandle>,
-    /// Whether it is being looked at what is at the paths of the roots.
+    /// Whether a check of the paths of the roots is under way.
     looking_at_roots: bool,
     /// The roots that there are shares of, as far as is known; and of this pass alone.
     shared: BTreeSet<RootName>,
@@ -100,7 +100,7 @@ pub struct ShareFiles {
     view: ShareFilesView,
 }
 
-/// A link found nothing.
+/// A link found no file.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct FoundMissing;
@@ -211,7 +211,7 @@ impl ShareFiles {
         }));
     }
 
-    /// Looks at all shares from `from` on, so many at a time.
+    /// Looks at the files of all shares from `from` on, in batches.
     fn sweep(&mut self, from: Option<ShareId>, ctx: &mut Context<Self>) {
         self.sweeping = self.leads() && self.others.shares.is_up();
         if !self.sweeping {
@@ -242,7 +242,7 @@ impl ShareFiles {
         }));
     }
 
-    /// Tells what there is to see.
+    /// Publishes a new view.
     fn show(&mut self, gone: &SweepResult) {
         self.shared.extend(gone.roots.iter().cloned());
         self.show_roots([], &gone.unreachable);
@@ -256,7 +256,7 @@ impl Actor for ShareFiles {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         let (to, mut unsettled) = (ctx.address(), self.others.shares.unsettled());
-        // What was found begun before this actor was there is news to it.
+        // Moves that began before this actor existed are new to it.
         unsettled.mark_changed();
         let watching = async move {
             while unsettled.changed().await.is_ok() {

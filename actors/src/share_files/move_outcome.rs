@@ -1,4 +1,4 @@
-//! Looking at the disk what became of a move that was found begun.
+//! Finding the outcome of an unfinished move on the disk.
 
 use std::os::fd::AsFd;
 
@@ -8,19 +8,19 @@ use super::dirs::{ParentDirectory, SharedDirs, parent};
 use crate::share_expiry::{MoveEnd, MoveRefused, NewMove, ShareLocation};
 
 impl SharedDirs {
-    /// What became of what was on record to be moved.
+    /// The outcome of a recorded move.
     ///
     /// # Errors
-    /// Why that cannot be said.
+    /// Why the outcome is unknown.
     pub fn move_outcome(&self, new: &NewMove) -> Result<MoveEnd, String> {
         let said = |why: MoveRefused| why.to_string();
         let is_at = |place: &ShareLocation| match self.parent_of(place) {
             Ok(Some(parent)) => {
-                // What is seen is to be so after a power loss, too.
+                // The seen state must survive a power loss, too.
                 self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
                 parent.is_at(&new.file).map_err(said)
             }
-            // Nothing can be at a place that is not there.
+            // No file can be at a path whose root is missing.
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
             Err(why) => Err(said(why)),
         };
@@ -33,7 +33,7 @@ impl SharedDirs {
             self.take_old_name(new)?;
             return Ok(MoveEnd::Moved);
         }
-        // Another file in its place has its links, as one that was replaced without any move.
+        // Another file at its path has its links, as one that was replaced without any move.
         if is_at(&new.from)? || (!is_empty(&new.from)? && is_empty(&new.to)?) {
             return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
         }
@@ -50,12 +50,12 @@ impl SharedDirs {
         let said = |why: MoveRefused| why.to_string();
         let source = match self.parent_of(&new.from) {
             Ok(Some(source)) => source,
-            // Nothing can be at a place that is not there.
+            // No file can be at a path whose root is missing.
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => return Ok(()),
             Err(why) => return Err(said(why)),
         };
         let Some(entry) = source.entry().map_err(said)? else { return Ok(()) };
-        // One that has no other name is seen by two paths.
+        // A file without another name is visible under two paths.
         let is_link = entry.kind == FileType::RegularFile && entry.names > 1;
         if is_link && entry.identity.is(&new.file) {
             let unlinked = self.disk.unlink(source.slot());

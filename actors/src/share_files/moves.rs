@@ -1,4 +1,4 @@
-//! Moving what is shared, and settling what was found begun.
+//! Moving shared files, and settling unfinished moves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::share_expiry::{
 
 type MoveReply = Result<Moved, MoveError>;
 
-/// Those who wait for what comes of a request.
+/// The callers that wait for the outcome of a request.
 pub(super) type MoveRequestWaiters = Vec<oneshot::Sender<MoveReply>>;
 
-/// How long after it was told in the log that a move is unsettled that is told again.
+/// How long the log waits before it reports again that a move is unsettled.
 const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
 
 /// There are moves that were found begun.
@@ -36,7 +36,7 @@ const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
 #[rtype(result = "()")]
 pub(super) struct UnsettledMovesFound;
 
-/// What another actor answered, or that nobody knows.
+/// The answer of another actor, or that it is unknown.
 fn answered<T>(
     answer: Result<Result<T, ShareError>, MailboxError>,
     request: RequestId,
@@ -44,7 +44,7 @@ fn answered<T>(
     answer.unwrap_or(Err(CommitError::Unknown { request }.into()))
 }
 
-/// Does on a thread that may wait what blocks on the disk.
+/// Runs a blocking disk operation on a thread that may wait.
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ShareError> {
@@ -52,7 +52,7 @@ async fn on_disk<T: Send + 'static>(
     spawn_blocking(work).await.map_err(|_| CommitError::Stopped.into())
 }
 
-/// What came of a request, if it was made before.
+/// The outcome of an earlier request of this name.
 async fn recall(
     others: ShareFilesCollaborators,
     request: RequestId,
@@ -61,7 +61,7 @@ async fn recall(
     Ok(answered(recalled, request)?.transpose()?)
 }
 
-/// Moves what is wanted: on record, on the disk, and on record again.
+/// Makes a requested move: on record, on the disk, and on record again.
 async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFile) -> MoveReply {
     let MoveFile { from, to, overwrite, asked_by: by, request } = wanted;
     let (at, place, other) = (dirs.clone(), from.clone(), to.clone());
@@ -74,10 +74,10 @@ async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFil
     let end = match on_disk(move || dirs.carry_out(&new, overwrite, leads)).await? {
         Ok(()) => MoveEnd::Moved,
         Err(NotMoved::Refused(why)) => MoveEnd::NotMoved(why),
-        // Whoever leads by now finds it begun.
+        // The present leader finds it begun.
         Err(NotMoved::Deposed) => return Err(ShareError::from(CommitError::Deposed).into()),
         Err(NotMoved::Unsure(why)) => {
-            tracing::error!(number, why, "what became of a move is not sure");
+            tracing::error!(number, why, "outcome of a move not confirmed by the disk");
             return Err(MoveError::Unsettled { why, request });
         }
     };
@@ -109,7 +109,7 @@ impl Handler<MoveFile> for ShareFiles {
                 if let Some(before) = before.transpose() {
                     return Box::pin(ready(before));
                 }
-                // From here on nobody else settles it.
+                // From here on no other task settles it.
                 files.making.insert(request);
                 let (dirs, others) = (files.dirs.clone(), files.others.clone());
                 Box::pin(make(dirs, others, wanted).into_actor(files))
@@ -117,10 +117,10 @@ impl Handler<MoveFile> for ShareFiles {
         Box::pin(making.map(move |made: MoveReply, files, ctx: &mut Context<Self>| {
             files.making.remove(&request);
             for waiter in files.moving.remove(&request).unwrap_or_default() {
-                // Whoever waited may have gone.
+                // The caller may have gone.
                 let _ = waiter.send(made.clone());
             }
-            // What could not be settled is settled by a look at the disk.
+            // A move that could not be settled is settled by a look at the disk.
             ctx.notify(UnsettledMovesFound);
             made
         }))
@@ -177,7 +177,7 @@ impl ShareFiles {
         self.board.publish(self.view.clone());
     }
 
-    /// Shows why these cannot be settled, and tells it in the log: at once, and again where it stays so.
+    /// Publishes why these cannot be settled, and logs it: at once, and again while it stays so.
     fn note_unclear(&mut self, mut unclear: BTreeMap<u64, String>) {
         let now = self.clock.now();
         for (number, unsettled) in &mut self.view.unsettled {
@@ -191,13 +191,13 @@ impl ShareFiles {
             let new = &unsettled.moving.new;
             let (from, to) = (new.from.to_string(), new.to.to_string());
             let seconds = now.since(unsettled.since).as_secs();
-            tracing::warn!(number, from, to, seconds, why, "what became of a move cannot be said");
+            tracing::warn!(number, from, to, seconds, why, "outcome of a move unknown");
         }
         self.board.publish(self.view.clone());
     }
 }
 
-/// Looks at the disk what became of a move that was found begun, and puts that on record.
+/// Finds the outcome of an unfinished move on the disk, and puts it on record.
 async fn settle(
     dirs: SharedDirs,
     others: &ShareFilesCollaborators,
@@ -213,9 +213,9 @@ async fn settle(
         end => Ok(end),
     });
     let end = looked.await.map_err(|error| error.to_string())??;
-    // As texts, which are logged with what could forge a line escaped.
+    // As texts: the log escapes characters that could forge a line.
     let (from, to) = (from.to_string(), to.to_string());
-    tracing::info!(from, to, ?end, "a move that was found begun is settled");
+    tracing::info!(from, to, ?end, "unfinished move settled");
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;
     match answered(settled, request) {
         // It was settled meanwhile.
@@ -224,7 +224,7 @@ async fn settle(
     }
 }
 
-/// Whether what is at neither path may be about to come.
+/// Whether a file at neither path may still appear.
 fn is_early(dirs: &SharedDirs, new: &NewMove, patience: Duration) -> bool {
     [&new.from, &new.to].iter().any(|place| dirs.is_new(&place.root, patience))
 }

@@ -1,5 +1,5 @@
-//! Directories that may be shared from, held open: each as long as nothing else has its place, and then
-//! what has.
+//! Open directories of the share roots: each is kept until another directory has its path, which is then
+//! opened instead.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,23 +14,22 @@ use rustix::io::Errno;
 use super::dirs::{SharedDirs, beneath, entry};
 use crate::share_expiry::{RootName, SharedFileIdentity};
 
-/// One of them.
+/// One root with its directory.
 #[derive(Debug)]
 pub struct SharedDir {
-    /// What it is called.
+    /// The configured name.
     pub name: RootName,
-    /// Where it is.
+    /// The configured directory.
     pub path: PathBuf,
     /// None as long as it was never there.
     held: ArcSwapOption<OpenRoot>,
 }
 
-/// A directory as it was opened. A path handle is enough.
+/// A directory as it was opened. A path handle (`O_PATH`) is enough.
 #[derive(Debug)]
 struct OpenRoot {
     handle: OwnedFd,
-    /// When it was opened, if that was later than at the start: in the place of another one, or of
-    /// nothing.
+    /// When it was opened, if later than at the start: instead of another one, or of none.
     reopened: Option<Instant>,
     /// Whether anything was found in it that is shared.
     has_shared: AtomicBool,
@@ -48,13 +47,13 @@ pub enum RootUnreachable {
     /// No root has this name.
     #[error("no share root has this name")]
     NoRoot,
-    /// It was never there.
-    #[error("the directory of its root is not there: {0}")]
+    /// It was never opened.
+    #[error("the directory of its root does not exist: {0}")]
     Away(String),
 }
 
-/// A root that can be looked into. What is found by one of these is all of one directory, whatever is
-/// opened in its place meanwhile.
+/// A root that can be looked into. Files found by one of these are all of one directory, even if another
+/// one is opened in its place meanwhile.
 #[derive(Clone, Debug)]
 pub struct ReachableRoot {
     dir: Arc<SharedDir>,
@@ -67,7 +66,7 @@ fn open(dir: &SharedDir) -> Result<OwnedFd, Errno> {
 }
 
 impl SharedDir {
-    /// The directory of this name, opened if it is there.
+    /// The directory of this name, opened if it exists.
     pub fn new(name: RootName, path: PathBuf) -> Self {
         let dir = SharedDir { name, path, held: ArcSwapOption::empty() };
         dir.held.store(open(&dir).ok().map(|handle| OpenRoot::new(handle, None)));
@@ -85,7 +84,7 @@ impl SharedDir {
         }
     }
 
-    /// Opens what is at its path now, if that is a directory other than the one that is held.
+    /// Opens the directory at its path now, if it is another one than the open one.
     fn reopen(self: &Arc<Self>) -> bool {
         let Ok(handle) = open(self) else { return false };
         let is_held = self.reached().is_ok_and(|reached| reached.is(&handle).unwrap_or(false));
@@ -103,7 +102,7 @@ impl ReachableRoot {
         Ok(which(held.identity) == which(other.identity))
     }
 
-    /// Why this is not the directory that is meant; none if it is in its place.
+    /// Why this is not the configured directory; none if it is.
     pub fn displaced(&self) -> Option<String> {
         match open(&self.dir).and_then(|now| self.is(now)) {
             Ok(true) => None,
@@ -136,31 +135,29 @@ impl AsFd for ReachableRoot {
 }
 
 impl SharedDirs {
-    /// The root of this name.
+    /// The open root of this name.
     pub fn reached(&self, root: &RootName) -> Result<ReachableRoot, RootUnreachable> {
         self.dirs.load().get(root).ok_or(RootUnreachable::NoRoot)?.reached()
     }
 
-    /// Opens each directory that has come, or has taken the place of the one that is held; which these
-    /// are.
+    /// Opens each directory that has appeared, or has replaced the open one; returns their names.
     pub fn reopen_changed(&self) -> Vec<RootName> {
         let dirs = self.dirs.load();
         let came = dirs.values().filter(|dir| dir.reopen());
         came.map(|dir| dir.name.clone()).collect()
     }
 
-    /// Whether a root has become another directory less than so long ago: what is missing in it may
-    /// be about to come. So it may where nothing was found in it yet that is shared: it may be what is
-    /// left where something was unmounted.
+    /// Whether a root has become another directory less than this long ago: missing files in it may still
+    /// appear. The same holds while no shared file was found in it yet: it may be the empty mount point.
     pub fn is_new(&self, root: &RootName, since: Duration) -> bool {
         let Ok(ReachableRoot { held, .. }) = self.reached(root) else { return false };
         let has_shared = held.has_shared.load(Ordering::Relaxed);
         held.reopened.is_some_and(|at| at.elapsed() < since || !has_shared)
     }
 
-    /// Why what is missing below a root may be missing because all of it cannot be reached; none if
-    /// it is as it was. One that is empty is taken for one of which something was unmounted only where
-    /// there `was_something` in it.
+    /// Why files below a root may be missing because the whole root cannot be reached; none if it is as
+    /// it was. One that is empty is taken for one of which something was unmounted only where there
+    /// `was_something` in it.
     pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
         let reached = match self.reached(root) {
             Ok(reached) => reached,

@@ -30,7 +30,7 @@ impl ReplacedRootsFixture {
         self.place.path().join(at)
     }
 
-    /// Puts another directory in the place of this root.
+    /// Replaces this root by another directory.
     fn replace(&self, root: &str) {
         fs::rename(self.path(root), self.path("old")).unwrap();
         fs::create_dir(self.path(root)).unwrap();
@@ -112,7 +112,7 @@ fn other_directories_are_seen_by_every_clone_and_one_that_stays_is_the_one_that_
     let [films, more, news] =
         ["films", "more", "news"].map(|name| name.parse::<RootName>().unwrap());
     fs::create_dir(yard.path("news")).unwrap();
-    // What is now at the path of `films` is another directory than the one that is held.
+    // The path of `films` is now another directory than the open one.
     yard.replace("films");
     let named = [(films.clone(), yard.path("films")), (news.clone(), yard.path("news"))];
     yard.dirs.change(named);

@@ -9,14 +9,14 @@ use tokio::task::spawn_blocking;
 use super::{CheckRoots, ShareFiles, SharedDirs};
 use crate::share_expiry::RootName;
 
-/// How often it is looked what is at their paths.
+/// How often their paths are checked.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Which roots cannot be reached, and why.
 type UnreachableRoots = BTreeMap<RootName, String>;
 
-/// Opens what has come, and tells which roots cannot be reached all the same. There are shares of
-/// those in `shared`. Blocks on the disk.
+/// Opens roots that have appeared, and reports the roots that still cannot be reached. There are shares
+/// of those in `shared`. Blocks on the disk.
 fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, UnreachableRoots) {
     let came = dirs.reopen_changed();
     let why = |name: RootName| {
@@ -43,7 +43,7 @@ impl ShareFiles {
         }));
     }
 
-    /// Notes which roots cannot be reached, and tells in the log what is new of that. These `came`.
+    /// Records which roots cannot be reached, and logs the changes. These roots were opened (`came`).
     pub(super) fn show_roots(
         &mut self,
         came: impl IntoIterator<Item = RootName>,
@@ -51,13 +51,13 @@ impl ShareFiles {
     ) {
         for (root, why) in unreachable {
             if !self.view.unreachable.contains_key(root) {
-                tracing::warn!(%root, why, "a root cannot be reached: none of its shares end as removed");
+                tracing::warn!(%root, why, "root unreachable: none of its shares end as removed");
             }
         }
         let mut back: BTreeSet<RootName> = self.view.unreachable.keys().cloned().collect();
         back.extend(came);
         for root in back.iter().filter(|root| !unreachable.contains_key(root)) {
-            tracing::info!(%root, "a root can be reached again");
+            tracing::info!(%root, "root reachable again");
         }
         self.view.unreachable.clone_from(unreachable);
     }

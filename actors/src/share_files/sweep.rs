@@ -1,4 +1,4 @@
-//! Looking whether what shares stand for is there. Blocks on the disk.
+//! Checks whether the files of shares exist. Blocks on the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::share_expiry::{
 /// How many shares are looked at in one go.
 pub(super) const IN_ONE_GO: usize = 100;
 
-/// What one go came to.
+/// The result of one pass.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// Shares that stand for nothing, with where that was looked for.
+    /// Shares without a file, with the path that was checked.
     pub(super) missing: Vec<(ShareId, ShareLocation)>,
     /// Shares that do so too, of roots that have become other directories only lately.
     pub(super) early: Vec<ShareId>,
-    /// How many were looked at.
+    /// How many shares were checked.
     pub(super) looked: u64,
     /// The roots that they are of.
     pub(super) roots: BTreeSet<RootName>,
@@ -31,7 +31,7 @@ pub(super) struct SweepResult {
 }
 
 fn is_missing(dirs: &SharedDirs, board: &ShareViewHandle, share: &Share) -> bool {
-    // What is being moved is where it is looked for by whoever moves it.
+    // The move knows the path of a file that is being moved.
     board.resolve_location(share) == ResolvedLocation::AsSaid
         && dirs.presence(share.root(), share.path()) == PathPresence::Missing
 }
@@ -41,7 +41,7 @@ fn place_of(share: &Share) -> ShareLocation {
 }
 
 impl SweepResult {
-    /// Leaves out what may be missing only because its root cannot be reached: that is looked at
+    /// Leaves out files that may be missing only because their root cannot be reached: that is checked
     /// last, so that nothing was unmounted in between.
     fn sure(
         mut self,
@@ -79,8 +79,8 @@ pub(super) fn sweep_next(
     gone.sure(dirs, board, shared)
 }
 
-/// Looks at these once more: they are missing only where their roots were what they are for at least
-/// `patience`.
+/// Checks these once more: they are missing only if their roots have been the same directories for at
+/// least `patience`.
 pub(super) fn again(
     dirs: &SharedDirs,
     board: &ShareViewHandle,

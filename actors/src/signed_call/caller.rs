@@ -1,4 +1,4 @@
-//! The calling side: signs calls for whoever asks for a signature.
+//! The calling side: signs calls to hosts that request a signature.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,27 +17,27 @@ use crate::wire::worker::EPOCH_HEADER;
 /// A challenge may be replaced while a call is on its way: so often a call is signed again.
 const MOST_TRIES: usize = 3;
 
-/// Keeps the challenges of those who are called. Clones share them.
+/// Keeps the challenges of the called hosts. Clones share the challenges.
 #[derive(Clone, Default)]
 pub struct SignedCaller(Arc<Mutex<HashMap<String, Challenge>>>);
 
 /// A call that was answered.
 pub struct SignedResponse {
-    /// The answer.
+    /// The answer without its proof.
     pub response: Response,
-    /// The signature of the call; none where nobody asked for one.
+    /// The signature of the call; none if the host requested none.
     call: Option<blake3::Hash>,
 }
 
 impl SignedResponse {
-    /// The answer, for its body to be read, and what proves it.
+    /// The answer with its unread body, and its proof.
     pub fn into_parts(self) -> (Response, AnswerProof) {
         let proof = AnswerProof::of(&self.response, self.call);
         (self.response, proof)
     }
 }
 
-/// What is said in proof of an answer.
+/// The text that proves an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerProof {
     call: Option<blake3::Hash>,
@@ -52,7 +52,7 @@ impl AnswerProof {
         AnswerProof { call, given, status: response.status().as_u16() }
     }
 
-    /// Whether the answer, whose body was `body`, comes from somebody who knows the token too.
+    /// Whether the answer, whose body was `body`, comes from a program that knows the token too.
     pub fn is_good(&self, token: &SharedToken, body: &[u8]) -> bool {
         let expected = self.call.map(|call| proof(token, &call, self.status, body));
         // Hashes compare in constant time.
@@ -61,11 +61,11 @@ impl AnswerProof {
 }
 
 impl SignedCaller {
-    /// Sends a request, signed if the other end asks for that and there is a token. The other end
-    /// never sees the token.
+    /// Sends a request, signed if the other end requests that and there is a token. The other end never
+    /// sees the token.
     ///
     /// # Errors
-    /// What `http` makes of the exchange.
+    /// The result of the exchange by `http`.
     pub async fn send(
         &self,
         http: &Client,
@@ -97,8 +97,8 @@ impl SignedCaller {
         Ok(SignedResponse { response: http.execute(last).await?, call })
     }
 
-    /// The value of [`SIGNATURE_HEADER`] for a call without a body, for those who speak HTTP
-    /// themselves.
+    /// The value of [`SIGNATURE_HEADER`] for a call without a body, for callers with an HTTP client of
+    /// their own.
     pub fn signature(token: &SharedToken, text: &CallText<'_>, challenge: Challenge) -> String {
         let nonce = fastrand::u128(..);
         Signature::make(token, text, challenge, nonce, blake3::hash(b"")).written()

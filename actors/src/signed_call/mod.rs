@@ -1,8 +1,8 @@
 //! Calls between the nodes and workers of a yard, signed with keys derived from the shared token.
 //!
-//! The token itself never leaves a program of the yard: whatever listens at a configured address may
-//! be another program. People and scripts keep sending `Authorization: Bearer <token>` to a node or
-//! worker that they name themselves; that is their decision.
+//! The token itself never leaves a program of the yard: another program may listen at a configured
+//! address. People and scripts keep sending `Authorization: Bearer <token>` to a node or worker that they
+//! name themselves; that is their decision.
 //!
 //! The exchange is a challenge and a response:
 //!
@@ -15,18 +15,17 @@
 //!    time, and refuses a nonce that came before with the same challenge. Where the answer gives
 //!    orders, it carries [`PROOF_HEADER`]: the receiver knows the token as well.
 //!
-//! A challenge instead of the time of day, because then no clock matters: a host whose clock is an
-//! hour off still works, and a call recorded before a restart is worth nothing after it. The price is
-//! one more exchange for the first call, and for one call whenever the challenge changes.
+//! A challenge instead of the time of day, because then no clock matters: a host whose clock is an hour
+//! off still works, and a recorded call is useless after a restart. The price is one more exchange for
+//! the first call, and for one call whenever the challenge changes.
 //!
-//! What is signed names the addressee. A worker goes by its own address, never by the `Host` header,
-//! so that a call made to one address is refused at every other, also when the program that listens
-//! there handed out another worker's challenge. A node has several names (addresses, DNS, proxies) and
-//! cannot know them all: for it the addressee is "a node". A program at a wrong node address could
-//! hand a call on to the true node while it is being made, unchanged, and nothing else; it could do as
-//! much as any cable in between.
+//! The signed text names the addressee. A worker uses its own address, never the `Host` header. So every
+//! other address refuses a call that was made to one address, also when the program there handed out
+//! another worker's challenge. A node has several names (addresses, DNS, proxies) and cannot know them
+//! all: for it the addressee is "a node". A program at a wrong node address could pass a call on to the
+//! true node while it is being made, unchanged, and nothing else; any cable in between could do the same.
 //!
-//! Secrecy of what is said, and proof that lists and reports come from the true host, are not given:
+//! Neither the secrecy of the content nor proof that lists and reports come from the true host is given:
 //! that takes TLS.
 
 mod caller;
@@ -44,7 +43,7 @@ use crate::token::SharedToken;
 /// Header of a call: `<challenge>.<nonce>.<BLAKE3 of the body>.<signature>`, all in hex.
 pub const SIGNATURE_HEADER: &str = "Reelyard-Signature";
 
-/// Header of a 401: what the next signature is made with, 32 hex digits.
+/// Header of a 401: the challenge for the next signature, 32 hex digits.
 pub const CHALLENGE_HEADER: &str = "Reelyard-Challenge";
 
 /// Header of an answer to a signed call: proves that the receiver knows the token, 64 hex digits.
@@ -54,12 +53,12 @@ pub const PROOF_HEADER: &str = "Reelyard-Proof";
 const CALL_CONTEXT: &str = "reelyard 2026 signed call v1";
 const ANSWER_CONTEXT: &str = "reelyard 2026 proof of an answer v1";
 
-/// For whom a call is.
+/// The addressee of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
     /// The worker with this identity.
     Worker(HostAddr),
-    /// A node of the yard.
+    /// Any node of the yard.
     Node,
 }
 
@@ -72,14 +71,14 @@ impl fmt::Display for Addressee {
     }
 }
 
-/// What of a call is signed, beside its challenge, nonce and body.
+/// The signed parts of a call, beside its challenge, nonce and body.
 #[derive(Clone, Copy, Debug)]
 pub struct CallText<'a> {
-    /// For whom it is.
+    /// The addressee of the call.
     pub to: Addressee,
-    /// The method.
+    /// The HTTP method.
     pub method: &'a str,
-    /// Path and query as they stand in the request line.
+    /// Path and query as in the request line.
     pub target: &'a str,
     /// The value of the header `Reelyard-Epoch`; empty without one.
     pub epoch: &'a [u8],
@@ -163,7 +162,7 @@ impl Signature {
     }
 }
 
-/// The proof that whoever answers a call knows the token, as it did when it read the call.
+/// The proof that the answering program knows the token, as it did when it read the call.
 fn proof(token: &SharedToken, call: &blake3::Hash, status: u16, body: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new_keyed(&token.derive_key(ANSWER_CONTEXT));
     hasher.update(call.as_bytes());

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::{CallText, Challenge, Signature, proof};
 use crate::token::SharedToken;
 
-/// A challenge is handed out for this long. It is good until the next one has been replaced.
+/// The lifetime of a challenge. It is good until the next one has been replaced.
 const HANDED_OUT_FOR: Duration = Duration::from_secs(600);
 
 /// After this many calls a challenge is replaced earlier, so that the nonces to remember take at most
 /// about 4 MiB.
 const MOST_CALLS: usize = 65_536;
 
-/// Hands out challenges and admits each signed call once. Clones share what they know.
+/// Issues challenges and admits each signed call once. Clones share the same state.
 #[derive(Clone, Default)]
 pub struct SignedCallVerifier(Arc<Mutex<ChallengeWindow>>);
 
@@ -39,19 +39,19 @@ pub struct VerifiedCall {
     mac: blake3::Hash,
 }
 
-/// Why a signed call is refused. For an operator to read.
+/// Why a signed call is refused. The texts are for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignedCallRefused {
     /// The header does not read.
     #[error(
-        "the signature is not <challenge>.<nonce>.<hash>.<signature>: the other program is of another version"
+        "the signature is not <challenge>.<nonce>.<hash>.<signature>: the other program has another version"
     )]
     Garbled,
     /// The signature is not that of this call with this token.
     #[error("the call was signed with another token, or for another address")]
     Wrong,
     /// It answers no challenge of the last minutes.
-    #[error("the signature answers an old challenge: sign the one of this answer")]
+    #[error("the signature uses an old challenge: use the challenge of this answer")]
     Stale,
     /// The very call came before.
     #[error("the same signed call came before: each call is accepted once")]
@@ -62,7 +62,7 @@ impl IssuedChallenge {
     fn new() -> Option<Self> {
         let mut bytes = [0; 16];
         if let Err(error) = getrandom::fill(&mut bytes) {
-            tracing::error!(%error, "the system gives no random numbers; signed calls are refused");
+            tracing::error!(%error, "the system provides no random numbers: signed calls are refused");
             return None;
         }
         let challenge = Challenge(u128::from_be_bytes(bytes));
@@ -75,7 +75,7 @@ impl IssuedChallenge {
 }
 
 impl SignedCallVerifier {
-    /// The challenge to hand out now. None when the system gives no random numbers.
+    /// The challenge to issue now. None when the system gives no random numbers.
     pub fn challenge(&self) -> Option<Challenge> {
         let mut rounds = self.rounds();
         if rounds.now.as_ref().is_none_or(IssuedChallenge::is_over) {
@@ -85,8 +85,8 @@ impl SignedCallVerifier {
         rounds.now.as_ref().map(|round| round.challenge)
     }
 
-    /// Admits a call, once. `header` is the value of [`SIGNATURE_HEADER`](super::SIGNATURE_HEADER).
-    /// Whoever reads the body must still ask [`VerifiedCall::covers`].
+    /// Admits a call, once. `header` is the value of [`SIGNATURE_HEADER`](super::SIGNATURE_HEADER). The
+    /// reader of the body must still check [`VerifiedCall::covers`].
     ///
     /// # Errors
     /// Why it is refused.
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(again.unwrap_err(), SignedCallRefused::Stale, "all its calls were made");
         let rounds = gate.rounds();
         assert!(rounds.before.as_ref().unwrap().used.len() <= MOST_CALLS);
-        // A program that was started again handed out none of the challenges before.
+        // A program that was restarted did not issue the challenges from before.
         let restarted = SignedCallVerifier::default();
         let again = restarted.admit(&token(), &text, recorded.as_bytes());
         assert_eq!(again.unwrap_err(), SignedCallRefused::Stale);

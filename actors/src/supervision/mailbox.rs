@@ -1,8 +1,8 @@
 //! The mailbox of a supervised actor, of which anybody can see how much waits in it.
 //!
-//! actix tells nobody how many messages wait in its channel: they can only be taken out. So whoever
-//! wants to know takes them out into a queue, and the actor takes the next message from there first.
-//! One that nobody asks about costs one uncontended lock for each message.
+//! actix does not report how many messages wait in its channel: they can only be taken out. So a reader
+//! of that number takes them out into a queue, and the actor takes the next message from there first. A
+//! mailbox without readers costs one uncontended lock for each message.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ pub(super) struct ActorMailbox<A: Actor> {
     handled: AtomicU64,
 }
 
-/// What was sent to one incarnation and is not yet handled, oldest first.
+/// Messages that were sent to one incarnation and are not yet handled, oldest first.
 struct MailboxQueue<A: Actor> {
     /// Taken out of the channel to be counted.
     counted: VecDeque<Envelope<A>>,
@@ -39,14 +39,14 @@ impl<A: Actor> Default for ActorMailbox<A> {
 }
 
 impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
-    /// Opens a mailbox for the next incarnation. What waits in the one before is dropped.
+    /// Opens a mailbox for the next incarnation. Messages of the previous incarnation are dropped.
     pub(super) fn open(&self, capacity: usize) -> Addr<A> {
         let (sender, channel) = channel(capacity);
         self.put(Some(MailboxQueue { counted: VecDeque::new(), channel, waker: None }));
         Addr::new(sender)
     }
 
-    /// Takes no more messages. What waits is dropped.
+    /// Refuses further messages. Waiting messages are dropped.
     pub(super) fn close(&self) {
         self.put(None);
     }
@@ -67,7 +67,7 @@ impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
         self.handled.load(Ordering::Relaxed)
     }
 
-    /// Runs `actor` on what is in the open mailbox. None when there is none.
+    /// Runs `actor` on the messages in the open mailbox. None when there is no mailbox.
     pub(super) fn run(self: &Arc<Self>, actor: A) -> Option<ContextFut<A, Context<A>>> {
         let senders = self.lock().as_ref()?.channel.sender_producer();
         let mut context = Context::new();
@@ -97,7 +97,7 @@ impl<A: Actor> MailboxQueue<A> {
     }
 
     fn count(&mut self) -> usize {
-        // The channel wakes whoever looked last, and that must go on to be the actor.
+        // The channel wakes its last reader, and that must again be the actor.
         let waker = self.waker.clone().unwrap_or_else(|| Waker::noop().clone());
         let mut task = task::Context::from_waker(&waker);
         let before = self.counted.len();
@@ -118,8 +118,8 @@ impl<A: Actor> MailboxQueue<A> {
     }
 }
 
-/// Handles what arrives, as long as the actor runs. The first thing that is spawned in its context,
-/// and so what is polled first, as actix polls a mailbox.
+/// Handles what arrives, as long as the actor runs. The first task in its context, and so the first that
+/// is polled, as actix polls a mailbox.
 struct MailboxPoller<A: Actor> {
     intake: Arc<ActorMailbox<A>>,
 }

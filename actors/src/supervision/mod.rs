@@ -1,9 +1,9 @@
 //! Restarting actors that panicked: actix' own Supervisor does not.
 //!
-//! A supervised actor is made by a factory, as often as it takes. Each incarnation registers itself
-//! with whatever it belongs to (an owner of a piece, with the journal) when it starts. Senders hold
-//! a [`Supervised`] or a [`Route`], which reach whichever incarnation is there: what is sent while
-//! a restart waits stands in the new mailbox.
+//! A supervised actor is made by a factory, as often as it takes. Each incarnation registers itself with
+//! its owner (for an owner of a piece, the journal) when it starts. Senders hold a [`Supervised`] or a
+//! [`Route`], which reach the present incarnation: messages that are sent during a restart pause wait in
+//! the new mailbox.
 
 mod mailbox;
 mod restart_policy;
@@ -28,17 +28,17 @@ use restart_policy::{RecentFailures, RestartDecision};
 /// How an actor is supervised.
 #[derive(Clone)]
 pub struct Supervision {
-    /// What the actor is called in the log and in its status.
+    /// The actor's name in the log and in its status.
     pub name: Arc<str>,
     /// How many messages wait in its mailbox before `try_send` is refused, and how many requests
     /// from outside ([`Supervised::ask`]) may be with it at a time.
     pub mailbox: usize,
-    /// Called with every incarnation, before its first message is handled: whoever is to tell it
-    /// something can be told of it. What is sent to it from here on waits in its mailbox.
+    /// Called with every incarnation, before its first message is handled, so that its senders can learn
+    /// the new address. Messages from here on wait in its mailbox.
     pub started: Arc<dyn Fn() + Send + Sync>,
     /// How its failures are answered.
     pub policy: RestartPolicy,
-    /// What happens when it failed too often. By default the process ends.
+    /// The action after too many failures. By default the process ends.
     pub give_up: Arc<dyn Fn(&SupervisionStatus) + Send + Sync>,
 }
 
@@ -59,18 +59,18 @@ impl Supervision {
 /// The exit code of a process whose actor failed too often (`EX_SOFTWARE`).
 pub const GAVE_UP: i32 = 70;
 
-/// What there is to see of a supervised actor.
+/// The status of a supervised actor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SupervisionStatus {
-    /// What the actor is called.
+    /// The name of the actor.
     pub name: String,
     /// Whether an incarnation is running.
     pub running: bool,
     /// How many incarnations were started.
     pub starts: u64,
-    /// How many of them panicked, or ended without having been told to.
+    /// How many of them panicked, or ended without a stop request.
     pub failures: u64,
-    /// What the last failure said.
+    /// The text of the last failure.
     pub last_failure: Option<String>,
     /// How many requests from outside were refused because too many were with it.
     pub refused: u64,
@@ -91,7 +91,7 @@ pub enum AskError {
     Unknown,
 }
 
-/// A supervised actor. Cheap to clone.
+/// A supervised actor and its restarts. Cheap to clone.
 pub struct Supervised<A: Actor> {
     shared: Arc<SupervisedInner<A>>,
 }
@@ -160,12 +160,12 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         Supervised { shared: Arc::new(shared) }
     }
 
-    /// The present incarnation. Not to be kept: it is another one after a restart.
+    /// The address of the present incarnation. Not to be kept: it is another one after a restart.
     pub fn addr(&self) -> Addr<A> {
         Addr::clone(&self.shared.present.load())
     }
 
-    /// A way to whichever incarnation is there, for one kind of message.
+    /// A route to the present incarnation, for one kind of message.
     pub fn route<M>(&self) -> Route<M>
     where
         M: Message + Send + 'static,
@@ -201,7 +201,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         }
     }
 
-    /// What there is to see.
+    /// The present status.
     pub fn status(&self) -> SupervisionStatus {
         let mut status = SupervisionStatus::clone(&self.shared.status.load());
         status.refused = self.shared.refused.load(Ordering::Relaxed);
@@ -219,7 +219,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
     }
 }
 
-/// A way to whichever incarnation of an actor is there, for one kind of message. Cheap to clone.
+/// A route to the present incarnation of an actor, for one kind of message. Cheap to clone.
 pub struct Route<M>(Arc<dyn Fn() -> Recipient<M> + Send + Sync>)
 where
     M: Message + Send + 'static,
@@ -245,7 +245,7 @@ where
         Route(Arc::new(move || recipient.clone()))
     }
 
-    /// The present recipient. Not to be kept.
+    /// The present recipient of messages. Not to be kept: a restart replaces it.
     pub fn recipient(&self) -> Recipient<M> {
         (self.0)()
     }
@@ -267,8 +267,8 @@ struct SupervisorTask<A: Actor<Context = Context<A>>> {
 }
 
 impl<A: Actor<Context = Context<A>>> Drop for SupervisorTask<A> {
-    /// However the keeping ends, also with its arbiter: whoever waits for the end or for an answer
-    /// is told.
+    /// However supervision ends, also with its arbiter: callers that wait for the end or for an answer
+    /// are notified.
     fn drop(&mut self) {
         self.shared.intake.close();
         self.shared.change_status(|status| status.running = false);
@@ -293,14 +293,14 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
             });
             (self.supervision.started)();
             let end = self.run(factory.clone()).await;
-            // Whatever is sent from here on waits for the next incarnation.
+            // Messages from here on wait for the next incarnation.
             self.shared.present.store(Arc::new(self.shared.intake.open(self.supervision.mailbox)));
             let why = match end {
                 IncarnationEnd::AsTold => break,
                 IncarnationEnd::Failed(why) => why,
             };
             let name = &*self.supervision.name;
-            tracing::error!(actor = name, why, "an actor failed");
+            tracing::error!(actor = name, why, "actor failed");
             self.shared.change_status(|status| {
                 status.running = false;
                 status.failures += 1;
@@ -315,7 +315,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
                     }
                 }
                 RestartDecision::GiveUp => {
-                    tracing::error!(actor = name, "an actor failed too often");
+                    tracing::error!(actor = name, "actor failed too often");
                     (self.supervision.give_up)(&self.shared.status.load());
                     break;
                 }
@@ -329,12 +329,12 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
         let intake = Arc::clone(&self.shared.intake);
         // A task of its own, so that a panic ends the task and not its keeper.
         let incarnation = actix_rt::spawn(async move {
-            // One incarnation after the other: nobody else borrows it.
+            // One incarnation after the other: nothing else borrows it.
             let actor = (factory.borrow_mut())();
             // It is open until the keeper, which waits for this, closes it.
             let Some(running) = intake.run(actor) else { return IncarnationEnd::AsTold };
             tokio::select! {
-                () = running => IncarnationEnd::Failed("it ended without having been told to".to_owned()),
+                () = running => IncarnationEnd::Failed("it ended without a stop request".to_owned()),
                 // Dropping a running actor stops it: `stopping` and `stopped` are called.
                 _ = stopping.wait_for(|stopping| *stopping) => IncarnationEnd::AsTold,
             }

@@ -28,7 +28,7 @@ impl Default for RestartPolicy {
     }
 }
 
-/// What follows a failure.
+/// The action after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RestartDecision {
     RestartAfter(Duration),
@@ -42,7 +42,7 @@ pub(super) struct RecentFailures {
 }
 
 impl RecentFailures {
-    /// Takes note of a failure and says what follows.
+    /// Records a failure and returns the next action.
     pub(super) fn note(&mut self, policy: &RestartPolicy, now: Instant) -> RestartDecision {
         while self.recent.front().is_some_and(|&at| now.duration_since(at) >= policy.window) {
             self.recent.pop_front();

@@ -16,15 +16,15 @@ use crate::wire::api::ChangeEvent;
 /// So much of an answer is read, so that its connection can be used again.
 const READ_OF_ANSWER: usize = 64 << 10;
 
-/// and for so long.
+/// and for at most this time.
 const READ_FOR: Duration = Duration::from_secs(1);
 
 /// How long an unused connection is kept: less than servers commonly do, so that nothing is sent
 /// into one that is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
-/// The HTTP client for all hooks of a process: it keeps their connections. With `https`, for those
-/// too whose certificate the system trusts as it is now.
+/// The HTTP client for all hooks of a process: it keeps their connections. With `https`, also for
+/// receivers whose certificate the system trusts at present.
 pub fn webhook_client(https: bool) -> Result<Client, reqwest::Error> {
     let trusting =
         if https { http_client::with_system_roots() } else { http_client::without_tls() };
@@ -37,12 +37,12 @@ pub fn webhook_client(https: bool) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// What a receiver is sent: the very JSON that the feed of events tells.
+/// The request to a receiver: the same JSON as the feed of events.
 fn body(happening: ShareNotification) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&ChangeEvent::from(happening))
 }
 
-/// Sends a happening. Whatever is not 2xx is a failure.
+/// Sends one notification. Every status outside 2xx is a failure.
 pub(super) async fn send(
     http: Client,
     settings: WebhookSettings,
@@ -62,7 +62,7 @@ pub(super) async fn send(
     if !status.is_success() {
         let retry_after = retry_after(&answer, now);
         return Err(DeliveryFailure {
-            reason: format!("it answers {}", shown(status)),
+            reason: format!("the receiver answered {}", shown(status)),
             retry_after,
         });
     }
@@ -71,7 +71,7 @@ pub(super) async fn send(
     Ok(())
 }
 
-/// Reads what may be read of an answer.
+/// Reads the allowed part of an answer.
 async fn read_rest(answer: &mut Response) {
     let mut read = 0;
     while let Ok(Some(piece)) = answer.chunk().await {
@@ -95,7 +95,7 @@ fn shown(status: StatusCode) -> String {
     }
 }
 
-/// What went wrong, without the URL: whoever reads it knows which hook it is about.
+/// The error without the URL: the reader knows the hook.
 fn failed(error: &reqwest::Error, timeout: Duration) -> DeliveryFailure {
     if error.is_timeout() {
         let timeout = humantime::format_duration(timeout);

@@ -1,7 +1,7 @@
-//! What a hook is to be told next, and how that stands. Pure.
+//! The next notification of a hook, and the state of its delivery. Pure.
 //!
-//! **Invariant:** happenings are sent in the order of their numbers, one at a time; the cursor that is
-//! put on record is never ahead of what was told, passed over or dropped.
+//! **Invariant:** notifications are sent in the order of their numbers, one at a time; the cursor that is
+//! put on record is never ahead of what was delivered, skipped or dropped.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,56 +11,56 @@ use super::views::{ReceiverTrouble, WebhookCounters};
 use crate::clock::Millis;
 use crate::share_expiry::{ShareNotification, ShareNotifications};
 
-/// How many happenings are fetched at a time, and how few are left when more are.
+/// How many notifications are fetched at a time, and at how few the next ones are.
 pub const FETCHED: usize = 500;
 const FEW: usize = 100;
 
 /// The shortest time from one move of the cursor to the next.
 const RECORD_EVERY: Duration = Duration::from_secs(1);
 
-/// What is to be done.
+/// The next action of the actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryStep {
-    /// It is to be asked how far the hook was told.
+    /// Ask for the cursor of the hook.
     AskCursor,
-    /// What happened from this number on is to be fetched.
+    /// Fetch notifications from this number on.
     Fetch(u64),
-    /// What happened from this number on is to be looked at: how much of it is to be told later.
+    /// Look at notifications from this number on, to count how many are to be delivered later.
     Count(u64),
-    /// This is to be sent.
+    /// Send this notification.
     Send(Box<ShareNotification>),
-    /// That everything before this number was told is to be put on record.
+    /// Record that everything before this number was delivered.
     Record(u64),
 }
 
-/// Why a happening was not taken.
+/// Why a receiver did not take a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryFailure {
-    /// In words.
+    /// The error text, for operators.
     pub reason: String,
     /// After how long the receiver wants to be asked again.
     pub retry_after: Option<Duration>,
 }
 
-/// What is worth a line in the log.
+/// An event for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryLogEvent {
     /// The receiver takes nothing any more.
     Fails,
-    /// It takes happenings again, after so many tries in vain.
+    /// It takes notifications again, after this many failed tries.
     Recovered(u32),
 }
 
-/// What is known while this node leads.
+/// The state while this node leads.
 #[derive(Debug, Default)]
 struct DeliveryPosition {
-    /// The number of the first happening that was not fetched; none until the cursor is known.
+    /// The number of the first notification that was not fetched; none until the cursor is known.
     fetched: Option<u64>,
-    /// What is on record.
+    /// The cursor on record.
     recorded: u64,
-    /// What was fetched and is to be told, oldest first.
+    /// Fetched notifications to deliver, oldest first.
     waiting: VecDeque<ShareNotification>,
-    /// Up to where it is known what is to be told, at least as far as was fetched,
+    /// Up to where the notifications to deliver are known, at least as far as was fetched,
     counted: u64,
     /// and the numbers of that which was not fetched.
     ahead: VecDeque<u64>,
@@ -69,22 +69,22 @@ struct DeliveryPosition {
     recording: bool,
 }
 
-/// What a hook is told, and how that stands.
+/// The delivery of one hook: its queue and its state.
 #[derive(Debug)]
 pub struct WebhookDelivery {
     settings: WebhookSettings,
-    /// None on a follower, which tells nothing.
+    /// None on a follower, which delivers nothing.
     position: Option<DeliveryPosition>,
-    /// The number that the next happening will have.
+    /// The number of the next notification.
     next: u64,
     trouble: Option<ReceiverTrouble>,
-    /// When something was last put on record.
+    /// When the cursor was last put on record.
     recorded_at: Option<Millis>,
     counters: WebhookCounters,
 }
 
 impl WebhookDelivery {
-    /// Nothing is told yet.
+    /// A delivery without a cursor, before the node leads.
     pub fn new(settings: WebhookSettings) -> Self {
         WebhookDelivery {
             settings,
@@ -96,14 +96,14 @@ impl WebhookDelivery {
         }
     }
 
-    /// Goes by other settings. Whatever is wrong may be right by them: it is tried at once.
+    /// Uses other settings from now on. The new settings may repair every fault: the next try is at once.
     pub fn change_settings(&mut self, settings: WebhookSettings) {
         if let Some(trouble) = &mut self.trouble {
             trouble.until = trouble.at;
         }
         if let Some(position) = &mut self.position {
             position.sending = false;
-            // What is wanted now may have been passed over: what waits was chosen by the former.
+            // The former settings chose the waiting notifications: the new ones may want skipped ones.
             position.fetched = position.fetched.map(|_| position.delivered_up_to());
             position.counted = position.delivered_up_to();
             position.ahead.clear();
@@ -113,7 +113,7 @@ impl WebhookDelivery {
         self.settings = settings;
     }
 
-    /// The settings it goes by.
+    /// The present settings.
     pub fn settings(&self) -> &WebhookSettings {
         &self.settings
     }
@@ -125,7 +125,7 @@ impl WebhookDelivery {
         self.recorded_at = None;
     }
 
-    /// It leads no more.
+    /// This node no longer leads.
     pub fn end(&mut self) {
         self.position = None;
         self.trouble = None;
@@ -136,12 +136,12 @@ impl WebhookDelivery {
         self.position.is_some()
     }
 
-    /// The number that the next happening will have.
+    /// The number of the next notification.
     pub fn set_next_number(&mut self, next: u64) {
         self.next = next;
     }
 
-    /// How far the hook was told, as is on record; none while it is not known.
+    /// The recorded cursor of the hook; none while it is unknown.
     pub fn set_cursor(&mut self, cursor: Option<u64>) {
         let Some(position) = &mut self.position else { return };
         position.asking = false;
@@ -152,17 +152,17 @@ impl WebhookDelivery {
         }
     }
 
-    /// What was fetched; none when that failed.
+    /// The fetched notifications; none when the fetch failed.
     pub fn fetched(&mut self, from: u64, fetched: Option<ShareNotifications>) {
         let Some(position) = &mut self.position else { return };
-        // An answer to what was asked by former settings or in another epoch.
+        // An answer to a request by former settings or in another epoch.
         if position.fetched != Some(from) {
             return;
         }
         position.asking = false;
         let Some(ShareNotifications { happenings, next }) = fetched else { return };
         let first = happenings.first().map_or(next, |first| first.number);
-        // What is not there any more was too old to be kept.
+        // Missing notifications were too old to be kept.
         let lost = position.ahead.iter().take_while(|number| **number < first).count();
         self.counters.dropped += lost as u64 + first.saturating_sub(position.counted);
         position.counted = position.counted.max(next);
@@ -179,7 +179,7 @@ impl WebhookDelivery {
         position.fetched = Some(next);
     }
 
-    /// What was looked at to be counted; none when that failed.
+    /// The notifications to count; none when the look failed.
     pub fn counted(&mut self, from: u64, looked_at: Option<ShareNotifications>) {
         let Some(position) = &mut self.position else { return };
         if position.counted != from {
@@ -188,14 +188,14 @@ impl WebhookDelivery {
         position.asking = false;
         let Some(ShareNotifications { happenings, next }) = looked_at else { return };
         let first = happenings.first().map_or(next, |first| first.number);
-        // Nobody knows any more which of it was to be told.
+        // Which of them were to be delivered is no longer known.
         self.counters.dropped += first.saturating_sub(from);
         let wanted = happenings.iter().filter(|one| self.settings.kinds.contains(&one.what));
         position.ahead.extend(wanted.map(|one| one.number));
         position.counted = next;
     }
 
-    /// What became of the happening that was sent.
+    /// The outcome of a sent notification.
     pub fn sent(
         &mut self,
         number: u64,
@@ -234,7 +234,7 @@ impl WebhookDelivery {
         }
     }
 
-    /// What became of what was to be put on record.
+    /// The outcome of recording the cursor.
     pub fn recorded(&mut self, up_to: u64, is_on_record: bool) {
         let Some(position) = &mut self.position else { return };
         position.recording = false;
@@ -243,7 +243,7 @@ impl WebhookDelivery {
         }
     }
 
-    /// What is to be done now. Each is done once, and answered.
+    /// The actions that are due at `now`. Each is done once, and answered.
     pub fn steps(&mut self, now: Millis) -> Vec<DeliveryStep> {
         self.drop_old(now);
         let is_left_alone = self.trouble.as_ref().is_some_and(|trouble| trouble.holds(now));
@@ -291,7 +291,7 @@ impl WebhookDelivery {
         [retry, record].into_iter().flatten().min()
     }
 
-    /// What is too old is not told any more. What is being sent at this moment may still arrive.
+    /// A notification that is too old is no longer sent. The request under way may still arrive.
     fn drop_old(&mut self, now: Millis) {
         let Some(position) = self.position.as_mut().filter(|position| !position.sending) else {
             return;
@@ -303,23 +303,24 @@ impl WebhookDelivery {
         }
     }
 
-    /// What was counted since the process started.
+    /// Counters since the process started.
     pub fn counters(&self) -> WebhookCounters {
         self.counters
     }
 
-    /// What is wrong, while something is.
+    /// The present fault, if any.
     pub fn trouble(&self) -> Option<&ReceiverTrouble> {
         self.trouble.as_ref()
     }
 
-    /// The number of the first happening that the hook was not told; none while it is not known.
+    /// The number of the first notification that the hook did not get; none while it is unknown.
     pub fn delivered_up_to(&self) -> Option<u64> {
         let position = self.position.as_ref()?;
         position.fetched.map(|_| position.delivered_up_to())
     }
 
-    /// How many happenings it is to be told and was not yet. What was not looked at counts as well.
+    /// How many notifications are still to be delivered. Notifications that were not looked at count as
+    /// well.
     pub fn backlog(&self) -> u64 {
         let known = self.position.as_ref().filter(|position| position.fetched.is_some());
         known.map_or(0, |position| {
@@ -328,14 +329,14 @@ impl WebhookDelivery {
         })
     }
 
-    /// When the oldest of those happened that it is to be told.
+    /// The time of the oldest notification that is still to be delivered.
     pub fn oldest(&self) -> Option<Millis> {
         Some(self.position.as_ref()?.waiting.front()?.at)
     }
 }
 
 impl DeliveryPosition {
-    /// The number of the first happening that was not told.
+    /// The number of the first notification that was not delivered.
     fn delivered_up_to(&self) -> u64 {
         let fetched = self.fetched.unwrap_or(0);
         self.waiting.front().map_or(fetched, |front| front.number)

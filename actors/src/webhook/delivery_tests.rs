@@ -51,7 +51,7 @@ fn happenings(numbers: std::ops::Range<u64>) -> Option<ShareNotifications> {
     Some(ShareNotifications { happenings: numbers.map(|n| happening(n, EXPIRED)).collect(), next })
 }
 
-/// A hook that was told everything before `cursor`, of `next` that happened, and has fetched the rest.
+/// A hook with everything before `cursor` delivered, of `next` notifications, and the rest fetched.
 fn told_up_to(cursor: u64, next: u64) -> WebhookDelivery {
     let all: Vec<ShareNotificationKind> = ShareNotificationKind::all().collect();
     let mut delivery = WebhookDelivery::new(settings(&all));
@@ -66,7 +66,7 @@ fn told_up_to(cursor: u64, next: u64) -> WebhookDelivery {
     delivery
 }
 
-/// The numbers of what is to be sent, and of what is to be put on record.
+/// The numbers of the notifications to send, and of the cursors to record.
 fn of(steps: Vec<DeliveryStep>) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut recorded) = (Vec::new(), Vec::new());
     for step in steps {
@@ -81,7 +81,7 @@ fn of(steps: Vec<DeliveryStep>) -> (Vec<u64>, Vec<u64>) {
 
 fn refused(retry_after: Option<u64>) -> Result<(), DeliveryFailure> {
     let retry_after = retry_after.map(Duration::from_secs);
-    Err(DeliveryFailure { reason: "it answers 500".to_owned(), retry_after })
+    Err(DeliveryFailure { reason: "the receiver answered 500".to_owned(), retry_after })
 }
 
 #[test]

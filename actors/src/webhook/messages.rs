@@ -5,12 +5,12 @@ use reqwest::Client;
 
 use super::settings::WebhookSettings;
 
-/// Goes by these settings from now on, and tries at once what could not be told by the former.
+/// Uses these settings from now on, and retries at once what failed with the former ones.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeWebhookSettings {
-    /// The settings.
+    /// The new settings of the hook.
     pub settings: WebhookSettings,
-    /// The client that it is told by.
+    /// The HTTP client for its receiver.
     pub http: Client,
 }

@@ -32,27 +32,27 @@ use crate::share_expiry::{
 };
 use crate::supervision::Route;
 
-/// The longest sleep: what nobody tells of is noticed after it.
+/// The longest sleep: missed wake-ups are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest one.
+/// The shortest sleep.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 
-/// The shortest time from one line about what was dropped to the next.
+/// The shortest time between two log lines about dropped notifications.
 const DROPPED_TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// Whom a hook's actor asks.
+/// The actors that a hook's actor asks.
 #[derive(Clone)]
 pub struct WebhookCollaborators {
-    /// Tells what happened.
+    /// Fetches notifications.
     pub happenings: Route<FetchNotifications>,
-    /// Tells how far the hook was told,
+    /// Asks for the cursor of the hook,
     pub told: Route<GetDeliveryCursor>,
-    /// and puts it on record.
+    /// and records the cursor.
     pub delivered: Route<RecordDelivery>,
-    /// Shows how many happenings there are.
+    /// The number of notifications.
     pub board: ShareViewHandle,
-    /// Who leads.
+    /// The journal, which knows the leader.
     pub journal: Journal,
 }
 
@@ -65,7 +65,7 @@ pub struct Webhook {
     others: WebhookCollaborators,
     view: WebhookViewHandle,
     leadership: watch::Receiver<Leadership>,
-    /// The epoch in which it tells what happens.
+    /// The epoch in which it delivers notifications.
     epoch: Option<Epoch>,
     /// The request to the receiver.
     sending: Option<SpawnHandle>,
@@ -105,7 +105,7 @@ impl Webhook {
         }
     }
 
-    /// Does what is to be done, and sleeps until there is more.
+    /// Does the due actions, and sleeps until there are more.
     fn look(&mut self, ctx: &mut Context<Self>) {
         self.follow_leadership(ctx);
         self.delivery.set_next_number(*self.others.board.happenings().borrow());
@@ -134,8 +134,8 @@ impl Webhook {
 
     fn take(&mut self, step: DeliveryStep, ctx: &mut Context<Self>) {
         let (hook, epoch) = (self.name.as_str().to_owned(), self.epoch);
-        // What was asked in another epoch is nothing to go by. What nobody answered is asked again
-        // after a while, by the timer.
+        // Answers to requests of another epoch are ignored. The timer repeats a request without an answer
+        // after a while.
         match step {
             DeliveryStep::AskCursor => {
                 let asked = self.others.told.recipient().send(GetDeliveryCursor { hook });
@@ -207,10 +207,10 @@ impl Webhook {
         match news {
             Some(DeliveryLogEvent::Fails) => {
                 let reason = self.delivery.trouble().map(|trouble| trouble.reason.as_str());
-                tracing::warn!(%hook, reason, "a webhook fails, and is tried again");
+                tracing::warn!(%hook, reason, "webhook failed; retrying");
             }
             Some(DeliveryLogEvent::Recovered(tries)) => {
-                tracing::info!(%hook, failed_tries = tries, "a webhook works again");
+                tracing::info!(%hook, failed_tries = tries, "webhook works again");
             }
             None => {}
         }
@@ -222,7 +222,7 @@ impl Webhook {
         let is_time = last.is_none_or(|last| last.elapsed() >= DROPPED_TOLD_EVERY);
         if dropped > told && is_time {
             let (hook, count) = (&self.name, dropped - told);
-            tracing::error!(%hook, count, "a webhook was not told for too long: what happened is dropped");
+            tracing::error!(%hook, count, "notifications too old for a webhook: dropped");
             self.dropped_told = (dropped, Some(Instant::now()));
         }
     }
@@ -254,7 +254,7 @@ impl Webhook {
         }));
     }
 
-    /// Something whenever there is more to be told, or who leads is another.
+    /// An item whenever there are new notifications or another leader.
     fn signs(&self) -> impl futures::Stream<Item = CheckDelivery> + use<> {
         let watched = (self.others.board.happenings(), self.leadership.clone());
         futures::stream::unfold(watched, |(mut happenings, mut leadership)| async {

@@ -1,4 +1,4 @@
-//! What an operator can set of a hook.
+//! The operator's settings of a hook.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::share_expiry::ShareNotificationKind;
 /// The longest name of a hook.
 const LONGEST_NAME: usize = 64;
 
-/// What a hook is called: lowercase letters, digits, `-` and `_`.
+/// The name of a hook: lowercase letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WebhookName(String);
 
@@ -23,14 +23,14 @@ pub struct WebhookName(String);
 pub struct BadWebhookName;
 
 impl WebhookName {
-    /// Checks `text`.
+    /// Checks and keeps `text`.
     pub fn new(text: &str) -> Result<Self, BadWebhookName> {
         let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         let good = (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(fits);
         if good { Ok(WebhookName(text.to_owned())) } else { Err(BadWebhookName) }
     }
 
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -49,11 +49,13 @@ pub struct WebhookUrl(Url);
 /// Why a text is no URL of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadWebhookUrl {
-    /// It is none at all.
+    /// The text is no URL.
     #[error("expected the URL of a receiver such as http://10.0.0.5:9000/shares")]
     NoUrl,
     /// It carries a name or a password.
-    #[error("the URL of a receiver must not contain a user or a password, because it is shown")]
+    #[error(
+        "the URL of a receiver must not contain a user or a password, because the node shows the URL"
+    )]
     User,
 }
 
@@ -79,7 +81,7 @@ impl WebhookUrl {
         self.0.scheme() == "https"
     }
 
-    /// The URL.
+    /// The checked URL.
     pub(super) fn url(&self) -> Url {
         self.0.clone()
     }
@@ -94,27 +96,27 @@ impl fmt::Display for WebhookUrl {
 /// Everything that can be set of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
-    /// Where its receiver is.
+    /// The URL of the receiver.
     pub url: WebhookUrl,
-    /// What requests are signed with.
+    /// The key for signing requests.
     pub secret: WebhookSecret,
-    /// What it is told of. The rest is passed over.
+    /// The kinds that it gets. Other kinds are skipped.
     pub kinds: Vec<ShareNotificationKind>,
     /// How long the receiver may take for an answer.
     pub timeout: Duration,
     /// How long after a failure it is tried again.
     pub cool_down: ExponentialBackoff,
-    /// How old a happening may be that is still told.
+    /// The maximum age of a notification at delivery.
     pub age_limit: Duration,
 }
 
 impl WebhookSettings {
-    /// Whether it is told of some kinds only.
+    /// Whether it gets some kinds only.
     pub fn chooses(&self) -> bool {
         ShareNotificationKind::all().any(|kind| !self.kinds.contains(&kind))
     }
 
-    /// How long the receiver may take unless somebody says.
+    /// The time limit of a receiver unless the settings have another.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// After a second, and at most an hour.

@@ -1,4 +1,4 @@
-//! What a request is signed with, so that a receiver knows that it comes from here, and when. Pure.
+//! The signature of a request, so that a receiver knows its sender and its time. Pure.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use sha2::Sha256;
 /// `<Unix seconds>.<body>`.
 pub const SIGNATURE_HEADER: &str = "Reelyard-Signature";
 
-/// What a hook and its receiver share. It never prints.
+/// The secret that a hook and its receiver share. `Debug` hides the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(Arc<str>);
 

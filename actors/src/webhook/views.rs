@@ -1,4 +1,4 @@
-//! What there is to see of a hook.
+//! The read view of a hook.
 
 use std::sync::Arc;
 
@@ -7,32 +7,32 @@ use arc_swap::ArcSwap;
 use super::settings::WebhookName;
 use crate::clock::Millis;
 
-/// Where a hook is shown. Outlives a restart of its actor.
+/// The published view of a hook. Outlives a restart of its actor.
 pub type WebhookViewHandle = Arc<ArcSwap<WebhookView>>;
 
-/// How a hook stands.
+/// The state of one hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookView {
-    /// Which.
+    /// The configured name.
     pub name: WebhookName,
-    /// Where its receiver is.
+    /// The URL of the receiver.
     pub url: String,
-    /// Whether this node tells it: only the leader does.
+    /// Whether this node delivers: only the leader does.
     pub tells: bool,
-    /// The number of the first happening that it was not told; none while that is not known.
+    /// The number of the first notification that it did not get; none while that is unknown.
     pub told: Option<u64>,
-    /// Happenings that it is to be told and was not yet.
+    /// Notifications that are still to be delivered.
     pub backlog: u64,
-    /// When the oldest happened that it is to be told.
+    /// The time of the oldest notification that is still to be delivered.
     pub oldest: Option<Millis>,
-    /// What is wrong, while something is.
+    /// The present fault, if any.
     pub trouble: Option<ReceiverTrouble>,
-    /// What was counted.
+    /// Counters since the start of the actor.
     pub counters: WebhookCounters,
 }
 
 impl WebhookView {
-    /// Of a hook whose actor has not begun.
+    /// The view of a hook whose actor has not begun.
     pub fn new(name: WebhookName, url: String) -> Self {
         WebhookView {
             name,
@@ -50,29 +50,29 @@ impl WebhookView {
 /// That a receiver takes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiverTrouble {
-    /// Since when.
+    /// The time of the first failure.
     pub since: Millis,
-    /// How often it was tried.
+    /// The number of tries so far.
     pub tries: u32,
-    /// When it was last tried.
+    /// The time of the last try.
     pub at: Millis,
-    /// When it is tried again.
+    /// The time of the next try.
     pub until: Millis,
-    /// What went wrong last.
+    /// The error text of the last try.
     pub reason: String,
 }
 
-/// What was counted of a hook since its actor started.
+/// Counters of a hook since its actor started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebhookCounters {
-    /// Happenings that the receiver took.
+    /// Notifications that the receiver took.
     pub delivered: u64,
     /// When it took the last one.
     pub last_delivered: Option<Millis>,
-    /// Tries that failed.
+    /// The number of failed tries.
     pub failed_tries: u64,
-    /// Happenings that were too old to be told before they could be.
+    /// Notifications that became too old before they could be delivered.
     pub dropped: u64,
-    /// Happenings of kinds that it is not told of.
+    /// Notifications of kinds that the hook does not want.
     pub passed_over: u64,
 }

@@ -55,7 +55,7 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     assert_eq!((&spec["slots"]["count"], spec.get("max_hold")), (&json!(100), None));
     let bad = node.cli(&["pools", "put", "judges", "--clean-attempts", "0"]);
     assert_eq!(bad.code, Some(4));
-    assert!(bad.err.contains("a cleanup is tried at least once"), "{}", bad.err);
+    assert!(bad.err.contains("a cleanup needs at least 1 try"), "{}", bad.err);
     for (wrong, words) in [
         (["--slots", "200..100"], "is no range"),
         (["--label", "site"], "is no label"),

@@ -248,8 +248,8 @@ async fn what_is_refused_says_why() -> Result<()> {
     let mut unknown = init();
     unknown.place.hooks = HooksName::new("other").ok();
     let why = silence(rig.run(unknown).await);
-    assert!(why.contains("runs nothing called \"other\"") && why.ends_with("has p"), "{why}");
-    assert!(rig.look("q", 1).await.unwrap_err().contains("nothing called \"q\""));
+    assert!(why.contains("has no hooks named \"other\"") && why.ends_with("has p"), "{why}");
+    assert!(rig.look("q", 1).await.unwrap_err().contains("no hooks named \"q\""));
     let http = reelyard_actors::http_client::without_tls().build()?;
     let url = format!("http://{}/boxes/run", rig.host);
     assert_eq!(http.post(&url).body("{}").send().await?.status(), 401);
@@ -257,7 +257,7 @@ async fn what_is_refused_says_why() -> Result<()> {
     assert_eq!(told.status(), 400);
     assert!(told.text().await?.starts_with("cannot be read: "));
     rig.link.change_settings(BoxLinkSettings::default())?;
-    assert!(silence(rig.run(init()).await).contains("wants another token"));
+    assert!(silence(rig.run(init()).await).contains("expects another token"));
     Ok(())
 }
 
@@ -283,7 +283,7 @@ async fn a_worker_that_was_killed_ends_its_hooks_when_it_starts_again() -> Resul
     rig.worker.start_again()?;
     rig.is_up().await;
     assert!(!is_alive(init) && !is_alive(away));
-    assert!(rig.worker.log_text().contains("hooks of boxes of an earlier run ended"));
+    assert!(rig.worker.log_text().contains("hooks of an earlier run ended"));
     let looked = rig.look("p", 2).await.unwrap();
     assert!(looked[0].dirt.is_none() && looked[1].dirt.is_some());
     assert_eq!(rig.run(rig.hook("p", HookKind::Cleanup, 1, 1)).await, DONE);

@@ -95,7 +95,7 @@ async fn the_stand_in_has_the_habits_of_isolate() -> Result<()> {
         assert_eq!(said.as_str(), format!("stdout: {path}"));
     }
     let HookAnswer::Failed { said } = rig.run(init(1000)).await else { panic!("it is in range") };
-    let others = "box 1000 is none of this worker's: its hooks are for boxes below 1000";
+    let others = "box 1000 does not belong to this worker: its hooks are for boxes below 1000";
     assert_eq!(said.as_str(), others);
     Ok(())
 }

@@ -42,7 +42,7 @@ fn what_a_node_stores_and_backs_up_is_for_its_owner_alone() {
         [0o700; 3]
     );
     assert_eq!([mode(&data.join("journal/sled/db")), mode(&data.join("journal/mark"))], [0o600; 2]);
-    assert!(log.contains("can no longer look into this directory"), "{log}");
+    assert!(log.contains("directory closed to other users"), "{log}");
     assert!(log.contains("lets others read it: chmod 600"), "{log}");
 
     let backup = at("backup");
@@ -74,7 +74,7 @@ fn what_a_worker_stores_is_for_its_owner_alone_and_a_shared_directory_is_left_al
         ("state_dir", state.to_str().unwrap()),
     ]);
     let mut worker = RoleProcess::start("worker", &settings, at("log")).unwrap();
-    let told = "there are other files in it";
+    let told = "it contains foreign files";
     wait_for("the warning", &[&worker], || worker.log_text().contains(told).then_some(())).unwrap();
     worker.kill();
     assert_eq!([mode(&state.join("db")), mode(&state), mode(&copies)], [0o600, 0o755, 0o755]);

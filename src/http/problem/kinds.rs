@@ -121,13 +121,13 @@ pub const KINDS: &[ProblemKind] = &[
         409,
         "being-moved",
         "It, or a directory above or below it, is being moved: try again in a moment",
-        "it is being moved, or what is above or below it: ask again in a moment",
+        "the path, or one above or below it, is being moved: try again in a moment",
     ),
     ProblemKind::new(
         409,
         "clock-unconfirmed",
         "The wall clock is far ahead and not confirmed, so the deadline is not known; ask again after Retry-After",
-        "the wall clock is 2h ahead of the confirmed time, so it is not known when a new deadline would come: \
+        "the wall clock is 2h ahead of the confirmed time, so new deadlines are not possible: \
          correct the clock, or wait 14m until it is confirmed, or run \"reelyard share confirm-clock\" if it is right",
     ),
     ProblemKind::new(
@@ -140,7 +140,7 @@ pub const KINDS: &[ProblemKind] = &[
         409,
         "other-file-system",
         "The two paths are on different file systems",
-        "the two paths are on different file systems: copy it, and share the copy",
+        "the two paths are on different file systems: copy the file, and share the copy",
     ),
     ProblemKind::new(
         409,
@@ -170,7 +170,7 @@ pub const KINDS: &[ProblemKind] = &[
         409,
         "over-quota",
         "The quota of the holder is reached: release a box first",
-        "this holder has or waits for 2 boxes; its quota is 2",
+        "this holder has or waits for 2 boxes; its quota is 2: release a box or raise the quota",
     ),
     ProblemKind::new(
         409,
@@ -182,7 +182,7 @@ pub const KINDS: &[ProblemKind] = &[
         409,
         "pool-in-use",
         "Host, hooks and ids of a pool change only while none of its boxes is in use: try again then",
-        "pool judges is in use: its host, hooks and ids are changed when no box is leased, being cleaned or quarantined",
+        "pool judges is in use: its host, hooks and ids can change only while no box is leased, being cleaned or quarantined",
     ),
     ProblemKind::new(
         409,
@@ -291,7 +291,7 @@ pub const KINDS: &[ProblemKind] = &[
         429,
         "queue-full",
         "The queue of the pool is full: try again after Retry-After",
-        "1000 requests already wait for boxes of pool judges, retry in 12 s",
+        "1000 requests already wait for boxes of pool judges; retry in 12 s",
     ),
     ProblemKind::new(
         502,
