@@ -210,7 +210,7 @@ async fn the_same_asked_again_joins_and_a_cleanup_ends_an_init() -> Result<()> {
         futures::join!(cleaned, again)
     };
     let (first, (cleaned, joined)) = futures::join!(first, cleaned);
-    assert!(silence(first).contains("it was ended: the box has a newer request"));
+    assert!(silence(first).contains("the hook was cancelled: the box has a newer request"));
     assert_eq!((cleaned, joined), (DONE, DONE));
     assert_eq!((rig.text("inits").as_str(), rig.text("cleanups").as_str()), ("\n", "\n"));
     Ok(())
