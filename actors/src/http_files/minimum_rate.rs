@@ -1,8 +1,9 @@
-//! The least pace at which a client must take what it asked for.
+//! The minimum rate at which a client must read the file that it asked for.
 
 use std::time::{Duration, Instant};
 
-/// Notices a client that takes a little now and then, and so would keep its place for ever.
+/// Detects a client that reads a little now and then, and would keep its connection slot
+/// permanently.
 #[derive(Clone, Debug)]
 pub struct MinimumRateCheck {
     every: Duration,

@@ -8,7 +8,7 @@ pub enum RequestedRange {
     /// All of them: nothing was asked, or something that may be ignored (several ranges, another
     /// unit, a range that does not read).
     Whole,
-    /// These; never empty.
+    /// These bytes of the file; never empty.
     Part(Range<u64>),
     /// None that the file has.
     Unsatisfiable,

@@ -10,9 +10,9 @@ pub const MOST_HEADERS: usize = 64;
 /// A request head, in the bytes it came in.
 #[derive(Clone, Debug)]
 pub struct RequestHead<'b> {
-    /// The method.
+    /// Method, as the client sent it.
     pub method: &'b str,
-    /// The path as it stands in the request line, without a query.
+    /// The path exactly as in the request line, without the query.
     pub path: &'b str,
     /// Whether it is HTTP/1.1.
     pub is_1_1: bool,
@@ -63,8 +63,8 @@ impl<'b> RequestHead<'b> {
         } else {
             read.connection_says(b"keep-alive")
         };
-        // A body that is not read would be taken for the next request: each such header counts,
-        // also one behind another that denies it.
+        // A body that is not read would be parsed as the next request. So each such header counts,
+        // even if another header denies a body.
         read.has_body = read.headers.iter().any(|header| {
             header.name.eq_ignore_ascii_case("transfer-encoding")
                 || header.name.eq_ignore_ascii_case("content-length") && header.value != b"0"
@@ -84,7 +84,7 @@ impl<'b> RequestHead<'b> {
         named.map(|header| header.value)
     }
 
-    /// How many bytes the request takes with its body; none where its head does not tell.
+    /// Length of the request with its body, in bytes; none if its head does not say.
     pub fn length_with_body(&self) -> Option<usize> {
         if !self.has_body {
             return Some(self.length);

@@ -1,8 +1,8 @@
-//! Every descendant of this process, and the end of all of them.
+//! Finds every descendant of this process, and ends them all.
 //!
-//! Once a process is a subreaper (see `PR_SET_CHILD_SUBREAPER` in prctl(2)), the kernel gives it each
-//! descendant whose parent ends. No descendant can leave then, whatever session, group or environment
-//! it has, and none is left exactly when this process has no child.
+//! Once a process is a subreaper (see `PR_SET_CHILD_SUBREAPER` in prctl(2)), the kernel gives it
+//! each descendant whose parent ends. No descendant can leave then, in any session, group or
+//! environment. None is left exactly when this process has no child.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Longer chains of parents are cut: what is deeper comes closer when its parents are killed.
+/// Longer chains of parents are cut: deeper processes move up when their parents are killed.
 const DEEPEST: usize = 4096;
 
 /// Makes this process the subreaper of its descendants.
@@ -87,8 +87,8 @@ async fn signal_until_ended(
     }
 }
 
-/// The processes below `root`, of a table that says the parent of each. What changed while the table was
-/// read may be missing: a later look finds it.
+/// The processes below `root`, from a table that maps each process to its parent. Changes during
+/// the read of the table may be missing: a later read finds them.
 fn below(root: Pid, parents: &HashMap<Pid, Pid>) -> Vec<Pid> {
     let chain =
         |pid: &Pid| std::iter::successors(parents.get(pid).copied(), |up| parents.get(up).copied());

@@ -24,7 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long the end is waited for after SIGKILL. Only what hangs in the kernel takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it may take to load a program. Until then nobody can tell whose it is.
+/// The longest time to load a program. Until then its owner is unknown, because its environment is
+/// not set yet.
 const LOADING: Duration = Duration::from_secs(2);
 
 /// The variable that marks the processes of programs of one kind; its value is a path that each run
@@ -52,23 +53,23 @@ impl Marked<'_> {
     }
 }
 
-/// Who lives of a family.
+/// Living processes of a family.
 #[derive(Default)]
 struct LiveMembers {
     members: Vec<Pid>,
-    /// Whether there are some of whom nobody can tell yet.
+    /// Whether there are processes whose family is not known yet.
     is_unsure: bool,
 }
 
 impl<'a> ProcessFamily<'a> {
-    /// What `leader` started, a child that is not waited for yet and, unless it is at a terminal, leads
-    /// its own group.
+    /// The processes that `leader` started. `leader` is a child that has not been waited for and
+    /// leads its own group, unless it is at a terminal.
     pub fn of(leader: Pid, name: MarkName, path: &'a Path) -> Self {
         ProcessFamily { leader: Some(leader), name, mark: Marked::With(path) }
     }
 
-    /// Ends all of them: SIGTERM, and SIGKILL for whoever lives after `grace`. Answers whether
-    /// nobody lives.
+    /// Ends all of them with SIGTERM, and with SIGKILL those that live after `grace`. Returns
+    /// whether none is left.
     pub fn end(&self, grace: Duration) -> bool {
         self.signal(Signal::TERM, grace) || self.signal(Signal::KILL, PATIENCE)
     }
@@ -116,7 +117,7 @@ impl<'a> ProcessFamily<'a> {
         living
     }
 
-    /// Whether a process lives and is one of them, if that can be told.
+    /// Whether a process is alive and belongs to the family; none if that is not known yet.
     fn has(&self, pid: Pid) -> Option<bool> {
         let Some(process) = ProcessStatus::of(pid) else { return Some(false) };
         if self.leader.is_some() && process.group == self.leader {
@@ -130,10 +131,10 @@ impl<'a> ProcessFamily<'a> {
     }
 }
 
-/// What an earlier run of the worker had left behind.
+/// Processes that an earlier run of the worker left behind.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
-    /// How many processes.
+    /// Number of processes that were left.
     pub processes: usize,
     /// The names in the directory that they were marked with.
     pub names: HashSet<OsString>,
@@ -141,8 +142,8 @@ pub struct Leftovers {
     pub have_ended: bool,
 }
 
-/// Ends what an earlier run of the worker left behind of the programs that are marked with paths in
-/// `dir`. Only for whoever holds the lock of that directory.
+/// Ends the processes that an earlier run of the worker left behind: those of programs marked with
+/// paths in `dir`. The caller must hold the lock of that directory.
 pub fn end_leftovers(name: MarkName, dir: &Path, grace: Duration) -> Leftovers {
     let left = ProcessFamily { leader: None, name, mark: Marked::In(dir) };
     let living = left.living().members;

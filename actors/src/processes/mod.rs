@@ -1,7 +1,7 @@
-//! Programs that a worker runs: what they say, who belongs to them, and the end of all of them. And
-//! who runs on this machine besides.
+//! Programs that a worker runs: their output, their process families, and how to end them. Also the
+//! other processes of this machine.
 //!
-//! Everything here but [`below::end`] blocks: it reads `/proc`, and waits for processes to end.
+//! Everything here except [`below::end`] blocks: it reads `/proc`, and waits for processes to end.
 
 pub mod below;
 pub mod family;

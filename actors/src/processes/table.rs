@@ -1,4 +1,4 @@
-//! The processes of this machine, as `/proc` tells them.
+//! The processes of this machine, as `/proc` lists them.
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -23,12 +23,12 @@ pub fn parent(pid: Pid) -> Option<Pid> {
     fields.split_ascii_whitespace().nth(1)?.parse().ok().and_then(Pid::from_raw)
 }
 
-/// What is told of a process that has not ended.
+/// Status of a process that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessStatus {
     /// Its program's name, as the kernel cuts it.
     pub name: String,
-    /// Its group.
+    /// Process group; none if its number is 0, as for processes of the kernel.
     pub group: Option<Pid>,
     /// Whether it is one of the kernel's own.
     is_of_kernel: bool,
@@ -48,7 +48,7 @@ impl ProcessStatus {
     }
 
     fn read(stat: &[u8]) -> Option<Self> {
-        // The name of the program stands in parentheses and may hold any others.
+        // The program's name is in parentheses, and may contain parentheses itself.
         let after_name = stat.iter().rposition(|byte| *byte == b')')?;
         let name = stat[..after_name].splitn(2, |byte| *byte == b'(').nth(1)?;
         let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
@@ -67,7 +67,7 @@ impl ProcessStatus {
     }
 }
 
-/// What the environment of a process says of a variable.
+/// Value of a variable in the environment of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// This, when its program began.
@@ -106,7 +106,7 @@ impl Variable {
 /// process': that one is not meant any more, and gets nothing. Answers whether it was sent.
 pub fn send_signal(pid: Pid, signal: Signal, is_meant: impl FnOnce(Pid) -> bool) -> bool {
     match pidfd_open(pid, PidfdFlags::empty()) {
-        // From here on the descriptor is that one's, whoever gets its number.
+        // From here on the descriptor names that process, even if its number is used again.
         Ok(process) => is_meant(pid) && pidfd_send_signal(&process, signal).is_ok(),
         Err(Errno::SRCH) => false,
         // Kernels before 5.3 have no such descriptors.
@@ -117,7 +117,7 @@ pub fn send_signal(pid: Pid, signal: Signal, is_meant: impl FnOnce(Pid) -> bool)
 /// Whether a child has ended. It keeps its number until it is waited for.
 pub fn has_ended(child: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    // An error means that there is no such child any more.
+    // An error means that the child no longer exists.
     !matches!(waitid(WaitId::Pid(child), options), Ok(None))
 }
 

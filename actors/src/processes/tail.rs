@@ -1,4 +1,4 @@
-//! The end of what a program says, and its beginning: bounded, whatever it says.
+//! Keeps the beginning and the end of a program's output, with bounded memory.
 
 use std::io::{ErrorKind, Read};
 
@@ -21,7 +21,7 @@ impl Default for Tail {
 }
 
 impl Tail {
-    /// Keeps so many bytes.
+    /// Keeps the last `kept` bytes.
     pub fn keeping(kept: usize) -> Self {
         Tail { bytes: Vec::new(), kept, is_cut: false }
     }
@@ -59,7 +59,7 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Keeps so many bytes of the beginning, and so many of the end.
+    /// Keeps the first `head` and the last `tail` bytes.
     pub fn keeping(head: usize, tail: usize) -> Self {
         Excerpt { head: Vec::new(), head_kept: head, tail: Tail::keeping(tail) }
     }
@@ -75,7 +75,7 @@ impl Excerpt {
         self.tail.take(&bytes[room..]);
     }
 
-    /// What is kept, as text on one line; `...` stands for what is not.
+    /// The kept output as text on one line, with `...` in place of the rest.
     pub fn line(&self) -> String {
         let mut bytes = self.head.clone();
         if self.tail.is_cut {
@@ -102,7 +102,7 @@ fn read_what_is_there(stream: &mut impl Read, mut take: impl FnMut(&[u8])) -> st
     Ok(())
 }
 
-/// Text on one line.
+/// Turns output into text on one line.
 fn line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,14 +1,15 @@
-//! What a node asks of a worker that hosts boxes.
+//! Requests of a node to a worker that hosts boxes.
 //!
-//! - `POST /boxes/run` (worker): [`HookRunRequest`], answered by [`HookRunResponse`] when the hook has ended. The
-//!   worker has a time-out for every program that it runs; the connection is held open meanwhile.
+//! - `POST /boxes/run` (worker): [`HookRunRequest`], answered by [`HookRunResponse`] when the hook
+//!   has ended. The worker has a time-out for every program that it runs; the connection stays open
+//!   meanwhile.
 //! - `POST /boxes/look` (worker): [`BoxInspectionRequest`], answered by [`BoxInspectionResponse`].
-//! - `POST /boxes/adopt` (worker): [`BoxAdoptionRequest`], answered by [`BoxAdoptionResponse`]: an operator hands boxes
-//!   over that the worker knows as those of another pool or cluster.
+//! - `POST /boxes/adopt` (worker): [`BoxAdoptionRequest`], answered by [`BoxAdoptionResponse`]: an
+//!   operator hands over boxes that the worker knows as boxes of another pool or cluster.
 //!
-//! All are guarded by the token that node and workers share, and carry the epoch in which they were
-//! decided. What is refused is answered with 200 and why; only a body that cannot be read is answered
-//! with 400, and why as text. Fields that are not known are passed over.
+//! All are guarded by the token that node and workers share, and carry the epoch of the decision.
+//! The worker answers a refusal with 200 and the reason. It answers 400 with the reason as text
+//! only to a body that it cannot read. It ignores unknown fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +26,9 @@ use crate::manager::ClusterId;
 pub struct BoxRunTarget {
     /// The epoch in which it was decided.
     pub epoch: Epoch,
-    /// The pool.
+    /// Pool of the boxes.
     pub pool: PoolName,
-    /// The name under which the worker's configuration says what is run; the pool's own if none.
+    /// Name of the hooks in the worker's configuration; by default the pool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<HooksName>,
     /// The cluster that asks; none from a node of an older version.
@@ -38,25 +39,25 @@ pub struct BoxRunTarget {
     pub ids: Vec<IdRange>,
 }
 
-/// What is run.
+/// Command that a worker runs for a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoxHookKind {
-    /// What makes a box ready.
+    /// Prepares a box for use.
     Init,
-    /// What cleans it.
+    /// Cleans the box after a lease.
     Cleanup,
 }
 
 /// Something is to be run for a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookRunRequest {
-    /// Where.
+    /// Epoch, pool and cluster that the order belongs to.
     #[serde(flatten)]
     pub place: BoxRunTarget,
-    /// What.
+    /// Command to run.
     pub kind: BoxHookKind,
-    /// The box.
+    /// Number of the box in its pool, counted from 1.
     pub number: BoxNumber,
     /// The id by which its holder calls it.
     #[serde(rename = "box")]
@@ -64,7 +65,7 @@ pub struct HookRunRequest {
     /// The token of its lease, or of its last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<FenceToken>,
-    /// Who has it or had it.
+    /// Present or last holder of the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
     /// Which attempt it is, counted from one.
@@ -76,24 +77,24 @@ fn first() -> u32 {
     1
 }
 
-/// What came of it.
+/// Result of a hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum HookRunResponse {
-    /// It was done.
+    /// The hook succeeded.
     Done {
-        /// What was said, if anything.
+        /// Output of the hook, if there is any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<HookOutput>,
     },
-    /// It failed.
+    /// The hook failed.
     Failed {
-        /// The evidence.
+        /// Output of the hook, as evidence.
         said: HookOutput,
     },
     /// It was refused, or given up: nothing is known of the box.
     Silent {
-        /// Why.
+        /// Reason, for the log.
         why: String,
     },
 }
@@ -101,10 +102,10 @@ pub enum HookRunResponse {
 /// Boxes are to be looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxInspectionRequest {
-    /// Where.
+    /// Epoch, pool and cluster that the order belongs to.
     #[serde(flatten)]
     pub place: BoxRunTarget,
-    /// The boxes.
+    /// Numbers of the boxes to inspect.
     pub boxes: Vec<BoxNumber>,
     /// The token that was given last in the pool, as far as the node knows.
     #[serde(default)]
@@ -114,12 +115,12 @@ pub struct BoxInspectionRequest {
 /// Boxes are to be handed over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxAdoptionRequest {
-    /// To whom, and which.
+    /// Epoch, cluster and pool that get the boxes.
     #[serde(flatten)]
     pub place: BoxRunTarget,
 }
 
-/// What came of that.
+/// Result of an adoption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoxAdoptionResponse {
@@ -129,15 +130,15 @@ pub enum BoxAdoptionResponse {
     Refused(String),
 }
 
-/// What was found.
+/// Result of an inspection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoxInspectionResponse {
-    /// These were looked at.
+    /// Findings, one per inspected box.
     LookedAt(Vec<BoxFinding>),
     /// Nothing was looked at, for this reason.
     Refused(String),
-    /// The same as `InspectedBox`, for a node that says of which cluster it is.
+    /// The same as `InspectedBox`, for a node that names its cluster.
     Seen {
         /// The boxes that were looked at.
         boxes: Vec<BoxFinding>,
@@ -150,9 +151,9 @@ pub enum BoxInspectionResponse {
 /// A box that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxFinding {
-    /// The box.
+    /// Number of the box in its pool, counted from 1.
     pub number: BoxNumber,
-    /// What was found, unless it is clean.
+    /// The finding; none if the box is clean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirt: Option<HookOutput>,
 }
@@ -189,7 +190,7 @@ impl From<RunHook> for HookRunRequest {
 }
 
 impl HookRunRequest {
-    /// What the worker `host` is to run.
+    /// The request to run this on the worker `host`.
     pub fn on(self, host: HostAddr) -> RunHook {
         let HookRunRequest { place, kind, number, box_id, token, holder, attempt } = self;
         let kind = match kind {
@@ -226,13 +227,13 @@ impl BoxInspectionRequest {
         BoxInspectionRequest { place: BoxRunTarget::of(place), boxes, last_token }
     }
 
-    /// What the worker `host` is to look at.
+    /// The request to inspect these boxes on the worker `host`.
     pub fn on(self, host: HostAddr) -> InspectBoxes {
         let BoxInspectionRequest { place, boxes, last_token } = self;
         InspectBoxes { place: place.on(host), boxes, last_token }
     }
 
-    /// What is answered: a node of an older version does not know `Seen`.
+    /// Chooses the form of the answer: a node of an older version does not know `Seen`.
     pub fn answered(&self, answer: Result<BoxInspection, String>) -> BoxInspectionResponse {
         let looked = |InspectedBox { number, dirt }| BoxFinding { number, dirt };
         match answer {
@@ -254,7 +255,7 @@ impl BoxAdoptionRequest {
         BoxAdoptionRequest { place: BoxRunTarget::of(adopt.place) }
     }
 
-    /// What the worker `host` is to write down.
+    /// The request to record this on the worker `host`.
     pub fn on(self, host: HostAddr) -> AdoptBoxes {
         AdoptBoxes { place: self.place.on(host) }
     }

@@ -12,19 +12,19 @@ use crate::names::{FileName, LONGEST_NAME};
 use crate::task_manager::{OldState, Task};
 use crate::wire::worker::TaskId;
 
-/// A header with our version in what a Reelyard node answers on cfm's wire. Old cfws do not look
-/// at it; our workers, which speak that wire with an old cfm, learn by it at once that there is a
-/// node of ours in its place.
+/// A header with our version in every answer of a Reelyard node on cfm's wire. Old cfws ignore it.
+/// A worker of ours that expects an old cfm notices by it that a Reelyard node has replaced the
+/// cfm.
 pub const REELYARD_HEADER: &str = "Reelyard-Version";
 
-/// How long an ended task stays on cfm's list, so that whoever polls still sees how it ended.
+/// How long an ended task stays on cfm's list, so that a polling client still sees its result.
 pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
 
 /// The longest name that an old cfw can fetch, in bytes: a number has up to 19 digits.
 const LONGEST_NAME_CARRIED: usize = LONGEST_NAME - 20;
 
-/// What `copy_speed` says for a task without a limit: the wire has no word for "unlimited", zero
-/// would stop some downloaders, and this is the highest rate that a 32-bit one can read.
+/// Value of `copy_speed` for a task without a limit. The wire has no word for "unlimited", and zero
+/// would stop some downloaders. This is the highest rate that a 32-bit downloader can read.
 pub const FASTEST_ON_THE_WIRE: BitsPerSecond = BitsPerSecond(i32::MAX as u64);
 
 /// One task as cfm writes it, fields in cfm's order.
@@ -39,17 +39,17 @@ pub struct CfmTask {
     pub mtime: i64,
     /// Where it is in its life.
     pub status: OldState,
-    /// The source's IP.
+    /// IP address of the source.
     pub src_ip: String,
-    /// The destination's IP.
+    /// IP address of the destination.
     pub dst_ip: String,
     /// Path of the master on the source.
     pub file_path: String,
-    /// Its base name.
+    /// File name without its directory.
     pub file_name: String,
     /// Its rank, 1 = best; 0 for a hot file without a grade.
     pub grade: u32,
-    /// Bit/s, as a string.
+    /// Rate limit in bit/s, sent as a string.
     #[serde(with = "number_in_a_string")]
     pub copy_speed: u64,
     /// The source's `ip:port`.
@@ -59,9 +59,9 @@ pub struct CfmTask {
 }
 
 impl CfmTask {
-    /// How cfm's wire shows `task` at `now`. None for what [`shown_state`] leaves out, and for a
-    /// file whose name it cannot carry: such a file is never planned for a host that reads this
-    /// list, and one that took our worker's place must not try.
+    /// The form of `task` at `now` on cfm's wire. None for tasks that [`shown_state`] leaves out,
+    /// and for a file whose name the wire cannot carry. The planner never gives such a file to a
+    /// host that reads this list, and a cfw that replaced our worker must not try it.
     pub fn showing(task: &Task, now: Millis) -> Option<CfmTask> {
         let status = shown_state(task, now)?;
         let name = task.name.as_utf8().filter(|_| carries(&task.name))?;
@@ -89,7 +89,7 @@ pub fn carries(name: &FileName) -> bool {
         && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))
 }
 
-/// The state in which cfm's list shows a task at `now`. None for what was taken back and for what
+/// The state in which cfm's list shows a task at `now`. None for a cancelled task, and for one that
 /// ended longer than [`ENDED_TASKS_SHOWN_FOR`] ago.
 pub fn shown_state(task: &Task, now: Millis) -> Option<OldState> {
     if !task.state.is_open() && now.since(task.changed) > ENDED_TASKS_SHOWN_FOR {
@@ -98,7 +98,7 @@ pub fn shown_state(task: &Task, now: Millis) -> Option<OldState> {
     task.old_state()
 }
 
-/// The path of a master as it stands in a task.
+/// The path of a master, in the form that a task carries.
 fn path_of(dir: &str, name: &str) -> String {
     format!("{}/{name}", dir.trim_end_matches('/'))
 }
@@ -163,9 +163,9 @@ pub enum BadChange {
 /// Reads the body of `PATCH /tasks/{id}`. None when it names no status: cfm looks for the task
 /// before it refuses that.
 ///
-/// As Go's decoder does: the key's case does not matter, other keys and whatever follows the
-/// object are ignored, of a repeated key the last good value counts but any bad one spoils the
-/// body, `null` instead of an object changes nothing, bytes that are not UTF-8 are replaced.
+/// It follows Go's decoder. The case of the key does not matter; other keys and bytes after the
+/// object are ignored. Of a repeated key the last good value counts, but any bad one spoils the
+/// body. `null` instead of an object changes nothing, and invalid UTF-8 is replaced.
 pub fn parse_change(body: &[u8]) -> Result<Option<OldState>, BadChange> {
     let text = String::from_utf8_lossy(body);
     let mut reader = serde_json::Deserializer::from_str(&text);
@@ -176,7 +176,7 @@ pub fn parse_change(body: &[u8]) -> Result<Option<OldState>, BadChange> {
     Ok(change.status)
 }
 
-/// What the keys of a body came to.
+/// Values of the keys of a body.
 #[derive(Default)]
 struct PatchFields {
     status: Option<OldState>,

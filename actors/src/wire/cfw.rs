@@ -24,7 +24,7 @@ pub struct DfAnswer {
 /// The largest file system that is believed, in bytes.
 const LARGEST_DISK: u64 = 1 << 60;
 
-/// Why the answer of `GET /df` says nothing.
+/// Why an answer of `GET /df` is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum BadDf {
     /// It does not have cfw's shape.
@@ -33,7 +33,7 @@ pub enum BadDf {
     /// No file system has no size: an error on the other side was written as zeros.
     #[error("the disk figures say that the disk has no size")]
     NoSize,
-    /// No disk is so.
+    /// The figures are impossible for a file system.
     #[error("the disk figures are not believed: {0}")]
     Absurd(String),
 }
@@ -77,7 +77,7 @@ pub fn parse_df(body: &[u8]) -> Result<DiskFigures, BadDf> {
     })
 }
 
-/// What no file system says of itself: it would attract every copy, or none.
+/// Detects figures that no file system reports: they would attract every copy, or none.
 fn absurd(df: &DfAnswer) -> Option<String> {
     let DfAnswer { total_size, used_size, avail_size, free_size, used_percent } = *df;
     let parts = [("used_size", used_size), ("avail_size", avail_size), ("free_size", free_size)];

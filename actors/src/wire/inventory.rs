@@ -8,9 +8,9 @@ use crate::names::FileName;
 /// A file that a worker has.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedFile<'a> {
-    /// Its name.
+    /// Name of the file.
     pub name: &'a FileName,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
     /// When its contents last changed.
     pub modified: Millis,
@@ -47,7 +47,7 @@ impl std::fmt::Display for InventoryLine<'_> {
 pub fn write_inventory<'a>(lines: impl IntoIterator<Item = InventoryLine<'a>>) -> String {
     let mut body = String::new();
     let mut count: u64 = 0;
-    // A text in memory takes whatever is written to it.
+    // Writing to a string in memory cannot fail.
     for line in lines {
         let _ = writeln!(body, "{line}");
         count += 1;

@@ -49,8 +49,8 @@ use crate::traffic::Traffic;
 /// Header of a call that deletes: the epoch of the leader that decided it.
 pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
 
-/// Header of an answer with a file's bytes: the BLAKE3 hash of the whole file that the `ETag` names,
-/// in hex, where the source knows it already. What has that hash need not be asked about again.
+/// Header of an answer with a file's bytes: the BLAKE3 hash of the whole file that the `ETag`
+/// names, in hex, if the source knows it already. A client that gets it need not ask for the hash.
 pub const CONTENT_HASH_HEADER: &str = "Reelyard-Blake3";
 
 /// Header of an inventory: the cursor from which to ask for changes next.
@@ -157,13 +157,13 @@ impl<'de> Deserialize<'de> for ContentHash {
 /// One copy for a worker to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskOrder {
-    /// The task.
+    /// Id of the task.
     pub id: TaskId,
-    /// The file.
+    /// Name of the file.
     pub name: FileName,
     /// The directory of the master on the source.
     pub dir: String,
-    /// The source's worker.
+    /// Address of the source's worker.
     pub source: HostAddr,
     /// The source's data port, as the node knows it; without it the worker asks the source's
     /// `/info`.
@@ -177,17 +177,17 @@ pub struct TaskOrder {
     pub copy_speed: Option<BitsPerSecond>,
 }
 
-/// Answer of the long poll: every task that this host is to do or is doing.
-/// What the worker does and finds missing here it gives up.
+/// Answer of the long poll: every task that this host must do or is doing. The worker gives up
+/// tasks that are missing here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskOrders {
     /// The epoch of the leader that answers. The worker keeps the highest it has seen.
     pub epoch: Epoch,
     /// The tasks, best first.
     pub tasks: Vec<TaskOrder>,
-    /// Stands for the rates of these tasks: a worker that asks with it is answered at once when
-    /// they are others. A node of before there were changing rates tells none, and knows no such
-    /// question.
+    /// Number of the rates of these tasks. A worker that sends it gets an answer at once when the
+    /// rates differ. A node of a version without changing rates sends none, and ignores the
+    /// parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<u32>,
     /// Whose orders these are. Missing from a node that does not know yet.
@@ -207,16 +207,15 @@ impl TaskOrders {
         TaskOrders { epoch, tasks, rates: Some(rates), manager: None }
     }
 
-    /// Whether a worker that knows of these tasks learns anything from the list: a task that it
-    /// does not know, that one it knows is no longer its to do, or another rate than those that it
-    /// was told, if it says which.
+    /// Whether the list is news for a worker that knows these tasks. News is a new task, a missing
+    /// task, or other rates than those with the worker's number, if the worker sends one.
     pub fn is_news_for(&self, known: &HashSet<TaskId>, rates: Option<u32>) -> bool {
         let ordered: HashSet<TaskId> = self.tasks.iter().map(|order| order.id).collect();
         ordered != *known || (rates.is_some() && rates != self.rates)
     }
 }
 
-/// Who is to blame for a failed copy: that one backs off, and nobody else.
+/// The side that caused a failed copy: it backs off, and no other does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
@@ -231,12 +230,12 @@ pub enum Blame {
     Pair,
 }
 
-/// What a worker has to say of a task. Postcard numbers the variants in this order (reports are
-/// kept): new ones go to the end.
+/// A worker's report about a task. Postcard numbers the variants in this order, and reports are
+/// stored: new variants go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Said {
-    /// It has begun.
+    /// The worker began the copy.
     Working,
     /// It goes on: a sign of life.
     Progress {
@@ -245,22 +244,22 @@ pub enum Said {
     },
     /// The copy is verified, synced and in place.
     Done {
-        /// Its size in bytes.
+        /// Size in bytes.
         size: u64,
         /// Its hash, which is also the source's.
         hash: ContentHash,
     },
-    /// It was given up.
+    /// The worker gave the copy up.
     Failed {
-        /// Who is to blame.
+        /// The side that caused the failure.
         blame: Blame,
-        /// What went wrong, for people.
+        /// Cause of the failure, for people.
         reason: String,
     },
-    /// The copy is synced and in place, but its source tells no hash to compare with: it is an old
+    /// The copy is synced and in place, but its source sent no hash to compare with: it is an old
     /// cfw.
     DoneUnverified {
-        /// Its size in bytes.
+        /// Size in bytes.
         size: u64,
         /// Its hash, computed from what arrived.
         hash: ContentHash,
@@ -270,13 +269,13 @@ pub enum Said {
 /// One report. Those of an end are kept by the worker until they were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Report {
-    /// The task it is about.
+    /// Id of the task.
     pub task: TaskId,
     /// The file, so that a node that has forgotten the task still learns of the copy.
     pub name: FileName,
     /// When it happened, by the worker's clock.
     pub at: Millis,
-    /// What happened.
+    /// The progress or the end of the task.
     pub said: Said,
 }
 
@@ -300,7 +299,7 @@ pub struct ReportsTaken {
 /// Answer of `GET /info`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerInfo {
-    /// Always `reelyard`.
+    /// Program name, always `reelyard`.
     pub program: String,
     /// The program's version.
     pub version: String,
@@ -317,14 +316,14 @@ pub struct WorkerInfo {
     /// Whether it can fetch from old cfws too, which have no data port.
     #[serde(default)]
     pub fetches_from_old: bool,
-    /// The names of what it runs for boxes.
+    /// Names of the hooks that it has for boxes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub box_hooks: Vec<String>,
-    /// Who had to do with it lately.
+    /// Managers that called it recently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managers: Vec<ManagerSeen>,
-    /// What its link carries now. Missing while that is not known, and from a worker of before it
-    /// was measured.
+    /// Present load of its link. Missing while it is not known, and from workers of versions that
+    /// do not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
 }
@@ -334,15 +333,15 @@ pub struct WorkerInfo {
 pub struct WorkerAdopted {
     /// The epoch that counts from now on.
     pub epoch: Epoch,
-    /// The highest epoch that it had heard before.
+    /// The highest epoch that the worker knew before.
     pub before: Epoch,
 }
 
-/// What a manager does with a worker.
+/// Action of a manager on a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ManagerAction {
-    /// It asks what the worker holds.
+    /// It asks for the inventory.
     Lists,
     /// It deletes, or wants to.
     Deletes,
@@ -353,26 +352,27 @@ pub enum ManagerAction {
 /// Somebody who had to do with a worker lately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerSeen {
-    /// Which node of which cluster. Missing for whoever does not say: an old cfm, or a person.
+    /// Node and cluster of the manager. Missing for callers that send none: an old cfm, or a
+    /// person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager: Option<ManagerId>,
     /// From where: an IP, or the address that the worker itself asks for orders.
     pub from: String,
-    /// What it does.
+    /// Kind of its last call.
     pub does: ManagerAction,
     /// When it did so first, as far as is remembered.
     pub first: Millis,
-    /// When it did so last.
+    /// Time of its last such call.
     pub last: Millis,
-    /// How often.
+    /// Number of such calls.
     pub times: u64,
 }
 
 /// Answer of `GET /hashes/..`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHash {
-    /// Bytes hashed.
+    /// Number of hashed bytes.
     pub size: u64,
-    /// The hash.
+    /// BLAKE3 hash of these bytes.
     pub blake3: ContentHash,
 }

@@ -1,17 +1,17 @@
-//! What changes about boxes, as the stream of events tells it. Renewals are not told.
+//! Changes of boxes, as the event stream reports them. Renewals are not reported.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::box_lease::{BoxNumber, FenceToken, Holder, Lease, LeaseEnd, PoolName, Reason, SlotId};
 
-/// What changed about boxes. Ids of leases are not told: whoever knows one can end it.
+/// A change of a box. Events carry no lease id, because a client that knows one can end the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum BoxChange {
     /// A pool was created, or is otherwise from now on.
     PoolPut {
-        /// The pool.
+        /// Pool of the box.
         pool: PoolName,
         /// How many boxes it is to have.
         size: u32,
@@ -20,85 +20,85 @@ pub enum BoxChange {
     },
     /// A pool is being removed, or is gone.
     PoolRemoved {
-        /// The pool.
+        /// Pool of the box.
         pool: PoolName,
         /// Whether it is gone; else it goes with its last box.
         gone: bool,
     },
     /// A box is somebody's, or is being made ready for somebody.
     Granted {
-        /// The lease.
+        /// The lease that was granted.
         lease: LeaseOf,
     },
-    /// A lease has ended.
+    /// A lease ended by release, expiry or revocation.
     Ended {
-        /// The lease.
+        /// The lease that ended.
         lease: LeaseOf,
-        /// How.
+        /// Cause of the end.
         how: LeaseEnd,
-        /// Who ended it, unless it was its holder or a matter of time.
+        /// Operator who ended it. Missing when the holder or a timer ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
-        /// Why it was revoked.
+        /// Reason that the operator gave for a revocation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
     },
     /// A box could not be cleaned, and that is tried again.
     CleanFailed {
-        /// The pool.
+        /// Pool of the box.
         pool: PoolName,
-        /// The box.
+        /// Number of the box in its pool, counted from 1.
         number: BoxNumber,
         /// Which attempt, counted from one.
         attempt: u32,
-        /// What was said.
+        /// Output of the cleaning command.
         said: String,
     },
     /// The host of a box found that it is not clean.
     FoundDirty {
-        /// The pool.
+        /// Pool of the box.
         pool: PoolName,
-        /// The box.
+        /// Number of the box in its pool, counted from 1.
         number: BoxNumber,
-        /// What was found.
+        /// The finding, as the worker reported it.
         said: String,
     },
     /// A box was taken out of use.
     Quarantined {
-        /// The pool.
+        /// Pool of the box.
         pool: PoolName,
-        /// The box.
+        /// Number of the box in its pool, counted from 1.
         number: BoxNumber,
-        /// Why: the evidence.
+        /// Evidence for the quarantine: output of a command or the operator's reason.
         said: String,
-        /// Who wanted it, unless it could not be cleaned.
+        /// Operator who asked for the quarantine. Missing after a failed cleaning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
     /// A box is cleaned again, and may then be used.
     Unquarantined {
-        /// The pool.
+        /// Pool of the box.
         pool: PoolName,
-        /// The box.
+        /// Number of the box in its pool, counted from 1.
         number: BoxNumber,
-        /// Who wanted it.
+        /// Operator who asked for it.
         by: String,
     },
 }
 
-/// A lease, where something is told of it.
+/// A lease, as events describe it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseOf {
-    /// The pool.
+    /// Pool of the box.
     pub pool: PoolName,
-    /// The box.
+    /// Number of the box in its pool, counted from 1.
     pub number: BoxNumber,
     /// The id that the box has for this lease, where the pool draws them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
-    /// Its fencing token.
+    /// Fencing token of the lease.
     pub token: FenceToken,
-    /// Who holds it.
+    /// Job that holds the box.
     pub holder: Holder,
 }
 

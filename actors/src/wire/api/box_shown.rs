@@ -10,14 +10,14 @@ use crate::box_lease::{
     HookOutput, LeaseEnd, PoolName, Reason, SlotId,
 };
 
-/// A box.
+/// State of one box of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BoxShown {
-    /// Its number.
+    /// Number of the box in its pool, counted from 1.
     pub number: BoxNumber,
-    /// Where it stands.
+    /// Present state of the box.
     pub state: BoxPhase,
-    /// Since when.
+    /// Time of the last change of the state.
     pub since: Rfc3339,
     /// Whether it goes as soon as it is free: its pool has become smaller.
     pub retiring: bool,
@@ -27,7 +27,7 @@ pub struct BoxShown {
     /// The id that was drawn for it, until it is clean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
-    /// Who has it.
+    /// The lease of the present holder, if the box is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseShown>,
     /// How the lease ended after which it is being cleaned.
@@ -35,10 +35,10 @@ pub struct BoxShown {
     pub after: Option<LeaseEnd>,
     /// How often in a row it could not be cleaned, or made ready.
     pub failures: u32,
-    /// The evidence: what was said when it was taken out of use, or when its cleaning failed last.
+    /// Evidence: the reason of the quarantine, or the output of the last failed cleaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// Who took it out of use, unless it could not be cleaned.
+    /// Operator who quarantined it. Missing after a failed cleaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined_by: Option<String>,
 }
@@ -82,7 +82,7 @@ fn told(said: &HookOutput) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedQuarantine {
-    /// Why.
+    /// Reason, for the audit and for other operators.
     pub reason: Reason,
 }
 
@@ -90,7 +90,7 @@ pub struct WantedQuarantine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum AuditLine {
-    /// A lease ended.
+    /// A lease that ended.
     Lease(LeaseShown),
     /// Something was run for a box, or it was taken out of use.
     Care(CareShown),
@@ -105,14 +105,14 @@ impl From<&AuditEntry> for AuditLine {
     }
 }
 
-/// What was run for a box and what that said, or who took it out of use.
+/// A run of a command for a box with its output, or a quarantine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CareShown {
-    /// When.
+    /// Time of the event.
     pub at: Rfc3339,
-    /// The pool.
+    /// Pool of the box.
     pub pool: PoolName,
-    /// The box.
+    /// Number of the box in its pool, counted from 1.
     pub number: BoxNumber,
     /// The token of its last lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,28 +120,28 @@ pub struct CareShown {
     /// The id it had for that lease, where the pool draws them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
-    /// What.
+    /// Kind of the event.
     pub what: CareKind,
     /// Which attempt at cleaning failed, counted from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// What was said.
+    /// Output of the command, or the operator's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// Who wanted it, where somebody did.
+    /// Operator who asked for it. Missing when the node decided it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// What happens to a box beside its leases.
+/// Events of a box other than grants and ends of leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CareKind {
     /// It could not be made ready.
     InitFailed,
-    /// It was cleaned.
+    /// The box was cleaned.
     Cleaned,
-    /// It was not.
+    /// The cleaning command failed.
     CleanFailed,
     /// Its host found that it is not clean.
     FoundDirty,

@@ -1,8 +1,8 @@
-//! What changes, as the stream of events tells it.
+//! Changes, as the event stream reports them.
 //!
 //! Every event has an `id`, an `event` (its [`ChangeKind`] in words), and in `data` a
-//! [`ChangeEvent`] as one line of JSON. Kinds, and members of them, can be added in this version:
-//! who reads an event of a kind that it does not know leaves it aside.
+//! [`ChangeEvent`] as one line of JSON. This version can get more kinds and more members: a client
+//! ignores events of a kind that it does not know.
 
 use super::box_change::BoxChange;
 use super::share_change::ShareChange;
@@ -20,20 +20,20 @@ use crate::names::{FileName, ShownName};
 use crate::remover::{Ending, Reason};
 use crate::task_manager::{Blamed, Stranger};
 
-/// How many names of a long list an event tells.
+/// Most names of a long list in one event.
 pub const NAMES_TOLD: usize = 10;
 
 /// One change: the `data` of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangeEvent {
-    /// When it happened, by the clock of whoever decided or saw it.
+    /// Time of the change, by the wall clock of the node or worker that decided or saw it.
     pub time: Millis,
-    /// What changed.
+    /// The change itself, tagged with its kind.
     #[serde(flatten)]
     pub change: Change,
 }
 
-/// What changed.
+/// A change that the event stream reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Change {
@@ -45,7 +45,7 @@ pub enum Change {
     Host(HostEvent),
     /// An input was read again, or how it is changed.
     Input(InputChange),
-    /// Who leads.
+    /// Another node leads, or no node does.
     Leadership(LeadershipChange),
     /// A sign that somebody else manages this yard too.
     Stranger(Stranger),
@@ -61,11 +61,11 @@ pub enum Change {
     Share(ShareChange),
     /// Something about a box, a lease or a pool.
     Box(BoxChange),
-    /// Something was missed: what is known from lists is to be read again.
+    /// Events were missed: the client must read its lists again.
     Reset(Reset),
 }
 
-/// The kinds of changes.
+/// The kinds of changes, for the filter `kinds=`.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
@@ -95,12 +95,12 @@ pub enum ChangeKind {
     Share,
     /// [`Change::Box`]
     Box,
-    /// [`Change::Reset`], which is told whatever kinds are asked for.
+    /// [`Change::Reset`], which is sent whichever kinds the client asked for.
     Reset,
 }
 
 impl ChangeKind {
-    /// Every kind.
+    /// Every kind, in the order of the variants.
     pub const ALL: [ChangeKind; 13] = [
         ChangeKind::Task,
         ChangeKind::Placement,
@@ -138,7 +138,7 @@ impl ChangeKind {
 }
 
 impl Change {
-    /// Its kind.
+    /// Kind of this change, for the filter and the name of the event.
     pub fn kind(&self) -> ChangeKind {
         match self {
             Change::Task(_) => ChangeKind::Task,
@@ -161,7 +161,7 @@ impl Change {
 /// A step in the life of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TaskChange {
-    /// Which step.
+    /// The step that the task took.
     pub step: TaskStep,
     /// The copy, right after it.
     pub task: TaskView,
@@ -171,22 +171,22 @@ pub struct TaskChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStep {
-    /// It was planned.
+    /// The planner or an operator created the task.
     Created,
     /// Its destination has begun.
     Began,
-    /// It has ended: how and why is told by its state, reason and blame.
+    /// The task ended. Its state, reason and blame say how and why.
     Ended,
 }
 
 /// A host holds more or fewer files than it did, as last confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlacementChange {
-    /// The host.
+    /// Destination whose files changed.
     pub host: HostAddr,
-    /// How many files came.
+    /// Number of files that appeared on the host.
     pub gained: u64,
-    /// How many are gone.
+    /// Number of files that disappeared from the host.
     pub lost: u64,
     /// The first of those that came.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -222,55 +222,55 @@ pub enum HostEvent {
     },
     /// It answers, or does so no longer.
     Health {
-        /// The host.
+        /// Address of the host.
         host: HostAddr,
-        /// Its health before.
+        /// Health before the change.
         from: Health,
-        /// Its health now.
+        /// Health after the change.
         to: Health,
     },
     /// Its back-offs were forgotten on request.
     Reset {
-        /// The host.
+        /// Address of the host.
         host: HostAddr,
-        /// Who asked.
+        /// Operator who reset the host.
         asked_by: String,
         /// How many back-offs there were.
         back_offs: u64,
     },
-    /// Its mode was set.
+    /// An operator set the mode of the host.
     Mode {
-        /// The host.
+        /// Address of the host.
         host: HostAddr,
-        /// Its mode now.
+        /// The new mode.
         mode: HostMode,
-        /// Who asked.
+        /// Operator who set the mode.
         asked_by: String,
     },
     /// It was added, or given another role.
     Added {
-        /// The host.
+        /// Address of the host.
         host: HostAddr,
-        /// What it is for.
+        /// Role of the host: source, destination or both.
         role: HostRole,
-        /// Who asked.
+        /// Operator who asked for it.
         asked_by: String,
     },
-    /// It was removed.
+    /// An operator removed the host.
     Removed {
-        /// The host.
+        /// Address of the host.
         host: HostAddr,
-        /// Who asked.
+        /// Operator who removed the host.
         asked_by: String,
     },
-    /// It has been silent for so long that what it holds counts no longer.
+    /// The host was silent for so long that its copies no longer count.
     Lost {
-        /// The host.
+        /// Address of the host.
         host: HostAddr,
     },
-    /// It is heard of again, and what it holds counts.
+    /// The host answers again, and its copies count.
     Heard {
-        /// The host.
+        /// Address of the host.
         host: HostAddr,
     },
 }
@@ -281,34 +281,34 @@ pub enum HostEvent {
 pub enum InputChange {
     /// There is a new ranking.
     Ranking {
-        /// Files in it.
+        /// Number of files in the ranking.
         files: u64,
         /// Rows that could not be read.
         bad_rows: u64,
     },
     /// Other masters are in the source directories.
     Masters {
-        /// How many there are.
+        /// Number of masters after the change.
         files: u64,
     },
     /// Other files are hot, or they are so otherwise.
     Hot {
-        /// How many there are.
+        /// Number of hot files after the change.
         files: u64,
     },
     /// An input cannot be used: its last good state stays in use.
     Unusable {
-        /// Which, and why.
+        /// Name of the input, and why the node cannot use it.
         problem: String,
     },
-    /// It can be used again.
+    /// The node can use the input again.
     Usable {
-        /// What was wrong.
+        /// The problem that is over.
         problem: String,
     },
 }
 
-/// Who leads, as far as this node knows.
+/// The leader, as far as this node knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeadershipChange {
     /// The node that leads; missing while nobody does.
@@ -325,27 +325,27 @@ pub struct LeadershipChange {
 pub enum RemovalChange {
     /// It was put on record, and its host is about to be asked.
     Intended {
-        /// On which host.
+        /// Destination that holds the copy.
         host: HostAddr,
-        /// The file.
+        /// Name of the file.
         file: ShownName,
-        /// Why.
+        /// Reason of the removal.
         reason: Reason,
-        /// The same in words.
+        /// Reason as a sentence.
         why: String,
-        /// Whose copy stays.
+        /// Host whose copy stays, for a surplus copy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keeper: Option<HostAddr>,
-        /// Who wants it.
+        /// Operator or part of the node that asked for the removal.
         asked_by: String,
     },
-    /// It has ended.
+    /// The removal ended.
     Ended {
-        /// On which host.
+        /// Destination that held the copy.
         host: HostAddr,
-        /// The file.
+        /// Name of the file.
         file: ShownName,
-        /// What came of it.
+        /// Result of the removal.
         ending: Ending,
     },
 }
@@ -353,26 +353,26 @@ pub enum RemovalChange {
 /// A file was pinned or unpinned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PinChange {
-    /// The file.
+    /// Name of the file.
     pub file: ShownName,
     /// Whether it is pinned now.
     pub pinned: bool,
-    /// Who asked, where that is on record.
+    /// Operator who asked for it, if it is on record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
 }
 
-/// Who or what is left alone after failures, and until when; or is trusted again. At least one of
-/// the first three is there; several are for what fails only together.
+/// A host or file backs off after failures, or is trusted again. At least one of the first three
+/// members is present; several mean that they failed only together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackOffChange {
-    /// A host as source.
+    /// Host that backs off as a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<HostAddr>,
     /// A host as destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<HostAddr>,
-    /// A file.
+    /// File that backs off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<ShownName>,
     /// How long, and why. Missing once its failures are forgotten.
@@ -381,7 +381,7 @@ pub struct BackOffChange {
 }
 
 impl BackOffChange {
-    /// What is held against `blamed` now.
+    /// The present back-off of `blamed`, if there is one.
     pub fn of(blamed: &Blamed, held: Option<&BackOff>) -> Self {
         let (source, destination, file) = match blamed {
             Blamed::Source(host) => (Some(*host), None, None),
@@ -398,7 +398,7 @@ impl BackOffChange {
     }
 }
 
-/// The configuration was read again, and differs. No value is told.
+/// The configuration was read again, and differs. The event holds no values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConfigurationChange {
     /// Settings that are in force otherwise from now on.
@@ -407,12 +407,12 @@ pub struct ConfigurationChange {
     pub needs_restart: Vec<String>,
 }
 
-/// Something was missed: what is known from lists is to be read again. Changes after that follow.
+/// Events were missed: the client must read its lists again. Later events follow this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reset {
-    /// Why.
+    /// Reason why events were missed.
     pub why: Missed,
-    /// Where happenings are told that are kept, the number of the first that follows.
+    /// Number of the first event that follows, for a stream whose events are stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
 }
@@ -421,10 +421,10 @@ pub struct Reset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Missed {
-    /// The id that was asked for is none of this process: the node was started anew, or it is
-    /// another one.
+    /// The id that the client sent is unknown to this process: the node was restarted, or it is
+    /// another node.
     OtherProcess,
-    /// What came after that id is not kept any more.
+    /// The events after that id are no longer kept.
     TooOld,
     /// More happened than this reader took.
     TooSlow,

@@ -1,22 +1,22 @@
-//! What another configuration changes, as the API shows it.
+//! Changes of the configuration, as the API shows them.
 
 use serde::{Deserialize, Serialize};
 
-/// What came of reading the configuration again.
+/// Result of a reload of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ReloadView {
-    /// Whether it was only told what would change.
+    /// Whether the reload only reported the changes and applied none.
     pub dry_run: bool,
-    /// What is in force from now on, or would be.
+    /// Settings that a reload applies at once.
     pub applied: Vec<SettingChange>,
-    /// What stays as it was until the node is started anew.
+    /// Settings that keep their values until the node restarts.
     pub needs_restart: Vec<SettingChange>,
 }
 
 /// A setting that is another one than before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SettingChange {
-    /// Its dotted key.
+    /// Dotted key of the setting.
     pub key: String,
     /// Before, as TOML; missing when it was not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub struct SettingChange {
     /// Now, as TOML; missing when it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Whether it is a secret: then neither is told.
+    /// Whether the value is secret. Then both values are left out.
     #[serde(default)]
     pub secret: bool,
 }

@@ -9,15 +9,15 @@ use crate::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
 /// Why a file is or is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ExplainView {
-    /// Its name.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
-    /// The verdict in words.
+    /// The verdict as a sentence.
     pub why: String,
     /// Everything that leads to it.
     #[serde(flatten)]
     pub explanation: Explanation,
-    /// What is to become of each copy that a destination listed.
+    /// The plan for each copy that a destination listed.
     #[serde(default)]
     pub copies: Vec<CopySays>,
 }

@@ -11,7 +11,7 @@ use crate::wire::worker::TaskId;
 /// A ranked or hot file and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FileView {
-    /// Its name.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
     /// Its rank, 1 = best. Missing for a hot file without a grade.
@@ -24,9 +24,9 @@ pub struct FileView {
     pub size: Option<u64>,
     /// The destinations that hold a copy.
     pub placed_on: Vec<HostAddr>,
-    /// Where it stands.
+    /// State of the file in the plan.
     pub state: FileState,
-    /// The copy under way.
+    /// Task of the copy in progress.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
     #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
@@ -35,13 +35,13 @@ pub struct FileView {
     pub back_off: Option<BackOffView>,
 }
 
-/// Where a file stands.
+/// State of a file in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
     /// A destination holds it.
     Placed,
-    /// A copy is under way.
+    /// A copy is in progress.
     Copying,
     /// It is to be copied and waits for its turn.
     Waiting,
@@ -61,6 +61,6 @@ pub enum FileState {
     NoRoom,
     /// All destinations that would do are old cfws, whose protocol cannot carry its name.
     NameNotCarried,
-    /// It is hot but has no grade, and such files are not copied.
+    /// The file is hot but has no grade, and such files are not copied.
     Ungraded,
 }

@@ -1,4 +1,4 @@
-//! Moves of what is shared, as the API takes them.
+//! Moves of shared files, as the API takes them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ use crate::wire::api::Rfc3339;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedMove {
-    /// What is moved: the name of a root, and the path below it, as in "movies/new/a.mpg".
+    /// Present name of the root, and the path below it, as in "movies/new/a.mpg".
     pub from: String,
     /// Its new path, with its own name at the end.
     pub to: String,
-    /// Whether what is there is overwritten: its shares end.
+    /// Whether the move overwrites a file at the new path. The shares of that file end.
     #[serde(default)]
     pub overwrite: bool,
     /// Names the request, so that repeating it is safe.
@@ -25,13 +25,13 @@ pub struct WantedMove {
 /// A move of which only the disk knows what became of it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MoveShown {
-    /// Its number.
+    /// Number of the move in the journal.
     pub number: u64,
-    /// What is moved: the name of a root, and the path below it.
+    /// Present name of the root, and the path below it.
     pub from: String,
-    /// Its new path.
+    /// New name of the root, and the path below it.
     pub to: String,
-    /// Who asked for it.
+    /// Operator who asked for the move.
     pub asked_by: String,
     /// Since when the node knows of it: since its start, or since it leads, where the move is older.
     pub since: Rfc3339,

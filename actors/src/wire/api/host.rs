@@ -11,14 +11,14 @@ use crate::task_manager::Stranger;
 use crate::task_manager::plan::LinkSays;
 use crate::traffic::Traffic;
 
-/// A host and what is known of it.
+/// A host and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostView {
-    /// Its identity.
+    /// Address of the host, which identifies it.
     pub host: HostAddr,
-    /// What it is for.
+    /// Role: source, destination or both.
     pub role: HostRole,
-    /// What an operator wants of it.
+    /// Mode that an operator set for it.
     #[serde(default)]
     pub mode: HostMode,
     /// Whether the configuration names it; otherwise it was added at run time.
@@ -27,17 +27,17 @@ pub struct HostView {
     /// Since when it does not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<Millis>,
-    /// Whether it was silent for so long that what it holds no longer counts.
+    /// Whether the host was silent for so long that its copies no longer count.
     #[serde(default)]
     pub lost: bool,
     /// How far draining it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draining: Option<DrainView>,
-    /// What program answers there.
+    /// Program that answers at the host.
     pub kind: HostKind,
-    /// Whether it is well.
+    /// Health, by probes and reports.
     pub health: Health,
-    /// Since when.
+    /// Time of the last change of health.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_since: Option<Millis>,
     /// How long its last good probe took, in milliseconds.
@@ -52,7 +52,7 @@ pub struct HostView {
     /// How many files it holds. Missing while that is not known, and for a pure source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
-    /// Its disk.
+    /// Figures of its disk, if it is a destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskFigures>,
     /// How many bytes it may still take before it reaches its limit.
@@ -71,7 +71,7 @@ pub struct HostView {
     /// The most it may receive now, in bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives_below: Option<BitsPerSecond>,
-    /// What its link carries. Missing while that is not known.
+    /// Load of its link. Missing while it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
     /// When that was asked for.
@@ -83,8 +83,8 @@ pub struct HostView {
     /// How busy its link was for a destination in the last round of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_link: Option<LinkSays>,
-    /// Why the agent that is configured for it told nothing, the last time it did not, while that
-    /// still holds.
+    /// Why the configured node_exporter of this host gave no figures at the last try. Missing when
+    /// it gave them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_failure: Option<String>,
     /// That it is left alone for now, and why: that one of `breakers` which holds longest.
@@ -98,7 +98,7 @@ pub struct HostView {
     pub strangers: Vec<Stranger>,
 }
 
-/// What a host holds that is to be placed elsewhere.
+/// Copies of a host that the planner must place elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DrainView {
     /// Files that are still there, as last confirmed.
@@ -114,9 +114,9 @@ pub struct DrainView {
 /// Files that cannot leave a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StaysView {
-    /// Why.
+    /// Reason why these files stay.
     pub why: Stays,
-    /// How many.
+    /// Number of files with this reason.
     pub files: u64,
 }
 
@@ -150,7 +150,7 @@ pub enum Stays {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedMode {
-    /// The mode.
+    /// The mode that the host gets.
     pub mode: HostMode,
 }
 
@@ -158,21 +158,21 @@ pub struct WantedMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedRole {
-    /// What the host is for.
+    /// The role that the host gets.
     pub role: HostRole,
 }
 
-/// What follows from a change of a host.
+/// Effects of a change of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostChange {
-    /// The host.
+    /// Address of the host.
     pub host: HostAddr,
     /// Its mode from now on; missing for one that was added or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<HostMode>,
     /// Copies under way from or to it that are taken back.
     pub taken_back: u64,
-    /// What it holds. Missing while that is not known, and for a pure source.
+    /// Number of copies that it holds. Missing while it is not known, and for a pure source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<DrainView>,
 }
@@ -180,28 +180,28 @@ pub struct HostChange {
 /// A breaker that is not closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BreakerView {
-    /// What of the host it is about.
+    /// Direction of the copies that the breaker stops.
     pub of: BreakerOf,
-    /// How it stands.
+    /// State of the circuit breaker.
     pub state: BreakerState,
     /// When it ends to be left alone, how many failures led to it, and why.
     #[serde(flatten)]
     pub back_off: BackOffView,
 }
 
-/// What of a host a breaker is about.
+/// Direction of the copies that a breaker stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerOf {
-    /// Copies from it.
+    /// Copies that read from the host.
     Source,
-    /// Copies to it.
+    /// Copies that write to the host.
     Destination,
     /// Calls to it, although it answers its probes.
     Calls,
 }
 
-/// How a breaker stands that is not closed.
+/// State of a breaker that is not closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerState {
@@ -211,7 +211,7 @@ pub enum BreakerState {
     Probation,
 }
 
-/// What was forgotten of a host on request.
+/// Result of a reset of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostReset {
     /// How many back-offs of copies there were, those of pairs included.
@@ -221,12 +221,12 @@ pub struct HostReset {
 /// A worker obeys this node from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostAdopted {
-    /// The host.
+    /// Address of the adopted worker.
     pub host: HostAddr,
     /// The epoch that counts there from now on.
     #[schema(value_type = u64)]
     pub epoch: Epoch,
-    /// The highest epoch that it had heard before.
+    /// The highest epoch that the worker knew before.
     #[schema(value_type = u64)]
     pub before: Epoch,
 }
@@ -234,10 +234,10 @@ pub struct HostAdopted {
 /// How long something is left alone after failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOffView {
-    /// Until when.
+    /// End of the back-off.
     pub until: Millis,
     /// How many failures in a row led to it.
     pub failures: u32,
-    /// The last of them.
+    /// Reason of the last failure.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Instants and times to live, as bodies of the API tell and take them.
+//! Instants and lifetimes in the bodies of API requests and answers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -63,13 +63,13 @@ impl utoipa::ToSchema for Rfc3339 {}
 /// How long something lasts: "7d", "1h 30m", or "never".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ttl {
-    /// So long.
+    /// Until this long after the request.
     For(Duration),
-    /// For ever.
+    /// Without a deadline.
     Never,
 }
 
-/// The word for no end.
+/// The text that means "without a deadline".
 const NEVER: &str = "never";
 
 impl fmt::Display for Ttl {

@@ -18,10 +18,10 @@ use crate::clock::Millis;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedLease {
-    /// Who wants them, as it calls itself.
+    /// Name that the holder gives itself.
     #[serde(deserialize_with = "readable_holder")]
     pub holder: Holder,
-    /// How long the lease lasts, from when it is granted; as the pool says if nothing is said.
+    /// Duration of the lease from its grant; the pool's default if it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
     /// How long to wait for a box. "0s", as by default, tries once. Making a box ready does not count.
@@ -45,7 +45,7 @@ pub struct WantedLease {
     pub take_over: bool,
 }
 
-/// A holder that reads as it is: no character in it changes the direction of what is written.
+/// Reads a holder and refuses characters that change the direction of text.
 fn readable_holder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Holder, D::Error> {
     let holder = Holder::deserialize(deserializer)?;
     match holder.as_str().chars().find(|c| changes_direction(*c)) {
@@ -68,7 +68,7 @@ fn one() -> u32 {
 /// A lease, for its holder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseTold {
-    /// Its id.
+    /// Id of the lease, which renews and ends it.
     pub lease_id: LeaseId,
     /// The box: its number, or the id that was drawn for it.
     #[serde(rename = "box")]
@@ -82,9 +82,9 @@ pub struct LeaseTold {
 }
 
 impl LeaseTold {
-    /// What is told at `now` to the holder of a lease.
+    /// The answer to the holder of a lease at `now`.
     pub fn of(lease: &Lease, now: Millis) -> Self {
-        // Nobody is told of a lease that has no end yet.
+        // A lease is only reported once its end is set.
         let expires_at = lease.expires_at.unwrap_or(lease.granted);
         LeaseTold {
             lease_id: lease.id,
@@ -104,7 +104,7 @@ pub struct Granted {
     /// Its box: its number, or the id that was drawn for it.
     #[serde(rename = "box")]
     pub box_id: u32,
-    /// Its fencing token.
+    /// Fencing token: it grows with each lease of the box.
     pub token: FenceToken,
     /// Until when it lasts unless it is renewed.
     pub expires_at: Rfc3339,
@@ -115,7 +115,7 @@ pub struct Granted {
 }
 
 impl Granted {
-    /// What is told of a grant at `now`; none of one without leases.
+    /// The answer to a grant at `now`; none for a grant without leases.
     pub fn of(grant: &Grant, now: Millis) -> Option<Self> {
         let told = grant.leases.iter().map(|lease| LeaseTold::of(lease, now));
         let leases: Vec<LeaseTold> = told.collect();
@@ -129,16 +129,16 @@ impl Granted {
 pub struct WaitShown {
     /// Its place in the queue: 1 is served next.
     pub position: u64,
-    /// How long that takes, as far as one can tell by how long boxes were held lately.
+    /// Expected wait, estimated from how long boxes were held recently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Span>,
 }
 
-/// A lease lasts longer.
+/// Request to extend a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedRenewal {
-    /// Its token.
+    /// Fencing token of the lease.
     pub token: FenceToken,
     /// How long from now on; as long as it was asked for first if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +149,7 @@ pub struct WantedRenewal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaseToken {
-    /// The token.
+    /// Fencing token of the lease, as proof that the caller holds it.
     pub token: FenceToken,
 }
 
@@ -157,33 +157,33 @@ pub struct LeaseToken {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedLeaseRevocation {
-    /// Why: its holder is told.
+    /// Reason, which the holder receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
 
-/// What became of a lease.
+/// State of a lease after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseEnded {
-    /// Its id.
+    /// Id of the lease.
     pub lease_id: LeaseId,
-    /// How it ended.
+    /// State after the end.
     pub state: LeaseState,
 }
 
-/// A lease that is valid, for whoever guards what the box is for.
+/// A valid lease, for the service that guards the resource behind the box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseVerified {
-    /// Its id.
+    /// Id of the lease.
     pub lease_id: LeaseId,
-    /// The pool.
+    /// Pool of the box.
     pub pool: PoolName,
     /// The box: its number, or the id that was drawn for it.
     #[serde(rename = "box")]
     pub box_id: u32,
-    /// Its fencing token.
+    /// Fencing token of the lease.
     pub token: FenceToken,
-    /// Who holds it.
+    /// Job that holds the box.
     pub holder: Holder,
     /// Until when it lasts unless it is renewed.
     pub expires_at: Rfc3339,
@@ -203,23 +203,23 @@ impl From<&Lease> for LeaseVerified {
     }
 }
 
-/// Where a lease stands.
+/// State of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseState {
-    /// Its box is being made ready, and its holder not told of it.
+    /// The box is being prepared. Its holder has not received the lease yet.
     Preparing,
-    /// Its holder has it.
+    /// The holder has the box.
     Held,
     /// Its holder gave it back.
     Released,
-    /// Its term was over.
+    /// The term of the lease ended.
     Expired,
-    /// It was taken away.
+    /// An operator or the node revoked the lease.
     Revoked,
-    /// Whoever waited for it had gone: nobody was told of it.
+    /// The requester stopped waiting, so no holder received the lease.
     NotTaken,
-    /// Its box could not be made ready: nobody was told of it.
+    /// The box could not be prepared, so no holder received the lease.
     InitFailed,
 }
 
@@ -238,22 +238,22 @@ impl From<LeaseEnd> for LeaseState {
 /// A lease, for those who look after boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseShown {
-    /// Its id.
+    /// Id of the lease.
     pub lease_id: LeaseId,
-    /// The pool.
+    /// Pool of the box.
     pub pool: PoolName,
     /// The number of the box in its pool.
     pub number: BoxNumber,
     /// The box as its holder calls it: its number, or the id that was drawn for it.
     #[serde(rename = "box")]
     pub box_id: u32,
-    /// Its fencing token.
+    /// Fencing token of the lease.
     pub token: FenceToken,
-    /// Who holds it, or held it.
+    /// Present or last holder.
     pub holder: Holder,
-    /// Where it stands.
+    /// State of the lease.
     pub state: LeaseState,
-    /// When it was granted.
+    /// Time of the grant.
     pub granted_at: Rfc3339,
     /// Until when it lasts unless it is renewed, or would have. Missing while its box is made ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -262,25 +262,25 @@ pub struct LeaseShown {
     pub ttl: Span,
     /// How often it was renewed.
     pub renewals: u32,
-    /// When it ended.
+    /// Time of the end; missing for a live lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Rfc3339>,
-    /// Who ended it, unless it was its holder or a matter of time.
+    /// Operator who ended it. Missing when the holder or a timer ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
-    /// Why it was revoked.
+    /// Reason that was given for a revocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
 
 impl LeaseShown {
-    /// A live lease.
+    /// View of a live lease.
     pub fn live(lease: &Arc<Lease>) -> Self {
         let state = if lease.is_held() { LeaseState::Held } else { LeaseState::Preparing };
         LeaseShown::in_state(lease, state)
     }
 
-    /// One that has ended.
+    /// View of an ended lease.
     pub fn ended(ended: &EndedLease) -> Self {
         LeaseShown {
             ended_at: Some(Rfc3339(ended.at)),

@@ -1,10 +1,10 @@
-//! What every answer of the API shares: pages of lists, and problems.
+//! Common types of all answers of the API: pages of lists, and problems.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One page of a list.
+/// One page of a list, with the cursor of the next one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Page<T> {
     /// The items, in the order of the list.
@@ -25,22 +25,22 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// What went wrong, as RFC 9457 has it (`application/problem+json`).
+/// A problem as in RFC 9457 (`application/problem+json`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Problem {
     /// Names the kind of problem, for programs: a URI that stays the same.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The kind in words.
+    /// The kind of the problem as a short text.
     pub title: String,
     /// The HTTP status that it came with.
     pub status: u16,
-    /// What went wrong this time.
+    /// Details of this occurrence.
     pub detail: String,
 }
 
 impl Problem {
-    /// The last part of its `type`, by which programs tell problems apart.
+    /// The last part of its `type`, by which programs distinguish problems.
     pub fn word(&self) -> &str {
         self.kind.rsplit(':').next().unwrap_or_default()
     }

@@ -10,7 +10,7 @@ use crate::host::HostAddr;
 use crate::names::ShownName;
 use crate::wire::worker::TaskId;
 
-/// The last round of planning, and what stands in the way of further copies.
+/// The last round of planning, and the obstacles to further copies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlanView {
     /// When it was. Missing before the first round, and then everything below is empty.
@@ -25,7 +25,7 @@ pub struct PlanView {
     pub removals: Vec<RemovalView>,
     /// How many files it passed over, by reason.
     pub skipped: Vec<Skipped>,
-    /// Who is left alone after failures.
+    /// Hosts and files that back off after failures.
     pub back_offs: Vec<BackedOff>,
     /// How many files wait for a source or a destination.
     pub waiting: u64,
@@ -41,11 +41,11 @@ pub struct PlanView {
 /// A copy as it was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlannedCopy {
-    /// Its task.
+    /// Id of the task.
     #[serde(with = "id_in_text")]
     #[schema(value_type = String)]
     pub task: TaskId,
-    /// The file.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
     /// Its rank, 1 = best. Missing for a hot file without a grade.
@@ -53,11 +53,11 @@ pub struct PlannedCopy {
     pub rank: Option<u32>,
     /// Its rising hits; 0 when it was planned by its grade.
     pub hits: u32,
-    /// Where it comes from.
+    /// Source of the copy.
     pub source: HostAddr,
-    /// Where it goes.
+    /// Destination of the copy.
     pub destination: HostAddr,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
 }
 
@@ -66,27 +66,27 @@ pub struct PlannedCopy {
 pub struct Skipped {
     /// The reason, one stable word with underscores: `placed`, `ignored`, `no_master`, ...
     pub reason: String,
-    /// How many files.
+    /// Number of skipped files with this reason.
     pub files: u64,
-    /// The best of them.
+    /// The file with the best grade among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<ShownName>,
 }
 
-/// Who or what is left alone after failures. At least one of the three is there; several are for
-/// what fails only together.
+/// A host or file that backs off after failures. At least one of the three members is present;
+/// several mean that they failed only together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackedOff {
-    /// A host as source.
+    /// Host that backs off as a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<HostAddr>,
     /// A host as destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<HostAddr>,
-    /// A file.
+    /// File that backs off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<ShownName>,
-    /// How long, and why.
+    /// End of the back-off, failures and reason.
     #[serde(flatten)]
     pub back_off: BackOffView,
 }

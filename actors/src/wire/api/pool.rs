@@ -13,7 +13,7 @@ use crate::box_lease::{
 use crate::durations::rounded;
 use crate::host::HostAddr;
 
-/// How a pool is to be. What is left out is as in a pool of which nothing is said.
+/// Settings of a pool. Settings that are left out get their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedPool {
@@ -26,10 +26,10 @@ pub struct WantedPool {
     /// Where the ids are drawn from that holders see. Without it a box always has its own number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<WantedSlots>,
-    /// The worker that runs what is run for the boxes. Without one the pool is purely logical.
+    /// Worker that runs the hooks of the boxes. Without one the pool is purely logical.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostAddr>,
-    /// Under which name the worker's configuration defines what is run; the pool's own if none.
+    /// Name of the hooks in the worker's configuration; by default the pool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<HooksName>,
     /// For people and scripts.
@@ -75,7 +75,7 @@ pub struct WantedPool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedSlots {
-    /// The first id.
+    /// First id of the pool.
     pub first: SlotId,
     /// How many there are: at least as many as boxes.
     #[schema(maximum = 1_000_000)]
@@ -85,7 +85,7 @@ pub struct WantedSlots {
     pub rest: Span,
 }
 
-/// What a pool has of which nothing is said.
+/// Defaults of a pool.
 mod usual {
     use super::{PoolSpec, Span};
 
@@ -164,16 +164,16 @@ impl From<&PoolSpec> for WantedPool {
     }
 }
 
-/// A pool.
+/// A pool of boxes and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolShown {
-    /// Its name.
+    /// Name of the pool.
     pub name: PoolName,
     /// How it is to be. The same can be put again, changed.
     pub spec: WantedPool,
     /// Whether it is being removed: nothing is granted any more, and it goes with its last box.
     pub goes: bool,
-    /// How many boxes stand where. There may be more than `size` while it shrinks.
+    /// Number of boxes in each state. There may be more than `size` while the pool shrinks.
     pub boxes: BoxesShown,
     /// How many wait for boxes, where this node leads.
     pub waiting: u64,
@@ -192,24 +192,24 @@ pub struct PoolShown {
     pub hindered_by: Option<String>,
     /// The fencing token that was given last.
     pub last_token: FenceToken,
-    /// What ever happened in it.
+    /// Totals since the pool was created.
     pub totals: TotalsShown,
 }
 
-/// How many boxes of a pool stand where.
+/// Number of boxes in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BoxesShown {
-    /// They can be granted.
+    /// Boxes that can be granted now.
     pub free: u32,
     /// Their host is to look at them first.
     pub unchecked: u32,
     /// They are granted, and being made ready.
     pub preparing: u32,
-    /// Somebody has them.
+    /// Boxes that a holder has.
     pub leased: u32,
     /// They are to be cleaned, or being cleaned.
     pub draining: u32,
-    /// They are out of use.
+    /// Boxes that are out of use.
     pub quarantined: u32,
 }
 
@@ -226,12 +226,12 @@ impl From<BoxCounts> for BoxesShown {
     }
 }
 
-/// What ever happened in a pool.
+/// Totals since the pool was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TotalsShown {
     /// Leases that were granted.
     pub granted: u64,
-    /// Renewals.
+    /// Renewals since the pool was created.
     pub renewed: u64,
     /// Leases that were given back.
     pub released: u64,
@@ -239,9 +239,9 @@ pub struct TotalsShown {
     pub expired: u64,
     /// Leases that were taken away.
     pub revoked: u64,
-    /// Leases of which nobody was told, because whoever waited had gone.
+    /// Leases that no holder received, because the requester stopped waiting.
     pub not_taken: u64,
-    /// Leases of which nobody was told, because a box could not be made ready.
+    /// Leases that no holder received, because a box could not be prepared.
     pub init_failed: u64,
     /// Cleanings that succeeded.
     pub cleaned: u64,
@@ -269,7 +269,7 @@ impl From<PoolTotals> for TotalsShown {
 }
 
 impl PoolShown {
-    /// A pool as it stands, and its queue if this node knows that.
+    /// View of a pool, with its queue if this node knows it.
     pub fn of(pool: &PoolStatus, line: Option<&PoolQueueView>) -> Self {
         PoolShown {
             name: pool.name.clone(),
@@ -287,7 +287,7 @@ impl PoolShown {
     }
 }
 
-/// What became of a pool that is removed.
+/// Result of the removal of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolRemoval {
     /// Whether it is gone. Else it goes with its last box.
@@ -297,7 +297,7 @@ pub struct PoolRemoval {
 /// Boxes that were handed over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolAdoption {
-    /// The pools, of whichever cluster, that lost boxes.
+    /// The pools that lost boxes, of any cluster.
     pub from: Vec<PoolName>,
 }
 

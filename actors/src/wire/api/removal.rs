@@ -13,7 +13,7 @@ use crate::remover::{
 use crate::task_manager::TaskState;
 use crate::wire::worker::{Blame, TaskId};
 
-/// What the Remover does: answer of `GET /api/v1/removals`.
+/// State of the Remover: answer of `GET /api/v1/removals`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovalsView {
     /// Whether copies are removed.
@@ -26,41 +26,42 @@ pub struct RemovalsView {
     /// How long that took, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// What that look decided of copies that were to go. In a dry run nothing of it is done.
+    /// Removals that the last pass decided. A dry run executes none of them.
     pub decided: Vec<RemovalView>,
     /// How many copies stay that were looked at, by reason.
     pub spared: BTreeMap<Spared, u64>,
     /// Destinations over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
-    /// Hot files that fit nowhere, and what is done about each.
+    /// Hot files that fit on no destination, with the decision for each.
     #[serde(default)]
     pub rooms: Vec<RoomSoughtView>,
     /// Why nothing was decided at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<RemoverWaits>,
-    /// What this node did while it led, since it was started.
+    /// Counters of this node for its times as leader, since its start.
     pub counters: RemoverCounters,
 }
 
 /// One copy that goes, or was to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovalView {
-    /// The file.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
-    /// On which host.
+    /// Destination that holds the copy.
     pub host: HostAddr,
     /// Its size in bytes, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Why, with the numbers that decided.
     pub reason: Reason,
-    /// The same in words.
+    /// Reason as a sentence.
     pub why: String,
-    /// Whose copy stays.
+    /// Host whose copy stays, for a surplus copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeper: Option<HostAddr>,
-    /// Who wants it. Missing where that is the Remover itself and nothing was put on record yet.
+    /// Operator or part of the node that asked for it. Missing for an intention of the Remover that
+    /// is not on record yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
     /// When it was put on record.
@@ -74,32 +75,32 @@ pub struct RemovalView {
 /// A hot file that fits on no destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RoomSoughtView {
-    /// The file.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// Its rising hits.
+    /// Rising hits of the file.
     pub hits: u32,
-    /// What is done about it, with the numbers that decided.
+    /// The decision, with the numbers behind it.
     pub verdict: RoomVerdict,
-    /// The same in words.
+    /// Reason as a sentence.
     pub why: String,
 }
 
 /// A file of which no copy is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PinView {
-    /// The file.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
-    /// Who said so.
+    /// Operator who pinned it.
     pub asked_by: String,
-    /// When.
+    /// Time of the pin.
     pub since: Millis,
 }
 
-/// What came of pinning or unpinning.
+/// Result of pinning or unpinning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PinSet {
     /// Whether the file is pinned now.
@@ -111,9 +112,9 @@ pub struct PinSet {
 /// One line of the history: a copy or a removal that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HistoryLine {
-    /// When it ended.
+    /// Time of the end.
     pub at: Millis,
-    /// The file.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
     /// The host that the copy came to or went from.
@@ -121,38 +122,38 @@ pub struct HistoryLine {
     /// Its size in bytes, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// When it was decided.
+    /// Time of the decision.
     pub decided: Millis,
-    /// Who asked for it: a name, or `planner` or `remover`.
+    /// Name of the requester, or `planner` or `remover`.
     pub asked_by: String,
-    /// What happened.
+    /// Task or removal that ended, with its result.
     #[serde(flatten)]
     pub what: Happened,
 }
 
-/// What a line of the history is about.
+/// The task or removal that a line of the history describes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum Happened {
     /// A copy was made, or not.
     Copy {
-        /// Its task.
+        /// Id of the task.
         #[serde(with = "super::task::id_in_text")]
         #[schema(value_type = String)]
         task: TaskId,
-        /// Where it came from.
+        /// Source of the copy.
         source: HostAddr,
-        /// How it ended.
+        /// State at the end.
         state: TaskState,
         /// Rank when planned, 1 = best. Missing without a grade.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rank: Option<u32>,
         /// Rising hits when planned.
         hits: u32,
-        /// Why it ended without success, or what is to be said of a success.
+        /// Why it ended without success, or a remark about a success.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-        /// Who was blamed.
+        /// Host or file that was blamed for the failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blame: Option<Blame>,
     },
@@ -160,12 +161,12 @@ pub enum Happened {
     Removal {
         /// Why, with the numbers that decided.
         reason: Reason,
-        /// The same in words.
+        /// Reason as a sentence.
         why: String,
         /// Whose copy was to stay.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keeper: Option<HostAddr>,
-        /// What came of it.
+        /// Result of the removal.
         ending: Ending,
     },
 }

@@ -28,9 +28,9 @@ impl fmt::Debug for Password {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedShare {
-    /// What is shared: the name of a root, and the path below it, as in "movies/new/a.mpg".
+    /// Path to share: the name of a root, and the path below it, as in "movies/new/a.mpg".
     pub path: String,
-    /// How long it lasts; what the server has by default when neither this nor `expires_at` is given.
+    /// Lifetime. The server's default holds when neither this nor `expires_at` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
     /// Until when it lasts, instead of `ttl`.
@@ -44,7 +44,7 @@ pub struct WantedShare {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_downloads: Option<NonZeroU32>,
-    /// Whose it is.
+    /// Owner, as the requester named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub owner: Option<ShareOwner>,
@@ -57,7 +57,7 @@ pub struct WantedShare {
     pub request_id: Option<String>,
 }
 
-/// Other terms of a share. What is left out stays.
+/// New terms of a share. Terms that are left out stay as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedTerms {
@@ -67,8 +67,8 @@ pub struct WantedTerms {
     /// Until when it lasts, instead of `ttl`.
     #[serde(default, deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
-    /// Changes nothing unless the deadline it has is such: none, exists, or the new one is greater
-    /// or less than it.
+    /// Condition: the change applies only if the present deadline is missing, exists, or is earlier
+    /// or later than the new one.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub only_if: Option<OnlyIf>,
     /// A password, or null for none any more.
@@ -93,7 +93,7 @@ pub struct WantedTerms {
     pub request_id: Option<String>,
 }
 
-/// What is given and null is told apart from what is left out.
+/// Distinguishes `null` from a missing member.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -132,21 +132,21 @@ pub fn term(
     }
 }
 
-/// A share.
+/// A share and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShareShown {
     /// Its id, which is the secret of its link.
     #[schema(value_type = String)]
     pub id: ShareId,
-    /// Its link.
+    /// The link that clients open.
     pub url: String,
-    /// What is shared: the name of a root, and the path below it.
+    /// Shared path: the name of a root, and the path below it.
     pub path: String,
-    /// What that is.
+    /// Kind of the shared path: file or directory.
     pub kind: ShareKind,
-    /// Where it stands.
+    /// Present state of the share.
     pub state: ShareState,
-    /// When it was created.
+    /// Time of the creation.
     pub created_at: Rfc3339,
     /// When it ends. Missing when it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,11 +161,11 @@ pub struct ShareShown {
     pub downloads: Option<u32>,
     /// How often it was used, as far as the node that answers saw it since its start.
     pub uses: u32,
-    /// Whose it is.
+    /// Owner, as the requester named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub owner: Option<ShareOwner>,
-    /// Its note.
+    /// Note of the requester.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub note: Option<ShareNote>,
@@ -174,7 +174,7 @@ pub struct ShareShown {
 }
 
 impl ShareShown {
-    /// As it stands at `now`, under links that begin with `public_url`.
+    /// View of the share at `now`, with a link that begins with `public_url`.
     pub fn of(share: &Share, public_url: &str, now: Millis) -> Self {
         let id = share.id();
         ShareShown {
@@ -209,7 +209,7 @@ fn full_path(root: &str, path: &str) -> String {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedRevocation {
-    /// These.
+    /// Revokes the shares with these ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     pub ids: Option<Vec<ShareId>>,
@@ -225,21 +225,21 @@ pub struct WantedRevocation {
     pub hard: bool,
 }
 
-/// Whether what is due is to be reclaimed.
+/// Request to pause or resume reclaim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedReclaim {
-    /// Nothing is reclaimed while it is paused. Links are refused at their deadlines all the same.
+    /// Nothing is reclaimed while this is true. Links are still refused after their deadlines.
     pub paused: bool,
 }
 
-/// How reclaim stands.
+/// State of reclaim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ReclaimView {
-    /// Who paused it, if it is.
+    /// Operator who paused it, while it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
-    /// What is wrong with the wall clock, and what to do, if anything is.
+    /// Problem of the wall clock and its remedy, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
     /// Shares that have not ended.
@@ -250,9 +250,9 @@ pub struct ReclaimView {
     pub tombstones: u64,
     /// Requests that were refused because a deadline had come, by this node since its start.
     pub refused_by_time: u64,
-    /// What became of all shares.
+    /// Totals of all shares since the first start.
     pub totals: Totals,
-    /// What this node counted since its start.
+    /// Counters of this node since its start.
     pub counters: ShareCounters,
 }
 

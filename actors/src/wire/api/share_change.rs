@@ -8,49 +8,49 @@ use crate::share_expiry::{
     RootName, Share, ShareEnding, ShareId, ShareNotification, ShareNotificationKind, SharePath,
 };
 
-/// What changed about shares.
+/// A change of shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum ShareChange {
-    /// One was created.
+    /// A share was created.
     Created {
-        /// The share.
+        /// The new share.
         share: ShareTold,
     },
-    /// One has other terms.
+    /// The terms of a share changed.
     Changed {
         /// The share, as it is now.
         share: ShareTold,
     },
-    /// One will end soon.
+    /// The deadline of a share is near.
     Notice {
-        /// The number of this happening: its name, wherever it is told.
+        /// Number of this notification, the same in webhooks and event streams.
         number: u64,
-        /// The share.
+        /// The share that will end.
         share: ShareTold,
     },
-    /// One has ended. Of `exhausted`, this is told when the last download was taken.
+    /// A share ended. With the cause `exhausted`, this is sent when the last download is taken.
     Ended {
-        /// The number of this happening: its name, wherever it is told.
+        /// Number of this notification, the same in webhooks and event streams.
         number: u64,
-        /// Why.
+        /// Cause of the end.
         why: ShareEnding,
-        /// The share, as it was.
+        /// The share in its last state.
         share: ShareTold,
-        /// Who wanted it; missing where it was a matter of time.
+        /// Operator who ended it. Missing when a deadline or limit ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<String>,
     },
-    /// What was shared has another path, and all its shares have followed.
+    /// The shared file or directory has a new path, and all its shares have followed.
     Moved {
         /// The root that it was in.
         root: RootName,
-        /// Where it was.
+        /// Path before the move, below its root.
         from: SharePath,
         /// The root that it is in; missing where that is the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_root: Option<RootName>,
-        /// Where it is.
+        /// Path after the move, below its root.
         to: SharePath,
         /// How many shares follow it.
         shares: u64,
@@ -59,13 +59,13 @@ pub enum ShareChange {
     Reclaim {
         /// Whether it is paused now.
         paused: bool,
-        /// Who asked.
+        /// Operator who paused or resumed it.
         asked_by: String,
     },
 }
 
 impl From<ShareNotification> for ShareChange {
-    /// A happening, as it is told wherever it is.
+    /// Builds the change that every webhook and event stream reports.
     fn from(happening: ShareNotification) -> Self {
         let ShareNotification { number, id, what, root, path, owner, due, by: asked_by, .. } =
             happening;
@@ -81,23 +81,23 @@ impl From<ShareNotification> for ShareChange {
 }
 
 impl From<ShareNotification> for ChangeEvent {
-    /// What is told of a happening, whoever is told: webhooks and streams of events alike.
+    /// Builds the change that webhooks and event streams report.
     fn from(happening: ShareNotification) -> Self {
         let time = happening.at;
         ChangeEvent { time, change: Change::Share(ShareChange::from(happening)) }
     }
 }
 
-/// A share, where something is told of it.
+/// A share, as events describe it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShareTold {
-    /// Its id.
+    /// Id of the share.
     pub id: ShareId,
     /// The root it is shared from.
     pub root: RootName,
-    /// What is shared, below the root.
+    /// Shared path, below the root.
     pub path: SharePath,
-    /// Whose it is.
+    /// Owner, as the requester named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// When it ends; missing when it never does.
@@ -106,7 +106,7 @@ pub struct ShareTold {
 }
 
 impl ShareTold {
-    /// What is told of `share`.
+    /// Description of `share` for an event.
     pub fn of(share: &Share) -> Self {
         ShareTold {
             id: share.id(),

@@ -5,25 +5,25 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::webhook::{ReceiverTrouble, WebhookView};
 
-/// How a webhook stands. Counts are those of the node that answers, since its start or that of the
-/// webhook.
+/// State of a webhook. The counters are those of the answering node, since its start or since the
+/// webhook was configured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookShown {
     /// Its name in the configuration.
     pub name: String,
     /// Where its receiver is.
     pub url: String,
-    /// Whether this node tells it: only the leader does.
+    /// Whether this node sends to the webhook: only the leader does.
     pub tells: bool,
-    /// The number of the first happening that it was not told. Missing while that is not known.
+    /// Number of the first notification that is not delivered yet. Missing while that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_up_to: Option<u64>,
-    /// Happenings that it is to be told and was not yet.
+    /// Notifications that wait for delivery.
     pub backlog: u64,
-    /// When the oldest of those happened that it is to be told.
+    /// Time of the oldest notification that waits for delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Millis>,
-    /// What is wrong, while it takes nothing.
+    /// Present failure, while the webhook accepts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<HookFailing>,
     /// Happenings that it took.
@@ -31,24 +31,24 @@ pub struct HookShown {
     /// When it took the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_delivered: Option<Millis>,
-    /// Tries that failed.
+    /// Deliveries that failed.
     pub failed_tries: u64,
-    /// Happenings that were too old to be told before they could be.
+    /// Notifications that became too old before the node could deliver them.
     pub dropped: u64,
-    /// Happenings of kinds that it is not told of.
+    /// Notifications of kinds that this webhook does not want.
     pub passed_over: u64,
 }
 
-/// What is wrong with a webhook.
+/// Failure of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookFailing {
-    /// Since when.
+    /// Time of the first failure in a row.
     pub since: Millis,
     /// How often it was tried in vain.
     pub tries: u32,
     /// When it is tried again.
     pub tried_again: Millis,
-    /// What went wrong last.
+    /// Error of the last try.
     pub reason: String,
 }
 

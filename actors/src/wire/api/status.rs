@@ -12,23 +12,22 @@ use crate::event::Epoch;
 pub struct StatusView {
     /// The program's version.
     pub version: String,
-    /// The node's number.
+    /// Number of the node in the cluster.
     pub node_id: u64,
     /// When the process started.
     pub started: Millis,
     /// Whether it does all it is there for.
     pub ready: bool,
-    /// What keeps it from that, in words; empty when it is ready.
+    /// Reasons why the node is not ready; empty when it is ready.
     pub not_ready: Vec<String>,
-    /// What does not keep it from that and wants looking at all the same, in words: signs that
-    /// somebody else manages the yard too.
+    /// Warnings that do not affect readiness: signs that another node or cfm manages the yard too.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// What it plans from.
+    /// State of each input file of the planner.
     pub inputs: Vec<InputView>,
-    /// Its journal.
+    /// State of this node's journal.
     pub journal: JournalView,
-    /// Its actors, by name.
+    /// State of each actor, by name.
     pub actors: BTreeMap<String, ActorView>,
 }
 
@@ -37,14 +36,14 @@ pub struct StatusView {
 pub struct InputView {
     /// Which, by its setting: `catalog.grade_info_file`, `event_log.dir`, `source_dirs`, ...
     pub setting: String,
-    /// Its path.
+    /// Path of the file or directory.
     pub path: String,
-    /// How it is.
+    /// State of the input.
     pub state: InputState,
     /// Why it is not [`InputState::Good`], in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// When what is in use was read; missing when nothing was ever read.
+    /// Time when the node read the present content; missing before the first read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Millis>,
     /// How changes of it are noticed: `events`, or `polling: ` and why. Missing before the first
@@ -55,49 +54,49 @@ pub struct InputView {
     pub rows: u64,
     /// How many rows could not be read.
     pub bad_rows: u64,
-    /// The first of those.
+    /// The first unreadable rows, for the operator.
     pub first_bad_rows: Vec<BadRowView>,
 }
 
-/// How an input is.
+/// State of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputState {
     /// It was read as it now is.
     Good,
-    /// It is not configured.
+    /// The configuration names no such input.
     Unset,
     /// It was not looked at yet.
     Pending,
-    /// It is being written and will be read once it keeps still. What was last read of it stays in
-    /// use.
+    /// The file is being written. The node reads it once it is quiet, and uses the last content
+    /// until then.
     Changing,
-    /// It is not there. What was last read of it stays in use.
+    /// The file does not exist. The node still uses the last content.
     Missing,
-    /// It is there and cannot be read. What was last read of it stays in use.
+    /// The file exists, but the node cannot read it. The node still uses the last content.
     Unreadable,
 }
 
 /// A row that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BadRowView {
-    /// Its line, from 1.
+    /// Number of the line, counted from 1.
     pub line: u64,
     /// Its beginning; bytes that are not UTF-8 are shown as U+FFFD.
     pub text: String,
-    /// What is wrong with it.
+    /// Error in this row.
     pub why: String,
 }
 
-/// How the journal is.
+/// State of this node's journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JournalView {
-    /// What this node is among its peers.
+    /// Role of this node in the cluster.
     pub role: NodeRole,
     /// The node that leads, if this one knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<u64>,
-    /// The present epoch.
+    /// Present epoch, which is raft's term.
     pub epoch: Epoch,
     /// The last entry that is durable here.
     pub last_index: u64,
@@ -111,21 +110,21 @@ pub struct JournalView {
     pub log_bytes: Option<u64>,
 }
 
-/// What a node is among its peers.
+/// Role of a node in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeRole {
-    /// It decides.
+    /// The node leads and decides.
     Leader,
-    /// It applies what the leader decides.
+    /// The node applies the decisions of the leader.
     Follower,
-    /// It stands for election.
+    /// The node is a candidate in an election.
     Candidate,
     /// It is catching up and has no vote.
     Learner,
 }
 
-/// How an actor is.
+/// State of an actor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ActorView {
     /// How often it was started again after a panic.

@@ -11,20 +11,20 @@ use crate::wire::worker::{Blame, ContentHash, TaskId};
 /// One copy, from its planning to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskView {
-    /// Its number, in text: it is beyond what JavaScript's numbers can tell apart.
+    /// Id as text, because it exceeds the integers that JavaScript represents exactly.
     #[serde(with = "id_in_text")]
     #[schema(value_type = String)]
     pub id: TaskId,
-    /// The file.
+    /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
     /// Where it is in its life.
     pub state: TaskState,
-    /// Where it comes from.
+    /// Source of the copy.
     pub source: HostAddr,
     /// Directory of the master on the source.
     pub dir: String,
-    /// Where it goes.
+    /// Destination of the copy.
     pub destination: HostAddr,
     /// Rank when planned, 1 = best. Missing for a hot file without a grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,20 +39,20 @@ pub struct TaskView {
     /// The rate that it keeps below now, or was planned with once it has ended, in bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_speed: Option<BitsPerSecond>,
-    /// When it was planned.
+    /// Time when the task was created.
     pub created: Millis,
     /// When its state last changed.
     pub changed: Millis,
-    /// Why it ended without success, what it waits for, or what is to be said of a success.
+    /// Why it failed or what it waits for, or a remark about a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who was blamed for its failure.
+    /// Host or file that was blamed for the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<Blame>,
-    /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
+    /// Hash of the copy. It equals the hash of the source, unless `reason` says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
-    /// Who asked for it. Missing for the planner's own.
+    /// Operator who asked for it. Missing for tasks of the planner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
 }
@@ -92,7 +92,7 @@ pub struct WantedCopy {
     /// Whether `name` is percent-encoded, as lists show names that are not UTF-8.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub percent_encoded: bool,
-    /// Where to.
+    /// Destination of the copy.
     pub destination: HostAddr,
     /// Where from; any source that can where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,15 +116,15 @@ pub enum StateFilter {
     Open,
     /// Planned, and not yet picked up.
     Ready,
-    /// Being copied.
+    /// Tasks whose files are being copied.
     Working,
-    /// Copied.
+    /// Tasks that copied their file.
     Done,
-    /// Ended by a failure.
+    /// Tasks that ended with a failure.
     Failed,
-    /// Ended because nothing was heard of them.
+    /// Tasks that ended because their worker sent no report in time.
     Timeout,
-    /// Cancelled.
+    /// Tasks that were cancelled.
     Cancelled,
 }
 
