@@ -201,7 +201,9 @@ mod tests {
         ] {
             assert_eq!(bad.parse::<Secret>(), Err(NoSecret), "{bad}");
         }
-        assert!(NoSecret.to_string().starts_with("this is not the id of a secret: 22 letters"));
+        assert!(
+            NoSecret.to_string().starts_with("this is not the id of a secret: expected 22 letters")
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::wire::worker::{ContentHash, TaskId};
 
 use TaskOutcome::{AlreadySo, Applied};
 
-/// What is said of a copy whose hash nobody can compare.
+/// The remark on a copy whose hash cannot be compared.
 const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";
 
 pub(super) type TaskApplyResult = Result<TaskOutcome, TaskRefusal>;
@@ -179,8 +179,8 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    /// A copy in which `blamed` had a part is in place: a file and a pair are cleared, a host is
-    /// trusted again step by step.
+    /// A copy with `blamed` in it is in place. A file and a pair are cleared; a host leaves its
+    /// backoff step by step.
     fn succeeded(&mut self, at: Millis, blamed: &Blamed) {
         let Some(back_off) = self.back_offs.get(blamed) else { return };
         let left = blamed.host().and_then(|_| back_off.after_success(at));

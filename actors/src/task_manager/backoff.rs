@@ -1,5 +1,5 @@
-//! Who backs off: whoever is to blame for a failed copy is left alone for a while, and nobody else.
-//! How long, and how it comes back, is [`crate::backoff`]'s. Pure.
+//! Backoffs of the task manager: the blamed part of a failed copy gets no new copies for a while.
+//! All other parts go on. [`crate::backoff`] decides the length and the return. Pure.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::host::HostAddr;
 use crate::names::FileName;
 use crate::wire::worker::Blame;
 
-/// Who backs off.
+/// The part of a copy that backs off.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Blamed {
@@ -79,15 +79,15 @@ impl fmt::Display for Blamed {
 /// A back-off as an event sets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackingOff {
-    /// Who.
+    /// The part that backs off.
     pub blamed: Blamed,
     /// Until when; over iff `until <= now`.
     pub until: Millis,
 }
 
-/// The back-off that a failure at `now` of `task`, laid to `blamed`, sets, given the one that stands.
-/// None when the failed task was created before the standing back-off began, which holds: its failure
-/// is part of the same trouble and does not count again. The ends for hosts are spread a little.
+/// The backoff that a failure of `task` at `now`, attributed to `blamed`, sets after the present
+/// one. None when the task was created before the present backoff began: one cause then counts
+/// once. The ends for hosts are spread a little.
 pub fn next(
     cool_down: ExponentialBackoff,
     blamed: Blamed,
@@ -109,9 +109,9 @@ pub fn next(
     Some(BackingOff { blamed, until: now.after(time) })
 }
 
-/// How long a back-off is remembered at least once it is over. A file's turn may come long after
-/// it might be tried again: were it forgotten sooner than `cap`, a few bad files that fail by
-/// turns would each begin anew at `base`, and those behind them would never get theirs.
+/// How long a backoff is remembered after its end, at least. A file may be planned only long after
+/// its backoff. With a memory shorter than `cap`, a few bad files that fail alternately would
+/// restart at `base`. They would then starve the files behind them.
 pub fn remembered(cool_down: ExponentialBackoff, blamed: &Blamed) -> Duration {
     match blamed {
         Blamed::File(_) => cool_down.cap,

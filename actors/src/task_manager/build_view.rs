@@ -19,7 +19,7 @@ use crate::manager::ManagerIdentity;
 use crate::wire::worker::TaskId;
 
 impl TaskManager {
-    /// Renews the view on the board.
+    /// Publishes a new read view.
     pub(super) fn publish_view(&mut self) {
         let (now, epoch) = (self.clock.now(), self.replica.epoch());
         let (dispatcher, standing) = self.at(now);
@@ -63,10 +63,10 @@ impl TaskPolicy {
     }
 
     /// The begun tasks of old cfws. Such a host asks for tasks only while it works on none (spec
-    /// 4.9): one that sees its own task offered again was restarted in the middle, and begins it
-    /// again. What may be in place already is looked for first, so a node that just began to lead
-    /// offers nothing of a host until it has read its list. A task that was begun again and again
-    /// for longer than the time-out is offered no more: it ends.
+    /// 4.9). A host that sees its own task offered again was restarted during it, and begins it
+    /// again. A new leader offers nothing of a host until it has read the host's list, because the
+    /// copy may be in place. A task that began again and again for longer than the time-out is no
+    /// longer offered: it ends.
     pub fn offered_again(&self, standing: TaskPieceContext<'_>) -> BTreeSet<TaskId> {
         let TaskPieceContext { book, now, .. } = standing;
         let is_offered = |task: &&Arc<Task>| {

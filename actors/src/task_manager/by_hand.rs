@@ -68,7 +68,7 @@ impl TaskManager {
             Err(refused) => return Box::pin(ready(Err(refused.into()))),
         };
         let id = task.id;
-        // Whoever asks for it does so although it failed before.
+        // The operator asks for it although it failed before.
         let failed = Blamed::File(copy.name.clone());
         let failed = standing.book.back_offs().contains_key(&failed).then_some(failed);
         let forgot = |failed| TaskEvent::Forgot { tasks: Vec::new(), back_offs: vec![failed] };

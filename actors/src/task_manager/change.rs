@@ -83,8 +83,8 @@ pub fn change_answer(
 }
 
 impl ChangeRefused {
-    /// A change that was decided but refused when it came to be applied: something else happened
-    /// to the task meanwhile.
+    /// A change that was decided but refused at its application, because the task changed in
+    /// between.
     pub fn at_apply(refusal: TaskRefusal, id: TaskId, to: Option<OldState>) -> Self {
         match refusal {
             TaskRefusal::Transition { from, .. } => ChangeRefused::Transition { from, to },

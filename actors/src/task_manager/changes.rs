@@ -1,4 +1,4 @@
-//! What an applied event changes, as the feed of changes tells it.
+//! The change feed's records of applied events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::wire::api::{
 use crate::wire::worker::TaskId;
 
 impl TaskManager {
-    /// Tells of what the last entry changed.
+    /// Publishes the changes of the last entry.
     pub(super) fn publish_changes(&mut self, events: &[AppliedEvent<TaskBook>]) {
         let back_offs = self.replica.piece().back_offs();
         let told = std::mem::replace(&mut self.back_offs_told, Arc::clone(back_offs));
@@ -35,7 +35,7 @@ impl TaskManager {
     }
 }
 
-/// What became of back-offs, by whatever event.
+/// The differences between two sets of backoffs, for any event.
 fn differing(
     before: &Arc<BTreeMap<Blamed, BackOff>>,
     now: &Arc<BTreeMap<Blamed, BackOff>>,
@@ -51,7 +51,7 @@ fn differing(
 }
 
 impl TaskManager {
-    /// Tells of a host what stands in no event.
+    /// Publishes a change of a host that no event carries.
     pub(super) fn publish_host_event(&self, event: HostEvent) {
         if let Some(feed) = &self.changes {
             feed.publish(self.clock.now(), Change::Host(event));
@@ -93,7 +93,7 @@ fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<Change> {
         }
         TaskEvent::HostLost { host } => host_event(HostEvent::Lost { host: *host }),
         TaskEvent::HostHeard { host } => host_event(HostEvent::Heard { host: *host }),
-        // That it is silent its health tells; the others change nothing that is shown.
+        // The silence shows in its health; the other events change nothing visible.
         TaskEvent::HostSilent { .. }
         | TaskEvent::Claimed { .. }
         | TaskEvent::ClusterNamed { .. }

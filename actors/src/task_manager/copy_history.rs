@@ -11,34 +11,34 @@ use crate::host::HostAddr;
 use crate::names::{FileId, FileName};
 use crate::wire::worker::{Blame, TaskId};
 
-/// One ended copy.
+/// One ended copy, as the history keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyRecord {
-    /// Its task.
+    /// The task that made the copy, by its number.
     pub task: TaskId,
-    /// The file.
+    /// The copied file, by its number in the name table.
     pub file: FileId,
     /// Where it came from.
     pub source: HostAddr,
-    /// Where it went.
+    /// The host that took the copy.
     pub destination: HostAddr,
     /// Rank when planned, 1 = best; 0 without a grade.
     pub grade: u32,
     /// Rising hits when planned.
     pub hits: u32,
-    /// Its size in bytes.
+    /// The master's size when planned, in bytes.
     pub size: u64,
-    /// How it ended.
+    /// The final state.
     pub state: TaskState,
-    /// Why it ended without success, or what is to be said of a success.
+    /// The reason of an end without success, or a remark on a success.
     pub reason: Option<String>,
-    /// Who was blamed.
+    /// The part that was blamed; none unless it failed or timed out.
     pub blame: Option<Blame>,
     /// Who asked for it; none for the planner's own.
     pub asked_by: Option<String>,
     /// When it was planned.
     pub planned: Millis,
-    /// When it ended.
+    /// Wall clock of the leader when it ended.
     pub at: Millis,
 }
 
@@ -131,7 +131,7 @@ impl TaskBook {
         self.history.push(record);
     }
 
-    /// What is to be forgotten of the history, where it holds a tenth more than `keep` lines.
+    /// The event that deletes the oldest rows, once the history holds a tenth more than `keep`.
     pub(super) fn history_to_forget(&self, keep: u64) -> Option<TaskEvent> {
         let too_many = self.history.len() > keep + keep / 10;
         too_many.then(|| TaskEvent::HistoryForgotten { before: self.history.next() - keep })

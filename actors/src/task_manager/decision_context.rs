@@ -24,9 +24,9 @@ pub struct TaskDecisionContext<'a> {
     pub hosts: &'a HostTable,
     /// When tasks were last heard of.
     pub liveness: &'a TaskLiveness,
-    /// The settings.
+    /// The task settings in force.
     pub settings: &'a TaskSettings,
-    /// The present.
+    /// Wall clock at the decision.
     pub now: Millis,
 }
 
@@ -44,11 +44,11 @@ impl TaskDecisionContext<'_> {
             .collect()
     }
 
-    /// Who is to blame for a failure that is laid to `blame` first. A file that fails again in the
-    /// same way is to blame itself: else a bad one that is among the best would hold back its source,
-    /// its destination or their pair again and again, and with them every other file. A destination
-    /// is different: the file is to blame only once it failed at a second one. Else one destination
-    /// that fails everything would have each file back off and never itself.
+    /// The part to blame for a failure that is first attributed to `blame`. A file that fails again
+    /// in the same way is blamed itself. Otherwise a bad file among the best would hold back its
+    /// source, its destination or their pair, and every other file. A destination differs: the file
+    /// is blamed only after a failure at a second one. Otherwise a destination that fails
+    /// everything would make each file back off, and never itself.
     pub fn attribute_failure(&self, task: &Task, blame: Blame) -> Blame {
         let is_bad = match blame {
             Blame::Destination => self.failed_elsewhere_too(task),

@@ -179,7 +179,7 @@ impl TaskDecisionContext<'_> {
     fn forgettable_tasks(&self) -> Vec<TaskId> {
         let ended = self.book.ended();
         let keep = self.settings.keep_ended_count;
-        // A tenth more than wanted is let stand, so that not every end forgets one other.
+        // A tenth more than wanted stays, so that not every new end deletes one old record.
         if ended.len() > keep + keep / 10 {
             let mut by_age: Vec<(Millis, TaskId)> =
                 ended.values().map(|task| (task.changed, task.id)).collect();

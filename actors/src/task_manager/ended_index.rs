@@ -1,7 +1,7 @@
-//! What is looked up of ended tasks with every failure: which copies of a file failed, and where copies
-//! succeeded. Pure.
+//! An index of ended tasks for each failure: the failed copies of a file, and the destinations with
+//! successful copies. Pure.
 //!
-//! **Invariant:** it holds exactly what a look through all ended tasks would find.
+//! **Invariant:** it holds exactly the result of a search through all ended tasks.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,7 +1,8 @@
-//! What can happen to the tasks: the events of the piece, their outcomes and refusals.
+//! The events of the tasks, their outcomes and their refusals.
 //!
-//! **Invariant:** whatever a setting or a clock decides stands in the event (a cap, the end of a
-//! back-off, what is forgotten), so that `apply` gives the same on nodes configured differently.
+//! **Invariant:** an event carries each value that a setting or a clock decides: a cap, the end of
+//! a backoff, the records to forget. So `apply` gives the same result on nodes with different
+//! configurations.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +14,10 @@ use crate::manager::ClusterId;
 use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, TaskId};
 
-/// One event. Postcard numbers the variants in this order: new ones go to the end.
+/// One event. Postcard numbers the variants in this order: append new ones at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskEvent {
-    /// The configuration names exactly these hosts: what earlier versions wrote, see
+    /// The configuration names exactly these hosts. Only earlier versions wrote this event; see
     /// [`TaskEvent::HostsNamed`].
     HostsConfigured {
         /// Every host that it names, by address.
@@ -24,46 +25,46 @@ pub enum TaskEvent {
     },
     /// A copy was planned.
     Created(NewTask),
-    /// Its destination has begun.
+    /// The destination has begun the copy.
     Began {
-        /// The task.
+        /// A task in state `Ready`.
         id: TaskId,
     },
-    /// An old cfw said `done`; its inventory is still to confirm it.
+    /// An old cfw reported `done`. Its inventory must still confirm the copy.
     Claimed {
-        /// The task.
+        /// An open task whose destination is an old cfw.
         id: TaskId,
     },
-    /// The copy is in place: the task ends and the placement is recorded with it. Whoever backed
-    /// off and had a part in it is cleared, a host step by step.
+    /// The copy is in place: the task ends, and the placement is recorded with it. Backoffs of its
+    /// source, destination, file and pair are cleared; those of hosts end step by step.
     Completed {
-        /// The task.
+        /// An open task; it becomes `Done`.
         id: TaskId,
-        /// The copy's size in bytes, when it was told.
+        /// The copy's size in bytes; none if the report has no size.
         size: Option<u64>,
-        /// Its verified hash; none when only an inventory says that it is there.
+        /// Its verified hash; none when only an inventory confirms the copy.
         hash: Option<ContentHash>,
     },
     /// The task ends without success.
     Ended {
-        /// The task.
+        /// An open task; it becomes `Failed`, `Timeout` or `Cancelled`.
         id: TaskId,
-        /// How and why.
+        /// The final state, the reason and the blame.
         ending: TaskEnding,
-        /// Who is left alone for how long.
+        /// The backoff that this failure sets, if any.
         back_off: Option<BackingOff>,
     },
     /// A copy was found on a host, without an open task for it.
     Placed {
-        /// The host.
+        /// The host that holds the copy.
         host: HostAddr,
-        /// The file.
+        /// The file that was found.
         name: FileName,
     },
-    /// What a host's inventory shows otherwise than the placements so far. A long difference comes
-    /// in several events.
+    /// The differences between a host's inventory and the placements so far. A long difference
+    /// comes in several events.
     InventoryDiffered {
-        /// The host.
+        /// The host whose inventory was read.
         host: HostAddr,
         /// Files it holds.
         added: Vec<FileName>,
@@ -72,97 +73,98 @@ pub enum TaskEvent {
         /// Whether the placements are the whole inventory after this.
         complete: bool,
     },
-    /// What was kept long enough goes.
+    /// Old records are deleted because their retention is over.
     Forgot {
-        /// Ended tasks.
+        /// Ended tasks that leave the list.
         tasks: Vec<TaskId>,
-        /// Back-offs that are long over.
+        /// Backoffs that ended long ago.
         back_offs: Vec<super::backoff::Blamed>,
     },
-    /// As [`TaskEvent::Completed`], but nobody can tell whether the hash is the master's: the
+    /// As [`TaskEvent::Completed`], but the hash was not compared with the master's, because the
     /// source is an old cfw.
     CompletedUnverified {
-        /// The task.
+        /// An open task; it becomes `Done`.
         id: TaskId,
         /// The copy's size in bytes.
         size: u64,
         /// The hash that the destination computed from what arrived.
         hash: ContentHash,
     },
-    /// The cluster has an id. It keeps the first one.
+    /// The cluster got its id. A second event of this kind changes nothing.
     ClusterNamed {
-        /// The id.
+        /// Distinguishes this cluster from other managers of the same hosts.
         cluster: ClusterId,
     },
-    /// Somebody set the mode of a host.
+    /// An operator set the mode of a host.
     HostModeSet {
-        /// The host.
+        /// A host on record.
         host: HostAddr,
-        /// Its mode from now on.
+        /// The new mode.
         mode: HostMode,
-        /// Who asked.
+        /// The caller, for the log and the history.
         asked_by: String,
     },
-    /// Somebody added a host, or gave one that was added another role.
+    /// An operator added a host, or changed the role of an added one.
     HostAdded {
-        /// The host.
+        /// A host that the configuration does not name.
         host: HostAddr,
-        /// What it is for.
+        /// Whether it serves masters, takes copies, or both.
         role: HostRole,
-        /// Who asked.
+        /// The caller, for the log and the history.
         asked_by: String,
     },
-    /// Somebody removed a host that was added. What is known of it is forgotten.
+    /// An operator removed an added host. Its placements and its record are deleted.
     HostRemoved {
-        /// The host.
+        /// A host that was added at run time.
         host: HostAddr,
-        /// Who asked.
+        /// The caller, for the log and the history.
         asked_by: String,
     },
-    /// A host does not answer any more.
+    /// A host no longer answers.
     HostSilent {
-        /// The host.
+        /// A host that is not in maintenance.
         host: HostAddr,
-        /// Since when.
+        /// Wall clock of the leader when the silence began.
         since: Millis,
     },
-    /// A host was silent for so long that what it holds counts no longer.
+    /// A host was silent for longer than `presumed_lost_after`: its copies no longer count.
     HostLost {
-        /// The host.
+        /// A host on record as silent.
         host: HostAddr,
     },
-    /// A host that was silent answers again.
+    /// A silent host answers again.
     HostHeard {
-        /// The host.
+        /// A host on record as silent or lost.
         host: HostAddr,
     },
-    /// The oldest lines of the history go: those with a lower number.
+    /// The oldest rows of the history are deleted: those with a lower number.
     HistoryForgotten {
-        /// The number of the first line that stays.
+        /// The number of the first row that stays.
         before: u64,
     },
-    /// The configuration names hosts otherwise than is on record. A long difference comes in several
-    /// events: no list of all hosts fits a journal entry. Hosts that were added at run time stay.
+    /// The hosts of the configuration differ from those on record. A long difference comes in
+    /// several events, because a list of all hosts may not fit a journal entry. Hosts added at run
+    /// time stay.
     HostsNamed {
-        /// Hosts that it names, or gives another role.
+        /// New hosts, and hosts with another role.
         named: Vec<(HostAddr, HostRole)>,
-        /// Hosts that it names no longer. What is known of them is forgotten.
+        /// Hosts that the configuration no longer names. Their records and placements are deleted.
         dropped: Vec<HostAddr>,
     },
 }
 
-/// A planned copy.
+/// A copy that the planner or an operator's request started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
-    /// Its number.
+    /// Unix nanoseconds at creation, made unique by counting up.
     pub id: TaskId,
-    /// The file.
+    /// The file to copy.
     pub name: FileName,
     /// Directory of the master on the source.
     pub dir: String,
-    /// Where it comes from.
+    /// The host that serves the master.
     pub source: HostAddr,
-    /// Where it goes.
+    /// The host that takes the copy.
     pub destination: HostAddr,
     /// Rank, 1 = best; 0 for a hot file without a grade.
     pub grade: u32,
@@ -170,22 +172,22 @@ pub struct NewTask {
     pub hits: u32,
     /// The master's size in bytes.
     pub size: u64,
-    /// The rate to keep below.
+    /// The rate limit for this copy; none means no limit.
     pub copy_speed: Option<BitsPerSecond>,
     /// How many open tasks the source may have, this one included.
     pub source_cap: u32,
-    /// Who asked for it; none for the planner's own.
+    /// The operator or program that asked; none for the planner's own tasks.
     pub asked_by: Option<String>,
 }
 
 /// The ways to end without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GivenUp {
-    /// Something went wrong.
+    /// The copy failed for a known reason.
     Failed,
-    /// Nothing was heard for too long.
+    /// No report came before the deadline.
     Timeout,
-    /// Somebody took it back.
+    /// An operator, a mode or a change of hosts cancelled it.
     Cancelled,
 }
 
@@ -202,49 +204,49 @@ impl From<GivenUp> for TaskState {
 /// How a task ends without success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskEnding {
-    /// In which way.
+    /// The final state.
     pub how: GivenUp,
-    /// Why, for people.
+    /// The reason, as the log and the API show it.
     pub reason: String,
-    /// Who is to blame.
+    /// The part that is blamed; none for a cancellation.
     pub blame: Option<Blame>,
 }
 
-/// What an applied event answers.
+/// The outcome of an applied event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskOutcome {
-    /// It happened.
+    /// The event changed the state.
     Applied,
-    /// It happened before: nothing changed.
+    /// An earlier event had the same effect: nothing changed.
     AlreadySo,
 }
 
 /// Why an event changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TaskRefusal {
-    /// The task is not there (any more).
+    /// The task does not exist, or no longer exists.
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The task's number is taken.
     #[error("task {0} already exists")]
     IdTaken(TaskId),
-    /// The task cannot go there from where it is.
+    /// The task's state does not allow this transition.
     #[error("task {id} is {from:?}: it has ended and cannot change")]
     Transition {
-        /// The task.
+        /// The task that the event names.
         id: TaskId,
-        /// Where it is.
+        /// Its state when the event was applied.
         from: TaskState,
     },
     /// Two open tasks for one file.
     #[error("task {by} already copies {name}")]
     FileBusy {
-        /// The file.
+        /// The file that both tasks would copy.
         name: FileName,
         /// The task that copies it.
         by: TaskId,
     },
-    /// The source serves as many copies as it may.
+    /// The source already serves its maximum number of copies.
     #[error("source {0} serves as many copies as it may")]
     SourceBusy(HostAddr),
     /// Source and destination are the same.
@@ -253,21 +255,21 @@ pub enum TaskRefusal {
     /// The host is not configured for this.
     #[error("{0} is not configured as a host for this")]
     UnknownHost(HostAddr),
-    /// The host's mode keeps it from giving or taking new copies.
+    /// The host's mode forbids new copies from it or to it.
     #[error("{host} is in mode {mode}: it gives and takes no new copies")]
     NotActive {
-        /// The host.
+        /// The host that the event names.
         host: HostAddr,
-        /// Its mode.
+        /// Its mode when the event was applied.
         mode: HostMode,
     },
-    /// The host is the configuration's to name.
+    /// The configuration names the host: only the configuration can change it.
     #[error("{0} is in the configuration: take it out there and reload")]
     Configured(HostAddr),
-    /// Nothing is asked of the host: its silence means nothing.
+    /// The host is in maintenance: nobody calls it, so silence means nothing.
     #[error("{0} is in maintenance")]
     InMaintenance(HostAddr),
-    /// The host was heard of meanwhile.
+    /// The host has answered since the decision.
     #[error("{0} is not silent")]
     NotSilent(HostAddr),
 }

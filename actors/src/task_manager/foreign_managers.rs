@@ -1,8 +1,8 @@
-//! Signs that somebody else manages this yard too: an old cfm, or another cluster. In memory only,
+//! Signs that another manager works on this yard: an old cfm, or another cluster. In memory only,
 //! pure.
 //!
-//! A sign is **sure** when nothing of ours, and no person, can have made it. All others are hints:
-//! whoever deletes a file by hand looks the same from here as a manager that does.
+//! A sign is **sure** when neither this cluster nor a person can have caused it. All others are
+//! hints: a person who deletes a file by hand looks the same as a manager.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::manager::ClusterId;
 use crate::names::{FileId, FileName};
 use crate::wire::worker::{ManagerAction, ManagerSeen, Report, TaskId};
 
-/// What kind of sign.
+/// The kinds of signs of another manager.
 #[derive(
     Clone,
     Copy,
@@ -90,13 +90,13 @@ impl StrangerSign {
     }
 }
 
-/// One sign.
+/// One sign of another manager, with its first and last sighting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Stranger {
-    /// On which host; missing where that is not told.
+    /// The host where it was seen; missing if the sign has no host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostAddr>,
-    /// What kind.
+    /// The observation that makes it a sign.
     pub sign: StrangerSign,
     /// Whether it is proof; else a person may have made it.
     pub sure: bool,
@@ -129,10 +129,10 @@ pub struct ForeignManagers {
     signs: BTreeMap<(Option<HostAddr>, StrangerSign), (Stranger, Option<Millis>)>,
 }
 
-/// Who we are, to tell others from us.
+/// The identity of this node as leader, to recognize other managers.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnLeadership {
-    /// This cluster.
+    /// The id of this node's cluster.
     pub cluster: ClusterId,
     /// The epoch that this node leads in.
     pub epoch: Epoch,
@@ -168,7 +168,7 @@ impl ForeignManagers {
         stranger.times = stranger.times.saturating_add(times);
     }
 
-    /// What is to be logged: what was not, or not for long.
+    /// The signs to log now: new ones, and those not logged for an hour.
     pub fn due_for_log(&mut self, now: Millis) -> Vec<Stranger> {
         let mut due = Vec::new();
         for (stranger, logged) in self.signs.values_mut() {
@@ -303,9 +303,9 @@ impl SeenByWorker {
         }
     }
 
-    /// Whether what somebody does goes on beside us. It does not where it ended before this cluster
-    /// came: that was whoever it replaced, perhaps at this very address. A worker takes the orders of
-    /// one manager at a time, so later ones of ours end those of another.
+    /// Whether a manager's work continues beside this cluster. It does not if it ended before this
+    /// cluster came: then it was the predecessor, perhaps at the same address. A worker obeys one
+    /// manager at a time, so later orders of this cluster end those of another.
     fn goes_on(&self, seen: &ManagerSeen) -> bool {
         let is_over = self.newest.since(seen.last) >= ENDED_AFTER
             || self.we_came.is_some_and(|came| seen.last < came)

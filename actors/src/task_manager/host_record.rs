@@ -1,5 +1,4 @@
-//! The hosts in the piece: what is on record of each, and how events change it. Pure and
-//! deterministic.
+//! The durable record of each host, and the events that change it. Pure and deterministic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::host::{HostAddr, HostMode, HostRole};
 
 use TaskOutcome::{AlreadySo, Applied};
 
-/// What is on record of a host.
+/// The durable record of a host.
 ///
 /// **Invariant:** a host in maintenance is not silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostRecord {
-    /// What it is for.
+    /// Whether it serves masters, takes copies, or both.
     pub role: HostRole,
     /// What an operator wants of it.
     pub mode: HostMode,
@@ -38,8 +37,8 @@ impl HostRecord {
         HostRecord { role, mode: HostMode::Active, configured, silent_since: None, lost: false }
     }
 
-    /// Whether its copies count towards how many a file has: what is on its way out or lost is no
-    /// copy to rely on.
+    /// Whether its copies count towards the number that a file should have. Copies on a draining or
+    /// lost host do not count.
     pub fn counts(&self) -> bool {
         self.role.is_destination() && self.mode != HostMode::Draining && !self.lost
     }
@@ -196,8 +195,8 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    /// The yard consists of these hosts: what is known of others is forgotten. Open tasks from and
-    /// to them are taken back by whoever leads.
+    /// The yard consists of these hosts: the records of all others are deleted. The leader cancels
+    /// open tasks from and to them.
     fn replace_hosts(&mut self, hosts: BTreeMap<HostAddr, HostRecord>) {
         self.placements
             .retain(|host, _| hosts.get(host).is_some_and(|record| record.role.is_destination()));

@@ -1,4 +1,4 @@
-//! The hosts of the yard as they are on record, for whoever calls them.
+//! The hosts on record, for the actors that call them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use crate::host::HostAddr;
 /// that was read a moment later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRoster {
-    /// The hosts.
+    /// All hosts on record, by address.
     pub hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
-    /// Which incarnation of the TaskManager shows it: another one is to be told of its hosts anew.
+    /// The incarnation of the TaskManager that published it. A new incarnation needs all reports of
+    /// its hosts again.
     pub incarnation: u64,
 }
 
-/// Where the roll is shown. Clones share the place, and it outlives a restart of the actor.
+/// Publishes the roster. Clones share it, and it outlives a restart of the actor.
 #[derive(Clone)]
 pub struct HostRosterViewHandle {
     roster: Arc<watch::Sender<Option<HostRoster>>>,

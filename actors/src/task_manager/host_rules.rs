@@ -1,5 +1,5 @@
-//! What is decided about hosts: what an operator asks for, who became silent, lost or was heard
-//! again, and which tasks a mode takes back. Pure.
+//! Decisions about hosts: operators' requests, silence, loss and return, and the tasks that a mode
+//! cancels. Pure.
 
 use std::collections::HashSet;
 use std::mem::Discriminant;
@@ -51,10 +51,10 @@ impl HostRefused {
     }
 }
 
-/// What the outcomes of a change of `host` say of it as a whole.
+/// The answer to a change of `host`, made of the outcomes of its events.
 ///
 /// # Errors
-/// What the first refusal means to whoever asked.
+/// The first refusal, as the caller sees it.
 pub(super) fn host_answer(outcomes: Outcomes<TaskBook>, host: HostAddr) -> Result<(), HostRefused> {
     for outcome in outcomes {
         outcome.map_err(|refusal| HostRefused::at_apply(&refusal, host))?;
@@ -178,8 +178,7 @@ impl TaskDecisionContext<'_> {
                 let since = seen.health_since.unwrap_or(self.now);
                 Some(TaskEvent::HostSilent { host, since })
             }
-            // One that is only silent on record may be well: whoever leads since a moment has yet
-            // to ask it.
+            // A host that is silent only on record may be well: a new leader has yet to probe it.
             (Health::Down, Some(since)) if !record.lost && self.is_lost_at(since) <= self.now => {
                 Some(TaskEvent::HostLost { host })
             }
@@ -227,7 +226,7 @@ mod tests {
 
     const DAY: i64 = 24 * 60 * 60 * 1000;
 
-    /// A source, a destination, and what is decided of them.
+    /// A source, a destination, and the decisions about them.
     struct HostRulesFixture {
         book: TaskBook,
         in_flight: InFlight<TaskEvent>,
@@ -274,7 +273,7 @@ mod tests {
             self.hosts.follow(&self.book);
         }
 
-        /// Applies what is due until nothing is.
+        /// Applies due events until none is left.
         fn settle(&mut self) -> Vec<TaskEvent> {
             let mut all = Vec::new();
             loop {
@@ -406,7 +405,7 @@ mod tests {
         yard.set(host(21), HostMode::Maintenance);
         yard.now = Millis(30 * DAY);
         assert_eq!(yard.settle(), []);
-        // Its silence begins anew when it is asked again.
+        // Its silence restarts when it is called again.
         yard.set(host(21), HostMode::Active);
         yard.health(host(21), Health::Down);
         assert!(matches!(yard.settle()[..], [TaskEvent::HostSilent { .. }]));

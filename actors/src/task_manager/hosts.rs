@@ -1,4 +1,4 @@
-//! What is known of the hosts at this moment. In memory only, pure.
+//! The latest observations of the hosts. In memory only, pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::Discriminant;
@@ -19,7 +19,7 @@ use crate::traffic::Traffic;
 /// One host as last seen.
 #[derive(Clone, Debug)]
 pub struct HostState {
-    /// What it is for.
+    /// Whether it serves masters, takes copies, or both.
     pub role: HostRole,
     /// Whether it answers.
     pub health: Health,
@@ -43,23 +43,23 @@ pub struct HostState {
     pub landed: HashMap<FileId, Landed>,
     /// Whether `observed` may differ from the placements in the book.
     pub differs: bool,
-    /// When another leader last put on record what it was told of this host.
+    /// When another leader last recorded a report of this host.
     pub recorded: Option<Millis>,
 }
 
 /// A copy that arrived on a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landed {
-    /// The file.
+    /// The file that arrived.
     pub file: FileId,
-    /// Its size in bytes.
+    /// The copy's size in bytes.
     pub size: u64,
     /// When it was recorded.
     pub at: Millis,
 }
 
-/// The hosts of the yard and what is known of each. These are the hosts on record; as long as
-/// there is none, those that are configured here.
+/// The hosts of the yard and the latest observations of each. These are the hosts on record, or the
+/// configured ones while none is on record.
 #[derive(Clone, Debug, Default)]
 pub struct HostTable {
     hosts: BTreeMap<HostAddr, HostState>,
@@ -118,8 +118,8 @@ impl HostState {
         Some(disk.room(limit_percent).saturating_sub(landed))
     }
 
-    /// Whether another leader put on record what it was told of this host after the inventory
-    /// here was read: then this one decides nothing.
+    /// Whether another leader recorded a report of this host after this node read its inventory.
+    /// Then this inventory decides nothing.
     pub fn is_outdated(&self) -> bool {
         let read = self.observed.as_ref().map(|inventory| inventory.at);
         read.zip(self.recorded).is_some_and(|(read, recorded)| read <= recorded)
@@ -165,7 +165,7 @@ impl HostTable {
         &self.configured
     }
 
-    /// Follows the hosts on record. What is known of those that stay is kept.
+    /// Takes over the hosts on record. Observations of hosts that stay are kept.
     pub fn follow(&mut self, book: &TaskBook) {
         let hosts = book.hosts();
         if hosts.is_empty() {
@@ -218,7 +218,8 @@ impl HostTable {
             return changed;
         };
         host.set_kind(seen.kind, seen.at);
-        // A host's worker tells in the order in which it saw, also after the clock was set back.
+        // A host's worker reports in the order of its observations, even after a step of the wall
+        // clock.
         host.disk = seen.disk;
         host.traffic.clone_from(&seen.traffic);
         if let Some(inventory) = &seen.inventory {
@@ -248,7 +249,7 @@ impl HostTable {
         }
     }
 
-    /// Another leader put on record at `at` what it was told of a host.
+    /// Another leader recorded at `at` a report of a host.
     pub fn recorded(&mut self, addr: HostAddr, at: Millis) {
         if let Some(host) = self.hosts.get_mut(&addr) {
             host.recorded = host.recorded.max(Some(at));
@@ -307,7 +308,7 @@ mod tests {
         table.observe(&seen(1, 0));
         table.landed(addr, Landed { file: FileId(0), size: 30, at: Millis(2) });
         assert_eq!(room(&table), Some(60));
-        // Told of again for another reason, but not asked since.
+        // Reported again for another reason, but not asked since.
         table.observe(&HostObserved { disk: Some((disk(0), Millis(1))), ..seen(3, 0) });
         assert_eq!(room(&table), Some(60));
         table.observe(&seen(3, 30));

@@ -12,7 +12,7 @@ use crate::wire::worker::TaskId;
 /// The last that was heard of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskProgress {
-    /// When.
+    /// Wall clock when this node received the report.
     pub at: Millis,
     /// Bytes on the destination's disk.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! The face of the TaskManager.
+//! Messages of the TaskManager, their answers and their refusals.
 
 use actix::Message;
 
@@ -14,43 +14,43 @@ use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// Where a task is in its life.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskState {
-    /// Planned; its destination has not begun.
+    /// Planned; the destination has not begun.
     Ready,
-    /// Its destination is at it.
+    /// The destination fetches the file.
     Working,
-    /// The copy is in place. Ended.
+    /// The copy is in place. A final state.
     Done,
-    /// It was given up, and somebody is to blame. Ended.
+    /// The copy failed, and a part is blamed for it. A final state.
     Failed,
-    /// No sign of life for too long, or never begun. Ended.
+    /// No report came before the deadline, or the copy never began. A final state.
     Timeout,
-    /// Somebody took it back. Ended.
+    /// An operator, a mode or a change of hosts cancelled it. A final state.
     Cancelled,
 }
 
 impl TaskState {
-    /// Whether the task still holds its source, its destination and its file.
+    /// Whether the task still occupies its source, its destination and its file.
     pub fn is_open(self) -> bool {
         matches!(self, TaskState::Ready | TaskState::Working)
     }
 }
 
-/// One planned copy, from its planning to its end. Part of the durable piece.
+/// One planned copy, from its planning to its end. Durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Its number: Unix nanoseconds at creation, made unique by counting up.
     pub id: TaskId,
-    /// The file.
+    /// The file to copy.
     pub name: FileName,
     /// Directory of the master on the source.
     pub dir: String,
-    /// Where it comes from.
+    /// The host that serves the master.
     pub source: HostAddr,
-    /// Where it goes.
+    /// The host that takes the copy.
     pub destination: HostAddr,
     /// Rank when planned, 1 = best; 0 for a hot file without a grade.
     pub grade: u32,
@@ -58,43 +58,43 @@ pub struct Task {
     pub hits: u32,
     /// The master's size when planned, in bytes.
     pub size: u64,
-    /// The rate to keep below.
+    /// The rate limit set when it was planned; none means no limit.
     pub copy_speed: Option<BitsPerSecond>,
-    /// Where it is in its life.
+    /// The current state; open or final.
     pub state: TaskState,
-    /// When it was planned.
+    /// Wall clock of the leader when it was planned.
     pub created: Millis,
-    /// When its state last changed.
+    /// Wall clock of the leader at the last change of state.
     pub changed: Millis,
-    /// Whether an old cfw has said `done` and its inventory is still to confirm it.
+    /// Whether an old cfw reported `done`, and its inventory must still confirm it.
     pub claimed_done: bool,
-    /// Why it ended without success, or what is to be said of a success.
+    /// The reason of an end without success, or a remark on a success.
     pub reason: Option<String>,
-    /// Who was blamed.
+    /// The part that was blamed; none unless it failed or timed out.
     pub blame: Option<Blame>,
     /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
     pub hash: Option<ContentHash>,
-    /// Who asked for it; none for the planner's own.
+    /// The operator or program that asked; none for the planner's own tasks.
     pub asked_by: Option<String>,
 }
 
 impl Task {
-    /// Whether it ended without success and nobody took it back.
+    /// Whether it failed or timed out. A cancelled task has not failed.
     pub fn has_failed(&self) -> bool {
         matches!(self.state, TaskState::Failed | TaskState::Timeout)
     }
 }
 
-/// A state change asked for over cfm's wire: `PATCH /tasks/{id}` (spec 2.1).
+/// A request over cfm's wire to change a state: `PATCH /tasks/{id}` (spec 2.1).
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), ChangeRefused>")]
 pub struct ChangeTask {
-    /// The task.
+    /// Unix nanoseconds at its creation.
     pub id: TaskId,
-    /// The wanted state, one of cfm's four. None for a body without a status, which cfm refuses
+    /// The requested state, one of cfm's four. None for a body without a status: cfm refuses it
     /// with 409 once the task is found.
     pub to: Option<OldState>,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
@@ -121,9 +121,9 @@ pub enum ChangeRefused {
     /// The table of spec 2.1 does not allow it (409).
     #[error("a task that is {from:?} cannot become {to:?}")]
     Transition {
-        /// Where the task is.
+        /// The task's present state.
         from: TaskState,
-        /// Where it was to go.
+        /// The requested state; none for a body without a status.
         to: Option<OldState>,
     },
     /// It could not be committed.
@@ -131,87 +131,87 @@ pub enum ChangeRefused {
     Commit(#[from] CommitError),
 }
 
-/// Takes a task back: `DELETE /tasks/{id}` and `reelyard tasks cancel`. An ended task is dropped
-/// from the list.
+/// Cancels a task: `DELETE /tasks/{id}` and `reelyard tasks cancel`. An ended task is dropped from
+/// the list.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), ChangeRefused>")]
 pub struct CancelTask {
-    /// The task.
+    /// An open task, or an ended one to drop from the list.
     pub id: TaskId,
-    /// Who asked.
+    /// The caller, for the log and the history.
     pub asked_by: String,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
-/// Reports of one of our workers. Answered once `Done` and `Failed` among them are durable.
+/// Reports of a Reelyard worker. The answer comes once `Done` and `Failed` among them are durable.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<ReportsTaken, ReportsRefused>")]
 pub struct TakeReports {
-    /// Who reports.
+    /// The reporting host.
     pub host: HostAddr,
-    /// What, in order.
+    /// The reports, in the order of the worker's events.
     pub reports: Vec<Report>,
 }
 
-/// Why reports were not taken.
+/// Why reports were refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportsRefused {
-    /// Whoever reports is no destination of this yard (404).
+    /// The reporting host is no destination of this yard (404).
     #[error("{0} is not configured as a destination of this yard")]
     UnknownHost(HostAddr),
-    /// They could not be committed: the worker keeps them and reports again.
+    /// The commit failed: the worker keeps the reports and sends them again.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }
 
-/// Has a file copied to a destination now, before better ones: `reelyard files copy`. The rules of
-/// planning hold but for the turn.
+/// Copies a file to a destination now, before better ones: `reelyard files copy`. All rules of
+/// planning hold except the order.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<TaskId, CopyRefused>")]
 pub struct CopyFile {
-    /// The file.
+    /// The file to copy.
     pub name: FileName,
-    /// Where to.
+    /// The host that takes the copy.
     pub destination: HostAddr,
-    /// Where from; none for any source.
+    /// The host that serves the master; none means any source.
     pub source: Option<HostAddr>,
-    /// Who asked.
+    /// The caller, for the log and the history.
     pub asked_by: String,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
-/// Has a copy tried again that was given up or taken back, to the same destination.
+/// Retries a copy that failed, timed out or was cancelled, to the same destination.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<TaskId, CopyRefused>")]
 pub struct RetryTask {
     /// The task that ended.
     pub id: TaskId,
-    /// Who asked.
+    /// The caller, for the log and the history.
     pub asked_by: String,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
-/// Why a file is not copied as asked.
+/// Why a requested copy was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyRefused {
     /// There is no such task.
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
-    /// The task is not one to try again.
+    /// The task is still open, or it succeeded.
     #[error("task {id} is {state:?}: only what failed or was taken back is tried again")]
     NotEndedBadly {
-        /// The task.
+        /// The task in the request.
         id: TaskId,
-        /// Where it is.
+        /// Its present state.
         state: TaskState,
     },
-    /// The rules do not allow it.
+    /// The rules of planning do not allow the copy.
     #[error(transparent)]
     Rules(#[from] ByHandRefused),
-    /// Something else happened meanwhile.
+    /// The state changed between the decision and its application.
     #[error("it was not started: {0}")]
     Meanwhile(TaskRefusal),
     /// It could not be committed.
@@ -219,88 +219,85 @@ pub enum CopyRefused {
     Commit(#[from] CommitError),
 }
 
-/// Forgets the failures of a host: its back-offs as source, as destination, and in pairs. For an
-/// operator who has mended it. Answers how many there were.
+/// Deletes the failures of a host: its backoffs as source, as destination, and in pairs. An
+/// operator sends it after a repair. The answer is the number of deleted backoffs.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<usize, CommitError>")]
 pub struct ResetHost {
-    /// The host.
+    /// The repaired host.
     pub host: HostAddr,
-    /// Who asked.
+    /// The caller, for the log and the history.
     pub asked_by: String,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
-/// Sets the mode of a host. What the mode takes back it takes back at once.
+/// Sets the mode of a host. Tasks that the mode forbids are cancelled at once.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), HostRefused>")]
 pub struct SetHostMode {
-    /// The host.
+    /// A host on record.
     pub host: HostAddr,
-    /// Its mode from now on.
+    /// The new mode.
     pub mode: HostMode,
-    /// Who asked.
+    /// The caller, for the log and the history.
     pub asked_by: String,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
-/// Adds a host to the yard beside those of the configuration, or gives one that was added another
-/// role.
+/// Adds a host to the yard beside those of the configuration, or changes the role of an added one.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), HostRefused>")]
 pub struct AddHost {
-    /// The host.
+    /// A host that the configuration does not name.
     pub host: HostAddr,
-    /// What it is for.
+    /// Whether it serves masters, takes copies, or both.
     pub role: HostRole,
-    /// Who asked.
+    /// The caller, for the log and the history.
     pub asked_by: String,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
-/// Removes a host that was added. What it holds is forgotten, what is under way from and to it is
-/// taken back.
+/// Removes an added host. Its placements are deleted, and open tasks from and to it are cancelled.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), HostRefused>")]
 pub struct RemoveHost {
-    /// The host.
+    /// A host that was added at run time.
     pub host: HostAddr,
-    /// Who asked.
+    /// The caller, for the log and the history.
     pub asked_by: String,
-    /// Names the request.
+    /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
 }
 
-/// Plans and follows copies by these settings from now on, and puts these hosts on record when this
-/// node leads.
+/// Replaces the settings. A leader also puts these hosts on record.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeTaskSettings {
-    /// The settings.
+    /// The new settings; they replace all former ones.
     pub settings: TaskSettings,
     /// The hosts that the configuration names.
     pub hosts: Vec<HostSetting>,
 }
 
-/// Asks why a file is or is not planned. Its master is looked at first where that was not done
-/// lately.
+/// Asks why a file is or is not planned. Its master is looked up first unless a recent result is
+/// known.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Explanation")]
 pub struct ExplainFile {
-    /// The file; one that nobody knows is explained too.
+    /// The file; an unknown name is explained too.
     pub name: FileName,
 }
 
-/// Asks to look at once for what has become due. The TaskManager sends itself the like by its
-/// timer; tests send it after they moved the clock.
+/// Checks now which work is due. The TaskManager's timer does the same; tests send this after they
+/// moved the clock.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct CheckTasksNow;
 
-/// Asks for a round of planning now, as an operator would. Answers the epoch it planned in.
+/// Starts a planning round now, on an operator's request. The answer is the epoch of the round.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Epoch, CommitError>")]
 pub struct PlanNow;

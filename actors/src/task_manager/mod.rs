@@ -1,11 +1,11 @@
-//! The TaskManager: plans copies and follows them to their end. It owns the tasks, the back-offs
-//! and the placements (which host holds what, as last confirmed).
+//! The TaskManager plans copies and follows them to their end. It owns the tasks, the backoffs and
+//! the placements (the files on each host, as last confirmed).
 //!
-//! Pure rooms: the piece (`state`, `apply`, `host_record`, `snapshot`), the planner ([`plan`]), the
-//! decisions (`change`, `reports`, `due`, `host_rules`, `inventory`), and what is kept in memory and
-//! made of everything that is told (`policy`, `build_view`). Rooms with a mailbox: this file, `orders`
-//! (the journal's), `requests` and `host_requests` (what others ask), `observations` (what others
-//! tell), `turn` (one look at everything that is due, and one round of planning).
+//! Pure modules: the piece (`state`, `apply`, `host_record`, `snapshot`), the planner ([`plan`]),
+//! the decisions (`change`, `reports`, `due`, `host_rules`, `inventory`), and the memory (`policy`,
+//! `build_view`). Modules of the actor: this file, `orders` (commands of the journal), `requests`
+//! and `host_requests` (requests of others), `observations` (reports of others), `turn` (all due
+//! work, and one planning round).
 
 mod apply;
 mod backoff;
@@ -82,14 +82,14 @@ use crate::remover::RemoverViewHandle;
 use crate::supervision::Route;
 use crate::turns::TurnTimer;
 
-/// Whom the TaskManager asks and tells.
+/// The actors that the TaskManager calls and notifies.
 #[derive(Clone)]
 pub struct TaskCollaborators {
     /// The Catalog, for looks at masters.
     pub look_up: Route<LookUpMasters>,
     /// Each destination's CfwWorker, to check what an old cfw claims.
     pub refresh: HostRoutes<Refresh>,
-    /// Each destination's CfwWorker, to tell of copies that arrived.
+    /// Each destination's CfwWorker, which is notified of arrived copies.
     pub arrived: HostRoutes<CopyArrived>,
     /// What the Remover shows: what it takes from hosts.
     pub removals: RemoverViewHandle,
@@ -115,7 +115,7 @@ pub struct TaskManager {
     /// Whether the piece is the present one, not one of the past on its way there.
     is_present: bool,
     changes: Option<ChangeFeed>,
-    /// The back-offs as they were told last.
+    /// The backoffs in the last published change.
     back_offs_told: Arc<BTreeMap<Blamed, BackOff>>,
 }
 
@@ -153,13 +153,13 @@ impl TaskManager {
         self
     }
 
-    /// Tells of changes on `feed` from now on.
+    /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self
     }
 
-    /// The pure part, with where things stand for it.
+    /// The policy and the context of a decision at `now`.
     fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
         let TaskManager { policy: dispatcher, replica: seat, .. } = self;
         (dispatcher, TaskPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })

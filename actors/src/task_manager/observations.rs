@@ -1,4 +1,4 @@
-//! What the others tell: the inputs, the health of hosts and what they hold.
+//! Reports of other actors: the inputs, the health of hosts and their files.
 
 use actix::{Context, Handler};
 
@@ -47,7 +47,7 @@ impl Handler<HealthChanged> for TaskManager {
 }
 
 impl TaskManager {
-    /// Tells the operator of signs that somebody else manages this yard too, each once.
+    /// Logs signs of another manager, each once an hour at most.
     pub(super) fn warn_of_foreign_managers(&mut self) {
         for stranger in self.policy.foreign_managers_to_log(self.clock.now()) {
             if let Some(feed) = &self.changes {

@@ -20,14 +20,15 @@ impl Handler<JournalCommand> for TaskManager {
                 for event in &events {
                     freed |= self.applied(event);
                 }
-                // Whoever became free gets its next copy at once; the rest can wait to be joined.
+                // A host that became free gets its next copy at once; other changes can wait for
+                // more.
                 if freed {
                     self.turn(ctx);
                 } else {
                     self.publish_view();
                     self.soon(ctx);
                 }
-                // Whoever is told can see it.
+                // Subscribers of the change can already read the new view.
                 self.publish_changes(&events);
             }
             StateChange::Installed => {
@@ -52,12 +53,12 @@ impl Handler<JournalCommand> for TaskManager {
 }
 
 impl TaskManager {
-    /// Follows an applied event and tells of it. Answers whether a host became free.
+    /// Records an applied event and publishes it. Returns whether a host became free.
     fn applied(&mut self, applied: &AppliedEvent<TaskBook>) -> bool {
         let leads = self.replica.epoch().is_some();
         let followed = self.policy.on_applied(applied, self.replica.piece(), leads);
         match &applied.result {
-            // What a node applies before it leads is old: it is not told again.
+            // A node applies old events before it leads: they are not logged again.
             Ok(TaskOutcome::Applied) if leads => self.log_event(&applied.event),
             Ok(_) => {}
             Err(refusal) => {
@@ -70,7 +71,7 @@ impl TaskManager {
         followed.freed
     }
 
-    /// Tells the operator of an event.
+    /// Logs an event for the operator.
     fn log_event(&self, event: &TaskEvent) {
         match event {
             TaskEvent::Created(task) => {

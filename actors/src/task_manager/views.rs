@@ -1,4 +1,4 @@
-//! What there is to see of the TaskManager, read without queueing in its mailbox.
+//! The read view of the TaskManager: readers do not wait in its mailbox.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,8 +30,7 @@ use crate::manager::ManagerId;
 use crate::names::FileName;
 use crate::wire::worker::{Blame, TaskId, TaskOrder, TaskOrders};
 
-/// Where the TaskManager shows itself. Clones share the board, and it outlives a restart of the
-/// actor.
+/// Publishes the read view. Clones share the view, and it outlives a restart of the actor.
 #[derive(Clone)]
 pub struct TaskViewHandle {
     view: Arc<ArcSwap<TaskManagerView>>,
@@ -50,7 +49,7 @@ impl Default for TaskViewHandle {
 }
 
 impl TaskViewHandle {
-    /// The view as it is now.
+    /// The latest view.
     pub fn view(&self) -> Arc<TaskManagerView> {
         self.view.load_full()
     }
@@ -60,12 +59,13 @@ impl TaskViewHandle {
         self.changes.subscribe()
     }
 
-    /// Where the hosts on record are shown.
+    /// The published hosts on record.
     pub fn host_roster(&self) -> &HostRosterViewHandle {
         &self.host_roster
     }
 
-    /// Shows a new view. Only progress and figures of hosts changing wakes nobody.
+    /// Publishes a new view. Long polls wake for tasks, rates and leadership, not for progress or
+    /// figures of hosts.
     pub(super) fn publish(&self, view: TaskManagerView) {
         let before = self.view.load();
         let wakes = before.epoch != view.epoch
@@ -78,180 +78,180 @@ impl TaskViewHandle {
     }
 }
 
-/// The observable state of the TaskManager.
+/// The observable state of the TaskManager at one moment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskManagerView {
-    /// When it was made.
+    /// Wall clock when the view was built.
     pub at: Millis,
-    /// The epoch this node leads in; none on a follower.
+    /// The epoch in which this node leads; none on a follower.
     pub epoch: Option<Epoch>,
-    /// The open tasks.
+    /// Tasks in state `Ready` or `Working`.
     #[serde(serialize_with = "as_list")]
     pub open: Arc<TasksById>,
-    /// The tasks that ended and are still in the list.
+    /// Ended tasks that are still in the list.
     #[serde(serialize_with = "as_list")]
     pub ended: Arc<TasksById>,
-    /// What became of every copy that was planned, kept longer than the tasks themselves.
+    /// The result of every planned copy, kept longer than the tasks themselves.
     #[serde(skip)]
     pub history: BoundedLog<CopyRecord>,
-    /// How far open tasks are, where something was heard since this node leads.
+    /// The progress of open tasks, where a report came since this node leads.
     pub progress: BTreeMap<TaskId, TaskProgress>,
     /// Begun tasks that cfm's wire offers again: see `TaskPolicy::offered_again`.
     #[serde(skip)]
     pub offered_again: BTreeSet<TaskId>,
-    /// The rate in force of each open task; those that nothing limits are left out.
+    /// The rate in force of each open task; tasks without a limit are left out.
     pub rates: BTreeMap<TaskId, BitsPerSecond>,
-    /// Who backs off, those on probation included.
+    /// All backoffs, probation included.
     #[serde(serialize_with = "as_pairs")]
     pub back_offs: Arc<BTreeMap<Blamed, BackOff>>,
-    /// The hosts as planned with, by address.
+    /// The hosts as the planner sees them, by address.
     pub hosts: Vec<PlannedHost>,
     /// Which files each host holds, as last confirmed.
     #[serde(skip)]
     pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
-    /// The planner.
+    /// The planner's figures and its last round.
     pub plan: PlannerView,
-    /// Who this node is to its hosts; none while that is not known.
+    /// The identity of this node towards its hosts; none while it is unknown.
     pub manager: Option<ManagerId>,
-    /// Signs that somebody else manages this yard too.
+    /// Signs that another manager works on this yard.
     pub strangers: Vec<Stranger>,
-    /// Counts of what this node did while it led, since the process started.
+    /// Counts of this node's work as leader, since the process started.
     pub counters: TaskCounters,
 }
 
-/// A host as planned with.
+/// A host as the planner sees it.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedHost {
-    /// The host.
+    /// The address, which is its identity.
     pub host: HostAddr,
-    /// What is on record of it.
+    /// Its durable record: role, mode and silence.
     pub record: HostRecord,
-    /// What it is for.
+    /// Whether it serves masters, takes copies, or both.
     pub role: HostRole,
-    /// Whether it answers.
+    /// The result of its latest probes.
     pub health: Health,
-    /// What program answers.
+    /// The program that answers there.
     pub kind: HostKind,
     /// Files it holds, as last confirmed; none when its inventory was never read.
     pub files: Option<u64>,
-    /// Open tasks that it serves.
+    /// Open tasks with this host as source.
     pub serving: usize,
-    /// Open tasks that it fetches.
+    /// Open tasks with this host as destination.
     pub fetching: usize,
-    /// Bytes on their way to it.
+    /// Bytes of the copies under way to it.
     pub on_its_way: u64,
-    /// Bytes it has room for under its limit once they have arrived; none while its disk is not
-    /// known.
+    /// Bytes below its limit that stay free once these copies have arrived; none while its disk is
+    /// unknown.
     pub room: Option<u64>,
-    /// The most it may send now in all copies together; none for no limit.
+    /// The limit for all copies that it sends together; none means no limit.
     pub sends_below: Option<BitsPerSecond>,
-    /// The most it may receive now.
+    /// The limit for all copies that it receives together; none means no limit.
     pub receives_below: Option<BitsPerSecond>,
-    /// How busy its link is, for a source; none where that is not known.
+    /// The load of its link, for a source; none while unknown.
     pub source_link: Option<LinkSays>,
-    /// How busy its link is, for a destination.
+    /// The load of its link, for a destination; none while unknown.
     pub destination_link: Option<LinkSays>,
-    /// Why it gives nothing as a source.
+    /// The reason why it serves no new copy; none if it can.
     pub no_source: Option<Unusable>,
-    /// Why it takes nothing as a destination.
+    /// The reason why it takes no new copy; none if it can.
     pub no_destination: Option<Unusable>,
 }
 
-/// The planner as it stands.
+/// The planner's present figures.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PlannerView {
     /// Files in the ranking.
     pub graded: usize,
-    /// Graded files that want a copy and have none, those under way included.
+    /// Graded files that want a copy and have none, including those under way.
     pub wanted: u64,
-    /// Files larger than the room on any destination.
+    /// Graded files larger than the room on any destination.
     pub too_big: u64,
-    /// Which files no round takes up, and why.
+    /// The files that no round plans, by reason.
     #[serde(skip)]
     pub passed_over: PassedOver,
-    /// The hottest files that fit nowhere.
+    /// The hottest files that fit on no destination.
     #[serde(skip)]
     pub wants_room: Vec<WantsRoom>,
-    /// The last round; none before the first one of this leader.
+    /// The last round; none before the first round of this leader.
     pub last: Option<RoundView>,
 }
 
 /// One round of planning.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoundView {
-    /// When.
+    /// Wall clock when the round began.
     pub at: Millis,
-    /// How long it took, in microseconds.
+    /// Duration of the round in microseconds.
     pub took_us: u64,
-    /// Copies planned.
+    /// Number of copies that the round planned.
     pub planned: usize,
-    /// Masters to be looked at first.
+    /// Number of masters that must be looked up first.
     pub to_look_up: usize,
-    /// What more copies wait for.
+    /// The resource that limits further copies; none if nothing does.
     pub waiting: Option<PlannerWaits>,
-    /// How many of the files that were looked at got no copy, by reason.
+    /// Number of examined files without a copy, by reason.
     pub skipped: BTreeMap<Skip, u64>,
-    /// The best of them.
+    /// The best-graded of the skipped files.
     pub examples: Vec<SkippedFile>,
 }
 
 /// A file that got no copy.
 #[derive(Clone, Debug, Serialize)]
 pub struct SkippedFile {
-    /// The file.
+    /// The name of the skipped file.
     pub file: FileName,
-    /// Why.
+    /// The reason why the round skipped it.
     pub why: Skip,
 }
 
-/// Counts of what this node did while it led, since the process started.
+/// Counts of this node's work as leader, since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskCounters {
     /// Rounds of planning.
     pub rounds: u64,
-    /// How long they took.
+    /// Durations of these rounds.
     pub round_time: Durations,
-    /// Tasks created.
+    /// Tasks created by the planner or by a request.
     pub created: u64,
     /// Tasks that ended with a copy in place.
     pub completed: u64,
-    /// How many of these could not be compared with their source.
+    /// Copies among these that could not be compared with their source.
     pub unverified: u64,
-    /// Bytes of all of them.
+    /// Bytes of all completed copies.
     pub copied_bytes: u64,
-    /// Tasks that failed.
+    /// Tasks that ended in state `Failed`.
     pub failed: u64,
-    /// Tasks that timed out.
+    /// Tasks that ended in state `Timeout`.
     pub timed_out: u64,
-    /// Tasks taken back.
+    /// Tasks that ended in state `Cancelled`.
     pub cancelled: u64,
-    /// Who was blamed for those that failed or timed out.
+    /// The parts blamed for failed and timed-out tasks.
     pub blamed: BlameCounts,
-    /// Reports taken from our workers.
+    /// Reports accepted from Reelyard workers.
     pub reports: u64,
-    /// Events whose precondition no longer held when they came to be applied.
+    /// Events whose precondition no longer held when they were applied.
     pub refused: u64,
     /// Commits that came back without an outcome.
     pub uncommitted: u64,
 }
 
-/// How often each was blamed for a copy that was given up.
+/// How often each part was blamed for a copy that failed or timed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlameCounts {
-    /// The source.
+    /// Failures attributed to the source.
     pub source: u64,
-    /// The destination.
+    /// Failures attributed to the destination.
     pub destination: u64,
-    /// The file.
+    /// Failures attributed to the file.
     pub file: u64,
-    /// Source and destination together.
+    /// Failures attributed to source and destination together.
     pub pair: u64,
-    /// Nobody.
+    /// Failures attributed to no part.
     pub nobody: u64,
 }
 
 impl BlameCounts {
-    /// One more copy was given up.
+    /// Counts one more copy that failed or timed out.
     pub(super) fn note(&mut self, blame: Option<Blame>) {
         let count = match blame {
             Some(Blame::Source) => &mut self.source,
@@ -264,7 +264,7 @@ impl BlameCounts {
     }
 }
 
-/// A task as it is listed where these are offered again.
+/// The task as the list shows it, if the tasks in `again` are offered again.
 pub fn offered(task: &Arc<Task>, again: &BTreeSet<TaskId>) -> Arc<Task> {
     if task.state == TaskState::Working && again.contains(&task.id) {
         Arc::new(Task { state: TaskState::Ready, ..Task::clone(task) })
@@ -281,7 +281,7 @@ impl TaskManagerView {
         tasks
     }
 
-    /// The same as cfm's wire lists it for old cfws: what is offered again is ready.
+    /// All tasks as cfm's wire lists them for old cfws: a task that is offered again is ready.
     pub fn tasks_for_cfws(&self) -> Vec<Arc<Task>> {
         let tasks = self.tasks().into_iter();
         tasks.map(|task| offered(task, &self.offered_again)).collect()
@@ -292,19 +292,19 @@ impl TaskManagerView {
         self.open.get(&id).or_else(|| self.ended.get(&id))
     }
 
-    /// A host as planned with.
+    /// One host as the planner sees it.
     pub fn host(&self, addr: HostAddr) -> Option<&PlannedHost> {
         let place = self.hosts.binary_search_by_key(&addr, |planned| planned.host).ok()?;
         self.hosts.get(place)
     }
 
-    /// Who is left alone at the time of the view.
+    /// All active backoffs at the time of the view.
     pub fn left_alone(&self) -> impl Iterator<Item = (&Blamed, &BackOff)> {
         self.back_offs.iter().filter(|(_, back_off)| back_off.holds(self.at))
     }
 
-    /// What `host` is to do or is doing, best first; none when this node does not lead and its
-    /// leader is to be asked.
+    /// The orders for `host`, best first. None when this node does not lead: the worker then asks
+    /// the leader.
     pub fn orders_for(&self, host: HostAddr) -> Option<TaskOrders> {
         let epoch = self.epoch?;
         let mut tasks: Vec<&Arc<Task>> =
@@ -331,14 +331,14 @@ impl TaskManagerView {
         }
     }
 
-    /// The rate that `task` keeps below: in force now, or when it ended.
+    /// The rate limit of `task`: in force now, or when it ended.
     pub fn rate_of(&self, task: &Task) -> Option<BitsPerSecond> {
         if task.state.is_open() { self.rates.get(&task.id).copied() } else { task.copy_speed }
     }
 }
 
 impl PlannedHost {
-    /// Fills in how the host took part in the last round.
+    /// Adds the host's part in the last round.
     pub(super) fn with_part(mut self, part: Option<&HostParticipation>) -> Self {
         if let Some(part) = part {
             self.serving = part.serving;
