@@ -1,4 +1,4 @@
-//! What fits one journal entry, and how it is written.
+//! Limits of a journal entry, and the encoding of its commits.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::event::{Commit, PieceId};
 /// The most events of one entry.
 pub const ENTRY_EVENTS: usize = 256;
 
-/// The most bytes of one entry's commits, encoded: a stored value of 32 KiB less what the log adds
-/// around them.
+/// The most bytes of one entry's encoded commits: a stored value of 32 KiB less the overhead of the
+/// log.
 pub const ENTRY_BYTES: usize = 32 * 1024 - ENTRY_OVERHEAD;
 
-/// Bytes that may stand around the commits: version and count, the log id, the checksum.
+/// Most bytes around the commits: version and count, the log id, the checksum.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// What a commit adds to its events at most, as long as who asked is named in 512 bytes.
+/// Most bytes that a commit adds to its events, if the requester's name fits in 512 bytes.
 const COMMIT_OVERHEAD: usize = 512 + 64;
 
 /// Version of the encoding of an entry's commits.
 const VERSION: u8 = 1;
 
-/// How full an entry is.
+/// Room that an entry has used, as counts of events and bytes.
 #[derive(Debug, Default)]
 pub struct EntryFill {
     events: usize,
@@ -28,7 +28,7 @@ pub struct EntryFill {
 }
 
 impl EntryFill {
-    /// Takes a commit in, if it fits beside what is there.
+    /// Adds a commit if it fits into the entry.
     pub fn take(&mut self, events: usize, bytes: usize) -> bool {
         // A commit without events still costs an answer.
         let events = events.max(1);
@@ -41,8 +41,8 @@ impl EntryFill {
     }
 }
 
-/// Cuts a list of events, given by their encoded sizes, into runs that each fit one commit.
-/// An event that fits no commit stands alone: committing it answers `TooLarge`.
+/// Cuts a list of events, given by their encoded sizes, into runs that each fit one commit. An
+/// event that fits no commit forms a run of its own: committing it answers `TooLarge`.
 pub(crate) fn split(sizes: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut runs = Vec::new();
     let (mut events, mut bytes) = (0, COMMIT_OVERHEAD);
@@ -60,7 +60,7 @@ pub(crate) fn split(sizes: impl IntoIterator<Item = usize>) -> Vec<usize> {
     runs
 }
 
-/// Whether an event of so many bytes fits a commit by itself.
+/// Whether an event of this many encoded bytes fits a commit by itself.
 #[cfg(test)]
 pub(crate) fn fits_alone(bytes: usize) -> bool {
     COMMIT_OVERHEAD + bytes <= ENTRY_BYTES
@@ -80,7 +80,7 @@ pub enum UnreadableEntry {
     /// A piece that is not known here.
     #[error("it belongs to piece {0}, which is not known to this version of reelyard")]
     Piece(u8),
-    /// What the decoder says.
+    /// Error of the decoder.
     #[error("it does not decode: {0}")]
     Body(String),
 }

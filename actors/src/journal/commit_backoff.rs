@@ -10,7 +10,7 @@ use crate::journal::messages::CommitError;
 /// The pause after an error that does not say how long it lasts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Until when nothing is decided, and what was last told of it.
+/// The present pause, and the last error that was logged.
 #[derive(Debug, Default)]
 pub struct CommitBackoff {
     /// When the pause began and how long it is.
@@ -18,12 +18,12 @@ pub struct CommitBackoff {
     told: Option<Discriminant<CommitError>>,
 }
 
-/// What a commit without an outcome leads to.
+/// The pause after a commit without an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitPause {
     /// How long nothing is decided.
     pub pause: Duration,
-    /// Whether it is another error than the last one: only then it is told.
+    /// Whether the error differs from the last one: only then the owner logs it.
     pub is_news: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::journal::piece::{Piece, UnreadableEvent};
 /// How long an answered request is remembered, by the time of its commit.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
 
-/// Answers in one block.
+/// Number of answers in one block.
 const BLOCK: usize = 256;
 
 /// Each event's outcome or refusal, encoded by its piece.
@@ -23,26 +23,26 @@ type EncodedOutcomes = Vec<Result<Vec<u8>, Vec<u8>>>;
 /// Ids and outcomes of answered requests, bounded by age. Part of the piece: it survives restarts
 /// and changes of leader.
 ///
-/// They stand in blocks, oldest first, that a frozen ledger shares: freezing copies no answer, and
-/// remembering copies at most the last block afterwards.
+/// The answers are in blocks, oldest first, which a frozen ledger shares. Freezing copies no
+/// answer, and the next answer copies at most the last block.
 #[derive(Clone, Debug, Default)]
 pub struct IdempotencyLedger {
     blocks: VecDeque<Arc<Vec<LedgerRow>>>,
     /// The number of the first block; they are numbered as they come.
     first_block: u64,
-    /// Where each answer stands, by the name of its request.
+    /// Position of each answer, by the name of its request.
     places: HashMap<u64, LedgerPosition>,
     /// Answers at the start of the first block that are forgotten already.
     forgotten: usize,
 }
 
-/// Where an answer stands.
+/// Position of an answer in the blocks.
 #[derive(Clone, Copy, Debug)]
 struct LedgerPosition {
     request: RequestId,
     /// The number of its block.
     block: u64,
-    /// Its place there.
+    /// Its index in the block.
     place: usize,
 }
 
@@ -58,7 +58,7 @@ struct LedgerRow {
 }
 
 impl IdempotencyLedger {
-    /// What `request` was answered, if it is still remembered.
+    /// The answer to `request`, if it is still remembered.
     pub fn recall(&self, request: RequestId) -> Option<&[Result<Vec<u8>, Vec<u8>>]> {
         let known = self.places.get(&request.name()).filter(|known| known.request == request)?;
         let block = usize::try_from(known.block - self.first_block).ok()?;

@@ -1,4 +1,4 @@
-//! What was decided but is not yet applied.
+//! Decisions that are not yet applied.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ pub struct InFlight<E> {
 #[derive(Debug)]
 struct PendingCommit<E> {
     events: Vec<E>,
-    /// How often they were handed in, by whoever repeats a request before it is answered. One of these
-    /// changes the piece, whichever is applied first.
+    /// Number of attempts: a requester may repeat a request before the answer. Only the first
+    /// applied attempt changes the piece.
     times: usize,
 }
 
@@ -36,7 +36,7 @@ impl<E> InFlight<E> {
         self.commits.contains_key(&request)
     }
 
-    /// What a request decided that is under way.
+    /// The decision of a request that is in flight.
     pub fn of(&self, request: RequestId) -> Option<&[E]> {
         self.commits.get(&request).map(|commit| commit.events.as_slice())
     }
@@ -57,7 +57,7 @@ impl<E> InFlight<E> {
         self.commits.is_empty()
     }
 
-    /// A commit sets out.
+    /// Records a commit as in flight, or one more attempt of it.
     pub fn begin(&mut self, request: RequestId, events: Vec<E>) {
         let commit = self.commits.entry(request).or_insert(PendingCommit { events, times: 0 });
         commit.times += 1;
@@ -77,7 +77,7 @@ impl<E> InFlight<E> {
         self.commits.remove(&request);
     }
 
-    /// Leadership ended: whatever was under way is no longer this node's to wait for.
+    /// Leadership ended: this node no longer waits for commits in flight.
     pub fn clear(&mut self) {
         self.commits.clear();
     }

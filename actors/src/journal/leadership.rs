@@ -1,9 +1,9 @@
-//! Who leads, as far as this node knows.
+//! The leader, as far as this node knows.
 
 use crate::event::Epoch;
 use crate::journal::messages::CommitError;
 
-/// Who leads.
+/// The present leader of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leadership {
     /// This node: a quorum has confirmed it, and everything before is applied here.
@@ -11,9 +11,9 @@ pub enum Leadership {
         /// The epoch to decide in.
         epoch: Epoch,
     },
-    /// Another node.
+    /// Another node leads.
     Following {
-        /// Which.
+        /// Id of that node.
         leader: u64,
     },
     /// Nobody that this node knows of, or this one before it is confirmed.
@@ -31,8 +31,8 @@ impl Leadership {
         }
     }
 
-    /// What a request is told that cannot be decided in the epoch it was meant for. Where this
-    /// node leads, its owner of the piece has not yet heard of it, or of a newer epoch.
+    /// The answer to a request that cannot be decided in its epoch. On the leader this means that
+    /// the owner of the piece does not know this epoch yet, or a newer one.
     pub(crate) fn refusal(self) -> CommitError {
         match self {
             Leadership::Leading { .. } => CommitError::Deposed,
@@ -43,11 +43,11 @@ impl Leadership {
     }
 }
 
-/// What the proposer goes by: leadership, and which run of it.
+/// Leadership and its session, which decide what the proposer may propose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProposerSession {
     pub(crate) leadership: Leadership,
-    /// Grows whenever deciding begins anew, also within one epoch: commits handed in before are
-    /// not proposed after.
+    /// Grows whenever a session of deciding begins, also within one epoch. Commits of earlier
+    /// sessions are not proposed in later ones.
     pub(crate) number: u64,
 }

@@ -1,4 +1,4 @@
-//! The face of the journal: what it tells an actor that owns a piece, and what a commit answers.
+//! Messages between the journal and the owners of pieces, and the answers to a commit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::durations::in_words;
 use crate::event::{Commit, Epoch, RequestId};
 use crate::journal::piece::{FrozenPiece, UnreadableEvent};
 
-/// What the journal tells the owner of a piece. Orders arrive by `do_send` in the order in which
-/// they hold; an owner passes each to its [`ReplicaHandle`](crate::journal::ReplicaHandle).
+/// A command of the journal to the owner of a piece. Commands arrive by `do_send` in the order in
+/// which they apply. An owner passes each to its [`ReplicaHandle`](crate::journal::ReplicaHandle).
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum JournalCommand {
@@ -23,14 +23,15 @@ pub enum JournalCommand {
         /// Where the frozen piece goes.
         reply: oneshot::Sender<Box<dyn FrozenPiece>>,
     },
-    /// Replace the piece by another one, which comes in several such orders.
+    /// Replace the piece by another one, which arrives in several of these commands.
     Install(Install),
     /// This node leads in `epoch`: a quorum has confirmed it and all earlier entries are applied.
     LeaderStarted {
         /// The epoch to decide in.
         epoch: Epoch,
     },
-    /// This node no longer leads: decide nothing, and whatever is in flight ends as unknown.
+    /// This node no longer leads: decide nothing. Everything in flight ends with an unknown
+    /// outcome.
     LeaderStopped,
 }
 
@@ -38,7 +39,7 @@ pub enum JournalCommand {
 pub struct Install {
     /// The log index at which it was frozen; 0 for an empty piece.
     pub index: u64,
-    /// Which part.
+    /// Which part of the piece this message holds.
     pub stage: InstallStage,
     /// Says that it was taken, or why not.
     pub reply: oneshot::Sender<Result<(), UnreadableEvent>>,
@@ -46,7 +47,7 @@ pub struct Install {
 
 /// The parts in which a piece comes.
 pub enum InstallStage {
-    /// An empty piece. What came of an earlier one is forgotten.
+    /// An empty piece. Parts of an earlier, unfinished installation are dropped.
     Begin,
     /// Some of what [`FrozenPiece::write`] wrote, in its order.
     Rows(Vec<Vec<u8>>),
@@ -56,7 +57,7 @@ pub enum InstallStage {
 
 /// Committed entries to apply, in order.
 pub struct Apply {
-    /// Log index of the entry these commits stood in.
+    /// Log index of the entry that holds these commits.
     pub index: u64,
     /// The entry's term: commits of another epoch are refused.
     pub term: Epoch,
@@ -66,7 +67,7 @@ pub struct Apply {
     pub reply: oneshot::Sender<Vec<CommitAnswer>>,
 }
 
-/// What became of one commit when its entry was applied.
+/// Result of one commit when its entry was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommitAnswer {
     /// Each event's outcome or refusal, in order, encoded by its piece.
@@ -75,13 +76,13 @@ pub enum CommitAnswer {
     Deposed,
 }
 
-/// What `commit` answers when it has no outcomes to answer.
+/// Why `commit` has no outcomes to return.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
     /// This node does not lead. Ask the leader.
     #[error("this node does not lead the yard{}", match .leader { Some(id) => format!("; node {id} does"), None => String::new() })]
     NotLeader {
-        /// Who leads, as far as this node knows.
+        /// The leader, as far as this node knows.
         leader: Option<u64>,
     },
     /// Leadership changed between deciding and applying: nothing was changed.
@@ -110,7 +111,7 @@ pub enum CommitError {
     TooLarge {
         /// How many events there were.
         events: usize,
-        /// Their encoded size.
+        /// Their encoded size in bytes.
         bytes: usize,
     },
     /// The journal is stopping or its store failed.

@@ -78,11 +78,11 @@ struct JournalInner {
     counters: Arc<JournalCounters>,
     commit_timeout: Duration,
     stuck: StuckOwners,
-    /// What is taken by the first `stop`.
+    /// The first `stop` takes this.
     open: Mutex<Option<OpenJournal>>,
 }
 
-/// What only an open journal has.
+/// State that only an open journal has.
 struct OpenJournal {
     store: Arc<JournalStore>,
     closed: watch::Receiver<bool>,
@@ -136,10 +136,10 @@ impl Journal {
         })))
     }
 
-    /// Makes `owner` the one who applies the events of `piece`. It is first given the piece as it
-    /// stands (`Install`, then `Apply` up to the present), with the application of new entries
-    /// paused; when this node leads, `LeaderStarted` follows. Registering again (a restarted
-    /// actor) replaces the former owner.
+    /// Makes `owner` apply the events of `piece`. It first gets the present piece (`Install`, then
+    /// `Apply` up to the present), with the application of new entries paused. When this node
+    /// leads, `LeaderStarted` follows. Registering again (a restarted actor) replaces the former
+    /// owner.
     pub fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>) {
         let (owners, node) = (self.0.owners.clone(), self.0.node.clone());
         let ticket = owners.announce(piece);
@@ -147,8 +147,8 @@ impl Journal {
     }
 
     /// Waits until the newest owner of `piece` knows everything that this node had on record when
-    /// it started; false if the journal stopped instead. Until then a piece may be one of the past:
-    /// what a node does by itself, without being leader, is not to be decided by it.
+    /// it started; false if the journal stopped instead. Until then the piece may be old. A node
+    /// must not use it for actions that it takes without being leader.
     pub async fn caught_up(&self, piece: PieceId) -> bool {
         self.0.node.came_up().await && self.0.owners.newest_owner_ready(piece).await
     }
@@ -198,19 +198,19 @@ impl Journal {
         self.0.stuck.list(Instant::now())
     }
 
-    /// Takes note that an owner cannot commit what it decided by itself.
+    /// Records that an owner cannot commit its own decision.
     fn note_stuck(&self, piece: PieceId, error: &CommitError) {
         if self.0.stuck.note(piece, error.to_string(), Instant::now()) {
             tracing::error!(?piece, %error, "an owner cannot commit its own events: it is paused");
         }
     }
 
-    /// Who leads, to be watched.
+    /// Present leadership, as a channel to watch.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.0.node.leadership()
     }
 
-    /// Waits until the journal cannot go on, and says why: the process is to end.
+    /// Waits until the journal cannot go on, and returns the reason: the process must end then.
     pub async fn failed(&self) -> String {
         let mut failure = self.0.node.failure();
         // The sender lives as long as this handle.
@@ -218,7 +218,7 @@ impl Journal {
         why.ok().and_then(|why| why.clone()).unwrap_or_default()
     }
 
-    /// What there is to see of the journal.
+    /// Present status of the journal.
     pub fn status(&self) -> JournalStatus {
         let figures = self.0.node.figures();
         let leadership = *self.leadership().borrow();

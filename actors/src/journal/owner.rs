@@ -32,7 +32,7 @@ pub(crate) enum OwnersError {
     Uninvited { piece: PieceId },
 }
 
-/// One committed entry.
+/// A committed entry with the commits of each piece.
 pub(crate) struct CommittedEntry {
     pub(crate) index: u64,
     pub(crate) term: Epoch,
@@ -93,8 +93,8 @@ impl PieceOwner {
         Ok(true)
     }
 
-    /// Has it replace its piece by what the snapshot holds, or by an empty one; false if it died.
-    /// The rows come in turns: nobody holds all of them beside the piece that they become.
+    /// Replaces the owner's piece by the one in the snapshot, or by an empty one; false if the
+    /// owner died. The rows come in parts, so that memory never holds all of them beside the piece.
     pub(crate) async fn install(
         &self,
         store: &Arc<JournalStore>,

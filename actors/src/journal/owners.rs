@@ -1,4 +1,4 @@
-//! The owners of the pieces: bringing each to the present, and telling it what is committed.
+//! The owners of the pieces: brings each of them up to date, and sends it the committed entries.
 //!
 //! **Invariant:** an owner sees every entry of its piece once and in order: it is first rebuilt
 //! from the snapshot and the log with application paused, and joins only then.
@@ -19,7 +19,7 @@ use crate::journal::owner::{CommittedEntry, OwnersError, PieceOwner, ReadEntry};
 use crate::journal::piece::FrozenPiece;
 use crate::journal::store::{JournalStore, SnapshotManifest, StoreError};
 
-/// How long a missing owner is waited for before the log says so (and again each time).
+/// Time to wait for a missing owner before each warning in the log.
 const MISSED_AFTER: Duration = Duration::from_secs(10);
 
 /// All owners of this node.
@@ -28,13 +28,13 @@ pub(crate) struct PieceOwners {
     roster: Mutex<Roster>,
     /// Held while anything is applied, frozen, installed or rebuilt.
     apply_lock: tokio::sync::Mutex<AppliedPosition>,
-    /// Somebody joined.
+    /// Wakes the state machine when an owner has joined.
     joined: Notify,
     tickets: AtomicU64,
     read_entry: ReadEntry,
 }
 
-/// Who is there, and whether this node leads.
+/// The present owners, and whether this node leads.
 #[derive(Default)]
 struct Roster {
     seats: BTreeMap<PieceId, RegisteredOwner>,
@@ -50,7 +50,7 @@ struct RegisteredOwner {
     owner: PieceOwner,
     /// Tells incarnations of the same owner apart.
     ticket: u64,
-    /// The epoch it was told to lead in.
+    /// The last epoch for which the owner got `LeaderStarted`.
     leading: Option<Epoch>,
 }
 
@@ -110,8 +110,8 @@ impl PieceOwners {
         ticket
     }
 
-    /// Brings `owner` to the present and seats it. Nothing happens if it was replaced meanwhile or
-    /// dies on the way: whoever restarts it registers it again.
+    /// Brings `owner` up to date and joins it. Nothing happens if it was replaced meanwhile or dies
+    /// on the way: its supervisor registers it again.
     pub(crate) async fn join(
         &self,
         piece: PieceId,
@@ -151,8 +151,8 @@ impl PieceOwners {
         if let Some(&piece) = parts.keys().find(|piece| !self.pieces.contains(piece)) {
             return Err(OwnersError::NoOwner { index: entry.index, piece });
         }
-        // What each owner answered, and which incarnation: one that is rebuilt meanwhile has not
-        // seen this entry.
+        // The answers of each owner with the number of its incarnation. An owner that is rebuilt
+        // meanwhile has not seen this entry.
         let mut answered: BTreeMap<PieceId, (u64, Vec<CommitAnswer>)> = BTreeMap::new();
         loop {
             let mut position = self.apply_lock.lock().await;
@@ -243,7 +243,7 @@ impl PieceOwners {
         }
     }
 
-    /// Replaces every piece by what a snapshot from elsewhere holds.
+    /// Replaces every piece by its content in a snapshot from another node.
     pub(crate) async fn install(&self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
         check_parts(&self.pieces, &snapshot)?;
         let mut position = self.apply_lock.lock().await;
@@ -272,7 +272,7 @@ impl PieceOwners {
         }
     }
 
-    /// The epoch this node leads in, if this owner was not yet told to lead in it.
+    /// The epoch in which this node leads, if this owner has not yet got `LeaderStarted` for it.
     pub(crate) fn kept_from_leading(&self, piece: PieceId, ticket: u64) -> Option<Epoch> {
         let roster = self.roster();
         let seated = roster.seats.get(&piece).filter(|seated| seated.ticket == ticket)?;
@@ -297,7 +297,7 @@ impl PieceOwners {
         Some(store.trees().await.ok()?.log.end())
     }
 
-    /// Waits for nobody any more and lets go of the store, so that it can close.
+    /// Stops waiting for owners and releases the store, so that it can close.
     pub(crate) async fn close(&self) {
         self.roster().closing = true;
         self.joined.notify_waiters();

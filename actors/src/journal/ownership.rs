@@ -1,6 +1,5 @@
-//! What an owner of a piece keeps: the piece, what is in flight, which requests were answered
-//! before, and whether it may decide. Pure: the [`ReplicaHandle`](crate::journal::ReplicaHandle) ties it to the
-//! journal.
+//! State of an owner: the piece, the commits in flight, the answered requests, and whether it may
+//! decide. Pure: the [`ReplicaHandle`](crate::journal::ReplicaHandle) connects it to the journal.
 
 use std::sync::Arc;
 
@@ -34,37 +33,37 @@ struct Incoming<P> {
     _pin: Option<NamePin>,
 }
 
-/// One event and what came of it.
+/// An applied event and its result.
 #[derive(Debug)]
 pub struct AppliedEvent<P: Piece> {
     /// The commit it came in.
     pub request: RequestId,
-    /// When it was decided.
+    /// Time of the decision, by the clock of the leader.
     pub at: Millis,
-    /// The event.
+    /// The event as it was decided.
     pub event: P::Event,
-    /// What came of it.
+    /// Outcome or refusal of the event.
     pub result: Result<P::Outcome, P::Refusal>,
 }
 
 /// The outcomes of one commit's events, in order.
 pub type Outcomes<P> = Vec<Result<<P as Piece>::Outcome, <P as Piece>::Refusal>>;
 
-/// What applying one entry came to.
+/// Result of applying one entry.
 #[derive(Debug)]
 pub struct AppliedEntry<P: Piece> {
     /// One answer per commit, in order.
     pub answers: Vec<CommitAnswer>,
-    /// What happened to the piece, in order.
+    /// Applied events, in order.
     pub events: Vec<AppliedEvent<P>>,
 }
 
-/// Who asks for a commit, and under which name.
+/// Requester of a commit, and the id of the request.
 #[derive(Clone, Debug)]
 pub struct RequestContext {
     /// A user, a host, or an actor's own name.
     pub by: String,
-    /// The request's id.
+    /// Id of the request, the idempotency key.
     pub request: RequestId,
     /// Whether the request came from outside and may be repeated.
     pub remember: bool,
@@ -111,7 +110,7 @@ impl<P: Piece> Ownership<P> {
         &self.piece
     }
 
-    /// What is under way.
+    /// Commits of this piece that are in flight.
     pub fn in_flight(&self) -> &InFlight<P::Event> {
         &self.in_flight
     }
@@ -169,7 +168,7 @@ impl<P: Piece> Ownership<P> {
         self.epoch = Some(epoch);
     }
 
-    /// This node no longer leads: whatever is in flight ends as unknown.
+    /// This node no longer leads: everything in flight ends with an unknown outcome.
     pub fn step_down(&mut self) {
         self.epoch = None;
         self.in_flight.clear();
@@ -227,8 +226,7 @@ impl<P: Piece> Ownership<P> {
         Ok(CommitAnswer::Applied(answers))
     }
 
-    /// The piece and the ledger as they stand after everything applied so far: what a snapshot
-    /// holds of them.
+    /// The piece and the ledger after everything applied so far, for a snapshot.
     pub fn freeze(&self) -> Box<dyn FrozenPiece> {
         Box::new(FrozenOwnership { ledger: self.ledger.freeze(), piece: self.piece.freeze() })
     }
@@ -244,9 +242,10 @@ impl<P: Piece> Ownership<P> {
         self.install_part(index, InstallStage::End)
     }
 
-    /// The same for what comes in parts: with the last one, it takes the place of what is here.
+    /// Installs one part of a piece that comes in parts. The last part makes it the present piece.
     ///
     /// # Errors
+    ///
     /// A row that this program cannot read. Then everything stays as it was.
     pub fn install_part(&mut self, index: u64, stage: InstallStage) -> Result<(), UnreadableEvent> {
         match stage {
@@ -291,7 +290,7 @@ impl<P: Piece> Ownership<P> {
 const LEDGER_ROW: u8 = 0;
 const PIECE_ROW: u8 = 1;
 
-/// Piece and ledger as they stood at one index.
+/// Piece and ledger at one log index.
 struct FrozenOwnership {
     ledger: FrozenLedger,
     piece: Box<dyn FrozenPiece>,

@@ -1,4 +1,4 @@
-//! What the journal asks of a piece of durable state, and nothing of actors.
+//! The traits of a piece of durable state. They do not depend on actors.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -18,9 +18,9 @@ pub trait Piece: Sized + 'static {
     /// The version of the event encoding that this program writes.
     const EVENT_VERSION: u8;
 
-    /// What can happen to it.
+    /// A change of the piece, as the log stores it.
     type Event: Serialize + DeserializeOwned + Clone + Debug + 'static;
-    /// What an applied event answers: ids it assigned, counts.
+    /// The answer of an applied event, such as assigned ids or counts.
     type Outcome: Serialize + DeserializeOwned + Clone + Debug + 'static;
     /// Why an event changed nothing: its precondition no longer held when it came to be applied.
     type Refusal: Serialize + DeserializeOwned + Clone + Error + 'static;
@@ -38,8 +38,8 @@ pub trait Piece: Sized + 'static {
     /// event's preconditions again, and after a refusal the piece is as before.
     fn apply(&mut self, at: Millis, event: &Self::Event) -> Result<Self::Outcome, Self::Refusal>;
 
-    /// Whether an event takes back a right, such as a leaked link: it is committed from the reserve
-    /// while the disk is full. Such events are few and small.
+    /// Whether an event removes a right, such as a leaked link. The journal commits it from the
+    /// reserve while the disk is full. Such events must be few and small.
     fn may_use_reserve(_event: &Self::Event) -> bool {
         false
     }
@@ -64,9 +64,9 @@ pub trait Piece: Sized + 'static {
 
 /// A piece at one log index, to be written to a snapshot.
 pub trait FrozenPiece: Send + Sync {
-    /// Writes the piece as rows of any size up to 1 MiB; the snapshot cuts and checks them. What is
-    /// shared with the living piece is let go of as soon as it can be: until then the piece copies
-    /// what it changes.
+    /// Writes the piece as rows of any size up to 1 MiB; the snapshot cuts and checks them. Data
+    /// shared with the living piece is released as early as possible, because until then the piece
+    /// copies what it changes.
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8]));
 }
 
@@ -79,17 +79,17 @@ pub enum UnreadableEvent {
         "an event of version {version} of piece {piece:?} is not known to this version of reelyard"
     )]
     Version {
-        /// Whose event it is.
+        /// The piece of the event.
         piece: PieceId,
-        /// Its version.
+        /// Version of the event's encoding.
         version: u8,
     },
     /// The version is known but the body does not decode.
     #[error("a stored record of piece {piece:?} does not decode: {error}")]
     Body {
-        /// Whose record it is.
+        /// The piece of the record.
         piece: PieceId,
-        /// What the decoder says.
+        /// Error of the decoder.
         error: String,
     },
 }

@@ -26,21 +26,21 @@ use crate::journal::store::DiskSpace;
 const QUEUE_COMMITS: usize = 4096;
 /// How many bytes of commits may wait.
 const QUEUE_BYTES: u64 = 8 << 20;
-/// Bounds of what a refused caller is told to wait.
+/// Bounds of the waiting time in a `Busy` answer.
 const RETRY_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
-/// Room that must be left, with the reserve, for a commit on a full disk: the store is opened anew
-/// when a write fails, and that writes too.
+/// Free room, with the reserve, that a commit on a full disk needs. The store is opened again after
+/// a failed write, and that writes too.
 const LEAST_WITH_RESERVE: u64 = 8 << 20;
 
 type CommitReply = Result<CommitAnswer, CommitError>;
 
-/// What becomes of a commit while the disk is full.
+/// Treatment of a commit while the disk is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnFullDisk {
-    /// It is refused.
+    /// The commit is refused with `DiskFull`.
     Refuse,
-    /// It is taken while the reserve, or what is left of it, has room.
+    /// The commit is accepted while the rest of the reserve has room.
     UseReserve,
 }
 
@@ -56,8 +56,8 @@ struct CommitProposal {
 }
 
 impl CommitProposal {
-    /// Whether it was decided in this session. Decided before deciding began anew, it is not to be
-    /// proposed: whoever decides now did not see it.
+    /// Whether the commit was decided in this session. Older commits are not proposed, because
+    /// later decisions did not consider them.
     fn belongs_to(&self, session: ProposerSession) -> bool {
         check_epoch(session.leadership, self.epoch).is_ok() && self.session == session.number
     }
@@ -158,7 +158,7 @@ impl CommitProposer {
             counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
         })?;
         let events = commit.events.len();
-        // What does not even encode fits no entry either.
+        // A commit that cannot be encoded fits no entry either.
         let encoded = batch::encode_commit(&commit).unwrap_or_default();
         let bytes = encoded.len();
         if encoded.is_empty() || events > ENTRY_EVENTS || bytes > ENTRY_BYTES {
@@ -199,7 +199,7 @@ impl CommitProposer {
     }
 }
 
-/// Whether what was decided in `epoch` may still be proposed.
+/// Whether a commit that was decided in `epoch` may still be proposed.
 fn check_epoch(leadership: Leadership, epoch: Epoch) -> Result<(), CommitError> {
     if leadership.epoch() == Some(epoch) { Ok(()) } else { Err(leadership.refusal()) }
 }
@@ -274,9 +274,9 @@ impl EntryBatcher {
         self.counters.queued_bytes.fetch_sub(proposal.encoded.len() as u64, Ordering::Relaxed);
     }
 
-    /// Writes the entry, filled in `session`, and answers each of its commits. Without a quorum that
-    /// takes until this node stops leading or deciding begins anew: then what becomes of it is not
-    /// waited for.
+    /// Writes the entry that was filled in `session`, and answers each of its commits. Without a
+    /// quorum this waits until the node stops leading or a new session begins. Then it no longer
+    /// waits for the outcome.
     async fn propose(&mut self, entry: Vec<CommitProposal>, session: ProposerSession) {
         let bytes = batch::join(entry.iter().map(|proposal| proposal.encoded.as_slice()));
         let node = self.node.clone();

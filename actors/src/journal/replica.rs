@@ -1,4 +1,4 @@
-//! An owner's seat at the journal. Every actor with a durable piece holds one.
+//! An owner's handle to the journal. Every actor with a durable piece has one.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ pub struct ReplicaHandle<P: Piece> {
     journal: Journal,
 }
 
-/// What an order amounted to, for the owner to react to: renew its view, start or stop timers.
+/// Effect of a command, to which the owner reacts: it renews its view, or starts or stops timers.
 #[derive(Debug)]
 pub enum StateChange<P: Piece> {
     /// These events were applied or refused, in order.
@@ -38,7 +38,7 @@ pub enum StateChange<P: Piece> {
     Nothing,
 }
 
-/// A commit that came back. Hand it to [`ReplicaHandle::settle`] to learn what came of it.
+/// A commit that came back. [`ReplicaHandle::settle`] returns its result.
 #[must_use = "a commit stays in flight until it is settled"]
 pub struct CommitSettlement<P: Piece> {
     request: RequestId,
@@ -48,7 +48,7 @@ pub struct CommitSettlement<P: Piece> {
 }
 
 impl<P: Piece> ReplicaHandle<P> {
-    /// A seat with an empty piece; the journal fills it once the owner is registered.
+    /// A handle with an empty piece; the journal fills it once the owner is registered.
     pub fn new(piece: P, journal: Journal) -> Self {
         ReplicaHandle { own: Ownership::new(piece), journal }
     }
@@ -58,7 +58,7 @@ impl<P: Piece> ReplicaHandle<P> {
         self.own.piece()
     }
 
-    /// What is under way.
+    /// Commits of this piece that are in flight.
     pub fn in_flight(&self) -> &InFlight<P::Event> {
         self.own.in_flight()
     }
@@ -68,7 +68,7 @@ impl<P: Piece> ReplicaHandle<P> {
         self.own.epoch()
     }
 
-    /// The epoch to decide in, or what whoever asks is told.
+    /// The epoch to decide in, or the error for the requester.
     pub fn leading(&self) -> Result<Epoch, CommitError> {
         self.epoch().ok_or_else(|| self.journal.leadership().borrow().refusal())
     }
@@ -83,14 +83,14 @@ impl<P: Piece> ReplicaHandle<P> {
         self.own.recall(request)
     }
 
-    /// Whether whoever named `request` has named another one so before: it is not to be answered with
-    /// what came of that.
+    /// Whether the name of `request` was used for another request before. Then it must not get the
+    /// answer of that one.
     pub fn means_another(&self, request: RequestId) -> bool {
         self.own.means_another(request)
     }
 
-    /// What a request decided that is under way. Whoever repeats it then has just that committed once
-    /// more, under its name, and hears what came of it: decided anew it would stand in its own way.
+    /// The decision of a request that is in flight. A repeated request commits the same events
+    /// under the same id, and gets their result. A second decision would conflict with the first.
     pub fn under_way(&self, request: RequestId) -> Option<Vec<P::Event>>
     where
         P::Event: Clone,
@@ -99,8 +99,8 @@ impl<P: Piece> ReplicaHandle<P> {
     }
 
     /// Cuts a list of events into parts that each fit one commit, in order. Each part is committed
-    /// and applied by itself: the list is not applied as one. An event that fits no commit stands
-    /// alone, and committing it answers `TooLarge`.
+    /// and applied by itself: the list is not applied as one. An event that fits no commit forms a
+    /// part of its own, and committing it answers `TooLarge`.
     pub fn parts(events: Vec<P::Event>) -> Vec<Vec<P::Event>> {
         let sizes = events.iter().map(|event| batch::event_bytes(to_bytes(event).len()));
         let runs = batch::split(sizes);
@@ -114,10 +114,10 @@ impl<P: Piece> ReplicaHandle<P> {
         batch::fits_alone(batch::event_bytes(to_bytes(event).len()))
     }
 
-    /// Sets out a commit: its events are in flight at once, and go into the log in the order in which
-    /// commits were set out, whichever future is polled first. The future is to be awaited off the
-    /// mailbox (`ctx.spawn`) and its settlement handed to [`ReplicaHandle::settle`]. Never by `ctx.wait`: the
-    /// entry comes to be applied through the same mailbox, and would wait for itself.
+    /// Starts a commit. Its events are in flight at once, and enter the log in the order of these
+    /// calls, in whichever order the futures are polled. Await the future off the mailbox
+    /// (`ctx.spawn`) and pass its settlement to [`ReplicaHandle::settle`]. Never use `ctx.wait`:
+    /// the entry is applied through the same mailbox, and would wait for itself.
     pub fn commit(
         &mut self,
         at: Millis,
@@ -158,10 +158,10 @@ impl<P: Piece> ReplicaHandle<P> {
         settlement.result
     }
 
-    /// Obeys the journal.
+    /// Executes a command of the journal.
     ///
     /// A panic inside `apply`, or a stored event that this program cannot read, ends the process:
-    /// going on would let this node's state drift from what the log says.
+    /// going on would let this node's state drift from the log.
     pub fn handle_command(&mut self, order: JournalCommand) -> StateChange<P> {
         match order {
             JournalCommand::Apply(apply) => StateChange::Applied(self.apply(apply)),
@@ -206,7 +206,7 @@ impl<P: Piece> ReplicaHandle<P> {
     }
 }
 
-/// Ends the process at once: the log says something that this piece cannot follow.
+/// Ends the process at once: this piece cannot apply an entry of the log.
 fn end_process(index: u64, why: &str) -> ! {
     tracing::error!(index, why, "a committed event cannot be applied: ending the process");
     std::process::abort()

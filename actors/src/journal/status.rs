@@ -1,4 +1,4 @@
-//! What an operator can see of the journal.
+//! Status of the journal for operators.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,11 +11,11 @@ use crate::durations::Durations;
 /// The journal of this node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JournalStatus {
-    /// This node's id.
+    /// Id of this node in the cluster.
     pub node: u64,
-    /// The nodes that vote.
+    /// Ids of the voting nodes.
     pub voters: Vec<u64>,
-    /// The newest term this node has heard of.
+    /// The newest term that this node knows.
     pub term: u64,
     /// The node that leads, as far as this one knows.
     pub leader: Option<u64>,
@@ -47,7 +47,7 @@ pub struct JournalStatus {
     pub commits: u64,
     /// How long these took, from being handed in to their answer.
     pub commit_time: Durations,
-    /// Events in them.
+    /// Number of events in these entries.
     pub events: u64,
     /// Entries they were joined into.
     pub entries: u64,

@@ -1,8 +1,8 @@
-//! A snapshot as one stream of bytes: what is stored in chunks and sent to a node that is behind.
+//! A snapshot as one stream of bytes, which is stored in chunks and sent to a node that is behind.
 //!
 //! A version byte; the rows of each piece, piece by piece: the piece's number, the row's length as
-//! a little-endian `u32`, the row; a zero byte; the CRC-32C of everything before, little-endian.
-//! Written and checked as it flows: nobody holds all of it.
+//! a little-endian `u32`, the row; a zero byte; the CRC-32C of everything before, little-endian. It
+//! is written and checked in parts, so that memory never holds all of it.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ const END: u8 = 0;
 const CHECKSUM_BYTES: usize = 4;
 const LENGTH_BYTES: usize = 4;
 
-/// Where the rows of one piece stand in the stream.
+/// Position of the rows of one piece in the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StreamPart {
-    /// The piece's number.
+    /// Number of the piece.
     pub(crate) piece: u8,
     /// Where its first row begins.
     pub(crate) start: u64,
@@ -37,7 +37,7 @@ pub(crate) enum BadStream {
     Piece(u8),
 }
 
-/// Writes a stream. What is ready is taken out again and again.
+/// Writes a stream. The caller takes finished bytes out repeatedly.
 pub(crate) struct StreamWriter {
     ready: Vec<u8>,
     /// Bytes that were taken out.
@@ -75,14 +75,14 @@ impl StreamWriter {
         self.ready.len()
     }
 
-    /// Takes out what is ready.
+    /// Takes the finished bytes out.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.checksum = crc32c::crc32c_append(self.checksum, &self.ready);
         self.taken += self.ready.len() as u64;
         std::mem::take(&mut self.ready)
     }
 
-    /// The last bytes, and where each piece stands.
+    /// The last bytes, and the position of each piece.
     pub(crate) fn finish(mut self) -> (Vec<u8>, Vec<StreamPart>) {
         self.ready.push(END);
         let mut last = self.take();
@@ -122,7 +122,7 @@ impl StreamChecker {
         }
     }
 
-    /// Takes the next bytes.
+    /// Checks the next bytes of the stream.
     pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Result<(), BadStream> {
         while let Some((&first, _)) = bytes.split_first() {
             let used = match self.state {
@@ -201,7 +201,7 @@ pub(crate) fn rows(part: &[u8]) -> (Vec<Vec<u8>>, usize) {
     (rows, at)
 }
 
-/// Where the row whose piece number stands at `at` has its bytes.
+/// Range of the row's bytes, for a row whose piece number is at `at`.
 fn row_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let length = bytes.get(at + 1..)?.first_chunk::<LENGTH_BYTES>()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;

@@ -1,4 +1,4 @@
-//! Owners that cannot commit what they decide by themselves.
+//! Owners that cannot commit their own decisions.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::event::PieceId;
 
-/// An owner decides the same again after a second: what was not repeated for so long is over.
+/// An owner repeats a failed decision after a second. A failure that was not repeated for this long
+/// is over.
 const SHOWN_FOR: Duration = Duration::from_secs(30);
 
 /// The last failure of each owner.

@@ -17,7 +17,7 @@ pub(super) struct JournalThread {
 }
 
 impl JournalThread {
-    /// Starts the thread.
+    /// Starts the thread and its runtime.
     pub(super) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -31,7 +31,7 @@ impl JournalThread {
         Ok(JournalThread { runtime: handle, _lives: lives })
     }
 
-    /// Where to spawn what is to run on it.
+    /// Runtime of the thread, to spawn tasks on it.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
     }

@@ -6,9 +6,9 @@ use futures::future::{BoxFuture, FutureExt, ready};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("node {node} cannot be reached: {why}")]
 pub struct NodeUnreachable {
-    /// Who was called.
+    /// Id of the node that was called.
     pub node: u64,
-    /// What went wrong.
+    /// Error of the call.
     pub why: String,
 }
 

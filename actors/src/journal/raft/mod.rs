@@ -29,7 +29,7 @@ pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;
 
 openraft::declare_raft_types!(
-    /// What this cluster replicates: opaque batches of commits.
+    /// The replicated data: opaque batches of commits.
     pub(crate) Types:
         D = CommitBatch,
         R = Vec<CommitAnswer>,
@@ -75,7 +75,7 @@ fn encode_entry(entry: &openraft::Entry<Types>) -> Result<Vec<u8>, postcard::Err
     postcard::to_stdvec(entry)
 }
 
-/// Reads an entry back.
+/// Decodes a stored entry of the log.
 fn decode_entry(stored: &[u8]) -> Result<openraft::Entry<Types>, postcard::Error> {
     postcard::from_bytes(stored)
 }

@@ -30,7 +30,7 @@ pub(super) enum RaftRequest {
     Snapshot(InstallSnapshotRequest<Types>),
 }
 
-/// What it is answered.
+/// The answer of a node to a call.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RaftResponse {
     Append(Result<AppendEntriesResponse<u64>, RaftError<u64>>),
@@ -44,8 +44,8 @@ pub(super) enum RaftResponse {
 
 /// Encodes a call or an answer.
 pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
-    // Encoding into a growing vector fails only for what no message holds; an empty one is told
-    // as not understood.
+    // Encoding into a growing vector only fails for values that no message contains. The receiver
+    // answers that it does not understand an empty message.
     let body = postcard::to_stdvec(message).unwrap_or_default();
     let mut bytes = vec![VERSION];
     bytes.extend_from_slice(&body);
@@ -93,7 +93,7 @@ impl Peer {
         }
     }
 
-    /// The answer to a call as openraft wants it; none stands for one of another kind.
+    /// The answer to a call in openraft's form. None means an answer to another kind of call.
     fn settle<T, E: std::error::Error>(
         &self,
         answer: Result<Option<Result<T, E>>, NodeUnreachable>,

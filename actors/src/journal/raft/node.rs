@@ -30,11 +30,11 @@ const ENTRIES_PER_CALL: u64 = 64;
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
 const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
 
-/// An entry whose answers this node will not learn. It may be applied all the same.
+/// An entry whose answers this node does not learn. It may still be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotWritten;
 
-/// What openraft tells of itself.
+/// Metrics of openraft.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeFigures {
     pub(crate) term: u64,
@@ -53,11 +53,11 @@ pub(crate) struct RaftNode {
     /// Set once the log is applied as far as it is known to be committed.
     pub(super) raft: OnceLock<Raft>,
     pub(super) growth: Arc<LogGrowth>,
-    /// What the proposer goes by: changed before the owners are told, so that it takes the first
-    /// thing that they decide.
+    /// Session for the proposer. It changes before the owners get `LeaderStarted`, so that the
+    /// proposer accepts their first decision.
     session: watch::Sender<ProposerSession>,
-    /// What everybody else goes by: changed after the owners are told, so that a request sent on
-    /// seeing it finds them knowing it too.
+    /// Leadership for everybody else. It changes after the owners get `LeaderStarted`, so that a
+    /// request sent after the change finds owners that know it.
     leadership: watch::Sender<Leadership>,
     /// A leader that no quorum has answered for so long leads no more.
     pub(super) patience: Duration,
@@ -113,12 +113,12 @@ impl RaftNode {
         Ok(node)
     }
 
-    /// Who leads, for the proposer.
+    /// Present session, for the proposer.
     pub(crate) fn session(&self) -> watch::Receiver<ProposerSession> {
         self.session.subscribe()
     }
 
-    /// Who leads.
+    /// Present leadership, as a channel to watch.
     pub(crate) fn leadership(&self) -> watch::Receiver<Leadership> {
         self.leadership.subscribe()
     }
@@ -160,7 +160,7 @@ impl RaftNode {
         encode(&response)
     }
 
-    /// What there is to see of it.
+    /// Figures of the raft node for the status.
     pub(crate) fn figures(&self) -> NodeFigures {
         let Some(raft) = self.raft.get() else {
             return NodeFigures::default();
@@ -194,7 +194,7 @@ impl RaftNode {
         self.publish_leadership(owners, Leadership::Stopped);
     }
 
-    /// Ends leadership and says why there is no going on.
+    /// Ends leadership and records why the journal cannot continue.
     pub(crate) fn fail(&self, owners: &PieceOwners, why: &str) {
         tracing::error!(why, "the journal cannot go on");
         self.publish_leadership(owners, Leadership::Stopped);
@@ -246,7 +246,7 @@ impl RaftNode {
         }
     }
 
-    /// Waits until somebody leads and whatever this node's log held then is applied here; false if
+    /// Waits until there is a leader and this node has applied the log that it held then. False if
     /// the journal stopped instead.
     pub(crate) async fn came_up(&self) -> bool {
         let mut leadership = self.leadership();
@@ -256,11 +256,11 @@ impl RaftNode {
             Ok(Leadership::Following { .. }) => {}
             Ok(_) | Err(_) => return false,
         }
-        // Who follows somebody has a raft node.
+        // A node that follows a leader has a raft node.
         let Some(raft) = self.raft.get() else { return false };
         let mut metrics = raft.metrics();
         let mut end = u64::MAX;
-        // What nobody confirmed the leader may cut off: then there is less to wait for.
+        // The leader may cut off entries that no quorum confirmed: then there is less to wait for.
         let applied = metrics.wait_for(|now| {
             end = end.min(now.last_log_index.map_or(0, |last| last + 1));
             now.last_applied.map_or(0, |log_id| log_id.index + 1) >= end

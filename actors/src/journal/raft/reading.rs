@@ -1,11 +1,11 @@
-//! What the raft layer put into a store, read without a raft node: for `reelyard store`.
+//! Reads the data of the raft layer from a store without a raft node: for `reelyard store`.
 
 use openraft::{BasicNode, EntryPayload, SnapshotMeta, Vote};
 
 use super::decode_entry;
 
-/// How far the term is raised over everything known where a store goes on that may have forgotten
-/// some: workers refuse a leader of an older epoch than they have heard of.
+/// Added to the highest known term when a store continues that may have forgotten some terms.
+/// Workers refuse a leader of an older epoch than they have seen.
 pub const EPOCH_LEAP: u64 = 1000;
 
 /// The term and the node that a stored vote is for.
@@ -23,8 +23,8 @@ pub(crate) fn raised_vote<'a>(
     postcard::to_stdvec(&Vote::<u64>::new(terms.max().unwrap_or(0) + EPOCH_LEAP, node))
 }
 
-/// The nodes that vote, as a snapshot's description and the entries behind it tell; none when
-/// nothing tells of any. What cannot be read tells nothing.
+/// The voting nodes, from a snapshot's description and the entries after it; none if neither names
+/// any. Unreadable entries are skipped.
 pub(crate) fn voters<'a>(
     meta: Option<&[u8]>,
     entries: impl IntoIterator<Item = &'a [u8]>,

@@ -29,7 +29,7 @@ pub(crate) struct SnapshotBody {
 
 enum SnapshotBytes {
     Stored(SnapshotReader),
-    /// A file without a name: it is gone with whoever holds it.
+    /// A file without a name: it disappears when the last handle closes.
     Received(File),
 }
 

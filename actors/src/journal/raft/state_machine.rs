@@ -143,7 +143,7 @@ impl RaftStateMachine<Types> for PieceStateMachine {
         Ok(Box::new(SnapshotBody::to_receive(file)))
     }
 
-    /// What was received is checked to its end before anything of it is used.
+    /// The received stream is checked to its end before any of it is used.
     async fn install_snapshot(
         &mut self,
         meta: &RaftSnapshotMeta,

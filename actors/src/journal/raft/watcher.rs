@@ -190,9 +190,9 @@ impl RaftWatcher {
 /// applied; none if it leads no more.
 pub(super) async fn caught_up(raft: &Raft, owners: &PieceOwners, epoch: Epoch) -> Option<()> {
     raft.ensure_linearizable().await.ok()?;
-    // All of the log, not only what is known to be committed: a node that restarted as the leader
-    // it was has entries of its own epoch that nobody confirmed yet. Whatever was proposed before
-    // is in it by now, because openraft takes one thing after the other.
+    // All of the log, not only the part that is known to be committed. A node that restarted as the
+    // leader has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in
+    // the log by now, because openraft handles calls in order.
     let end = owners.log_end().await?;
     let mut metrics = raft.metrics();
     let reached = |now: &Metrics| {

@@ -30,17 +30,17 @@ const HEAD: u8 = 1;
 const ROW: u8 = 2;
 const CHUNK: u8 = 3;
 
-/// No item is larger.
+/// Most bytes of one item; a larger length means damage.
 const LONGEST: usize = 64 * 1024;
 
-/// What is in a backup.
+/// Content of a backup.
 #[derive(Clone, Debug, Serialize)]
 pub struct BackupSummary {
-    /// The file.
+    /// Path of the backup.
     pub file: PathBuf,
-    /// Its size.
+    /// Size of the backup in bytes.
     pub bytes: u64,
-    /// Whose store it is of.
+    /// Node to which the saved store belongs.
     pub node: Option<u64>,
     /// Log index of the snapshot in it.
     pub snapshot: Option<u64>,
@@ -60,9 +60,9 @@ pub enum BackupError {
     /// The file cannot be written or read.
     #[error("{}: {why}", .file.display())]
     File {
-        /// Which file.
+        /// Path of the backup.
         file: PathBuf,
-        /// What is the matter with it.
+        /// Description of the damage.
         why: String,
     },
     /// There is a store already.
@@ -127,7 +127,7 @@ pub fn back_up(
         Ok::<u64, StoreError>(written.metadata()?.len())
     })();
     let bytes = written.map_err(|error| {
-        // What is there of it is of no use; that it cannot be removed changes nothing.
+        // A partial file is useless, and a failed removal changes nothing.
         let _ = fs::remove_file(&partial);
         failed(error.to_string())
     })?;

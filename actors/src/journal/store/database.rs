@@ -1,4 +1,4 @@
-//! sled itself: opened in the one way that is durable, its panics and its lack of room told apart.
+//! sled itself: opened in the one way that is durable. Panics and lack of room are separate errors.
 
 use std::fs::{self, File};
 use std::io;
@@ -62,8 +62,8 @@ fn remove_half_written(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The handle that syncs what sled writes: sled never syncs its log file itself. What was created
-/// with it is synced now.
+/// Opens the handle that syncs sled's writes, because sled never syncs its log file itself. Syncs
+/// the writes of its creation now.
 pub(super) fn open_log_file(path: &Path) -> io::Result<File> {
     // Without its settings sled takes ours, but half of them it refuses.
     for created in [path.join("conf").as_path(), path] {
@@ -86,7 +86,7 @@ pub(super) fn guarded<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<
     })
 }
 
-/// Whether an error says that there is no room on the disk.
+/// Whether the error means that the disk is full.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded)

@@ -1,10 +1,9 @@
-//! Room on the store's disk: noticing in time that there is little, and a reserve for when there
-//! is none.
+//! Room on the store's disk: it detects in time that little is left, and keeps a reserve.
 //!
-//! sled cannot go on after a write for which there was no room: it has to be opened anew, and that
-//! writes too. So a reserve file is kept beside it. What is asked of the journal is refused while
-//! little is left; what is under way then still fits. Where other programs take the last of it
-//! first, the reserve is given up, and is made again once there is room.
+//! sled cannot go on after a write that found no room: the database must be opened again, and that
+//! writes too. So a reserve file is kept beside it. The journal refuses new commits while little
+//! room is left; commits in progress still fit. If another program takes the rest of the room
+//! first, the reserve is released. It is made again once there is room.
 
 use std::fs::{self, File};
 use std::io;
@@ -67,7 +66,7 @@ impl DiskSpaceMonitor {
         self.state.borrow().full.is_some()
     }
 
-    /// Looks, if it is time.
+    /// Measures the free room if the interval is over.
     pub(super) fn look_if_due(&mut self) -> io::Result<()> {
         if self.looked.elapsed() >= INTERVAL { self.look() } else { Ok(()) }
     }

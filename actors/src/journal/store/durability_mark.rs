@@ -1,13 +1,13 @@
-//! How far the store is known to be durable, in a small file beside sled.
+//! The last flush that is known to be durable, in a small file beside sled.
 //!
-//! sled answers damage by forgetting, without a word. A voter that forgot entries it acknowledged,
-//! or for whom it voted, could let a majority forget them. So every flush has a number, which
-//! stands in the store's [`StoreHead`](super::head::StoreHead) and here: a store whose head is older than its
-//! mark is not opened.
+//! sled handles damage by forgetting, without an error. A voter that forgot acknowledged entries or
+//! its vote could let a majority forget them. So every flush has a number, in the store's
+//! [`StoreHead`](super::head::StoreHead) and here. A store whose head is older than its mark is not
+//! opened.
 //!
-//! The mark is written after every flush and synced once a second, when nothing is to do, with
-//! every vote and with every snapshot. A process that is killed therefore leaves it exact; only
-//! a power loss may set it back, by a second at most.
+//! The mark is written after every flush. It is synced once a second, when the store is idle, with
+//! every vote and with every snapshot. A process that is killed therefore leaves it exact; only a
+//! power loss may set it back, by a second at most.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -31,7 +31,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The file in which stores of earlier versions kept only the log's end.
 const FORMER_FILE: &str = "watermark";
 
-/// What was known to be durable.
+/// The last state that was known to be durable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DurabilityMark {
     /// The number of the last flush.
@@ -44,16 +44,16 @@ pub(super) struct DurabilityMark {
     pub(super) vote: Option<Vec<u8>>,
 }
 
-/// What was found of a mark.
+/// Result of reading a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MarkState {
-    /// There is no file.
+    /// The file does not exist.
     Nothing,
     /// There is one, and nothing in it can be read.
     Damaged,
     /// The mark of an earlier version: only the log's end.
     Former { log_end: u64 },
-    /// A mark.
+    /// The file holds this mark.
     Mark(DurabilityMark),
 }
 
@@ -88,7 +88,7 @@ fn find_former(dir: &Path) -> io::Result<MarkState> {
     }))
 }
 
-/// The mark's file, open to be written. What it holds never exceeds what is durable in the store.
+/// The open file of the mark. It never claims more than is durable in the store.
 pub(super) struct MarkFile {
     dir: PathBuf,
     file: File,
@@ -99,7 +99,7 @@ pub(super) struct MarkFile {
 }
 
 impl MarkFile {
-    /// Opens or creates the file, and writes `mark` to it: what the store holds now.
+    /// Opens or creates the file, and writes `mark` to it: the present state of the store.
     pub(super) fn create(dir: &Path, mark: &DurabilityMark) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).open(dir.join(FILE))?;
@@ -122,7 +122,7 @@ impl MarkFile {
         }
     }
 
-    /// The store is durable as `mark` says.
+    /// Records that the store is durable up to `mark`.
     pub(super) fn write(&mut self, mark: &DurabilityMark) -> io::Result<()> {
         self.file.write_all_at(&encode(mark)?, self.next_slot * SLOT_DISTANCE)?;
         self.next_slot = (self.next_slot + 1) % SLOTS;
@@ -130,7 +130,7 @@ impl MarkFile {
         Ok(())
     }
 
-    /// Whether it is time to sync what was written.
+    /// Whether the interval between two syncs is over.
     pub(super) fn is_due(&self) -> bool {
         self.ahead && self.synced.elapsed() >= INTERVAL
     }
@@ -140,7 +140,7 @@ impl MarkFile {
         self.ahead
     }
 
-    /// Syncs what was written.
+    /// Syncs the file.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         if self.ahead {
             self.file.sync_data()?;

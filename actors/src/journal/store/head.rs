@@ -1,8 +1,8 @@
-//! Everything small that the store holds, in one value.
+//! All small values of the store, in one value.
 //!
 //! sled may forget some writes and keep later ones when a page in the middle of its file is
-//! damaged. What stands in one value cannot be of different ages: whoever finds the newest head
-//! has the newest vote, the newest snapshot and the log's end with it.
+//! damaged. Values in one record cannot be of different ages: the newest head holds the newest
+//! vote, the newest snapshot and the log's end.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,20 +22,20 @@ const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
 pub(crate) struct StoreHead {
     /// Grows with every flush.
     pub(crate) sequence: u64,
-    /// Whose store this is.
+    /// Node to which this store belongs.
     pub(crate) node: Option<u64>,
     /// The vote, as the raft layer encodes it.
     pub(crate) vote: Option<Vec<u8>>,
     /// How far the log was purged.
     pub(crate) purged: Option<Purged>,
-    /// The current snapshot.
+    /// The newest complete snapshot.
     pub(crate) snapshot: Option<SnapshotManifest>,
-    /// The log's end, once it is known: one past the last entry, purged ones included, and what
-    /// the next row links to.
+    /// End of the log, once it is known: one past the last entry, purged ones included, and the
+    /// checksum to which the next row links.
     pub(super) log: Option<LogEnd>,
 }
 
-/// Where the log ends.
+/// End of the log: index and checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LogEnd {
     /// One past the last entry, purged ones included.
@@ -75,7 +75,7 @@ impl StoreHead {
         Ok(())
     }
 
-    /// The same, as the file beside the store says it.
+    /// The same state, for the mark beside the store.
     pub(super) fn mark(&self) -> DurabilityMark {
         DurabilityMark {
             sequence: self.sequence,

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 
 use crate::journal::settings::OpenError;
 
-/// The lock on a store's directory: held as long as this lives, and let go of by the kernel when
-/// the process ends in whatever way.
+/// The lock on a store's directory. It is held while this value lives; the kernel releases it at
+/// any end of the process.
 pub(crate) struct DirectoryLock {
     _file: File,
 }

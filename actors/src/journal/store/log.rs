@@ -24,8 +24,8 @@ pub(crate) struct Purged {
     pub(crate) log_id: Vec<u8>,
 }
 
-/// The rows of the log, by index. Each links to the one before it, and the store's head says where
-/// the last one stands: a row that is missing, stale or of another log is noticed.
+/// The rows of the log, by index. Each links to the one before it, and the store's head holds the
+/// position of the last one. So a row that is missing, stale or of another log is detected.
 pub(crate) struct LogTrees {
     db: sled::Db,
     segments: Mutex<LogSegments>,
@@ -49,9 +49,9 @@ pub(super) struct ReadThrough {
     pub(super) log: LogTrees,
     /// The first row that is there.
     pub(super) first: Option<u64>,
-    /// How many rows stand behind the end that the head tells of: written, never acknowledged.
+    /// Number of rows after the end in the head: they were written, but never acknowledged.
     pub(super) unfinished: u64,
-    /// What is wrong with the row behind the cut.
+    /// Fault of the row after the cut.
     pub(super) fault: Option<StoreError>,
 }
 
@@ -159,7 +159,7 @@ impl LogTrees {
         Ok(())
     }
 
-    /// The last row.
+    /// Index and record of the last row.
     pub(crate) fn last(&self) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
         for segment in self.segments().trees.values().rev() {
             if let Some((key, record)) = segment.tree.last()? {
@@ -191,20 +191,20 @@ impl LogTrees {
         Ok(LogEnd { end: index, link })
     }
 
-    /// Removes the rows behind `end`, which the store's head must tell of already: a crash on the
-    /// way leaves only rows that the next start removes.
+    /// Removes the rows after `end`. The store's head must hold `end` already: after a crash only
+    /// rows are left that the next start removes.
     pub(super) fn truncate(&self, end: LogEnd) -> Result<(), StoreError> {
         self.segments().end = end;
         self.cut()
     }
 
-    /// Removes what a crash left behind: rows behind the end, and segments that were purged.
+    /// Removes the remains of a crash: rows after the end, and segments that were purged.
     pub(super) fn tidy(&self, purged: Option<&Purged>) -> Result<(), StoreError> {
         self.cut()?;
         purged.map_or(Ok(()), |purged| self.purge(purged.index))
     }
 
-    /// Removes whatever stands behind the end.
+    /// Removes all rows after the end.
     fn cut(&self) -> Result<(), StoreError> {
         let mut segments = self.segments();
         let end = segments.end.end;
@@ -246,7 +246,7 @@ impl LogTrees {
         self.segments().end.end
     }
 
-    /// Where the log ends, as the store's head tells it.
+    /// End of the log, from the store's head.
     pub(super) fn log_end(&self) -> LogEnd {
         self.segments().end
     }
@@ -267,7 +267,7 @@ impl LogTrees {
     }
 }
 
-/// The name of the tree that entry `index` stands in.
+/// The name of the tree that holds entry `index`.
 pub(super) fn segment_name(index: u64) -> String {
     format!("{TREE_PREFIX}{:016x}", index / SEGMENT_ENTRIES)
 }

@@ -1,4 +1,4 @@
-//! Reading the log through: whether its rows are one log, up to the end that is told of it.
+//! Verifies that the rows form one log up to the end in the head.
 
 use super::StoreError;
 use super::head::LogEnd;
@@ -8,7 +8,7 @@ use super::record::{self, RecordLink};
 /// Reads rows one after the other and checks that they are one log.
 pub(super) struct LogVerifier {
     pub(super) first_needed: u64,
-    /// The end that the head tells of; none in a store of an earlier version.
+    /// End of the log in the head; none in a store of an earlier version.
     pub(super) told: Option<LogEnd>,
     pub(super) first: Option<u64>,
     /// The last row and its checksum.
@@ -62,7 +62,7 @@ impl LogVerifier {
         }
     }
 
-    /// What is missing at `end`, or stands there that the head does not know.
+    /// Fault at `end`: a missing row, or a row that the head does not know.
     pub(super) fn missing(&self, end: LogEnd) -> Option<StoreError> {
         let told = self.told.filter(|told| *told != end)?;
         let last_is_purged = self.last.is_none_or(|(last, _)| last + 1 < end.end);

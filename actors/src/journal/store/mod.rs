@@ -3,8 +3,8 @@
 //! **Invariant:** a write is answered only after `flush` *and* `sync_data` on the log file: sled's
 //! flush alone leaves the data in the page cache on Linux.
 //!
-//! **Invariant:** whatever must be durable is written on the store's own thread, in the order in
-//! which it was asked for; many writes share one flush, and the head that goes with it.
+//! **Invariant:** every write that must be durable runs on the store's own thread, in the order of
+//! the calls. Many writes share one flush and its head.
 //!
 //! **Invariant:** nothing in a store is changed before it is known to be whole.
 
@@ -52,16 +52,16 @@ use writer::{MarkSync, StoreWriter, SyncData, WriteJob, WriterState};
 /// The directory of sled, within that of the store.
 const SLED: &str = "sled";
 
-/// Why the store could not do what was asked.
+/// Why an operation of the store failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error("the store failed: {0}")]
     Io(String),
     #[error("the store has no room: {0}")]
     Full(String),
-    /// Written bytes could not be synced. The kernel reports that once and then takes them for
-    /// clean, so a later sync that succeeds says nothing of them: only a restart, which reads what
-    /// the disk has, knows what is there.
+    /// Written bytes could not be synced. The kernel reports that once and then treats them as
+    /// clean, so a later successful sync proves nothing. Only a restart, which reads the disk,
+    /// shows what is there.
     #[error(
         "what was written to the store could not be synced: {0}. Nobody knows what of it is on the \
          disk: look at the disk, then start again"
@@ -107,11 +107,11 @@ impl From<sled::Error> for StoreError {
 pub trait StoreObserver: Debug + Send + Sync {
     /// Everything written to sled so far is durable. Nobody who waits for it was answered yet.
     fn store_synced(&self);
-    /// The file that says how far the store is durable is so itself.
+    /// The mark itself is now durable.
     fn mark_synced(&self);
 }
 
-/// With what a store is opened.
+/// Settings for opening a store.
 pub(crate) struct StoreSettings {
     pub(crate) dir: PathBuf,
     pub(crate) node: u64,
@@ -191,8 +191,8 @@ impl JournalStore {
         Ok((Arc::new(store), closed))
     }
 
-    /// The trees themselves, to read. What must be durable is written by [`JournalStore::write`]. Waits
-    /// while the database is closed for want of room. Not to be held for long.
+    /// The trees, for reading. Durable writes go through [`JournalStore::write`]. Waits while the
+    /// database is closed for lack of room. Release them soon.
     pub(crate) async fn trees(&self) -> Result<Arc<Trees>, StoreError> {
         let mut trees = self.trees.clone();
         let open = trees.wait_for(Option::is_some).await.map_err(|_| StoreError::Closed)?;
@@ -204,7 +204,7 @@ impl JournalStore {
         self.trees.borrow().clone()
     }
 
-    /// A file without a name on the store's disk: it is gone with whoever holds it.
+    /// A file without a name on the store's disk: it disappears when its last handle closes.
     pub(crate) fn scratch_file(&self) -> std::io::Result<File> {
         let path = self.dir.join("incoming");
         let mut options = File::options();
@@ -223,8 +223,8 @@ impl JournalStore {
         self.writer.hurry();
     }
 
-    /// Runs `write` on the writer's thread and answers once it is durable. It may be run more than
-    /// once, each time on a store without what it did before.
+    /// Runs `write` on the writer's thread and answers once it is durable. It may run more than
+    /// once, each time on a store without its earlier effects.
     pub(crate) async fn write<W>(&self, write: W) -> Result<(), StoreError>
     where
         W: Fn(&Trees) -> Result<(), StoreError> + Send + 'static,
@@ -254,10 +254,11 @@ impl JournalStore {
         self.write(move |trees| trees.truncate(index)).await
     }
 
-    /// Drops the log up to `purged`: a snapshot holds what it did.
+    /// Drops the log up to `purged`, which a snapshot covers.
     pub(crate) async fn purge(&self, purged: Purged) -> Result<(), StoreError> {
         let write = move |trees: &Trees| {
-            // The head first: rows before what it calls purged are not missed.
+            // The head is written first, so that rows before its purged position are not reported
+            // as missing.
             trees.change_head(|head| head.purged = Some(purged.clone()));
             trees.put_head()?;
             trees.log.purge(purged.index)

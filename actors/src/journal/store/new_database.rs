@@ -1,4 +1,4 @@
-//! A database made anew from the live content of another, row by row as it is stored.
+//! A new database with the live content of another, row by row as it is stored.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const FLUSH_BYTES: usize = 8 << 20;
 
 /// One thing that a store holds, as it is stored.
 pub(super) enum StoreItem {
-    /// A row of the log.
+    /// A row of the log, framed as it is stored.
     Row { index: u64, record: Vec<u8> },
     /// A chunk of the current snapshot.
     Chunk { number: u64, chunk: u64, record: Vec<u8> },
@@ -55,7 +55,7 @@ pub(super) struct NewDatabase {
 }
 
 impl NewDatabase {
-    /// Makes an empty one in `path`, in place of whatever is there.
+    /// Creates an empty database in `path`, and removes earlier content.
     pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
         remove_tree(path)?;
         let db = open_sled(path)?;
@@ -63,7 +63,7 @@ impl NewDatabase {
         Ok(NewDatabase { db, log_file, unflushed: 0 })
     }
 
-    /// Adds one item.
+    /// Adds one item, and flushes after each [`FLUSH_BYTES`].
     pub(super) fn add(&mut self, item: StoreItem) -> Result<(), StoreError> {
         guarded(|| {
             self.unflushed += item.bytes();

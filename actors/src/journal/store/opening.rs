@@ -34,7 +34,7 @@ pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenErr
     Ok((seen.trees, log_file))
 }
 
-/// Refuses a store that is older than what was known to be durable.
+/// Refuses a store that is older than its last known durable state.
 pub(super) fn check_mark(
     dir: &Path,
     found: &MarkState,
@@ -56,7 +56,7 @@ pub(super) fn check_mark(
     }
 }
 
-/// What a store has lost, in words.
+/// Describes the loss of a store.
 pub(super) fn loss(
     mark: &durability_mark::DurabilityMark,
     head: &StoreHead,

@@ -1,10 +1,11 @@
-//! How a value stands in the store: a version byte, the body, and a checksum over both.
+//! The frame of a stored value: a version byte, the body, and a checksum over both.
 //!
-//! sled checks its own pages but rolls back over damage without a word, and never says which
-//! value a damaged page held. A checksum per value makes every misread loud. Rows of the log and
-//! chunks of snapshots also say where they belong ([`RecordLink`]): whole but stale ones are noticed too.
+//! sled checks its own pages but rolls back over damage without an error, and never reports which
+//! value a damaged page held. A checksum per value detects every misread. Rows of the log and
+//! chunks of snapshots also hold a link to their position ([`RecordLink`]), which detects whole but
+//! stale ones.
 
-/// Version of the framing of a value that stands alone.
+/// Version of the frame of a value without a link.
 const ALONE: u8 = 1;
 /// Version of the framing of a value with a [`RecordLink`].
 const LINKED: u8 = 2;
@@ -14,12 +15,12 @@ const CHECKSUM_BYTES: usize = 4;
 /// Bytes that a frame adds to its body at most.
 const FRAME_BYTES: usize = 1 + LINK_BYTES + CHECKSUM_BYTES;
 
-/// What a linked value must stand behind: for a row of the log the checksum of the row before it,
-/// which makes the log a chain.
+/// The link of a value to its predecessor. For a row of the log it is the checksum of the row
+/// before it, which makes the log a chain.
 pub(super) type RecordLink = u32;
 
-/// The largest value that goes into sled, framed. A larger one could make a page outgrow a quarter
-/// of a segment, and such pages become files that sled never syncs.
+/// The largest framed value in sled. A larger one could make a page outgrow a quarter of a segment,
+/// and sled puts such pages into files that it never syncs.
 pub(super) const LARGEST_VALUE: usize = 32 * 1024;
 
 /// Why a stored value cannot be used.
@@ -31,17 +32,17 @@ pub(super) enum BadRecord {
     Version(u8),
 }
 
-/// A stored value that is what was written.
+/// A stored value with a correct checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredRecord<'a> {
     pub(super) body: &'a [u8],
-    /// None in values that stand alone, and in rows that were written before there were links.
+    /// None in values without a link, and in rows of versions that had no links.
     pub(super) link: Option<RecordLink>,
-    /// What the next row of the log links to.
+    /// Checksum to which the next row of the log links.
     pub(super) checksum: RecordLink,
 }
 
-/// Frames a body that stands alone.
+/// Frames a body without a link.
 pub(super) fn frame(body: &[u8]) -> Vec<u8> {
     framed(&[ALONE], body).0
 }
@@ -62,12 +63,12 @@ fn framed(start: &[u8], body: &[u8]) -> (Vec<u8>, RecordLink) {
     (record, checksum)
 }
 
-/// The body of a stored value, if it is what was written.
+/// The body of a stored value, if its checksum is correct.
 pub(super) fn unframe(record: &[u8]) -> Result<&[u8], BadRecord> {
     read(record).map(|record| record.body)
 }
 
-/// A stored value with what ties it to others, if it is what was written.
+/// A stored value with its link, if its checksum is correct.
 pub(super) fn read(record: &[u8]) -> Result<StoredRecord<'_>, BadRecord> {
     let (framed, checksum) =
         record.split_last_chunk::<CHECKSUM_BYTES>().ok_or(BadRecord::Checksum)?;

@@ -26,18 +26,18 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const ROWS_BYTES: u64 = 1 << 20;
 const TREE_PREFIX: &str = "snapshot/";
 
-/// What is known of a snapshot without reading it.
+/// Description of a snapshot, readable without the snapshot itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SnapshotManifest {
-    /// Names its tree.
+    /// Number of the snapshot, which names its tree.
     pub(crate) number: u64,
     /// Log index of the last entry in it.
     pub(crate) index: u64,
-    /// What the raft layer knows of it, as it encodes it.
+    /// Metadata of the raft layer, in its encoding.
     pub(crate) meta: Vec<u8>,
-    /// Length of the stream.
+    /// Length of the stream in bytes.
     pub(crate) bytes: u64,
-    /// Where each piece stands in the stream.
+    /// Position of each piece in the stream.
     pub(crate) parts: Vec<StreamPart>,
 }
 
@@ -49,7 +49,7 @@ impl SnapshotManifest {
 }
 
 impl Trees {
-    /// The current snapshot.
+    /// The newest complete snapshot.
     pub(crate) fn snapshot(&self) -> Option<SnapshotManifest> {
         self.head().snapshot
     }
@@ -126,7 +126,7 @@ impl Trees {
     }
 }
 
-/// What became of a snapshot that was written.
+/// Result of writing a snapshot.
 #[derive(Clone)]
 pub(crate) struct SnapshotInstalled {
     /// The snapshot that is current now: the one just written, unless a newer one came first.
@@ -135,7 +135,7 @@ pub(crate) struct SnapshotInstalled {
     pub(crate) former: Option<SnapshotManifest>,
 }
 
-/// Who still reads which snapshot, and which are to go once nobody does.
+/// Readers of each snapshot, and the snapshots to drop after their last reader.
 #[derive(Default)]
 pub(super) struct SnapshotReaders(Mutex<BTreeMap<u64, SnapshotReads>>);
 
@@ -194,7 +194,7 @@ impl SnapshotWriter {
         self.store.write(write).await
     }
 
-    /// Makes what was written the current snapshot, durably, unless a newer one came first.
+    /// Makes the written snapshot the current one, durably, unless a newer one came first.
     pub(crate) async fn finish(
         mut self,
         index: u64,
@@ -340,7 +340,7 @@ pub(super) fn tree_name(number: u64) -> String {
     format!("{TREE_PREFIX}{number:016x}")
 }
 
-/// What a chunk says of its place.
+/// Link of a chunk, from its snapshot and its number.
 pub(super) fn chunk_link(number: u64, chunk: u64) -> RecordLink {
     crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), &chunk.to_le_bytes())
 }

@@ -1,4 +1,4 @@
-//! What is in the database: the log, the snapshots, and the head that goes with them.
+//! Content of the database: the log, the snapshots, and the head.
 
 use std::fs::File;
 use std::path::Path;
@@ -40,7 +40,7 @@ impl Trees {
         self.lock_head().write(&self.db)
     }
 
-    /// Gives what was written since the last flush the head that goes with it.
+    /// Writes the head that belongs to the writes since the last flush.
     pub(super) fn seal(&self) -> Result<(), StoreError> {
         let mut head = self.lock_head();
         head.sequence += 1;
@@ -56,7 +56,7 @@ impl Trees {
         self.log.truncate(end)
     }
 
-    /// Removes what a crash left behind of the log.
+    /// Removes the remains of a crash from the log.
     pub(super) fn tidy(&self) -> Result<(), StoreError> {
         self.log.tidy(self.head().purged.as_ref())
     }
@@ -74,7 +74,7 @@ impl Trees {
         guarded(|| Ok(self.db.insert(COMMITTED, frame(&body)).map(drop)?))
     }
 
-    /// Bytes of what it holds, without what sled needs around it.
+    /// Bytes of the stored values, without sled's overhead.
     pub(super) fn live_bytes(&self) -> u64 {
         self.log.bytes() + self.snapshot().map_or(0, |snapshot| snapshot.bytes)
     }
@@ -90,14 +90,14 @@ impl Trees {
     }
 }
 
-/// What is found in a database before anything in it is changed.
+/// Content of a database before anything in it is changed.
 pub(super) struct InspectedDatabase {
     pub(super) trees: Trees,
     /// The first row of the log.
     pub(super) first: Option<u64>,
     /// Rows that were written and never acknowledged.
     pub(super) unfinished: u64,
-    /// What is wrong with the log; it is cut before that.
+    /// Fault of the log, which is cut before it.
     pub(super) fault: Option<StoreError>,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct InspectedDatabase {
 pub(super) fn inspect(sled: &Path) -> Result<(InspectedDatabase, File), StoreError> {
     let db = open_sled(sled)?;
     let log_file = open_log_file(sled)?;
-    // What a killed process wrote, and is about to be relied upon.
+    // A killed process wrote this data, and the node is about to rely on it.
     log_file.sync_data().map_err(unsynced)?;
     let seen = guarded(|| {
         let head = StoreHead::read(&db)?;

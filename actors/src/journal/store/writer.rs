@@ -28,14 +28,14 @@ const RETRY: Duration = Duration::from_millis(500);
 /// How long a reader may hold on to a database that is to be closed.
 const LETTING_GO: Duration = Duration::from_secs(30);
 
-/// What a job does on the writer's thread. It is done again when there was no room for it, on a
-/// store that holds none of it.
+/// A job on the writer's thread. It runs again after a lack of room, on a store without its earlier
+/// effects.
 pub(super) type StoreWrite = Box<dyn Fn(&Trees) -> Result<(), StoreError> + Send>;
 
 /// When the mark is synced after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarkSync {
-    /// When it is time.
+    /// When the interval between two syncs is over.
     WhenDue,
     /// With this write: others are about to rely on it.
     AtOnce,
@@ -51,28 +51,29 @@ pub(super) struct WriteJob {
 /// The way to the writer's thread, which ends and closes the store when this is dropped.
 pub(super) struct StoreWriter {
     jobs: Sender<WriteJob>,
-    /// Nothing is waited for any more: what has no room fails.
+    /// True at shutdown: writes without room fail instead of waiting.
     hurry: Arc<AtomicBool>,
 }
 
 /// Syncs the data of a file.
 pub(super) type SyncData = fn(&File) -> std::io::Result<()>;
 
-/// What the writer's thread writes with.
+/// State of the writer's thread.
 pub(super) struct WriterState {
     /// The directory of sled.
     pub(super) sled: PathBuf,
     pub(super) trees: watch::Sender<Option<Arc<Trees>>>,
     /// None while the database is closed.
     pub(super) log_file: Option<File>,
-    /// How that is synced.
+    /// Function that syncs the file; tests replace it.
     pub(super) sync: SyncData,
     pub(super) mark: MarkFile,
     pub(super) room: DiskSpaceMonitor,
     /// The last flush that is durable.
     pub(super) durable: u64,
     pub(super) observer: Option<Arc<dyn StoreObserver>>,
-    /// After a failed write or flush nobody knows what is on disk: nothing more is written.
+    /// After a failed write or flush the content of the disk is unknown, so nothing more is
+    /// written.
     pub(super) failed: Option<StoreError>,
     pub(super) hurry: Arc<AtomicBool>,
 }
@@ -98,7 +99,7 @@ impl StoreWriter {
         self.jobs.send(job).map_err(|_| StoreError::Closed)
     }
 
-    /// From now on what has no room fails instead of waiting for some.
+    /// From now on, writes without room fail instead of waiting.
     pub(super) fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
@@ -136,7 +137,7 @@ impl WriterState {
         }
         let looked = self.room.look_if_due();
         let synced = match self.mark.is_ahead().then(|| self.sync_mark()) {
-            // It stays behind: what it says is true all the same.
+            // The mark stays behind, and its content is still true.
             None | Some(Err(StoreError::Full(_))) => Ok(()),
             Some(synced) => synced,
         };
@@ -184,8 +185,8 @@ impl WriterState {
             jobs.iter().try_for_each(|job| (job.write)(&trees))?;
             trees.seal()?;
             trees.db.flush()?;
-            // Whatever flush says it wrote: a full buffer may have been written, and not synced,
-            // before.
+            // Syncs after every flush, whatever count it returns. A full buffer may have been
+            // written before, but not synced.
             (self.sync)(log_file).map_err(unsynced)?;
             trees.flushes.fetch_add(1, Ordering::Relaxed);
             Ok(())
@@ -198,8 +199,8 @@ impl WriterState {
         Ok(())
     }
 
-    /// Marks what is durable. A mark for which there is no room stays behind: what it says then is
-    /// less than it could be, and still true.
+    /// Marks the durable state. Without room the mark stays behind: it then claims less than is
+    /// durable, and is still true.
     fn mark(&mut self, at_once: bool) -> Result<(), StoreError> {
         let Some(head) = self.trees.borrow().as_ref().map(|trees| trees.head()) else {
             return Ok(());
@@ -236,8 +237,8 @@ impl WriterState {
     /// There was no room for a write. sled has to be closed, and to be opened again once there is
     /// some: at once, where the reserve is enough.
     fn make_room(&mut self) -> Result<(), StoreError> {
-        // Writeback may have failed for want of room as well, which sled reports the same way. This
-        // handle was open before that, so that its sync says so.
+        // Writeback may have failed for lack of room as well, which sled reports the same way. This
+        // handle was open before, so its sync reports that.
         if let Some(log_file) = &self.log_file {
             (self.sync)(log_file).map_err(unsynced)?;
         }
@@ -291,7 +292,7 @@ impl WriterState {
                 Err(_) => return,
             }
         };
-        // What sled cannot write on closing was not acknowledged.
+        // Data that sled cannot write on closing was never acknowledged.
         let _ = guarded(|| {
             drop(trees);
             Ok(())

@@ -47,7 +47,7 @@ pub enum BoxChange {
     CleanFailed {
         /// Pool of the box.
         pool: PoolName,
-        /// Number of the box in its pool, counted from 1.
+        /// Number of the box in its pool.
         number: BoxNumber,
         /// Which attempt, counted from one.
         attempt: u32,
@@ -58,7 +58,7 @@ pub enum BoxChange {
     FoundDirty {
         /// Pool of the box.
         pool: PoolName,
-        /// Number of the box in its pool, counted from 1.
+        /// Number of the box in its pool.
         number: BoxNumber,
         /// The finding, as the worker reported it.
         said: String,
@@ -67,7 +67,7 @@ pub enum BoxChange {
     Quarantined {
         /// Pool of the box.
         pool: PoolName,
-        /// Number of the box in its pool, counted from 1.
+        /// Number of the box in its pool.
         number: BoxNumber,
         /// Evidence for the quarantine: output of a command or the operator's reason.
         said: String,
@@ -79,7 +79,7 @@ pub enum BoxChange {
     Unquarantined {
         /// Pool of the box.
         pool: PoolName,
-        /// Number of the box in its pool, counted from 1.
+        /// Number of the box in its pool.
         number: BoxNumber,
         /// Operator who asked for it.
         by: String,
@@ -91,14 +91,14 @@ pub enum BoxChange {
 pub struct LeaseOf {
     /// Pool of the box.
     pub pool: PoolName,
-    /// Number of the box in its pool, counted from 1.
+    /// Number of the box in its pool.
     pub number: BoxNumber,
     /// The id that the box has for this lease, where the pool draws them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
     /// Fencing token of the lease.
     pub token: FenceToken,
-    /// Job that holds the box.
+    /// Name of the holder of the lease.
     pub holder: Holder,
 }
 

@@ -13,7 +13,7 @@ use crate::box_lease::{
 /// State of one box of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BoxShown {
-    /// Number of the box in its pool, counted from 1.
+    /// Number of the box in its pool.
     pub number: BoxNumber,
     /// Present state of the box.
     pub state: BoxPhase,
@@ -112,7 +112,7 @@ pub struct CareShown {
     pub at: Rfc3339,
     /// Pool of the box.
     pub pool: PoolName,
-    /// Number of the box in its pool, counted from 1.
+    /// Number of the box in its pool.
     pub number: BoxNumber,
     /// The token of its last lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]

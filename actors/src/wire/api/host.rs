@@ -98,7 +98,7 @@ pub struct HostView {
     pub strangers: Vec<Stranger>,
 }
 
-/// Copies of a host that the planner must place elsewhere.
+/// Files of a host, and how many of them must be placed elsewhere before it can leave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DrainView {
     /// Files that are still there, as last confirmed.
@@ -172,7 +172,8 @@ pub struct HostChange {
     pub mode: Option<HostMode>,
     /// Copies under way from or to it that are taken back.
     pub taken_back: u64,
-    /// Number of copies that it holds. Missing while it is not known, and for a pure source.
+    /// Files that it holds, and how many exist nowhere else. Missing while that is not known, and for
+    /// a pure source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<DrainView>,
 }

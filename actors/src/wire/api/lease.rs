@@ -183,7 +183,7 @@ pub struct LeaseVerified {
     pub box_id: u32,
     /// Fencing token of the lease.
     pub token: FenceToken,
-    /// Job that holds the box.
+    /// Name of the holder of the lease.
     pub holder: Holder,
     /// Until when it lasts unless it is renewed.
     pub expires_at: Rfc3339,
