@@ -2,12 +2,12 @@
 //! used, and gives them back however that ends.
 //!
 //! ```no_run
-//! # use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
+//! # use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
 //! # use std::time::Duration;
 //! # async fn judge(number: u32, token: reelyard_actors::box_lease::FenceToken) {}
 //! # async fn run() -> Result<(), BoxClientError> {
 //! let boxes = BoxClient::new("http://127.0.0.1:8080", None)?;
-//! let wanted = Wanted { wait: Duration::from_secs(300), ..Wanted::by("worker 1") };
+//! let wanted = BoxRequest { wait: Duration::from_secs(300), ..BoxRequest::by("worker 1") };
 //! let mut held = boxes.acquire("judge", &wanted).await?;
 //! let (number, token) = (held.box_id(), held.token());
 //! tokio::select! {
