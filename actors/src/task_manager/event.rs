@@ -101,7 +101,7 @@ pub enum TaskEvent {
         host: HostAddr,
         /// The new mode.
         mode: HostMode,
-        /// The caller, for the log and the history.
+        /// The caller, as logs and events name it.
         asked_by: String,
     },
     /// An operator added a host, or changed the role of an added one.
@@ -110,14 +110,14 @@ pub enum TaskEvent {
         host: HostAddr,
         /// Whether it serves masters, takes copies, or both.
         role: HostRole,
-        /// The caller, for the log and the history.
+        /// The caller, as logs and events name it.
         asked_by: String,
     },
     /// An operator removed an added host. Its placements and its record are deleted.
     HostRemoved {
         /// A host that was added at run time.
         host: HostAddr,
-        /// The caller, for the log and the history.
+        /// The caller, as logs and events name it.
         asked_by: String,
     },
     /// A host no longer answers.
@@ -208,7 +208,7 @@ pub struct TaskEnding {
     pub how: GivenUp,
     /// The reason, as the log and the API show it.
     pub reason: String,
-    /// The part that is blamed; none for a cancellation.
+    /// The part that is blamed; none if no part is blamed.
     pub blame: Option<Blame>,
 }
 

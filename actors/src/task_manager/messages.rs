@@ -138,7 +138,7 @@ pub enum ChangeRefused {
 pub struct CancelTask {
     /// An open task, or an ended one to drop from the list.
     pub id: TaskId,
-    /// The caller, for the log and the history.
+    /// The caller, as logs and events name it.
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
@@ -176,7 +176,7 @@ pub struct CopyFile {
     pub destination: HostAddr,
     /// The host that serves the master; none means any source.
     pub source: Option<HostAddr>,
-    /// The caller, for the log and the history.
+    /// The caller, as logs and events name it.
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
@@ -188,7 +188,7 @@ pub struct CopyFile {
 pub struct RetryTask {
     /// The task that ended.
     pub id: TaskId,
-    /// The caller, for the log and the history.
+    /// The caller, as logs and events name it.
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
@@ -226,7 +226,7 @@ pub enum CopyRefused {
 pub struct ResetHost {
     /// The repaired host.
     pub host: HostAddr,
-    /// The caller, for the log and the history.
+    /// The caller, as logs and events name it.
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
@@ -240,7 +240,7 @@ pub struct SetHostMode {
     pub host: HostAddr,
     /// The new mode.
     pub mode: HostMode,
-    /// The caller, for the log and the history.
+    /// The caller, as logs and events name it.
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
@@ -254,7 +254,7 @@ pub struct AddHost {
     pub host: HostAddr,
     /// Whether it serves masters, takes copies, or both.
     pub role: HostRole,
-    /// The caller, for the log and the history.
+    /// The caller, as logs and events name it.
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
@@ -266,7 +266,7 @@ pub struct AddHost {
 pub struct RemoveHost {
     /// A host that was added at run time.
     pub host: HostAddr,
-    /// The caller, for the log and the history.
+    /// The caller, as logs and events name it.
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
