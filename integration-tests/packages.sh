@@ -30,7 +30,14 @@ install_packages() {
             fail "these packages are missing and need root or sudo: ${missing[*]}"
         as_root=(sudo)
     fi
-    "${as_root[@]}" apt-get update -qq
+    # Another apt may be at work, for example the unattended upgrades of a fresh machine. Installing
+    # waits for its lock; `update` cannot wait for the lock of the lists, and is tried again.
+    local attempt
+    for attempt in 1 2 3 4 5 6; do
+        "${as_root[@]}" apt-get update -qq && break
+        ((attempt < 6)) || fail "apt-get update failed $attempt times: see its messages above"
+        sleep 10
+    done
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -qq -y --no-install-recommends "${missing[@]}"
+        apt-get install -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends "${missing[@]}"
 }
