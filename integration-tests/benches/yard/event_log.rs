@@ -6,7 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::catalog_input::{MIDNIGHT_IN_SEOUL, append, media_name, selection};
+use reelyard_integration_tests::catalog_input::{
+    MIDNIGHT_IN_SEOUL, append, grade_info, media_name, selection,
+};
 use reelyard_integration_tests::catalog_yard::{CatalogYard, WATCHED};
 
 use crate::figure::{BenchFigure, FigureTarget};
@@ -15,11 +17,17 @@ use crate::usage::bytes_read;
 const ROWS: usize = 2_000_000;
 const ADDED: usize = 1_000;
 
+/// How many files the rows select. All have a grade: only a bounded number of names without one counts.
+const FILES: usize = 5_000;
+
 /// Rows a second of a whole day's log, and what a later look reads.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let log = dir.path().join("EventLog[20180603].log");
+    std::fs::write(dir.path().join("grade.info"), grade_info((0..FILES).map(media_name)))?;
     write_log(&log)?;
+    // A file that was just written is read again in the next look.
+    std::thread::sleep(Duration::from_secs(3));
     let (cold, read, added) = actix_rt::System::new().block_on(look(dir.path(), &log))?;
     let grep = searched_by_grep(&log)?;
     let rate = |took: Duration| ROWS as f64 / took.as_secs_f64() / 1e6;
@@ -49,7 +57,7 @@ fn write_log(path: &Path) -> Result<()> {
     for row in 0..ROWS {
         let seconds = MIDNIGHT_IN_SEOUL + (row * 500 / ROWS) as i64;
         let server = if row % 2 == 0 { watched } else { other };
-        file.write_all(&selection(media_name(row % 5_000), seconds, server))?;
+        file.write_all(&selection(media_name(row % FILES), seconds, server))?;
     }
     file.flush()?;
     Ok(())
@@ -57,7 +65,7 @@ fn write_log(path: &Path) -> Result<()> {
 
 async fn look(dir: &Path, log: &Path) -> Result<(Duration, u64, usize)> {
     let yard = CatalogYard::start(|_, settings| {
-        settings.grade_info_file = None;
+        settings.grade_info_file = Some(dir.join("grade.info"));
         settings.hitcount_history_file = None;
         if let Some(event_log) = &mut settings.event_log {
             event_log.dir = dir.to_owned();
@@ -68,7 +76,7 @@ async fn look(dir: &Path, log: &Path) -> Result<(Duration, u64, usize)> {
     let told = yard.look().await?;
     let cold = began.elapsed();
     let hot = told.rising.last().context("no hot files were told")?;
-    ensure!(hot.hot().len() == 2_500, "{} files are hot", hot.hot().len());
+    ensure!(hot.hot().len() == FILES / 2, "{} files are hot", hot.hot().len());
 
     let rows: Vec<u8> = (0..ADDED)
         .flat_map(|row| {
