@@ -167,9 +167,9 @@ async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
     links.stop().await;
 }
 
-/// A file that takes a second and a half to be sent, being sent.
-async fn running(links: &ManualLinks) -> tokio::task::JoinHandle<i32> {
-    links.write("a", &vec![7; 12 << 20]);
+/// A running download of `mebibytes` MiB at 8 MiB/s. Its result is the exit code of curl.
+async fn running(links: &ManualLinks, mebibytes: usize) -> tokio::task::JoinHandle<i32> {
+    links.write("a", &vec![7; mebibytes << 20]);
     let url = links.url(links.share("a", |_| {}), "/file");
     let download = tokio::spawn(async move {
         let discard = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
@@ -182,7 +182,7 @@ async fn running(links: &ManualLinks) -> tokio::task::JoinHandle<i32> {
 #[actix::test]
 async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
     let links = ManualLinks::start(|_| {});
-    let running = running(&links).await;
+    let running = running(&links, 12).await;
     let url = links.url(ShareId(1), "");
     let site = links.into_site();
     let draining = site.server.drain(std::future::pending());
@@ -197,7 +197,8 @@ async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
 #[actix::test]
 async fn a_server_that_drains_in_a_hurry_cuts_what_runs() {
     let links = ManualLinks::start(|_| {});
-    let running = running(&links).await;
+    // More than the buffers of two sockets hold: what they hold reaches curl after the cut.
+    let running = running(&links, 128).await;
     let site = links.into_site();
     site.server.drain(std::future::ready(())).await;
     let exit = running.await.unwrap();
