@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use reelyard_actors::box_host::{BoxLink, BoxLinkSettings};
+use reelyard_actors::box_lease::{BoxLink, BoxLinkSettings};
 use reelyard_actors::box_lease::{
     BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox,
     RunHook,

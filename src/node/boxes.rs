@@ -3,13 +3,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use reelyard_actors::box_host::BoxLink;
+use reelyard_actors::box_lease::BoxLink;
 use reelyard_actors::box_lease::{AcquireRoutes, BoxLease, BoxViewHandle, ChangeBoxSettings};
-use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::change_feed::Feed;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::Journal;
 use reelyard_actors::manager::ManagerIdentity;
 use reelyard_actors::supervision::{Supervised, Supervision};
+use reelyard_actors::wire::api::ChangeEvent;
 use tokio::task::JoinHandle;
 
 use super::configured_pools::ConfiguredPools;
@@ -41,7 +42,7 @@ impl BoxServices {
         live: &LiveConfig,
         clock: &Clock,
         journal: &Journal,
-        changes: &ChangeFeed,
+        changes: &Feed<ChangeEvent>,
         badge: &ManagerIdentity,
     ) -> Result<Self, reqwest::Error> {
         let link = BoxLink::start(settings::box_link(&live.now().config), badge.clone())?;
@@ -54,7 +55,7 @@ impl BoxServices {
                 let settings = settings::boxes(&live.now().config);
                 let (clock, journal) = (clock.clone(), journal.clone());
                 BoxLease::new(settings, clock, journal, hosts.clone(), board.clone())
-                    .with_change_feed(changes.clone())
+                    .with_change_feed(changes.publisher())
             })
         };
         let routes = AcquireRoutes { acquire: actor.route(), leave: actor.route() };

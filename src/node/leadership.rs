@@ -1,13 +1,13 @@
 //! Tells who leads, whenever that changes, and what of the journal is news on a node that follows.
 
-use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::change_feed::Feed;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, Leadership};
-use reelyard_actors::wire::api::{Change, LeadershipChange};
+use reelyard_actors::wire::api::{Change, ChangeEvent, LeadershipChange};
 
 /// Tells on `feed`, until the journal has stopped.
-pub async fn publish_leadership(journal: Journal, feed: ChangeFeed, clock: Clock) {
+pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock: Clock) {
     let mut leadership = journal.leadership();
     let mut told = None;
     loop {
@@ -21,7 +21,8 @@ pub async fn publish_leadership(journal: Journal, feed: ChangeFeed, clock: Clock
             epoch: now.epoch(),
         };
         if told.as_ref() != Some(&change) {
-            feed.publish(clock.now(), Change::Leadership(change.clone()));
+            let event = Change::Leadership(change.clone());
+            feed.publish(ChangeEvent { time: clock.now(), change: event });
             told = Some(change);
         }
         if now == Leadership::Stopped || leadership.changed().await.is_err() {
@@ -36,7 +37,7 @@ const TOLD: [PieceId; 4] = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, 
 /// From when on each piece is beyond what this node had on record when it started. An owner that
 /// decides knows that by itself; one that follows applies what the leader sends, and cannot tell it
 /// from what was there.
-pub fn mark_pieces_current(journal: &Journal, feed: &ChangeFeed) {
+pub fn mark_pieces_current(journal: &Journal, feed: &Feed<ChangeEvent>) {
     for piece in TOLD {
         let (journal, feed) = (journal.clone(), feed.clone());
         actix_rt::spawn(async move {

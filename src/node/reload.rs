@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use reelyard_actors::clock::Clock;
-use reelyard_actors::wire::api::{Change, ConfigurationChange};
+use reelyard_actors::wire::api::{Change, ChangeEvent, ConfigurationChange};
 use reelyard_actors::{
     catalog, cfw_worker, heartbeat, remover, share_expiry, share_files, task_manager,
 };
@@ -123,7 +123,8 @@ impl Wiring {
         };
         if !change.applied.is_empty() || !change.needs_restart.is_empty() {
             let now = Clock::system().now();
-            self.changes.publish(now, Change::Configuration(change));
+            let change = Change::Configuration(change);
+            self.changes.publish(ChangeEvent { time: now, change });
         }
     }
 

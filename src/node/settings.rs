@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use reelyard_actors::backoff::ExponentialBackoff;
 use reelyard_actors::bandwidth::Bandwidth;
-use reelyard_actors::box_host::BoxLinkSettings;
 use reelyard_actors::box_lease::BoxLeaseSettings;
+use reelyard_actors::box_lease::BoxLinkSettings;
 use reelyard_actors::catalog::ranking::CopiesWanted;
 use reelyard_actors::catalog::{CatalogSettings, EventLogSettings};
 use reelyard_actors::cfw_worker::{CfwWorkerSettings, CircuitBreakerSettings};

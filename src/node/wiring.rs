@@ -26,7 +26,7 @@ use arc_swap::ArcSwap;
 use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::catalog::{self, Catalog};
 use reelyard_actors::cfw_worker::{self, CfwWorker, CfwWorkerView, CfwWorkerViewHandle};
-use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::change_feed::Feed;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::heartbeat::{self, HeartbeatSupervisor, HeartbeatViewHandle, WatchHost};
 use reelyard_actors::host::{HostAddr, HostRole};
@@ -39,6 +39,7 @@ use reelyard_actors::share_files::{ShareFiles, ShareFilesViewHandle, SharedDirs}
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{TaskCollaborators, TaskManager, TaskViewHandle};
 use reelyard_actors::webhook;
+use reelyard_actors::wire::api::ChangeEvent;
 use tokio::task::JoinHandle;
 
 use super::boxes::BoxServices;
@@ -80,7 +81,7 @@ pub struct Wiring {
     /// Calls the hosts, one actor each.
     pub hosts: HostActors,
     /// What changes.
-    pub changes: ChangeFeed,
+    pub changes: Feed<ChangeEvent>,
     pub(super) parts: ActorParts,
     /// Follows the hosts on record.
     following: Mutex<Option<JoinHandle<()>>>,
@@ -112,7 +113,7 @@ pub(super) struct ActorParts {
     names: NameTable,
     clock: Clock,
     badge: ManagerIdentity,
-    changes: ChangeFeed,
+    changes: Feed<ChangeEvent>,
     others: WiringHandle,
 }
 
@@ -131,7 +132,7 @@ impl Wiring {
     ) -> Result<Arc<Self>, reqwest::Error> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
         let badge = ManagerIdentity::of_node(live.now().config.node_id.get());
-        let changes = ChangeFeed::new(&clock);
+        let changes = Feed::new(&clock);
         actix_rt::spawn(leadership::publish_leadership(
             journal.clone(),
             changes.clone(),
@@ -162,7 +163,8 @@ impl Wiring {
                 told: share_expiry.route(),
                 delivered: share_expiry.route(),
                 board: share_board.clone(),
-                journal: journal.clone(),
+                leadership: journal.leadership(),
+                body: |notification| serde_json::to_vec(&ChangeEvent::from(notification)),
             },
         );
         hooks.apply_config(&parts.live.now());
@@ -324,7 +326,7 @@ impl ActorParts {
                 let settings = settings::catalog(&live.now().config);
                 Catalog::new(settings, names.clone(), clock.clone(), nobody)
                     .publishing_to(shown.clone())
-                    .with_change_feed(changes.clone())
+                    .with_change_feed(changes.publisher())
             });
         (actor, view)
     }
@@ -338,7 +340,7 @@ impl ActorParts {
             let settings = settings::heartbeat(&live.now().config);
             HeartbeatSupervisor::new(settings, clock.clone())
                 .publishing_to(shown.clone())
-                .with_change_feed(changes.clone())
+                .with_change_feed(changes.publisher())
         });
         (actor, view)
     }
@@ -395,7 +397,7 @@ impl ActorParts {
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             Remover::new(settings, names, clock, journal, collaborators, shown.clone())
-                .with_change_feed(changes.clone())
+                .with_change_feed(changes.publisher())
         })
     }
 
@@ -407,7 +409,7 @@ impl ActorParts {
             let settings = settings::shares(&live.now().config);
             ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
                 .keeping_time_at(&live.now().config.data_dir.join("share-clock"))
-                .with_change_feed(changes.clone())
+                .with_change_feed(changes.publisher())
         });
         (actor, board)
     }
@@ -440,7 +442,7 @@ impl ActorParts {
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
                 .with_manager_identity(badge.clone())
-                .with_change_feed(changes.clone())
+                .with_change_feed(changes.publisher())
         });
         (actor, view)
     }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_actors::downloader::external::ExternalProgram;
-use reelyard_actors::downloader::live_setting::LiveSetting;
 use reelyard_actors::downloader::partials::KeepFor;
 use reelyard_actors::downloader::room::Capacity;
+use reelyard_actors::live_setting::LiveSetting;
 use reelyard_actors::token::SharedToken;
 
 use super::{ExternalSettings, WorkerSettings};

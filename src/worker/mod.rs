@@ -18,7 +18,9 @@ use arc_swap::ArcSwap;
 use reelyard_actors::box_host::{BoxHostView, HostedBoxes, end_left_hooks};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::{BaseDir, TEMP_DIR};
-use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, DataPortRoutes};
+use reelyard_actors::downloader::data_port::{
+    CopyDirectory, DataPort, DataPortCounters, DataPortRoutes,
+};
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::external::end_left_downloads;
 use reelyard_actors::downloader::fetch::Fetcher;
@@ -33,7 +35,8 @@ use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::signed_call::SignedCallVerifier;
 use reelyard_actors::supervision::Supervision;
-use reelyard_actors::traffic::gauge::{ByteCount, CopyCounts, LinkGauge, LinkSettings};
+use reelyard_actors::traffic::ByteCount;
+use reelyard_actors::traffic::gauge::{CopyCounts, LinkGauge, LinkSettings};
 use reelyard_actors::wire::worker::{TaskId, WorkerInfo};
 use serde::{Deserialize, Serialize};
 
@@ -303,7 +306,8 @@ fn start_data_port(
     clock: &Clock,
 ) -> Result<DataPort, WorkerError> {
     let addr = settings.data_listen;
-    let shelf = DataPortRoutes::new(settings.source_dirs.clone(), base.clone());
+    let copies = base.clone().map(|base| base as Arc<dyn CopyDirectory>);
+    let shelf = DataPortRoutes::new(settings.source_dirs.clone(), copies);
     let (token, limits) = (dials.token.clone(), settings.data_port.clone());
     DataPort::start(addr, shelf, hashes.clone(), token, clock.clone(), limits)
         .map_err(|error| WorkerError::Listen(addr, error))

@@ -18,8 +18,8 @@ use crate::box_lease::{
     PoolName, RunHook,
 };
 use crate::downloader::epoch_guard::{EpochGuard, Jumps, NotObeyed};
-use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::state_store::{StateStore, StateStoreError};
+use crate::live_setting::LiveSetting;
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 
 /// How many looks at boxes go on at a time.

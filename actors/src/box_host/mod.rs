@@ -8,7 +8,6 @@ mod hook_execution;
 mod hooks;
 mod hosted;
 mod job_queue;
-mod link;
 mod messages;
 mod program;
 #[cfg(test)]
@@ -32,7 +31,6 @@ pub use hooks::{
     CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
 };
 pub use hosted::{BoxHostSettings, HostedBoxes};
-pub use link::{BoxLink, BoxLinkSettings};
 pub use program::end_left_hooks;
 pub use template::{BadTemplate, Template, TemplateBlank, TemplateValues};
 pub use views::{BoxHostView, HookCounts};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::box_lease::{BoxNumber, FenceToken, Holder, HookKind, PoolName, RunHook};
+use crate::box_lease::{BoxNumber, FenceToken, Holder, PoolName, RunHook};
 
 /// The blanks of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,16 +175,6 @@ impl fmt::Display for Template {
             TemplatePart::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}")),
             TemplatePart::Blank(blank) => write!(f, "{{{}}}", blank.name()),
         })
-    }
-}
-
-impl HookKind {
-    /// Its name in configurations, on the wire and in logs.
-    pub fn word(self) -> &'static str {
-        match self {
-            HookKind::Init => "init",
-            HookKind::Cleanup => "cleanup",
-        }
     }
 }
 

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use super::id::BoxNumber;
 use super::pool::{BoxPhase, BoxRecord, Pool};
 use super::queue::{LeaseQueue, WaiterId};
-use super::text::Holder;
+use crate::wire::boxes::BoxNumber;
+use crate::wire::boxes::Holder;
 
 /// The shortest and longest retry time for a refused caller.
 const LEAST_RETRY: Duration = Duration::from_secs(1);
@@ -261,7 +261,7 @@ mod tests {
     use crate::box_lease::samples::{self, granted, p, release};
     use crate::box_lease::spec::PoolSpec;
     use crate::box_lease::state::BoxTable;
-    use crate::box_lease::text::{HookOutput, PoolName};
+    use crate::box_lease::{HookOutput, PoolName};
     use crate::clock::Millis;
 
     fn table(size: u32) -> (BoxTable, PoolName) {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
-use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease, LeaseEnd};
 use super::pool::{BoxState, Pool};
 use super::snapshot::{FrozenBoxTable, thaw_row};
 use super::state::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
-use super::text::{HookOutput, PoolName, Reason};
 use crate::clock::Millis;
 use crate::event::{PieceId, RequestId};
 use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId};
+use crate::wire::boxes::{HookOutput, PoolName, Reason};
 
 pub(super) type BoxApplyResult = Result<BoxOutcome, BoxRefusal>;
 

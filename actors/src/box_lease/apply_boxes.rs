@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::apply::BoxApplyResult;
 use super::event::{BoxLogEvent, BoxOutcome, BoxRefusal};
-use super::id::BoxNumber;
 use super::pool::{BoxPhase, BoxState, Draining, Pool};
 use super::slots::Slots;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, DroppedPool};
-use super::text::{HookOutput, PoolName};
 use crate::clock::Millis;
+use crate::wire::boxes::BoxNumber;
+use crate::wire::boxes::{HookOutput, PoolName};
 
 impl BoxTable {
     pub(super) fn put_pool(

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use super::event::{BoxEvent, BoxLogEvent, BoxOutcome, BoxRefusal};
-use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::LeaseEnd;
 use super::pool::BoxPhase;
 use super::samples::{
@@ -11,11 +10,12 @@ use super::samples::{
 use super::snapshot::FrozenBoxTable;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, SharedTable};
-use super::text::{HookOutput, HooksName, PoolName};
 use crate::boot::BootId;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::journal::{FrozenPiece, Piece};
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId};
+use crate::wire::boxes::{HookOutput, HooksName, PoolName};
 
 fn no_grace(size: u32) -> PoolSpec {
     PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use super::event::{BoxLogEntry, BoxLogEvent};
-use super::id::{BoxNumber, FenceToken};
 use super::lease::EndedLease;
-use super::text::{Holder, PoolName};
 use crate::history::BoundedLog;
+use crate::wire::boxes::{BoxNumber, FenceToken};
+use crate::wire::boxes::{Holder, PoolName};
 
 /// One entry of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]

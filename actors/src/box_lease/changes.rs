@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::event::{BoxEvent, BoxOutcome};
-use super::id::LeaseId;
 use super::state::{BoxTable, FoundLease};
-use super::text::PoolName;
-use super::{BoxLease, SharedTable};
+use super::{BoxChange, BoxLease, LeaseOf, SharedTable};
 use crate::clock::Millis;
 use crate::journal::{AppliedEvent, Piece};
-use crate::wire::api::{BoxChange, Change, LeaseOf};
+use crate::wire::boxes::LeaseId;
+use crate::wire::boxes::PoolName;
 
 impl BoxLease {
     /// Publishes the changes of the last entry.
@@ -25,9 +24,13 @@ impl BoxLease {
             }
             told.note_pools_that_are_gone(&table);
         }
-        let changes = told.changes.into_iter().map(|(at, change)| (at, Change::Box(change)));
         let leads = self.replica.epoch().is_some();
-        feed.publish_applied(SharedTable::ID, self.replica.applied(), leads, changes);
+        feed.publish_applied(
+            SharedTable::ID,
+            self.replica.applied(),
+            leads,
+            &mut told.changes.into_iter(),
+        );
     }
 }
 

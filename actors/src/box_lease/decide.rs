@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::allocator::PoolAllocator;
 use super::event::{BoxEvent, BoxRefusal};
-use super::id::{FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::messages::BoxLeaseRequest;
 use super::pool::Pool;
@@ -13,6 +12,7 @@ use super::state::{BoxTable, FoundLease};
 use super::terms::LeaseTerms;
 use crate::clock::ClockReading;
 use crate::event::RequestId;
+use crate::wire::boxes::{FenceToken, LeaseId};
 
 /// The state of a named request to acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]

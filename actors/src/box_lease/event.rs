@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 use super::lease::LeaseEnd;
 use super::spec::{BadSpec, PoolSpec};
-use super::text::{BadBoxText, Holder, HookOutput, PoolName, Reason};
 use crate::boot::BootId;
 use crate::clock::Millis;
 use crate::durations::in_words;
 use crate::event::{Epoch, RequestId};
 use crate::host::HostAddr;
+use crate::wire::boxes::{BadBoxText, Holder, HookOutput, PoolName, Reason};
+use crate::wire::boxes::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::event::BoxOutcome;
-use super::id::LeaseId;
 use super::state::BoxTable;
 use crate::boot::BootId;
 use crate::clock::Millis;
+use crate::wire::boxes::LeaseId;
 
 /// The term that a live lease got. Stored with postcard in this form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

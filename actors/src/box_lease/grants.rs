@@ -5,12 +5,12 @@ use std::time::Duration;
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
-use super::id::{BoxNumber, LeaseId};
 use super::messages::{AcquireProgress, BoxError};
 use super::queue::WaiterId;
 use super::waiters::WaiterStage;
 use super::{BoxLease, PoolName, SharedTable};
 use crate::journal::{CommitError, ReplicaHandle, RequestContext};
+use crate::wire::boxes::{BoxNumber, LeaseId};
 
 /// The name under which the actor commits its own work.
 pub(super) const MYSELF: &str = "box-lease";

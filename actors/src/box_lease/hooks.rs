@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use actix::{AsyncContext, Context, Handler, Message};
 
 use super::event::BoxRefusal;
-use super::host::{
-    BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox, RunHook,
-};
-use super::id::{BoxNumber, LeaseId};
-use super::text::PoolName;
 use super::{BoxKey, BoxLease, BoxPhase};
 use crate::backoff::ExponentialBackoff;
+use crate::wire::boxes::PoolName;
+use crate::wire::boxes::{
+    BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox, RunHook,
+};
+use crate::wire::boxes::{BoxNumber, LeaseId};
 
 /// How long a host that does not answer is left alone.
 const SILENT: ExponentialBackoff =

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{BoxNumber, FenceToken, LeaseId, SlotId};
-use super::text::{Holder, PoolName, Reason};
 use crate::clock::Millis;
 use crate::event::RequestId;
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId, SlotId};
+use crate::wire::boxes::{Holder, PoolName, Reason};
 
 /// The right of a holder to a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

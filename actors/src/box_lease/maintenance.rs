@@ -5,10 +5,10 @@ use std::time::Duration;
 use actix::Context;
 
 use super::event::BoxEvent;
-use super::host::{BoxInspection, HookAnswer, HookKind, InspectedBox};
 use super::pool::{BoxPhase, BoxState, Draining};
-use super::text::{HookOutput, PoolName};
 use super::{BoxKey, BoxLease, BoxNumber};
+use crate::wire::boxes::{BoxInspection, HookAnswer, HookKind, InspectedBox};
+use crate::wire::boxes::{HookOutput, PoolName};
 
 /// How many boxes one event reports as inspected, and how many as dirty: with their evidence these fit an
 /// entry of the journal.

@@ -8,15 +8,15 @@ use actix::Message;
 use tokio::sync::{oneshot, watch};
 
 use super::event::BoxRefusal;
-use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::Lease;
 use super::queue::Priority;
 use super::settings::BoxLeaseSettings;
 use super::spec::PoolSpec;
-use super::text::{Holder, PoolName, Reason};
 use crate::durations::{in_words, rounded};
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId};
+use crate::wire::boxes::{Holder, PoolName, Reason};
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

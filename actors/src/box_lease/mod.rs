@@ -8,14 +8,14 @@ mod apply_boxes;
 #[cfg(test)]
 mod apply_tests;
 mod audit;
+mod box_change;
 mod changes;
 mod decide;
 mod event;
 mod given_terms;
 mod grants;
 mod hooks;
-mod host;
-mod id;
+mod host_link;
 mod lease;
 mod maintenance;
 mod messages;
@@ -37,7 +37,6 @@ mod snapshot;
 mod spec;
 mod state;
 mod terms;
-mod text;
 mod turn;
 mod view_handle;
 mod views;
@@ -48,16 +47,19 @@ use std::time::Instant;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
 
+pub use crate::wire::boxes::{
+    AdoptBoxes, BadBoxText, BadLeaseId, BoxHosts, BoxInspection, BoxNumber, FenceToken, Holder,
+    HookAnswer, HookKind, HookOutput, HookTarget, HooksName, IdRange, InspectBoxes, InspectedBox,
+    LONGEST_HOLDER, LONGEST_NAME, LONGEST_REASON, LONGEST_SAID, LeaseId, NotHeard, PoolName,
+    ProbeHost, Reason, RunHook, SlotId,
+};
 pub use acquisition::{AcquireRoutes, Acquisition};
 pub use allocator::{HolderDemand, MeanHoldTime, PoolAllocator, SlotRests};
 pub use audit::{AuditCursor, AuditEntry, AuditFilter, BadAuditCursor};
+pub use box_change::{BoxChange, LeaseOf};
 pub use decide::PriorAcquire;
 pub use event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
-pub use host::{
-    AdoptBoxes, BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes,
-    InspectedBox, NotHeard, ProbeHost, RunHook,
-};
-pub use id::{BadLeaseId, BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
+pub use host_link::{BoxLink, BoxLinkSettings, LONGEST_CALL};
 pub use lease::{EndedLease, Lease, LeaseEnd};
 pub use messages::*;
 #[cfg(test)]
@@ -70,16 +72,12 @@ pub use slots::Slots;
 pub use spec::{BadSpec, LARGEST_POOL, MOST_AT_ONCE, MOST_SLOTS, PoolSpec, SlotRange};
 pub use state::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
 pub use terms::{HoldLimit, LeaseTerms};
-pub use text::{
-    BadBoxText, Holder, HookOutput, HooksName, LONGEST_HOLDER, LONGEST_NAME, LONGEST_REASON,
-    LONGEST_SAID, PoolName, Reason,
-};
 pub use view_handle::{BoxStatus, BoxViewHandle, LARGEST_PAGE, ListPage, PoolStatus};
 pub use views::{BoxView, PoolQueueCounts, PoolQueueView};
 
-use crate::change_feed::ChangeFeed;
+use crate::change_feed::FeedPublisher;
 use crate::clock::{Clock, ClockReading};
-use crate::journal::{CommitBackoff, Journal, Piece, ReplicaHandle};
+use crate::journal::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
 use crate::turns::TurnTimer;
 use hooks::HookCalls;
 use prepare::PreparingGroups;
@@ -93,7 +91,7 @@ pub(crate) type BoxKey = (PoolName, BoxNumber);
 /// applies.
 pub struct BoxLease {
     replica: ReplicaHandle<SharedTable>,
-    journal: Journal,
+    journal: LogHandle,
     settings: BoxLeaseSettings,
     clock: Clock,
     board: BoxViewHandle,
@@ -134,7 +132,7 @@ pub struct BoxLease {
     progress_at: Option<Instant>,
     uncommitted: u64,
     /// The feed for changes, if any.
-    changes: Option<ChangeFeed>,
+    changes: Option<FeedPublisher<BoxChange>>,
     /// Whether the published view is outdated.
     is_stale: bool,
     /// Whether the table holds all that this node had on record when it started.
@@ -146,10 +144,11 @@ impl BoxLease {
     pub fn new(
         settings: BoxLeaseSettings,
         clock: Clock,
-        journal: Journal,
+        journal: impl Into<LogHandle>,
         hosts: BoxHosts,
         board: BoxViewHandle,
     ) -> Self {
+        let journal = journal.into();
         BoxLease {
             replica: ReplicaHandle::new(SharedTable::default(), journal.clone()),
             journal,
@@ -185,7 +184,7 @@ impl BoxLease {
     }
 
     /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: FeedPublisher<BoxChange>) -> Self {
         self.changes = Some(feed);
         self
     }
@@ -243,8 +242,7 @@ impl Actor for BoxLease {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.journal.register(SharedTable::ID, ctx.address().recipient());
-        let journal = self.journal.clone();
-        let catching_up = async move { journal.caught_up(SharedTable::ID).await };
+        let catching_up = self.journal.caught_up(SharedTable::ID);
         ctx.spawn(catching_up.into_actor(self).map(|is_current, actor, _| {
             actor.show_table(is_current);
         }));

@@ -1,8 +1,8 @@
 //! Why boxes of a pool cannot be granted, in words. Pure.
 
-use super::id::BoxNumber;
 use super::lease::LeaseEnd;
 use super::pool::{BoxPhase, BoxState, Pool};
+use crate::wire::boxes::BoxNumber;
 
 impl Pool {
     /// Why some of its boxes cannot be granted: they are quarantined, or cannot be cleaned or made ready.

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use actix::{Context, Handler};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal};
-use super::id::LeaseId;
 use super::lease::LeaseEnd;
 use super::pool::BoxPhase;
 use super::state::FoundLease;
@@ -13,6 +12,7 @@ use super::terms::HoldLimit;
 use super::{BoxError, BoxKey, BoxLease, BoxNumber, PoolName, SharedTable};
 use crate::boot::BootId;
 use crate::journal::{AppliedEvent, JournalCommand, StateChange};
+use crate::wire::boxes::LeaseId;
 
 /// Of how many leases one event says that they have their full terms again.
 pub(crate) const TERMS_AT_ONCE: usize = 500;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 use super::lease::LeaseEnd;
 use super::slots::Slots;
 use super::spec::PoolSpec;
-use super::text::{Holder, HookOutput};
 use crate::clock::Millis;
+use crate::wire::boxes::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
+use crate::wire::boxes::{Holder, HookOutput};
 
 /// A pool.
 ///

@@ -8,15 +8,15 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::event::BoxEvent;
 use super::grants::MYSELF;
-use super::host::HookKind;
-use super::id::LeaseId;
 use super::messages::{AcquireProgress, BoxError, BoxLeaseRequest};
 use super::probes::OVERDUE_AFTER;
 use super::queue::{LeaseQueuePosition, WaiterId};
-use super::text::HookOutput;
 use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, BoxRefusal};
 use crate::journal::RequestContext;
+use crate::wire::boxes::HookKind;
+use crate::wire::boxes::HookOutput;
+use crate::wire::boxes::LeaseId;
 
 /// The granted leases whose boxes are being made ready, by request.
 #[derive(Default)]

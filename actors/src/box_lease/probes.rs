@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use actix::{AsyncContext, Context, Handler, Message};
 
-use super::host::{NotHeard, ProbeHost};
 use super::messages::BoxError;
 use super::queue::WaiterId;
 use super::schedule::KeyedDeadlines;
 use super::waiters::WaiterStage;
 use super::{BoxLease, PoolName};
 use crate::host::HostAddr;
+use crate::wire::boxes::{NotHeard, ProbeHost};
 
 /// How often a host is asked, and how often one that did not answer.
 const EVERY: Duration = Duration::from_secs(4);

@@ -7,16 +7,16 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use super::grants::MYSELF;
-use super::host::AdoptBoxes;
-use super::id::FenceToken;
 use super::spec::BadSpec;
-use super::text::{HookOutput, PoolName};
 use super::{
     AdoptPool, BoxError, BoxLease, ChangeBoxSettings, Lease, LeaseId, PoolPut, ProcessDueBoxes,
     PutPool, QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease,
     SharedTable, UnquarantineBox, VerifyLease,
 };
 use crate::journal::{Outcomes, ReplicaHandle, RequestContext};
+use crate::wire::boxes::AdoptBoxes;
+use crate::wire::boxes::FenceToken;
+use crate::wire::boxes::{HookOutput, PoolName};
 
 type BoxReply<T> = ResponseActFuture<BoxLease, Result<T, BoxError>>;
 

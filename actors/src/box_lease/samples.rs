@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
-use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::pool::{BoxPhase, BoxState};
 use super::spec::PoolSpec;
 use super::state::BoxTable;
-use super::text::{Holder, HookOutput, PoolName};
 use crate::clock::Millis;
 use crate::event::RequestId;
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId};
+use crate::wire::boxes::{Holder, HookOutput, PoolName};
 
 pub(super) const TERM: Duration = Duration::from_millis(100);
 

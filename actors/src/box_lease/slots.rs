@@ -9,8 +9,8 @@ use std::mem::take;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::SlotId;
 use super::spec::SlotRange;
+use crate::wire::boxes::SlotId;
 
 /// The ids of a pool that no box has.
 ///

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::event::BoxLogEntry;
 use super::given_terms::GivenTerms;
-use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::pool::{BoxRecord, BoxState, Pool, PoolTotals};
 use super::slots::Slots;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, DroppedPool, GrantedRequest};
-use super::text::PoolName;
 use crate::event::{Epoch, PieceId};
 use crate::history::BoundedLog;
 use crate::journal::{FrozenPiece, UnreadableEvent};
+use crate::wire::boxes::PoolName;
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId};
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{BoxNumber, IdRange, SlotId};
-use super::text::{HooksName, PoolName};
 use crate::backoff::ExponentialBackoff;
 use crate::host::HostAddr;
+use crate::wire::boxes::{BoxNumber, IdRange, SlotId};
+use crate::wire::boxes::{HooksName, PoolName};
 
 /// The most boxes of a pool.
 pub const LARGEST_POOL: u32 = 65_536;

@@ -5,13 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::event::{BoxLogEntry, BoxRefusal};
 use super::given_terms::GivenTerms;
-use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::pool::Pool;
 use super::slots::Slots;
-use super::text::PoolName;
 use crate::event::{Epoch, RequestId};
 use crate::history::BoundedLog;
+use crate::wire::boxes::PoolName;
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId};
 
 /// The durable state of the BoxLeaseActor.
 ///

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::id::LeaseId;
 use super::schedule::KeyedDeadlines;
 use crate::clock::{ClockReading, Millis};
+use crate::wire::boxes::LeaseId;
 
 /// The terms of the live leases.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,6 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::event::BoxEvent;
 use super::grants::MYSELF;
-use super::id::{FenceToken, LeaseId};
 use super::state::FoundLease;
 use super::{BoxLease, PoolName, SharedTable};
 use crate::clock::{ClockReading, Millis};
@@ -14,6 +13,7 @@ use crate::journal::{
     CommitError, CommitSettlement, EPOCH_LEAP, Outcomes, Piece, ReplicaHandle, RequestContext,
 };
 use crate::turns::{ScheduledTurns, TurnTimer};
+use crate::wire::boxes::{FenceToken, LeaseId};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -8,13 +8,13 @@ use arc_swap::ArcSwap;
 
 use super::audit::{self, AuditCursor, AuditEntry, AuditFilter};
 use super::event::{BoxLogEntry, BoxRefusal};
-use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::pool::{BoxCounts, BoxRecord, PoolTotals};
 use super::spec::PoolSpec;
 use super::state::SharedTable;
-use super::text::{Holder, PoolName};
 use super::views::BoxView;
+use crate::wire::boxes::{BoxNumber, FenceToken, LeaseId};
+use crate::wire::boxes::{Holder, PoolName};
 
 /// The most lines of one page.
 pub const LARGEST_PAGE: usize = 1000;

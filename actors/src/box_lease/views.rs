@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::text::PoolName;
 use crate::clock::Millis;
 use crate::durations::Durations;
 use crate::event::Epoch;
+use crate::wire::boxes::PoolName;
 
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,12 +4,12 @@ use super::Catalog;
 use super::masters::Masters;
 use super::ranking::Ranking;
 use super::rising::RisingHits;
-use crate::change_feed::ChangeFeed;
-use crate::wire::api::{Change, InputChange};
+use crate::change_feed::FeedPublisher;
+use crate::yard_changes::{InputChange, YardChange};
 
 impl Catalog {
     /// Tells of changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
         self.changes = Some(feed);
         self
     }
@@ -18,7 +18,7 @@ impl Catalog {
     pub(super) fn publish_changes(&self, changes: impl IntoIterator<Item = InputChange>) {
         let Some(feed) = &self.changes else { return };
         for change in changes {
-            feed.publish(self.clock.now(), Change::Input(change));
+            feed.publish(self.clock.now(), YardChange::Input(change));
         }
     }
 

@@ -48,9 +48,10 @@ use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 use self::view::{CatalogView, NoticedBy};
 use self::watch::ChangeNotifier;
 pub use self::watched_servers::{AddressPattern, WatchedServers};
-use crate::change_feed::ChangeFeed;
+use crate::change_feed::FeedPublisher;
 use crate::clock::{Clock, Millis};
 use crate::names::{FileId, NameTable};
+use crate::yard_changes::YardChange;
 
 /// The longest sleep while files are hot, so that jumps of the clock are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -85,7 +86,7 @@ pub struct Catalog {
     /// The view as last published.
     view: CatalogView,
     published: Arc<ArcSwap<CatalogView>>,
-    changes: Option<ChangeFeed>,
+    changes: Option<FeedPublisher<YardChange>>,
 }
 
 impl Catalog {

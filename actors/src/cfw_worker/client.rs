@@ -10,8 +10,6 @@ use reqwest::header::TRANSFER_ENCODING;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
 use super::holdings::{Extent, InventoryAnswer};
-use super::listing::{BadList, FileListing, ListForm, ListReader};
-use super::new_names::NewNameLimiter;
 use super::settings::CfwWorkerSettings;
 use super::{AskFailure, Deleted, DiskFigures, TokenTrouble};
 use crate::event::Epoch;
@@ -21,6 +19,8 @@ use crate::names::{FileName, NameTable};
 use crate::signed_call::{Addressee, SignedCaller, SignedResponse};
 use crate::traffic::Traffic;
 use crate::wire::cfw::parse_df;
+use crate::wire::inventory::listing::{BadList, FileListing, ListForm, ListReader};
+use crate::wire::inventory::new_names::NewNameLimiter;
 use crate::wire::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
     WorkerAdopted, WorkerInfo,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inventory;
-use super::listing::FileListing;
 use crate::clock::Millis;
 use crate::names::FileId;
+use crate::wire::inventory::listing::FileListing;
 use crate::wire::worker::InventoryCursor;
 
 /// What a host answered when it was asked for what it holds.

@@ -14,6 +14,7 @@ use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::{FileId, FileName};
 use crate::traffic::Traffic;
+use crate::wire::cfw::{Deleted, DiskFigures};
 use crate::wire::worker::{ManagerSeen, WorkerAdopted};
 
 /// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
@@ -125,19 +126,6 @@ pub struct DeleteCopy {
     pub epoch: Epoch,
 }
 
-/// How a host answered a `DELETE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Deleted {
-    /// It was there and is gone (200).
-    Removed,
-    /// It was not there (404).
-    Absent,
-    /// It is a directory and stays (406).
-    Directory,
-    /// A newer leader has spoken to this host: ours may delete nothing (412).
-    Deposed,
-}
-
 /// What a host holds: every file, or nothing is known. A failed call never makes one of these.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
@@ -147,31 +135,6 @@ pub struct Inventory {
     pub unreadable_names: u64,
     /// When the host was asked.
     pub at: Millis,
-}
-
-/// A host's disk as its worker answers (spec 2.2), in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct DiskFigures {
-    /// Size of the file system.
-    pub total: u64,
-    /// Bytes in use.
-    pub used: u64,
-    /// Bytes an ordinary user can still write.
-    pub avail: u64,
-    /// Bytes free, the reserve for root included.
-    pub free: u64,
-    /// `used / (used + avail)` in percent, as the worker rounds it.
-    pub used_percent: u32,
-}
-
-impl DiskFigures {
-    /// How many bytes may still be written before `limit_percent` of (used + avail) is in use
-    /// (the rule of spec 4.5, step 3).
-    pub fn room(&self, limit_percent: u32) -> u64 {
-        let capacity = u128::from(self.used) + u128::from(self.avail);
-        let limit = capacity * u128::from(limit_percent.min(100)) / 100;
-        u64::try_from(limit.saturating_sub(u128::from(self.used))).unwrap_or(u64::MAX)
-    }
 }
 
 /// Told to the subscribers after each successful look at a host.

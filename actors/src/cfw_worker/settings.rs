@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::agent::Agents;
 use super::circuit_breaker::CircuitBreakerSettings;
-use super::listing::ListLimits;
 use crate::backoff::ExponentialBackoff;
 use crate::token::SharedToken;
+use crate::wire::inventory::listing::ListLimits;
 
 /// How CfwWorkers call their hosts.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,11 +22,13 @@ use rustix::io::Errno;
 
 use file_syncs::FileSyncs;
 
-use crate::cfw_worker::{Deleted, DiskFigures};
 use crate::clock::Millis;
-use crate::downloader::live_setting::LiveSetting;
+use crate::downloader::data_port::CopyDirectory;
+use crate::downloader::open_regular::{open_regular, open_regular_at};
 use crate::downloader::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
+use crate::live_setting::LiveSetting;
 use crate::names::FileName;
+use crate::wire::cfw::{Deleted, DiskFigures};
 use crate::wire::worker::TaskId;
 
 /// Where copies under way stand, inside the base directory (spec 2.5).
@@ -168,11 +170,6 @@ impl BaseDir {
         }
     }
 
-    /// Opens `name` for reading if it is a regular file.
-    pub fn open_file(&self, name: &FileName) -> io::Result<File> {
-        open_regular(&self.dir, name)
-    }
-
     /// The disk the directory is on, or the quota it is given, as a disk.
     pub fn disk(&self) -> io::Result<DiskFigures> {
         self.ledger.figures(*self.capacity.now(), self.file_system()?, || self.count())
@@ -267,19 +264,9 @@ impl Drop for TempFileGuard {
     }
 }
 
-/// Opens `name` in `dir` for reading, if it is a regular file. Symlinks are not followed, and a
-/// FIFO does not block.
-pub fn open_regular(dir: impl AsFd, name: &FileName) -> io::Result<File> {
-    open_regular_at(dir, name.as_bytes(), OFlags::RDONLY)
-}
-
-fn open_regular_at(dir: impl AsFd, name: &[u8], access: OFlags) -> io::Result<File> {
-    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(dir, name, flags, Mode::empty())?);
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+impl CopyDirectory for BaseDir {
+    fn open_file(&self, name: &FileName) -> io::Result<File> {
+        open_regular(&self.dir, name)
     }
 }
 

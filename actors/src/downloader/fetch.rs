@@ -30,13 +30,13 @@ use crate::downloader::data_port::master_path;
 use crate::downloader::external::ExternalProgram;
 use crate::downloader::fault::{CopyFault, local, publishing, refused};
 use crate::downloader::live_rate::LiveRate;
-use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::partials::{MasterOrigin, PartialClaim, Partials};
 use crate::downloader::room::{NoRoom, Reservation};
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
+use crate::live_setting::LiveSetting;
 use crate::token::SharedToken;
-use crate::traffic::gauge::ByteCount;
+use crate::traffic::ByteCount;
 use crate::wire::worker::{Blame, ContentHash};
 
 /// How long a copy waits for another of the same name, which was given up, to keep what it has.

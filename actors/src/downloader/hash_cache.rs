@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
+use crate::downloader::data_port::{FileHashes, Hashed, SendProgress};
 use crate::downloader::file_fingerprint::FileFingerprint;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::tree_hash::{GROUP, TreeHasher};
@@ -74,19 +75,6 @@ struct HashJobState {
     outcome: Option<Hashed>,
 }
 
-/// What came of hashing a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hashed {
-    /// Its hash.
-    Known(ContentHash),
-    /// It is not known yet: ask again.
-    UnderWay,
-    /// It was changed while it was read.
-    Changed,
-    /// It could not be read.
-    Failed(String),
-}
-
 /// Held by a connection while it sends a file that is hashed on the way.
 pub struct HashFollower {
     job: Arc<HashJob>,
@@ -96,39 +84,6 @@ impl HashCache {
     /// A desk that remembers hashes in `store`.
     pub fn new(store: Arc<StateStore>, clock: Clock) -> Self {
         HashCache { store, clock, jobs: Arc::default() }
-    }
-
-    /// To be called when sending of `file` begins: its hashing begins too, unless it is known.
-    pub fn follow(&self, file: &File, identity: FileFingerprint) -> Option<HashFollower> {
-        if self.known(&identity).is_some() {
-            return None;
-        }
-        let job = self.join(file, identity, |lead| lead.senders += 1)?;
-        Some(HashFollower { job })
-    }
-
-    /// The hash of `file`; waits for it up to `patience`.
-    pub fn hash_of(&self, file: &File, identity: FileFingerprint, patience: Duration) -> Hashed {
-        if let Some(hash) = self.known(&identity) {
-            return Hashed::Known(hash);
-        }
-        let Some(job) = self.join(file, identity, |lead| lead.askers += 1) else {
-            return Hashed::UnderWay;
-        };
-        let until = Instant::now() + patience;
-        let mut lead = job.lead();
-        while lead.outcome.is_none() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                lead.expected_back = Some(Instant::now() + ASKS_AGAIN_WITHIN);
-                break;
-            }
-            let waited = job.moved.wait_timeout(lead, left);
-            lead = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        lead.askers -= 1;
-        job.moved.notify_all();
-        lead.outcome.clone().unwrap_or(Hashed::UnderWay)
     }
 
     /// A file that was changed just now could be changed once more without its identity telling:
@@ -153,14 +108,6 @@ impl HashCache {
         while !table.under_way.is_empty() {
             table = self.jobs.ended.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// The hash of a file, if it is known.
-    pub fn known(&self, identity: &FileFingerprint) -> Option<ContentHash> {
-        self.store.hash(identity).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a remembered hash cannot be read; the file is read again");
-            None
-        })
     }
 
     /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done
@@ -327,9 +274,48 @@ impl HashJobs {
     }
 }
 
-impl HashFollower {
-    /// The file was sent up to here.
-    pub fn sent(&self, position: u64) {
+impl FileHashes for HashCache {
+    fn follow(&self, file: &File, identity: FileFingerprint) -> Option<Box<dyn SendProgress>> {
+        if self.known(&identity).is_some() {
+            return None;
+        }
+        let job = self.join(file, identity, |lead| lead.senders += 1)?;
+        Some(Box::new(HashFollower { job }))
+    }
+
+    fn hash_of(&self, file: &File, identity: FileFingerprint, patience: Duration) -> Hashed {
+        if let Some(hash) = self.known(&identity) {
+            return Hashed::Known(hash);
+        }
+        let Some(job) = self.join(file, identity, |lead| lead.askers += 1) else {
+            return Hashed::UnderWay;
+        };
+        let until = Instant::now() + patience;
+        let mut lead = job.lead();
+        while lead.outcome.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                lead.expected_back = Some(Instant::now() + ASKS_AGAIN_WITHIN);
+                break;
+            }
+            let waited = job.moved.wait_timeout(lead, left);
+            lead = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        lead.askers -= 1;
+        job.moved.notify_all();
+        lead.outcome.clone().unwrap_or(Hashed::UnderWay)
+    }
+
+    fn known(&self, identity: &FileFingerprint) -> Option<ContentHash> {
+        self.store.hash(identity).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a remembered hash cannot be read; the file is read again");
+            None
+        })
+    }
+}
+
+impl SendProgress for HashFollower {
+    fn sent(&self, position: u64) {
         let mut lead = self.job.lead();
         lead.sent = lead.sent.max(position);
         self.job.moved.notify_all();

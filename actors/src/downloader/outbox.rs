@@ -43,13 +43,6 @@ impl Outbox {
     }
 }
 
-impl Report {
-    /// Whether the task is over for this worker.
-    pub fn is_end(&self) -> bool {
-        matches!(self.said, Said::Done { .. } | Said::DoneUnverified { .. } | Said::Failed { .. })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

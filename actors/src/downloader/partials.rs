@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, Millis};
 use crate::downloader::base_dir::BaseDir;
-use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::downloader::tree_hash::Trunk;
 use crate::host::HostAddr;
+use crate::live_setting::LiveSetting;
 use crate::names::FileName;
 use crate::wire::worker::TaskId;
 

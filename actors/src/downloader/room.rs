@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::cfw_worker::DiskFigures;
+use crate::wire::cfw::DiskFigures;
 
 /// How long a count of what is in the base directory is good. Others may write there too.
 const COUNT_IS_GOOD_FOR: Duration = Duration::from_secs(5);

@@ -18,10 +18,10 @@ use tracing::{info, warn};
 pub use messages::*;
 
 use crate::cfw_worker::ProbeHeartbeat;
-use crate::change_feed::ChangeFeed;
+use crate::change_feed::FeedPublisher;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
-use crate::wire::api::{Change, HostEvent};
+use crate::yard_changes::{HostEvent, YardChange};
 use health::{HostHealth, Rhythm, Thresholds};
 use probing::AT_ONCE;
 
@@ -78,7 +78,7 @@ pub struct HeartbeatSupervisor {
     /// Whether a look at what is due, or a new view, is to come in a moment.
     due_soon: bool,
     view_soon: bool,
-    changes: Option<ChangeFeed>,
+    changes: Option<FeedPublisher<YardChange>>,
 }
 
 impl WatchedHost {
@@ -120,7 +120,7 @@ impl HeartbeatSupervisor {
     }
 
     /// Tells of changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
         self.changes = Some(feed);
         self
     }
@@ -173,7 +173,7 @@ impl HeartbeatSupervisor {
         }
         if let Some(feed) = &self.changes {
             let HealthChanged { host, from, to, at } = *changed;
-            feed.publish(at, Change::Host(HostEvent::Health { host, from, to }));
+            feed.publish(at, YardChange::Host(HostEvent::Health { host, from, to }));
         }
     }
 

@@ -3,6 +3,10 @@
 use crate::event::Epoch;
 use crate::journal::messages::CommitError;
 
+/// Added to the highest known term when a store continues that may have forgotten some terms.
+/// Workers refuse a leader of an older epoch than they have seen.
+pub const EPOCH_LEAP: u64 = 1000;
+
 /// The present leader of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leadership {
@@ -33,7 +37,7 @@ impl Leadership {
 
     /// The answer to a request that cannot be decided in its epoch. On the leader this means that
     /// the owner of the piece does not know this epoch yet, or a newer one.
-    pub(crate) fn refusal(self) -> CommitError {
+    pub fn refusal(self) -> CommitError {
         match self {
             Leadership::Leading { .. } => CommitError::Deposed,
             Leadership::Following { leader } => CommitError::NotLeader { leader: Some(leader) },
@@ -41,13 +45,4 @@ impl Leadership {
             Leadership::Stopped => CommitError::Stopped,
         }
     }
-}
-
-/// Leadership and its session, which decide what the proposer may propose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ProposerSession {
-    pub(crate) leadership: Leadership,
-    /// Grows whenever a session of deciding begins, also within one epoch. Commits of earlier
-    /// sessions are not proposed in later ones.
-    pub(crate) number: u64,
 }

@@ -13,6 +13,8 @@ mod piece;
 mod proposer;
 mod raft;
 mod replica;
+mod replicated_log;
+mod session;
 mod settings;
 mod status;
 mod store;
@@ -25,6 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::Recipient;
+use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -33,14 +36,14 @@ pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use commit_backoff::{CommitBackoff, CommitPause};
 pub use idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERED_FOR};
 pub use in_flight::InFlight;
-pub use leadership::Leadership;
+pub use leadership::{EPOCH_LEAP, Leadership};
 pub use messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
 pub use ownership::{
     AppliedEntry, AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers,
 };
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
-pub use raft::EPOCH_LEAP;
 pub use replica::{CommitSettlement, ReplicaHandle, StateChange};
+pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
 pub use settings::{JournalOptions, OpenError};
 pub use status::JournalStatus;
 pub use store::StoreObserver;
@@ -52,7 +55,6 @@ pub use transport::{NoPeers, NodeUnreachable, Transport};
 use crate::event::{Commit, PieceId};
 use owners::PieceOwners;
 use proposer::CommitProposer;
-pub(crate) use proposer::OnFullDisk;
 use raft::RaftNode;
 use status::JournalCounters;
 use store::{JournalStore, StoreError, StoreSettings};
@@ -160,16 +162,7 @@ impl Journal {
         &self,
         commit: Commit,
     ) -> impl Future<Output = Result<CommitAnswer, CommitError>> + use<> {
-        self.commit_as(commit, OnFullDisk::Refuse)
-    }
-
-    /// The same, for a commit that may be taken from the reserve while the disk is full.
-    pub(crate) fn commit_as(
-        &self,
-        commit: Commit,
-        on_full_disk: OnFullDisk,
-    ) -> impl Future<Output = Result<CommitAnswer, CommitError>> + use<> {
-        self.0.proposer.commit(commit, on_full_disk)
+        self.0.proposer.commit(commit, OnFullDisk::Refuse)
     }
 
     /// Answers the call of another node's journal: what its [`Transport`] carries here.
@@ -196,13 +189,6 @@ impl Journal {
     /// owner goes no further, and only a repair of the program helps.
     pub fn stuck(&self) -> Vec<String> {
         self.0.stuck.list(Instant::now())
-    }
-
-    /// Records that an owner cannot commit its own decision.
-    fn note_stuck(&self, piece: PieceId, error: &CommitError) {
-        if self.0.stuck.note(piece, error.to_string(), Instant::now()) {
-            tracing::error!(?piece, %error, "an owner cannot commit its own events: it is paused");
-        }
     }
 
     /// Present leadership, as a channel to watch.
@@ -272,5 +258,38 @@ impl Journal {
     fn open_parts(&self) -> std::sync::MutexGuard<'_, Option<OpenJournal>> {
         // Nothing in here can panic half-way through a change.
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReplicatedLog for Journal {
+    fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>) {
+        Journal::register(self, piece, owner);
+    }
+
+    fn commit(
+        &self,
+        commit: Commit,
+        on_full_disk: OnFullDisk,
+    ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>> {
+        Box::pin(self.0.proposer.commit(commit, on_full_disk))
+    }
+
+    fn caught_up(&self, piece: PieceId) -> BoxFuture<'static, bool> {
+        let journal = self.clone();
+        Box::pin(async move { Journal::caught_up(&journal, piece).await })
+    }
+
+    fn leadership(&self) -> watch::Receiver<Leadership> {
+        Journal::leadership(self)
+    }
+
+    fn disk_full(&self) -> Option<String> {
+        Journal::disk_full(self)
+    }
+
+    fn note_stuck(&self, piece: PieceId, error: &CommitError) {
+        if self.0.stuck.note(piece, error.to_string(), Instant::now()) {
+            tracing::error!(?piece, %error, "an owner cannot commit its own events: it is paused");
+        }
     }
 }

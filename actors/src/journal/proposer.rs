@@ -16,9 +16,11 @@ use tokio::time::timeout;
 
 use crate::event::{Commit, Epoch, RequestId};
 use crate::journal::batch::{self, ENTRY_BYTES, ENTRY_EVENTS, EntryFill};
-use crate::journal::leadership::{Leadership, ProposerSession};
+use crate::journal::leadership::Leadership;
 use crate::journal::messages::{CommitAnswer, CommitError};
 use crate::journal::raft::RaftNode;
+use crate::journal::replicated_log::OnFullDisk;
+use crate::journal::session::ProposerSession;
 use crate::journal::status::JournalCounters;
 use crate::journal::store::DiskSpace;
 
@@ -34,15 +36,6 @@ const RETRY_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::
 const LEAST_WITH_RESERVE: u64 = 8 << 20;
 
 type CommitReply = Result<CommitAnswer, CommitError>;
-
-/// Treatment of a commit while the disk is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnFullDisk {
-    /// The commit is refused with `DiskFull`.
-    Refuse,
-    /// The commit is accepted while the rest of the reserve has room.
-    UseReserve,
-}
 
 /// One commit on its way into an entry.
 struct CommitProposal {

@@ -5,8 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
-use crate::journal::Journal;
-use crate::journal::OnFullDisk;
 use crate::journal::batch;
 use crate::journal::in_flight::InFlight;
 use crate::journal::messages::{
@@ -16,11 +14,12 @@ use crate::journal::ownership::{
     AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers, to_bytes,
 };
 use crate::journal::piece::Piece;
+use crate::journal::replicated_log::{LogHandle, OnFullDisk};
 
 /// A piece and everything that ties it to the journal.
 pub struct ReplicaHandle<P: Piece> {
     own: Ownership<P>,
-    journal: Journal,
+    journal: LogHandle,
 }
 
 /// Effect of a command, to which the owner reacts: it renews its view, or starts or stops timers.
@@ -49,8 +48,8 @@ pub struct CommitSettlement<P: Piece> {
 
 impl<P: Piece> ReplicaHandle<P> {
     /// A handle with an empty piece; the journal fills it once the owner is registered.
-    pub fn new(piece: P, journal: Journal) -> Self {
-        ReplicaHandle { own: Ownership::new(piece), journal }
+    pub fn new(piece: P, journal: impl Into<LogHandle>) -> Self {
+        ReplicaHandle { own: Ownership::new(piece), journal: journal.into() }
     }
 
     /// The piece as applied so far.
@@ -131,7 +130,7 @@ impl<P: Piece> ReplicaHandle<P> {
         };
         let commit = self.own.begin_commit(at, asked, events);
         let committing = match commit {
-            Some(commit) => Ok(self.journal.commit_as(commit, on_full_disk)),
+            Some(commit) => Ok(self.journal.commit(commit, on_full_disk)),
             None => Err(self.journal.leadership().borrow().refusal()),
         };
         async move {

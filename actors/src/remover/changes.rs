@@ -2,25 +2,26 @@
 
 use super::{RemovalBook, RemovalEvent, RemovalOutcome, Remover};
 use crate::journal::{AppliedEvent, Piece};
-use crate::wire::api::{Change, PinChange, RemovalChange};
+use crate::yard_changes::{PinChange, RemovalChange, YardChange};
 
 impl Remover {
     /// Tells of what the last entry changed.
     pub(super) fn publish_changes(&self, events: &[AppliedEvent<RemovalBook>]) {
         let Some(feed) = &self.changes else { return };
         let applied = events.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));
-        let changes = applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?)));
+        let mut changes =
+            applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?)));
         let leads = self.replica.epoch().is_some();
-        feed.publish_applied(RemovalBook::ID, self.replica.applied(), leads, changes);
+        feed.publish_applied(RemovalBook::ID, self.replica.applied(), leads, &mut changes);
     }
 }
 
-fn change_of(event: &RemovalEvent) -> Option<Change> {
+fn change_of(event: &RemovalEvent) -> Option<YardChange> {
     let pin = |name: &crate::names::FileName, pinned, asked_by| {
-        Change::Pin(PinChange { file: name.shown(), pinned, asked_by })
+        YardChange::Pin(PinChange { file: name.shown(), pinned, asked_by })
     };
     Some(match event {
-        RemovalEvent::Intended(intent) => Change::Removal(RemovalChange::Intended {
+        RemovalEvent::Intended(intent) => YardChange::Removal(RemovalChange::Intended {
             host: intent.host,
             file: intent.name.shown(),
             why: intent.reason.words(),
@@ -28,7 +29,7 @@ fn change_of(event: &RemovalEvent) -> Option<Change> {
             keeper: intent.keeper,
             asked_by: intent.asked_by.clone(),
         }),
-        RemovalEvent::Ended { host, name, ending } => Change::Removal(RemovalChange::Ended {
+        RemovalEvent::Ended { host, name, ending } => YardChange::Removal(RemovalChange::Ended {
             host: *host,
             file: name.shown(),
             ending: ending.clone(),

@@ -49,14 +49,15 @@ pub use views::*;
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
-use crate::change_feed::ChangeFeed;
+use crate::change_feed::FeedPublisher;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
-use crate::journal::{CommitBackoff, Journal, Piece, ReplicaHandle};
+use crate::journal::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
 use crate::names::NameTable;
 use crate::supervision::Route;
 use crate::task_manager::TaskViewHandle;
 use crate::turns::TurnTimer;
+use crate::yard_changes::YardChange;
 
 /// Whom the Remover asks.
 #[derive(Clone)]
@@ -78,7 +79,7 @@ pub struct RemoverCollaborators {
 /// `HealthChanged`.
 pub struct Remover {
     replica: ReplicaHandle<RemovalBook>,
-    journal: Journal,
+    journal: LogHandle,
     policy: RemoverPolicy,
     clock: Clock,
     collaborators: RemoverCollaborators,
@@ -93,7 +94,7 @@ pub struct Remover {
     /// Hosts that are being asked what they hold, or could not be and when that makes sense again.
     refreshing: HashMap<HostAddr, Option<Millis>>,
     last: Option<RemovalRound>,
-    changes: Option<ChangeFeed>,
+    changes: Option<FeedPublisher<YardChange>>,
 }
 
 impl Remover {
@@ -102,10 +103,11 @@ impl Remover {
         settings: RemoverSettings,
         names: NameTable,
         clock: Clock,
-        journal: Journal,
+        journal: impl Into<LogHandle>,
         collaborators: RemoverCollaborators,
         board: RemoverViewHandle,
     ) -> Self {
+        let journal = journal.into();
         Remover {
             replica: ReplicaHandle::new(RemovalBook::new(names), journal.clone()),
             journal,
@@ -124,7 +126,7 @@ impl Remover {
     }
 
     /// Tells of changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
         self.changes = Some(feed);
         self
     }

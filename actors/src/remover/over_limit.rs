@@ -30,14 +30,6 @@ pub struct Relief {
     pub falls_short: bool,
 }
 
-impl DiskFigures {
-    /// How many bytes may be in use under `percent` of (used + avail) (the rule of spec 4.5, step 3).
-    pub fn mark(&self, percent: u32) -> u64 {
-        let capacity = u128::from(self.used) + u128::from(self.avail);
-        u64::try_from(capacity * u128::from(percent.min(100)) / 100).unwrap_or(u64::MAX)
-    }
-}
-
 impl RemoverDecisionContext<'_> {
     /// Proposes what goes from every disk over its limit. While copies are going, or the disk was
     /// not read since the last one went, nobody knows how much is still to go.

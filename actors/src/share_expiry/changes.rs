@@ -1,22 +1,27 @@
 //! The changes of an applied event, as the feed publishes them.
 
-use super::{NewMove, PendingMove, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
+use super::{
+    NewMove, PendingMove, ShareChange, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable,
+    ShareTold,
+};
 use crate::clock::Millis;
 use crate::journal::{AppliedEvent, Piece};
-use crate::wire::api::{Change, ShareChange, ShareTold};
 
 impl ShareExpiry {
     /// Publishes the changes of the last entry.
     pub(super) fn publish_changes(&self, events: &[AppliedEvent<ShareTable>]) {
         let Some(feed) = &self.changes else { return };
         let table = self.replica.piece();
-        let changes = events.iter().flat_map(|applied| changes_of(table, applied));
+        let mut changes = events.iter().flat_map(|applied| changes_of(table, applied));
         let leads = self.replica.epoch().is_some();
-        feed.publish_applied(ShareTable::ID, self.replica.applied(), leads, changes);
+        feed.publish_applied(ShareTable::ID, self.replica.applied(), leads, &mut changes);
     }
 }
 
-fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Millis, Change)> {
+fn changes_of(
+    table: &ShareTable,
+    applied: &AppliedEvent<ShareTable>,
+) -> Vec<(Millis, ShareChange)> {
     let AppliedEvent { at, event, result, .. } = applied;
     let Ok(outcome) = result else { return Vec::new() };
     let of_share = |id: ShareId, change: fn(ShareTold) -> ShareChange| {
@@ -49,7 +54,7 @@ fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Mi
         }
         _ => Vec::new(),
     };
-    changes.into_iter().map(|change| (*at, Change::Share(change))).collect()
+    changes.into_iter().map(|change| (*at, change)).collect()
 }
 
 fn moved(table: &ShareTable, number: u64) -> Option<ShareChange> {

@@ -37,6 +37,7 @@ mod samples;
 mod settings;
 mod shards;
 mod share;
+mod share_change;
 mod snapshot;
 #[cfg(test)]
 mod snapshot_tests;
@@ -78,6 +79,7 @@ pub use path::{BadPath, LONGEST_PATH, RootName, SharePath};
 pub use settings::{AtLimit, BadEffort, Effort, ShareExpirySettings};
 pub use shards::ShareLookup;
 pub use share::{ClientKey, DownloadLimit, Exhausted, Share};
+pub use share_change::{ShareChange, ShareTold};
 pub use state::{ShareTable, TombstoneKey};
 pub use terms::{BadTerms, OnlyIf, ShareLifetime, TermsPolicy};
 pub use time::ShareMoment;
@@ -90,9 +92,9 @@ pub use value_types::{
 pub use view_handle::{LARGEST_PAGE, ShareFilter, SharePage, ShareState, ShareViewHandle};
 pub use views::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
 
-use crate::change_feed::ChangeFeed;
+use crate::change_feed::FeedPublisher;
 use crate::clock::{Clock, Millis};
-use crate::journal::{CommitBackoff, Journal, Piece, ReplicaHandle};
+use crate::journal::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
 use crate::turns::TurnTimer;
 use anchor::Anchor;
 use downloads::DownloadWaiters;
@@ -102,7 +104,7 @@ use move_requests::MoveEndWaiters;
 /// applies.
 pub struct ShareExpiry {
     replica: ReplicaHandle<ShareTable>,
-    journal: Journal,
+    journal: LogHandle,
     desk: SharePolicy,
     clock: Clock,
     board: ShareViewHandle,
@@ -141,7 +143,7 @@ pub struct ShareExpiry {
     /// Whether the table holds all that this node had on record when it started: readers do not
     /// look into it before.
     caught_up: bool,
-    changes: Option<ChangeFeed>,
+    changes: Option<FeedPublisher<ShareChange>>,
 }
 
 impl ShareExpiry {
@@ -149,9 +151,10 @@ impl ShareExpiry {
     pub fn new(
         settings: ShareExpirySettings,
         clock: Clock,
-        journal: Journal,
+        journal: impl Into<LogHandle>,
         board: ShareViewHandle,
     ) -> Self {
+        let journal = journal.into();
         board.hold_clock_for(settings.clock_hold);
         ShareExpiry {
             replica: ReplicaHandle::new(ShareTable::default(), journal.clone()),
@@ -184,7 +187,7 @@ impl ShareExpiry {
     }
 
     /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: FeedPublisher<ShareChange>) -> Self {
         self.changes = Some(feed);
         self
     }
@@ -262,8 +265,7 @@ impl Actor for ShareExpiry {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.journal.register(ShareTable::ID, ctx.address().recipient());
-        let journal = self.journal.clone();
-        let catching_up = async move { journal.caught_up(ShareTable::ID).await };
+        let catching_up = self.journal.caught_up(ShareTable::ID);
         ctx.spawn(catching_up.into_actor(self).map(|is_current, expiry, _| {
             expiry.show_table(is_current);
         }));

@@ -2,9 +2,10 @@
 
 use super::decision_context::TaskDecisionContext;
 use super::event::{GivenUp, TaskEnding, TaskEvent, TaskRefusal};
-use super::messages::{ChangeRefused, OldState, Task, TaskState};
+use super::messages::{ChangeRefused, Task, TaskState};
 use super::state::TaskBook;
 use crate::journal::Outcomes;
+use crate::wire::cfm::OldState;
 use crate::wire::worker::TaskId;
 
 impl Task {

@@ -12,10 +12,8 @@ use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, Piece};
-use crate::wire::api::{
-    BackOffChange, Change, HostEvent, PlacementChange, TaskChange, TaskStep, TaskView,
-};
 use crate::wire::worker::TaskId;
+use crate::yard_changes::{HostEvent, PlacementChange, TaskStep, YardChange};
 
 impl TaskManager {
     /// Publishes the changes of the last entry.
@@ -31,7 +29,12 @@ impl TaskManager {
         let at = events.last().map_or(Millis(0), |last| last.at);
         let others = differing(&told, back_offs).into_iter().map(|change| (at, change));
         let leads = self.replica.epoch().is_some();
-        feed.publish_applied(TaskBook::ID, self.replica.applied(), leads, changes.chain(others));
+        feed.publish_applied(
+            TaskBook::ID,
+            self.replica.applied(),
+            leads,
+            &mut changes.chain(others),
+        );
     }
 }
 
@@ -39,11 +42,14 @@ impl TaskManager {
 fn differing(
     before: &Arc<BTreeMap<Blamed, BackOff>>,
     now: &Arc<BTreeMap<Blamed, BackOff>>,
-) -> Vec<Change> {
+) -> Vec<YardChange> {
     if Arc::ptr_eq(before, now) {
         return Vec::new();
     }
-    let change = |blamed, held| Change::BackOff(BackOffChange::of(blamed, held));
+    let change = |blamed: &Blamed, held: Option<&BackOff>| YardChange::BackOff {
+        blamed: blamed.clone(),
+        held: held.cloned(),
+    };
     let gone = before.keys().filter(|blamed| !now.contains_key(*blamed));
     let gone = gone.map(|blamed| change(blamed, None));
     let held = now.iter().filter(|(blamed, held)| before.get(*blamed) != Some(*held));
@@ -54,14 +60,14 @@ impl TaskManager {
     /// Publishes a change of a host that no event carries.
     pub(super) fn publish_host_event(&self, event: HostEvent) {
         if let Some(feed) = &self.changes {
-            feed.publish(self.clock.now(), Change::Host(event));
+            feed.publish(self.clock.now(), YardChange::Host(event));
         }
     }
 }
 
 /// What `event`, applied at `at`, changed. `book` has applied it, and perhaps what came with it.
-fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<Change> {
-    let host_event = |event| vec![Change::Host(event)];
+fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange> {
+    let host_event = |event| vec![YardChange::Host(event)];
     match event {
         TaskEvent::Created(task) => vec![step(TaskStep::Created, &task.clone().into_task(at))],
         TaskEvent::Began { id } => began(*id, at, book),
@@ -103,7 +109,7 @@ fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<Change> {
 }
 
 /// A task that has begun, as it was then: it may have ended since.
-fn began(id: TaskId, at: Millis, book: &TaskBook) -> Vec<Change> {
+fn began(id: TaskId, at: Millis, book: &TaskBook) -> Vec<YardChange> {
     let Some(task) = book.task(id) else { return Vec::new() };
     let then = Task {
         state: TaskState::Working,
@@ -116,16 +122,16 @@ fn began(id: TaskId, at: Millis, book: &TaskBook) -> Vec<Change> {
     vec![step(TaskStep::Began, &then)]
 }
 
-fn step(step: TaskStep, task: &Task) -> Change {
-    Change::Task(TaskChange { step, task: TaskView::of(task, None, task.copy_speed) })
+fn step(step: TaskStep, task: &Task) -> YardChange {
+    YardChange::Task { step, task: Box::new(task.clone()) }
 }
 
 fn placed(
     host: HostAddr,
     came: &[crate::names::FileName],
     gone: &[crate::names::FileName],
-) -> Change {
-    Change::Placement(PlacementChange::new(host, came, gone))
+) -> YardChange {
+    YardChange::Placement(PlacementChange::new(host, came, gone))
 }
 
 #[cfg(test)]
@@ -151,14 +157,14 @@ mod tests {
         }
         let changes = events.iter().flat_map(|event| changes_of(Millis(7), event, &book));
         let words = changes.map(|change| match change {
-            Change::Task(TaskChange { step, task }) => {
+            YardChange::Task { step, task } => {
                 assert_eq!(task.changed, Millis(7));
                 format!("{step:?} {:?} {:?} {:?}", task.state, task.blame, task.reason)
             }
-            Change::Placement(change) => {
+            YardChange::Placement(change) => {
                 format!("{} +{} -{}", change.host, change.gained, change.lost)
             }
-            Change::Host(event) => format!("{event:?}"),
+            YardChange::Host(event) => format!("{event:?}"),
             other => panic!("{other:?}"),
         });
         words.collect()
@@ -202,9 +208,9 @@ mod tests {
         let told = |before, now| -> Vec<Option<u32>> {
             let changes = differing(&of(before), &of(now)).into_iter();
             let failures = changes.map(|change| match change {
-                Change::BackOff(change) => {
-                    assert_eq!((change.source, change.destination), (Some(host(1)), None));
-                    change.back_off.map(|held| held.failures)
+                YardChange::BackOff { blamed, held } => {
+                    assert_eq!(blamed, Blamed::Source(host(1)));
+                    held.map(|held| held.failures)
                 }
                 other => panic!("{other:?}"),
             });

@@ -11,6 +11,7 @@ use crate::event::{Epoch, RequestId};
 use crate::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
 use crate::journal::CommitError;
 use crate::names::FileName;
+use crate::wire::cfm::OldState;
 use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -96,20 +97,6 @@ pub struct ChangeTask {
     pub to: Option<OldState>,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
-}
-
-/// The four states of cfm's wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OldState {
-    /// `ready`
-    Ready,
-    /// `working`
-    Working,
-    /// `done`
-    Done,
-    /// `timeout`
-    Timeout,
 }
 
 /// Why a task was not changed.

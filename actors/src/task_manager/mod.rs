@@ -11,6 +11,7 @@ mod apply;
 mod backoff;
 mod build_view;
 mod by_hand;
+pub mod cfm_list;
 mod change;
 mod changes;
 mod copy_history;
@@ -50,6 +51,7 @@ use std::time::Duration;
 use actix::fut::wrap_future;
 use actix::{Actor, ActorFutureExt, AsyncContext, Context};
 
+pub use crate::wire::cfm::OldState;
 pub use backoff::{BackingOff, Blamed};
 pub use change::change_answer;
 pub use copy_history::CopyRecord;
@@ -73,14 +75,15 @@ pub use views::*;
 use crate::backoff::BackOff;
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
-use crate::change_feed::ChangeFeed;
+use crate::change_feed::FeedPublisher;
 use crate::clock::{Clock, Millis};
-use crate::journal::{Journal, Piece, ReplicaHandle};
+use crate::journal::{LogHandle, Piece, ReplicaHandle};
 use crate::manager::ManagerIdentity;
 use crate::names::NameTable;
 use crate::remover::RemoverViewHandle;
 use crate::supervision::Route;
 use crate::turns::TurnTimer;
+use crate::yard_changes::YardChange;
 
 /// The actors that the TaskManager calls and notifies.
 #[derive(Clone)]
@@ -101,7 +104,7 @@ pub struct TaskCollaborators {
 /// every CfwWorker's `HostObserved` and the HeartbeatSupervisor's `HealthChanged`.
 pub struct TaskManager {
     replica: ReplicaHandle<TaskBook>,
-    journal: Journal,
+    journal: LogHandle,
     policy: TaskPolicy,
     clock: Clock,
     collaborators: TaskCollaborators,
@@ -114,7 +117,7 @@ pub struct TaskManager {
     incarnation: u64,
     /// Whether the piece is the present one, not one of the past on its way there.
     is_present: bool,
-    changes: Option<ChangeFeed>,
+    changes: Option<FeedPublisher<YardChange>>,
     /// The backoffs in the last published change.
     back_offs_told: Arc<BTreeMap<Blamed, BackOff>>,
 }
@@ -126,10 +129,11 @@ impl TaskManager {
         hosts: &[HostSetting],
         names: NameTable,
         clock: Clock,
-        journal: Journal,
+        journal: impl Into<LogHandle>,
         collaborators: TaskCollaborators,
         board: TaskViewHandle,
     ) -> Self {
+        let journal = journal.into();
         TaskManager {
             replica: ReplicaHandle::new(TaskBook::new(names), journal.clone()),
             journal,
@@ -154,7 +158,7 @@ impl TaskManager {
     }
 
     /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
+    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
         self.changes = Some(feed);
         self
     }
@@ -171,8 +175,7 @@ impl Actor for TaskManager {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.journal.register(TaskBook::ID, ctx.address().recipient());
-        let journal = self.journal.clone();
-        let caught_up = async move { journal.caught_up(TaskBook::ID).await };
+        let caught_up = self.journal.caught_up(TaskBook::ID);
         ctx.spawn(wrap_future::<_, Self>(caught_up).map(|is_present, manager, _| {
             manager.is_present = is_present;
             manager.publish_view();

@@ -7,7 +7,7 @@ use super::foreign_managers::{OwnLeadership, Stranger};
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
-use crate::wire::api::Change;
+use crate::yard_changes::YardChange;
 
 impl Handler<RankingChanged> for TaskManager {
     type Result = ();
@@ -51,7 +51,7 @@ impl TaskManager {
     pub(super) fn warn_of_foreign_managers(&mut self) {
         for stranger in self.policy.foreign_managers_to_log(self.clock.now()) {
             if let Some(feed) = &self.changes {
-                feed.publish(stranger.last, Change::Stranger(stranger.clone()));
+                feed.publish(stranger.last, YardChange::Stranger(stranger.clone()));
             }
             let Stranger { host, sign, sure, what, times, last, .. } = stranger;
             let host = host.map(|host| host.to_string());

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::catalog::LookUpMasters;
 use crate::journal::{CommitError, CommitSettlement, ReplicaHandle, RequestContext};
-use crate::wire::api::HostEvent;
 use crate::wire::worker::{ReportsTaken, TaskId};
+use crate::yard_changes::HostEvent;
 
 /// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
 const OLD_WIRE: &str = "cfm-wire";

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -12,7 +11,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::link::{NetworkInterface, NoLink};
 use super::meter::{Measured, Meter};
-use super::{Traffic, TrafficBytes};
+use super::{ByteCount, Traffic, TrafficBytes};
 use crate::host::BitsPerSecond;
 
 /// How often the counters are read.
@@ -24,22 +23,6 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// What is older than this is told no longer.
 const FRESH_FOR: Duration = Duration::from_secs(10);
-
-/// Bytes counted by one and read by another. Clones count together.
-#[derive(Clone, Debug, Default)]
-pub struct ByteCount(Arc<AtomicU64>);
-
-impl ByteCount {
-    /// So many more.
-    pub fn add(&self, bytes: u64) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// How many so far.
-    pub fn so_far(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Which link is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,13 @@
 //! Most of what a storage host sends is served by other programs than ours, so nothing here counts
 //! requests: it is the kernel's own counters that are read, twice, some seconds apart.
 
+mod byte_count;
 pub mod gauge;
 pub mod link;
 pub mod meter;
 pub mod node_exporter;
+
+pub use byte_count::ByteCount;
 
 use serde::{Deserialize, Serialize};
 

@@ -26,7 +26,7 @@ pub use views::{ReceiverTrouble, WebhookCounters, WebhookView, WebhookViewHandle
 
 use crate::clock::Clock;
 use crate::event::Epoch;
-use crate::journal::{Journal, Leadership};
+use crate::journal::Leadership;
 use crate::share_expiry::{
     FetchNotifications, GetDeliveryCursor, RecordDelivery, ShareNotification, ShareViewHandle,
 };
@@ -52,8 +52,10 @@ pub struct WebhookCollaborators {
     pub delivered: Route<RecordDelivery>,
     /// The number of notifications.
     pub board: ShareViewHandle,
-    /// The journal, which knows the leader.
-    pub journal: Journal,
+    /// The leader: only its hooks deliver.
+    pub leadership: watch::Receiver<Leadership>,
+    /// Writes the body of a request: the JSON of the event stream.
+    pub body: fn(ShareNotification) -> serde_json::Result<Vec<u8>>,
 }
 
 /// The actor of one hook.
@@ -95,7 +97,7 @@ impl Webhook {
             delivery: WebhookDelivery::new(settings),
             http,
             clock,
-            leadership: others.journal.leadership(),
+            leadership: others.leadership.clone(),
             others,
             view,
             epoch: None,
@@ -191,7 +193,8 @@ impl Webhook {
 
     fn send(&mut self, happening: ShareNotification, ctx: &mut Context<Self>) {
         let (number, settings) = (happening.number, self.delivery.settings().clone());
-        let sending = call::send(self.http.clone(), settings, happening, self.clock.now());
+        let body = (self.others.body)(happening);
+        let sending = call::send(self.http.clone(), settings, body, self.clock.now());
         let sending = sending.into_actor(self).map(move |result, webhook, ctx| {
             webhook.sending = None;
             let (now, seed) = (webhook.clock.now(), fastrand::u64(..));

@@ -65,7 +65,6 @@
 //! for, and of boxes and shares, instants are as in RFC 3339 and durations as in "10s". A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
-mod box_change;
 mod box_shown;
 mod change;
 mod config;
@@ -81,18 +80,21 @@ mod pool;
 mod removal;
 mod request_name;
 mod share;
-mod share_change;
 mod share_hook;
 mod span;
 mod status;
 mod task;
 
-pub use box_change::{BoxChange, LeaseOf};
+pub use crate::box_lease::{BoxChange, LeaseOf};
+pub use crate::change_feed::Missed;
+pub use crate::share_expiry::{ShareChange, ShareTold};
+pub use crate::yard_changes::{
+    HostEvent, InputChange, NAMES_TOLD, PinChange, PlacementChange, RemovalChange, TaskStep,
+};
 pub use box_shown::{AuditLine, BoxShown, CareKind, CareShown, WantedQuarantine};
 pub use change::{
-    BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent, InputChange,
-    LeadershipChange, Missed, NAMES_TOLD, PinChange, PlacementChange, RemovalChange, Reset,
-    TaskChange, TaskStep,
+    BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
+    TaskChange,
 };
 pub use config::{ReloadView, SettingChange};
 pub use explain::ExplainView;
@@ -119,9 +121,7 @@ pub use share::{
     Password, ReclaimView, ShareShown, TwoTerms, WantedReclaim, WantedRevocation, WantedShare,
     WantedTerms, place, term,
 };
-pub use share_change::{ShareChange, ShareTold};
 pub use share_hook::{HookFailing, HookShown};
 pub use span::{BadSpan, Span};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
-pub(crate) use task::optional_id_in_text;
 pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};

@@ -1,15 +1,12 @@
 //! The JSON of cfm: the list of tasks and the body of a change of state (spec 2.1).
 
 use std::io;
-use std::time::Duration;
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::Serialize;
 
-use crate::clock::Millis;
 use crate::host::BitsPerSecond;
 use crate::names::{FileName, LONGEST_NAME};
-use crate::task_manager::{OldState, Task};
 use crate::wire::worker::TaskId;
 
 /// A header with our version in every answer of a Reelyard node on cfm's wire. Old cfws ignore it.
@@ -17,15 +14,26 @@ use crate::wire::worker::TaskId;
 /// cfm.
 pub const REELYARD_HEADER: &str = "Reelyard-Version";
 
-/// How long an ended task stays on cfm's list, so that a polling client still sees its result.
-pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
-
 /// The longest name that an old cfw can fetch, in bytes: a number has up to 19 digits.
-const LONGEST_NAME_CARRIED: usize = LONGEST_NAME - 20;
+pub const LONGEST_NAME_CARRIED: usize = LONGEST_NAME - 20;
 
 /// Value of `copy_speed` for a task without a limit. The wire has no word for "unlimited", and zero
 /// would stop some downloaders. This is the highest rate that a 32-bit downloader can read.
 pub const FASTEST_ON_THE_WIRE: BitsPerSecond = BitsPerSecond(i32::MAX as u64);
+
+/// The four states of cfm's wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OldState {
+    /// `ready`
+    Ready,
+    /// `working`
+    Working,
+    /// `done`
+    Done,
+    /// `timeout`
+    Timeout,
+}
 
 /// One task as cfm writes it, fields in cfm's order.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -58,30 +66,6 @@ pub struct CfmTask {
     pub dst_addr: String,
 }
 
-impl CfmTask {
-    /// The form of `task` at `now` on cfm's wire. None for tasks that [`shown_state`] leaves out,
-    /// and for a file whose name the wire cannot carry. The planner never gives such a file to a
-    /// host that reads this list, and a cfw that replaced our worker must not try it.
-    pub fn showing(task: &Task, now: Millis) -> Option<CfmTask> {
-        let status = shown_state(task, now)?;
-        let name = task.name.as_utf8().filter(|_| carries(&task.name))?;
-        Some(CfmTask {
-            id: task.id.0,
-            ctime: task.created.unix_seconds(),
-            mtime: task.changed.unix_seconds(),
-            status,
-            src_ip: task.source.ip().to_string(),
-            dst_ip: task.destination.ip().to_string(),
-            file_path: path_of(&task.dir, name),
-            file_name: name.to_owned(),
-            grade: task.grade,
-            copy_speed: task.copy_speed.unwrap_or(FASTEST_ON_THE_WIRE).0,
-            src_addr: task.source.to_string(),
-            dst_addr: task.destination.to_string(),
-        })
-    }
-}
-
 /// Whether a name goes through this JSON, through cfw's list of one name a line, and, with `.` and
 /// the task's number behind it, into one directory entry of cfw's temporary directory (spec 2.5).
 pub fn carries(name: &FileName) -> bool {
@@ -89,26 +73,10 @@ pub fn carries(name: &FileName) -> bool {
         && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))
 }
 
-/// The state in which cfm's list shows a task at `now`. None for a cancelled task, and for one that
-/// ended longer than [`ENDED_TASKS_SHOWN_FOR`] ago.
-pub fn shown_state(task: &Task, now: Millis) -> Option<OldState> {
-    if !task.state.is_open() && now.since(task.changed) > ENDED_TASKS_SHOWN_FOR {
-        return None;
-    }
-    task.old_state()
-}
-
-/// The path of a master, in the form that a task carries.
-fn path_of(dir: &str, name: &str) -> String {
-    format!("{}/{name}", dir.trim_end_matches('/'))
-}
-
 /// The body of `GET /tasks`: a JSON array sorted by id, then a newline.
-pub fn write_tasks<'a>(tasks: impl IntoIterator<Item = &'a Task>, now: Millis) -> Vec<u8> {
-    let mut shown: Vec<CfmTask> =
-        tasks.into_iter().filter_map(|task| CfmTask::showing(task, now)).collect();
-    shown.sort_unstable_by_key(|task| task.id);
-    let mut body = as_go_writes(&shown);
+pub fn write_task_list(mut tasks: Vec<CfmTask>) -> Vec<u8> {
+    tasks.sort_unstable_by_key(|task| task.id);
+    let mut body = as_go_writes(&tasks);
     body.push(b'\n');
     body
 }
@@ -297,72 +265,12 @@ pub(super) mod number_in_a_string {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task_manager::TaskState;
-
-    fn task(name: &[u8]) -> Task {
-        Task {
-            id: TaskId(1_795_240_648_713_846_374),
-            name: FileName::new(name).unwrap(),
-            dir: "/data2".to_owned(),
-            source: "127.0.0.11:28888".parse().unwrap(),
-            destination: "127.0.0.22:28888".parse().unwrap(),
-            grade: 7,
-            hits: 0,
-            size: 1,
-            copy_speed: Some(BitsPerSecond(80_000_000)),
-            state: TaskState::Ready,
-            created: Millis(1_795_240_648_713),
-            changed: Millis(1_795_240_648_713),
-            claimed_done: false,
-            reason: None,
-            blame: None,
-            hash: None,
-            asked_by: None,
-        }
-    }
-
-    #[test]
-    fn a_task_is_written_as_cfm_writes_it() {
-        let body = write_tasks([&task(b"E.mpg")], Millis(1_795_240_649_000));
-        assert_eq!(
-            String::from_utf8(body).unwrap(),
-            "[{\"id\":\"1795240648713846374\",\"ctime\":1795240648,\"mtime\":1795240648,\
-             \"status\":\"ready\",\"src_ip\":\"127.0.0.11\",\"dst_ip\":\"127.0.0.22\",\
-             \"file_path\":\"/data2/E.mpg\",\"file_name\":\"E.mpg\",\"grade\":7,\
-             \"copy_speed\":\"80000000\",\"src_addr\":\"127.0.0.11:28888\",\
-             \"dst_addr\":\"127.0.0.22:28888\"}]\n"
-        );
-        assert_eq!(write_tasks([], Millis(0)), b"[]\n");
-    }
 
     #[test]
     fn names_are_escaped_as_go_does() {
         let body = as_go_writes(&"a<b>&\u{2028}\u{2029}\"\\\té\u{1}");
         let expected = r#""a\u003cb\u003e\u0026\u2028\u2029\"\\\té\u0001""#;
         assert_eq!(String::from_utf8(body).unwrap(), expected);
-    }
-
-    #[test]
-    fn only_the_four_old_states_are_shown_and_ended_ones_only_while_recent() {
-        let now = Millis(1_795_240_700_000);
-        let shown = |state, claimed_done, age: u64| {
-            let changed = now.before(Duration::from_secs(age));
-            let task = Task { state, claimed_done, changed, ..task(b"a") };
-            CfmTask::showing(&task, now).map(|task| task.status)
-        };
-        assert_eq!(shown(TaskState::Ready, false, 9000), Some(OldState::Ready));
-        assert_eq!(shown(TaskState::Working, false, 9000), Some(OldState::Working));
-        assert_eq!(shown(TaskState::Working, true, 9000), Some(OldState::Done));
-        assert_eq!(shown(TaskState::Done, false, 60), Some(OldState::Done));
-        assert_eq!(shown(TaskState::Done, false, 61), None);
-        assert_eq!(shown(TaskState::Timeout, false, 1), Some(OldState::Timeout));
-        assert_eq!(shown(TaskState::Failed, false, 1), Some(OldState::Timeout));
-        assert_eq!(shown(TaskState::Cancelled, false, 1), None);
-        let longest = [b'x'; LONGEST_NAME_CARRIED];
-        assert!(CfmTask::showing(&task(&longest), now).is_some());
-        for name in [&b"\xff"[..], b"two\nlines", &[b'x'; LONGEST_NAME_CARRIED + 1]] {
-            assert_eq!(CfmTask::showing(&task(name), now), None);
-        }
     }
 
     #[test]

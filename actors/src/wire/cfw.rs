@@ -3,7 +3,50 @@
 use serde::{Deserialize, Serialize};
 
 use super::cfm::number_in_a_string;
-use crate::cfw_worker::DiskFigures;
+
+/// A host's disk as its worker answers (spec 2.2), in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct DiskFigures {
+    /// Size of the file system.
+    pub total: u64,
+    /// Bytes in use.
+    pub used: u64,
+    /// Bytes an ordinary user can still write.
+    pub avail: u64,
+    /// Bytes free, the reserve for root included.
+    pub free: u64,
+    /// `used / (used + avail)` in percent, as the worker rounds it.
+    pub used_percent: u32,
+}
+
+impl DiskFigures {
+    /// How many bytes may still be written before `limit_percent` of (used + avail) is in use
+    /// (the rule of spec 4.5, step 3).
+    pub fn room(&self, limit_percent: u32) -> u64 {
+        let capacity = u128::from(self.used) + u128::from(self.avail);
+        let limit = capacity * u128::from(limit_percent.min(100)) / 100;
+        u64::try_from(limit.saturating_sub(u128::from(self.used))).unwrap_or(u64::MAX)
+    }
+
+    /// How many bytes may be in use under `percent` of (used + avail) (the rule of spec 4.5, step 3).
+    pub fn mark(&self, percent: u32) -> u64 {
+        let capacity = u128::from(self.used) + u128::from(self.avail);
+        u64::try_from(capacity * u128::from(percent.min(100)) / 100).unwrap_or(u64::MAX)
+    }
+}
+
+/// How a host answered a `DELETE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deleted {
+    /// It was there and is gone (200).
+    Removed,
+    /// It was not there (404).
+    Absent,
+    /// It is a directory and stays (406).
+    Directory,
+    /// A newer leader has spoken to this host: ours may delete nothing (412).
+    Deposed,
+}
 
 /// The answer of `GET /df`, fields in cfw's order: sizes in bytes as strings, the percentage as a
 /// number. A field that is missing or no number makes the whole answer unreadable: figures are

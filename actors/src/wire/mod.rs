@@ -6,4 +6,5 @@ pub mod boxes;
 pub mod cfm;
 pub mod cfw;
 pub mod inventory;
+pub mod task_id_text;
 pub mod worker;

@@ -279,6 +279,13 @@ pub struct Report {
     pub said: Said,
 }
 
+impl Report {
+    /// Whether the task is over for this worker.
+    pub fn is_end(&self) -> bool {
+        matches!(self.said, Said::Done { .. } | Said::DoneUnverified { .. } | Said::Failed { .. })
+    }
+}
+
 /// Body of `POST .../reports`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Reports {

@@ -292,7 +292,7 @@ impl SimulatedNode {
                     };
                     let tasks: Vec<_> = tasks.map(|task| offered(task, &again)).collect();
                     let tasks = tasks.iter().map(AsRef::as_ref);
-                    let body = reelyard_actors::wire::cfm::write_tasks(tasks, now);
+                    let body = reelyard_actors::task_manager::cfm_list::write_tasks(tasks, now);
                     context.answer(self.party(), from, id, SimulatedResponse::ok(body));
                 }
                 SimulatedCall::Patch { id: task, body } => {

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reelyard_actors::cfw_worker::holdings::{Extent, HeldFiles, InventoryAnswer};
-use reelyard_actors::cfw_worker::listing::{ListForm, ListLimits, ListReader};
-use reelyard_actors::cfw_worker::new_names::NewNameLimiter;
 use reelyard_actors::cfw_worker::schedule::PollSchedule;
 use reelyard_actors::cfw_worker::{DiskFigures, HostObserved};
 use reelyard_actors::clock::Millis;
@@ -15,6 +13,8 @@ use reelyard_actors::heartbeat::health::{HostHealth, Rhythm, Thresholds};
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileId;
 use reelyard_actors::wire::cfw::parse_df;
+use reelyard_actors::wire::inventory::listing::{ListForm, ListLimits, ListReader};
+use reelyard_actors::wire::inventory::new_names::NewNameLimiter;
 use reelyard_actors::wire::worker::WorkerInfo;
 
 use super::context::Context;

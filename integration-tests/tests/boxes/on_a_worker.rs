@@ -1,8 +1,14 @@
 //! A worker that hosts boxes runs its hooks for them: real programs, over real HTTP.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use reelyard_actors::box_host::BoxLinkSettings;
-use reelyard_actors::box_lease::{HookAnswer, HookKind, HookOutput, HooksName, RunHook};
+use reelyard_actors::box_host::{
+    HookProgram, HookSet, LONGEST_GRACE, LONGEST_TIMEOUT, Template, TemplateBlank,
+};
+use reelyard_actors::box_lease::{
+    BoxLinkSettings, HookAnswer, HookKind, HookOutput, HooksName, LONGEST_CALL, RunHook,
+};
 use reelyard_actors::event::Epoch;
 use reelyard_integration_tests::box_host_rig::{HostRig, evidence, silence};
 use reelyard_integration_tests::external_program::is_alive;
@@ -323,4 +329,23 @@ async fn another_configuration_holds_for_what_starts_afterwards() -> Result<()> 
     let (ran, ()) = futures::join!(running, changed);
     assert_eq!(ran, DONE);
     Ok(())
+}
+
+#[test]
+fn a_worker_ends_a_hook_before_a_node_stops_waiting() {
+    let template = Template::parse("true", TemplateBlank::IN_ARGUMENTS).unwrap();
+    let program =
+        HookProgram { path: "/bin/sh".into(), arguments: vec![template], timeout: LONGEST_TIMEOUT };
+    let hooks = HookSet {
+        init: Some(program.clone()),
+        cleanup: Some(program),
+        grace: LONGEST_GRACE,
+        environment: Default::default(),
+        done: vec![0],
+        cleanup_again_on: Vec::new(),
+        checks: Default::default(),
+    };
+    for kind in [HookKind::Init, HookKind::Cleanup] {
+        assert!(hooks.longest(kind) + Duration::from_secs(60) < LONGEST_CALL);
+    }
 }

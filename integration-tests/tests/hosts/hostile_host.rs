@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::box_host::{BoxLink, BoxLinkSettings};
+use reelyard_actors::box_lease::{BoxLink, BoxLinkSettings};
 use reelyard_actors::box_lease::{BoxNumber, FenceToken, HookTarget, InspectBoxes, PoolName};
 use reelyard_actors::cfw_worker::{
     CfwWorker, CfwWorkerSettings, DeleteCopy, ProbeHeartbeat, Refresh, http_client,

@@ -1,10 +1,10 @@
 //! What the TaskManager tells of changes: each once, whatever becomes of the actor.
 
-use reelyard_actors::change_feed::{ChangeFeed, ChangeId, ChangeListener, ListenFrom};
+use reelyard_actors::change_feed::{ChangeId, Feed, FeedListener, ListenFrom};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::task_manager::{ResetHost, TaskState};
-use reelyard_actors::wire::api::{Change, HostEvent};
+use reelyard_actors::wire::api::{Change, ChangeEvent, HostEvent};
 use reelyard_actors::wire::worker::{Blame, Said};
 use reelyard_integration_tests::running::on_a_system;
 
@@ -13,11 +13,11 @@ use crate::task_manager_yard::{YardPlan, destination};
 const START: i64 = 1_000_000;
 
 /// What was told of copies, and of files that hosts hold, up to the change of that number.
-async fn told_to(listener: &mut ChangeListener, clock: &Clock, last: u64) -> Vec<String> {
+async fn told_to(listener: &mut FeedListener<ChangeEvent>, last: u64) -> Vec<String> {
     let mut told = Vec::new();
     while listener.received_up_to().number < last {
-        for heard in listener.next(clock, 1).await {
-            match &heard.event.change {
+        for heard in listener.next(1).await {
+            match &heard.event.change().unwrap().change {
                 Change::Task(change) => {
                     let (step, state) = (change.step, change.task.state);
                     told.push(format!("{step:?} {state:?} {}", change.task.name.name));
@@ -42,7 +42,7 @@ fn each_step_of_a_copy_is_told_once_and_in_order() {
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
         yard.settle().await;
-        let told = told_to(&mut listener, &yard.clock, yard.changes.published()).await;
+        let told = told_to(&mut listener, yard.changes.published()).await;
         let expected = ["Created Ready a.mpg", "Began Working a.mpg", "Ended Done a.mpg", "+a.mpg"];
         assert_eq!(told[..4], expected, "{told:?}");
     });
@@ -66,12 +66,12 @@ fn what_is_applied_again_is_not_told_again() {
         again.settle().await;
         let begin = ListenFrom::After(ChangeId { start: START, number: 0 });
         let mut listener = yard.changes.listen(begin).unwrap();
-        let told = told_to(&mut listener, &yard.clock, yard.changes.published()).await;
+        let told = told_to(&mut listener, yard.changes.published()).await;
         let of_copy: Vec<&String> = told.iter().filter(|one| one.ends_with(" a.mpg")).collect();
         assert_eq!(of_copy, ["Created Ready a.mpg", "Ended Failed a.mpg"], "{told:?}");
 
         // In another process, what was before is no news.
-        let later = ChangeFeed::new(&Clock::manual(Millis(START + 1)));
+        let later = Feed::new(&Clock::manual(Millis(START + 1)));
         let other = plot.open_on_telling(again.journal.clone(), START + 1, later.clone());
         other.until("it has the task too", |view| view.ended.get(&task.id).cloned()).await;
         other.until("and leads", |view| view.epoch).await;
@@ -98,8 +98,8 @@ fn a_host_that_is_reset_is_told_with_who_asked() {
             let expected = HostEvent::Reset { host: destination(1), asked_by, back_offs };
             let mut told = Vec::new();
             while told.last() != Some(&Change::Host(expected.clone())) {
-                let heard = listener.next(&yard.clock, 1).await;
-                told.extend(heard.iter().map(|one| one.event.change.clone()));
+                let heard = listener.next(1).await;
+                told.extend(heard.iter().map(|one| one.event.change().unwrap().change.clone()));
             }
         }
     });
@@ -120,8 +120,8 @@ fn a_back_off_is_told_with_whom_it_is_about_and_again_when_it_is_forgotten() {
         yard.settle().await;
         let (mut told, last) = (Vec::new(), yard.changes.published());
         while listener.received_up_to().number < last {
-            for heard in listener.next(&yard.clock, 1).await {
-                if let Change::BackOff(change) = &heard.event.change {
+            for heard in listener.next(1).await {
+                if let Change::BackOff(change) = &heard.event.change().unwrap().change {
                     assert_eq!((change.source, change.destination), (Some(host), None));
                     told.push(change.back_off.as_ref().map(|held| held.failures));
                 }

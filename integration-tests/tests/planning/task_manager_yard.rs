@@ -16,7 +16,7 @@ use reelyard_actors::catalog::{
 use reelyard_actors::cfw_worker::{
     AskFailure, CopyArrived, DiskFigures, HostObserved, HostRoutes, Inventory, Refresh,
 };
-use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::change_feed::Feed;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::heartbeat::{Health, HealthChanged};
@@ -31,6 +31,7 @@ use reelyard_actors::task_manager::{
     TaskCollaborators, TaskManager, TaskManagerView, TaskSettings, TaskState, TaskViewHandle,
 };
 use reelyard_actors::traffic::{Rates, Traffic};
+use reelyard_actors::wire::api::ChangeEvent;
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
 use reelyard_integration_tests::waiting::eventually_some;
 
@@ -171,7 +172,7 @@ pub struct TaskManagerYard {
     pub manager: Addr<TaskManager>,
     pub board: TaskViewHandle,
     pub world: SharedWorld,
-    pub changes: ChangeFeed,
+    pub changes: Feed<ChangeEvent>,
     pub told: ObservationSubscribers,
     pub probes: YardProbes,
 }
@@ -220,7 +221,7 @@ impl YardPlan {
 
     /// Opens the yard on a journal, whether its node leads or not.
     pub fn open_on(&self, journal: Journal, start: i64) -> TaskManagerYard {
-        let changes = ChangeFeed::new(&Clock::manual(Millis(start)));
+        let changes = Feed::new(&Clock::manual(Millis(start)));
         self.open_on_telling(journal, start, changes)
     }
 
@@ -229,7 +230,7 @@ impl YardPlan {
         &self,
         journal: Journal,
         start: i64,
-        changes: ChangeFeed,
+        changes: Feed<ChangeEvent>,
     ) -> TaskManagerYard {
         let clock = Clock::manual(Millis(start));
         let world = SharedWorld::default();
@@ -277,7 +278,7 @@ impl YardPlan {
             Some(badge) => manager.with_manager_identity(badge.clone()),
             None => manager,
         };
-        let manager = manager.with_change_feed(changes.clone()).start();
+        let manager = manager.with_change_feed(changes.publisher()).start();
         told.lock().unwrap().push(manager.clone().recipient());
         TaskManagerYard { names, clock, journal, manager, board, world, changes, told, probes }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::join_all;
-use reelyard_actors::change_feed::{ChangeFeed, ListenFrom};
+use reelyard_actors::change_feed::{Feed, ListenFrom};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
@@ -17,7 +17,7 @@ use reelyard_actors::share_expiry::{
     ShareExpirySettings, ShareId, ShareLifetime, ShareLocation, ShareLookup, ShareNotificationKind,
     ShareOwner, SharePath, ShareRefusal,
 };
-use reelyard_actors::wire::api::{Change, ShareChange};
+use reelyard_actors::wire::api::{Change, ChangeEvent, ShareChange};
 use reelyard_integration_tests::waiting::eventually;
 
 use crate::expiry_yard::*;
@@ -362,9 +362,9 @@ async fn changes_are_told_as_they_happen() {
     let clock = Clock::manual(START);
     let journal = JournalOptions::alone(dir.path(), 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
-    let feed = ChangeFeed::new(&clock);
+    let feed: Feed<ChangeEvent> = Feed::new(&clock);
     let mut listener = feed.listen(ListenFrom::Now).unwrap();
-    let yard = opened_on(journal, settings(), &clock, Some(feed)).await;
+    let yard = opened_on(journal, settings(), &clock, Some(feed.publisher())).await;
     let id = yard.create(film(60)).await.id();
     // What happens is news whatever clocks say.
     clock.step_by(-7_200_000);
@@ -372,8 +372,8 @@ async fn changes_are_told_as_they_happen() {
     yard.revoke(&[id], false).await;
     let mut told = Vec::new();
     while told.len() < 3 {
-        for heard in listener.next(&clock, 9).await {
-            match &heard.event.change {
+        for heard in listener.next(9).await {
+            match &heard.event.change().unwrap().change {
                 Change::Share(ShareChange::Created { share }) if share.id == id => {
                     told.push("created")
                 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::change_feed::FeedPublisher;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
 use reelyard_actors::share_expiry::{
     ChangeShare, ClientKey, CreateShare, DownloadAdmission, FetchNotifications, NewTerms,
-    PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareError, ShareExpiry,
-    ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLookup, ShareNotificationKind,
-    SharePath, ShareRefusal, ShareViewHandle, TakeDownload, Tombstone,
+    PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareChange, ShareError,
+    ShareExpiry, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLookup,
+    ShareNotificationKind, SharePath, ShareRefusal, ShareViewHandle, TakeDownload, Tombstone,
 };
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
@@ -73,7 +73,7 @@ pub async fn opened_on(
     journal: Journal,
     settings: ShareExpirySettings,
     clock: &Clock,
-    feed: Option<ChangeFeed>,
+    feed: Option<FeedPublisher<ShareChange>>,
 ) -> ShareExpiryYard {
     opened_keeping(journal, settings, clock, feed, None).await
 }
@@ -83,7 +83,7 @@ pub async fn opened_keeping(
     journal: Journal,
     settings: ShareExpirySettings,
     clock: &Clock,
-    feed: Option<ChangeFeed>,
+    feed: Option<FeedPublisher<ShareChange>>,
     kept: Option<&Path>,
 ) -> ShareExpiryYard {
     let (board, clock) = (ShareViewHandle::default(), clock.clone());

@@ -19,6 +19,7 @@ use reelyard_actors::webhook::{
     ChangeWebhookSettings, Webhook, WebhookCollaborators, WebhookName, WebhookSecret,
     WebhookSettings, WebhookView, WebhookViewHandle, webhook_client,
 };
+use reelyard_actors::wire::api::ChangeEvent;
 use reelyard_integration_tests::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
@@ -57,7 +58,8 @@ fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYa
         told: Route::fixed(expiry.clone().recipient()),
         delivered: Route::fixed(expiry.clone().recipient()),
         board: board.clone(),
-        journal: journal.clone(),
+        leadership: journal.leadership(),
+        body: |notification| serde_json::to_vec(&ChangeEvent::from(notification)),
     };
     let (name, settings) = (WebhookName::new("billing").unwrap(), hook(receiver));
     let view = WebhookView::new(name.clone(), settings.url.to_string());

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::change_feed::{ChangeListener, ListenFrom, ReceivedChange};
+use reelyard_actors::change_feed::{FeedEvent, FeedItem, FeedListener, ListenFrom};
 use reelyard_actors::clock::Clock;
-use reelyard_actors::wire::api::{ChangeEvent, ChangeKind};
+use reelyard_actors::wire::api::{Change, ChangeEvent, ChangeKind, Reset};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -98,7 +98,7 @@ pub async fn follow(
 
 /// A client that is told.
 struct ChangeEventStream {
-    listener: ChangeListener,
+    listener: FeedListener<ChangeEvent>,
     kinds: BTreeSet<ChangeKind>,
     clock: Clock,
     stopping: watch::Receiver<bool>,
@@ -111,19 +111,17 @@ impl EventSource for ChangeEventStream {
         let mut text = String::new();
         while text.is_empty() {
             sleep_until(self.rests_until).await;
+            let mut received = Vec::new();
             tokio::select! {
                 biased;
                 _ = self.stopping.wait_for(|stopping| *stopping) => return None,
-                heard = self.listener.next(&self.clock, AT_ONCE) => {
-                    let wanted =
-                        heard.iter().filter(|one| self.kinds.contains(&one.event.change.kind()));
-                    wanted.for_each(|one| text.push_str(&written(one)));
-                }
+                items = self.listener.next(AT_ONCE) => received = items,
                 () = sleep_until(self.keep_alive) => {
                     // Also with an id, so that who hears only a few kinds comes back where it was.
                     text = format!(": still here\nid: {}\n\n", self.listener.received_up_to());
                 }
             }
+            received.iter().for_each(|item| self.write(item, &mut text));
             self.rests_until = Instant::now() + GATHERING;
         }
         self.keep_alive = Instant::now() + KEEP_ALIVE;
@@ -131,8 +129,23 @@ impl EventSource for ChangeEventStream {
     }
 }
 
-fn written(heard: &ReceivedChange) -> String {
-    event(Some(heard.id), heard.event.change.kind().word(), &*heard.event)
+impl ChangeEventStream {
+    /// Appends an item to `text`, if the client asked for its kind.
+    fn write(&self, item: &FeedItem<ChangeEvent>, text: &mut String) {
+        match &item.event {
+            FeedEvent::Change(change) => {
+                let kind = change.change.kind();
+                if self.kinds.contains(&kind) {
+                    text.push_str(&event(Some(item.id), kind.word(), &**change));
+                }
+            }
+            FeedEvent::Missed(why) => {
+                let change = Change::Reset(Reset { why: *why, first: None });
+                let reset = ChangeEvent { time: self.clock.now(), change };
+                text.push_str(&event(Some(item.id), ChangeKind::Reset.word(), &reset));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::change_feed::{ChangeListener, ListenFrom};
+use reelyard_actors::change_feed::{FeedListener, ListenFrom};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::share_expiry::{
     FetchNotifications, ShareExpiry, ShareNotification, ShareNotifications,
@@ -164,7 +164,7 @@ struct ShareEventStream {
     stopping: watch::Receiver<bool>,
     keep_alive: Instant,
     /// It counts among those who listen to changes.
-    _place: ChangeListener,
+    _place: FeedListener<ChangeEvent>,
 }
 
 impl EventSource for ShareEventStream {

@@ -13,7 +13,7 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::names::FileName;
 use reelyard_actors::task_manager::OldState;
-use reelyard_actors::wire::cfm::shown_state;
+use reelyard_actors::task_manager::cfm_list::shown_state;
 
 use super::CompatState;
 

@@ -11,8 +11,9 @@ use futures::StreamExt;
 use percent_encoding::percent_decode_str;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::supervision::Route;
+use reelyard_actors::task_manager::cfm_list::write_tasks;
 use reelyard_actors::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task};
-use reelyard_actors::wire::cfm::{REELYARD_HEADER, parse_change, parse_task_id, write_tasks};
+use reelyard_actors::wire::cfm::{REELYARD_HEADER, parse_change, parse_task_id};
 use reelyard_actors::wire::worker::TaskId;
 use tracing::debug;
 

@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use super::DataPortShared;
+use super::backends::Hashed;
 use super::connection_limiter::DataPortConnectionSlot;
 use super::request::{DataPortRequest, DataPortRequestError, RequestReader};
 use super::routes::{FileNotServed, ServedFileRequest};
 use crate::downloader::file_fingerprint::FileFingerprint;
-use crate::downloader::hash_cache::Hashed;
 use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::ticket::TicketKey;
 use crate::downloader::tree_hash::GROUP;

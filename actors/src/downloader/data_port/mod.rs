@@ -4,11 +4,13 @@
 //! Our own because it is what Reelyard is for: the general servers copy file bodies through user
 //! space.
 
+mod backends;
 mod connection;
 mod connection_limiter;
 mod request;
 mod routes;
 
+pub use backends::{CopyDirectory, FileHashes, Hashed, SendProgress};
 pub use routes::{DataPortRoutes, master_path};
 
 use std::io::Write;
@@ -21,10 +23,9 @@ use connection_limiter::DataPortConnectionLimiter;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
-use crate::downloader::hash_cache::HashCache;
-use crate::downloader::live_setting::LiveSetting;
+use crate::live_setting::LiveSetting;
 use crate::token::SharedToken;
-use crate::traffic::gauge::ByteCount;
+use crate::traffic::ByteCount;
 
 /// What a data port is run with.
 #[derive(Clone, Debug)]
@@ -87,7 +88,7 @@ impl DataPortMeter {
 /// What all connections share.
 struct DataPortShared {
     routes: DataPortRoutes,
-    hashes: HashCache,
+    hashes: Arc<dyn FileHashes>,
     /// None: no token, no tickets.
     token: LiveSetting<Option<SharedToken>>,
     clock: Clock,
@@ -118,7 +119,7 @@ impl DataPort {
     pub fn start(
         addr: SocketAddr,
         shelf: DataPortRoutes,
-        hashes: HashCache,
+        hashes: impl FileHashes + 'static,
         token: impl Into<LiveSetting<Option<SharedToken>>>,
         clock: Clock,
         limits: DataPortLimits,
@@ -127,7 +128,7 @@ impl DataPort {
         let addr = listener.local_addr()?;
         let shared = Arc::new(DataPortShared {
             routes: shelf,
-            hashes,
+            hashes: Arc::new(hashes),
             token: token.into(),
             clock,
             limits,

@@ -11,7 +11,8 @@ use percent_encoding::percent_decode_str;
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use crate::downloader::base_dir::{BaseDir, open_regular};
+use super::backends::CopyDirectory;
+use crate::downloader::open_regular::open_regular;
 use crate::names::FileName;
 
 /// The directories a worker serves from.
@@ -19,7 +20,7 @@ use crate::names::FileName;
 pub struct DataPortRoutes {
     /// Opened anew for each request: a file system may be mounted there later, or again.
     source_dirs: Vec<PathBuf>,
-    base_dir: Option<Arc<BaseDir>>,
+    base_dir: Option<Arc<dyn CopyDirectory>>,
 }
 
 /// A file that a path stands for.
@@ -53,7 +54,7 @@ pub enum FileNotServed {
 
 impl DataPortRoutes {
     /// Masters from `source_dirs`, copies from `base_dir`.
-    pub fn new(source_dirs: Vec<PathBuf>, base_dir: Option<Arc<BaseDir>>) -> Self {
+    pub fn new(source_dirs: Vec<PathBuf>, base_dir: Option<Arc<dyn CopyDirectory>>) -> Self {
         DataPortRoutes { source_dirs, base_dir }
     }
 

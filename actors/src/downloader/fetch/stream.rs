@@ -18,7 +18,7 @@ use crate::downloader::source_link::SourceLink;
 use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::tree_hash::{GROUP, Trunk};
 use crate::host::BitsPerSecond;
-use crate::traffic::gauge::ByteCount;
+use crate::traffic::ByteCount;
 
 /// A step that fills slowly is ended after this long, so that progress shows.
 const LONGEST_STEP: Duration = Duration::from_millis(200);

@@ -21,7 +21,6 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::clock::{Clock, Millis};
 use crate::downloader::epoch_guard::{EpochGuard, NotObeyed};
-use crate::downloader::live_setting::LiveSetting;
 use crate::downloader::node_link::backoff::PollBackoff;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::seen_managers::SeenManagersHandle;
@@ -29,6 +28,7 @@ use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders
 use crate::event::Epoch;
 use crate::host::HostAddr;
 use crate::http_client;
+use crate::live_setting::LiveSetting;
 use crate::manager::ManagerId;
 use crate::signed_call::SignedCaller;
 use crate::token::SharedToken;

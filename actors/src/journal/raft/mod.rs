@@ -24,7 +24,6 @@ use crate::journal::owner::{CommittedEntry, OwnersError};
 use crate::journal::store::StoreError;
 
 pub(crate) use node::RaftNode;
-pub use reading::EPOCH_LEAP;
 pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;
 

@@ -1,12 +1,9 @@
 //! Reads the data of the raft layer from a store without a raft node: for `reelyard store`.
 
+use crate::journal::leadership::EPOCH_LEAP;
 use openraft::{BasicNode, EntryPayload, SnapshotMeta, Vote};
 
 use super::decode_entry;
-
-/// Added to the highest known term when a store continues that may have forgotten some terms.
-/// Workers refuse a leader of an older epoch than they have seen.
-pub const EPOCH_LEAP: u64 = 1000;
 
 /// The term and the node that a stored vote is for.
 pub(crate) fn read_vote(vote: &[u8]) -> Option<(u64, Option<u64>)> {

@@ -11,7 +11,7 @@ use super::skip::{Skip, Unusable};
 use crate::backoff::BackOff;
 use crate::clock::Millis;
 use crate::host::HostAddr;
-use crate::wire::api::optional_id_in_text;
+use crate::wire::task_id_text::optional_id_in_text;
 use crate::wire::worker::TaskId;
 
 /// What becomes of a file, as a stable code.

@@ -4,24 +4,23 @@
 //! [`ChangeEvent`] as one line of JSON. This version can get more kinds and more members: a client
 //! ignores events of a kind that it does not know.
 
-use super::box_change::BoxChange;
-use super::share_change::ShareChange;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::host::BackOffView;
 use super::task::TaskView;
 use crate::backoff::BackOff;
+use crate::box_lease::BoxChange;
+use crate::change_feed::Missed;
 use crate::clock::Millis;
 use crate::event::Epoch;
-use crate::heartbeat::Health;
-use crate::host::{HostAddr, HostMode, HostRole};
-use crate::names::{FileName, ShownName};
-use crate::remover::{Ending, Reason};
+use crate::host::HostAddr;
+use crate::names::ShownName;
+use crate::share_expiry::{ShareChange, ShareNotification};
 use crate::task_manager::{Blamed, Stranger};
-
-/// Most names of a long list in one event.
-pub const NAMES_TOLD: usize = 10;
+use crate::yard_changes::{
+    HostEvent, InputChange, PinChange, PlacementChange, RemovalChange, TaskStep, YardChange,
+};
 
 /// One change: the `data` of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -63,6 +62,54 @@ pub enum Change {
     Box(BoxChange),
     /// Events were missed: the client must read its lists again.
     Reset(Reset),
+}
+
+impl From<YardChange> for Change {
+    fn from(change: YardChange) -> Self {
+        match change {
+            YardChange::Task { step, task } => {
+                Change::Task(TaskChange { step, task: TaskView::of(&task, None, task.copy_speed) })
+            }
+            YardChange::Placement(change) => Change::Placement(change),
+            YardChange::Host(event) => Change::Host(event),
+            YardChange::Input(change) => Change::Input(change),
+            YardChange::Stranger(sign) => Change::Stranger(sign),
+            YardChange::Removal(change) => Change::Removal(change),
+            YardChange::Pin(change) => Change::Pin(change),
+            YardChange::BackOff { blamed, held } => {
+                Change::BackOff(BackOffChange::from((&blamed, held.as_ref())))
+            }
+        }
+    }
+}
+
+impl From<ShareChange> for Change {
+    fn from(change: ShareChange) -> Self {
+        Change::Share(change)
+    }
+}
+
+impl From<BoxChange> for Change {
+    fn from(change: BoxChange) -> Self {
+        Change::Box(change)
+    }
+}
+
+impl<C> From<(Millis, C)> for ChangeEvent
+where
+    Change: From<C>,
+{
+    fn from((time, change): (Millis, C)) -> Self {
+        ChangeEvent { time, change: Change::from(change) }
+    }
+}
+
+impl From<ShareNotification> for ChangeEvent {
+    /// The event that webhooks and event streams report.
+    fn from(notification: ShareNotification) -> Self {
+        let time = notification.at;
+        ChangeEvent { time, change: Change::Share(ShareChange::from(notification)) }
+    }
 }
 
 /// The kinds of changes, for the filter `kinds=`.
@@ -167,147 +214,6 @@ pub struct TaskChange {
     pub task: TaskView,
 }
 
-/// The steps in the life of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskStep {
-    /// The planner or an operator created the task.
-    Created,
-    /// Its destination has begun.
-    Began,
-    /// The task ended. Its state, reason and blame say how and why.
-    Ended,
-}
-
-/// A host holds more or fewer files than it did, as last confirmed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PlacementChange {
-    /// Destination whose files changed.
-    pub host: HostAddr,
-    /// Number of files that appeared on the host.
-    pub gained: u64,
-    /// Number of files that disappeared from the host.
-    pub lost: u64,
-    /// The first of those that came.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub came: Vec<ShownName>,
-    /// The first of those that are gone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gone: Vec<ShownName>,
-}
-
-impl PlacementChange {
-    /// These came to `host`, and those are gone from it.
-    pub fn new(host: HostAddr, came: &[FileName], gone: &[FileName]) -> Self {
-        let first =
-            |names: &[FileName]| names.iter().take(NAMES_TOLD).map(FileName::shown).collect();
-        PlacementChange {
-            host,
-            gained: came.len() as u64,
-            lost: gone.len() as u64,
-            came: first(came),
-            gone: first(gone),
-        }
-    }
-}
-
-/// Something about a host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub enum HostEvent {
-    /// The configuration names other hosts than before.
-    Configured {
-        /// How many it names now.
-        hosts: u64,
-    },
-    /// It answers, or does so no longer.
-    Health {
-        /// Address of the host.
-        host: HostAddr,
-        /// Health before the change.
-        from: Health,
-        /// Health after the change.
-        to: Health,
-    },
-    /// Its back-offs were forgotten on request.
-    Reset {
-        /// Address of the host.
-        host: HostAddr,
-        /// Operator who reset the host.
-        asked_by: String,
-        /// How many back-offs there were.
-        back_offs: u64,
-    },
-    /// An operator set the mode of the host.
-    Mode {
-        /// Address of the host.
-        host: HostAddr,
-        /// The new mode.
-        mode: HostMode,
-        /// Operator who set the mode.
-        asked_by: String,
-    },
-    /// It was added, or given another role.
-    Added {
-        /// Address of the host.
-        host: HostAddr,
-        /// Role of the host: source, destination or both.
-        role: HostRole,
-        /// Operator who asked for it.
-        asked_by: String,
-    },
-    /// An operator removed the host.
-    Removed {
-        /// Address of the host.
-        host: HostAddr,
-        /// Operator who removed the host.
-        asked_by: String,
-    },
-    /// The host was silent for so long that its copies no longer count.
-    Lost {
-        /// Address of the host.
-        host: HostAddr,
-    },
-    /// The host answers again, and its copies count.
-    Heard {
-        /// Address of the host.
-        host: HostAddr,
-    },
-}
-
-/// An input was read again, or how it is changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub enum InputChange {
-    /// There is a new ranking.
-    Ranking {
-        /// Number of files in the ranking.
-        files: u64,
-        /// Rows that could not be read.
-        bad_rows: u64,
-    },
-    /// Other masters are in the source directories.
-    Masters {
-        /// Number of masters after the change.
-        files: u64,
-    },
-    /// Other files are hot, or they are so otherwise.
-    Hot {
-        /// Number of hot files after the change.
-        files: u64,
-    },
-    /// An input cannot be used: its last good state stays in use.
-    Unusable {
-        /// Name of the input, and why the node cannot use it.
-        problem: String,
-    },
-    /// The node can use the input again.
-    Usable {
-        /// The problem that is over.
-        problem: String,
-    },
-}
-
 /// The leader, as far as this node knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeadershipChange {
@@ -317,49 +223,6 @@ pub struct LeadershipChange {
     /// The epoch in which this node decides; missing while it does not lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Epoch>,
-}
-
-/// A copy is to be removed, or that has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "step", rename_all = "snake_case")]
-pub enum RemovalChange {
-    /// It was put on record, and its host is about to be asked.
-    Intended {
-        /// Destination that holds the copy.
-        host: HostAddr,
-        /// Name of the file.
-        file: ShownName,
-        /// Reason of the removal.
-        reason: Reason,
-        /// Reason as a sentence.
-        why: String,
-        /// Host whose copy stays, for a surplus copy.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        keeper: Option<HostAddr>,
-        /// Operator or part of the node that asked for the removal.
-        asked_by: String,
-    },
-    /// The removal ended.
-    Ended {
-        /// Destination that held the copy.
-        host: HostAddr,
-        /// Name of the file.
-        file: ShownName,
-        /// Result of the removal.
-        ending: Ending,
-    },
-}
-
-/// A file was pinned or unpinned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PinChange {
-    /// Name of the file.
-    pub file: ShownName,
-    /// Whether it is pinned now.
-    pub pinned: bool,
-    /// Operator who asked for it, if it is on record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_by: Option<String>,
 }
 
 /// A host or file backs off after failures, or is trusted again. At least one of the first three
@@ -380,9 +243,9 @@ pub struct BackOffChange {
     pub back_off: Option<BackOffView>,
 }
 
-impl BackOffChange {
-    /// The present back-off of `blamed`, if there is one.
-    pub fn of(blamed: &Blamed, held: Option<&BackOff>) -> Self {
+impl From<(&Blamed, Option<&BackOff>)> for BackOffChange {
+    /// The present back-off of what is blamed, if there is one.
+    fn from((blamed, held): (&Blamed, Option<&BackOff>)) -> Self {
         let (source, destination, file) = match blamed {
             Blamed::Source(host) => (Some(*host), None, None),
             Blamed::Destination(host) => (None, Some(*host), None),
@@ -417,22 +280,10 @@ pub struct Reset {
     pub first: Option<u64>,
 }
 
-/// Why something was missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Missed {
-    /// The id that the client sent is unknown to this process: the node was restarted, or it is
-    /// another node.
-    OtherProcess,
-    /// The events after that id are no longer kept.
-    TooOld,
-    /// More happened than this reader took.
-    TooSlow,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heartbeat::Health;
 
     #[test]
     fn an_event_is_one_flat_object_with_its_kind() {
@@ -455,15 +306,5 @@ mod tests {
         }
         let reset = Change::Reset(Reset { why: Missed::TooOld, first: None });
         assert_eq!(serde_json::to_value(&reset).unwrap()["kind"], reset.kind().word());
-    }
-
-    #[test]
-    fn a_long_list_is_summed_up() {
-        let names: Vec<FileName> =
-            (0..50).map(|n| FileName::new(format!("{n}.mpg")).unwrap()).collect();
-        let host: HostAddr = "127.0.0.21:8888".parse().unwrap();
-        let change = PlacementChange::new(host, &names, &names[..1]);
-        assert_eq!((change.gained, change.came.len()), (50, NAMES_TOLD));
-        assert_eq!((change.lost, change.gone.len()), (1, 1));
     }
 }

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::host::BackOffView;
-use super::task::optional_id_in_text;
 use crate::host::HostAddr;
 use crate::names::ShownName;
+use crate::wire::task_id_text::optional_id_in_text;
 use crate::wire::worker::TaskId;
 
 /// A ranked or hot file and where it is.

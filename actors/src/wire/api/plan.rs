@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::host::BackOffView;
 use super::removal::RemovalView;
-use super::task::id_in_text;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::names::ShownName;
+use crate::wire::task_id_text::id_in_text;
 use crate::wire::worker::TaskId;
 
 /// The last round of planning, and the obstacles to further copies.

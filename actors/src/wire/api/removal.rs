@@ -138,7 +138,7 @@ pub enum Happened {
     /// A copy was made, or not.
     Copy {
         /// Id of the task.
-        #[serde(with = "super::task::id_in_text")]
+        #[serde(with = "crate::wire::task_id_text::id_in_text")]
         #[schema(value_type = String)]
         task: TaskId,
         /// Source of the copy.

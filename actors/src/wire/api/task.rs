@@ -6,6 +6,7 @@ use crate::clock::Millis;
 use crate::host::{BitsPerSecond, HostAddr};
 use crate::names::ShownName;
 use crate::task_manager::{Task, TaskState};
+use crate::wire::task_id_text::id_in_text;
 use crate::wire::worker::{Blame, ContentHash, TaskId};
 
 /// One copy, from its planning to its end.
@@ -140,44 +141,6 @@ impl StateFilter {
             StateFilter::Timeout => state == TaskState::Timeout,
             StateFilter::Cancelled => state == TaskState::Cancelled,
         }
-    }
-}
-
-/// The number of a task as JSON text.
-pub(super) mod id_in_text {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::wire::worker::TaskId;
-
-    pub fn serialize<S: Serializer>(id: &TaskId, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(id)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TaskId, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(TaskId).map_err(serde::de::Error::custom)
-    }
-}
-
-/// The same where there may be no task.
-pub(crate) mod optional_id_in_text {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::wire::worker::TaskId;
-
-    pub fn serialize<S: Serializer>(id: &Option<TaskId>, serializer: S) -> Result<S::Ok, S::Error> {
-        match id {
-            Some(id) => serializer.collect_str(id),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<TaskId>, D::Error> {
-        let text = Option::<String>::deserialize(deserializer)?;
-        let id = text.map(|text| text.parse().map(TaskId)).transpose();
-        id.map_err(serde::de::Error::custom)
     }
 }
 

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::box_lease::{
+use super::{
     AdoptBoxes, BoxInspection, BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookOutput,
     HookTarget, HooksName, IdRange, InspectBoxes, InspectedBox, PoolName, RunHook,
 };

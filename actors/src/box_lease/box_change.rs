@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::box_lease::{BoxNumber, FenceToken, Holder, Lease, LeaseEnd, PoolName, Reason, SlotId};
+use super::{BoxNumber, FenceToken, Holder, Lease, LeaseEnd, PoolName, Reason, SlotId};
 
 /// A change of a box. Events carry no lease id, because a client that knows one can end the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

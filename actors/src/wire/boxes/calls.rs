@@ -49,6 +49,16 @@ pub enum HookKind {
     Cleanup,
 }
 
+impl HookKind {
+    /// Its name in configurations, on the wire and in logs.
+    pub fn word(self) -> &'static str {
+        match self {
+            HookKind::Init => "init",
+            HookKind::Cleanup => "cleanup",
+        }
+    }
+}
+
 /// Runs a hook for a box, and answers its result.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "HookAnswer")]

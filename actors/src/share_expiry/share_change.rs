@@ -1,12 +1,11 @@
-//! Shares, as the API shows them.
+//! Changes of shares, as event streams and webhooks report them.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, ChangeEvent};
-use crate::clock::Millis;
-use crate::share_expiry::{
+use super::{
     RootName, Share, ShareEnding, ShareId, ShareNotification, ShareNotificationKind, SharePath,
 };
+use crate::clock::Millis;
 
 /// A change of shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -77,14 +76,6 @@ impl From<ShareNotification> for ShareChange {
                 ShareChange::Ended { number, why, share, asked_by }
             }
         }
-    }
-}
-
-impl From<ShareNotification> for ChangeEvent {
-    /// Builds the change that webhooks and event streams report.
-    fn from(happening: ShareNotification) -> Self {
-        let time = happening.at;
-        ChangeEvent { time, change: Change::Share(ShareChange::from(happening)) }
     }
 }
 

@@ -1,5 +1,8 @@
 //! The lines of a Reelyard worker's `GET /inventory`: see [`worker`](super::worker).
 
+pub mod listing;
+pub mod new_names;
+
 use std::fmt::Write;
 
 use crate::clock::Millis;

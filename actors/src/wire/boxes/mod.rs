@@ -1,0 +1,21 @@
+//! The language of nodes and the workers that host boxes: names and ids of boxes, the calls of hooks, and
+//! their form over HTTP.
+
+mod calls;
+mod http;
+mod id;
+mod text;
+
+pub use calls::{
+    AdoptBoxes, BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes,
+    InspectedBox, NotHeard, ProbeHost, RunHook,
+};
+pub use http::{
+    BoxAdoptionRequest, BoxAdoptionResponse, BoxFinding, BoxHookKind, BoxInspectionRequest,
+    BoxInspectionResponse, BoxRunTarget, HookRunRequest, HookRunResponse,
+};
+pub use id::{BadLeaseId, BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
+pub use text::{
+    BadBoxText, Holder, HookOutput, HooksName, LONGEST_HOLDER, LONGEST_NAME, LONGEST_REASON,
+    LONGEST_SAID, PoolName, Reason,
+};
