@@ -13,7 +13,7 @@ settings! {
     /// The log, written to stderr.
     pub struct LogSettings {
         /// Lowest level that is logged: error, warn, info, debug or trace. A level per module also
-        /// works: "info,reelyard_actors::catalog=debug".
+        /// works: "info,reelyard_yard::catalog=debug".
         level: LogFilter = Default "info,openraft=warn,actix_server=warn",
         /// Form of the log, one line per event: "text" for people, "json" for programs.
         format: LogFormat = Default "text",
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_level_is_known_or_a_list_of_directives() {
-        for good in ["info", "WARN", "off", "info,reelyard_actors::catalog=debug"] {
+        for good in ["info", "WARN", "off", "info,reelyard_yard::catalog=debug"] {
             assert!(LogFilter::from_text(good).is_ok(), "{good}");
         }
         for bad in ["", "loud", "reelyard=loud", "report"] {

@@ -18,13 +18,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use actix_web::dev::ServerHandle;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, Leadership, NoPeers, OpenError};
-use reelyard_actors::names::NameTable;
-use reelyard_actors::private_dir;
-use reelyard_actors::signed_call::SignedCallVerifier;
-use reelyard_actors::task_manager::CheckTasksNow;
+use reelyard_core::clock::Clock;
+use reelyard_core::event::PieceId;
+use reelyard_core::names::NameTable;
+use reelyard_core::private_dir;
+use reelyard_journal::{Journal, NoPeers, OpenError};
+use reelyard_protocol::signed_call::SignedCallVerifier;
+use reelyard_replication::Leadership;
+use reelyard_yard::task_manager::CheckTasksNow;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use reelyard_actors::box_lease::{BoxLink, BoxLinkSettings};
-use reelyard_actors::box_lease::{
+use reelyard_boxes::box_lease::{BoxLink, BoxLinkSettings};
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::{ClusterId, ManagerIdentity};
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::boxes::{
     BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox,
     RunHook,
 };
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::manager::{ClusterId, ManagerIdentity};
-use reelyard_actors::token::SharedToken;
 use rustix::process::Pid;
 use tempfile::TempDir;
 
@@ -134,7 +134,7 @@ impl HostRig {
 
     /// `GET` of it.
     pub async fn get(&self, path: &str) -> Result<String> {
-        let http = reelyard_actors::http_client::without_tls().build()?;
+        let http = reelyard_protocol::http_client::without_tls().build()?;
         let request = http.get(format!("http://{}{path}", self.host)).bearer_auth(TOKEN);
         Ok(request.send().await?.error_for_status()?.text().await?)
     }

@@ -6,18 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::box_lease::{
-    AcquireRoutes, Acquisition, AdoptBoxes, BoxError, BoxHosts, BoxInspection, BoxLease,
-    BoxLeaseRequest, BoxLeaseSettings, BoxNumber, BoxPhase, BoxRefusal, BoxViewHandle, FenceToken,
-    Grant, Holder, HookAnswer, HookKind, HookOutput, InspectBoxes, InspectedBox, Lease, LeaseId,
-    NotHeard, PoolName, PoolPut, PoolSpec, ProbeHost, ProcessDueBoxes, PutPool, ReleaseLease,
-    RenewLease, RunHook,
+use reelyard_boxes::box_lease::{
+    AcquireRoutes, Acquisition, BoxError, BoxLease, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
+    BoxRefusal, BoxViewHandle, Grant, Lease, PoolPut, PoolSpec, ProcessDueBoxes, PutPool,
+    ReleaseLease, RenewLease,
 };
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::PieceId;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::supervision::Route;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::PieceId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::supervision::Route;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_protocol::boxes::{
+    AdoptBoxes, BoxHosts, BoxInspection, BoxNumber, FenceToken, Holder, HookAnswer, HookKind,
+    HookOutput, InspectBoxes, InspectedBox, LeaseId, NotHeard, PoolName, ProbeHost, RunHook,
+};
 use tokio::sync::oneshot;
 
 use crate::waiting::eventually;

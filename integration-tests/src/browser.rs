@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use reelyard_actors::http_client::without_tls;
+use reelyard_protocol::http_client::without_tls;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -4,10 +4,10 @@ use std::mem::take;
 use std::sync::Arc;
 
 use actix::prelude::*;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::Ranking;
-use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::catalog::{MastersChanged, RankingChanged, RisingChanged, Subscribers};
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::Ranking;
+use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::catalog::{MastersChanged, RankingChanged, RisingChanged, Subscribers};
 
 /// What the probe was told since it was last asked, in order.
 #[derive(Debug, Default, MessageResponse)]

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
-use reelyard_actors::catalog::view::CatalogView;
-use reelyard_actors::catalog::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::names::{FileId, NameTable};
+use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::catalog::{
     Catalog, CatalogSettings, CheckInputsNow, EventLogSettings, LookUpMasters, MasterLook,
     WatchMode,
 };
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::names::{FileId, NameTable};
 
 use crate::catalog_input::MIDNIGHT_IN_SEOUL;
 use crate::catalog_probe::{CatalogNotifications, CatalogProbe, TakeNotifications};

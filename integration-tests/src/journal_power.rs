@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fastrand::Rng;
-use reelyard_actors::journal::StoreObserver;
+use reelyard_journal::StoreObserver;
 
 /// The unit in which a disk keeps or loses what was written.
 const PAGE: usize = 4096;

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use actix::prelude::*;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::{Epoch, PieceId, RequestId};
-use reelyard_actors::journal::{
-    CommitError, FrozenPiece, Journal, JournalCommand, JournalOptions, Outcomes, Piece,
-    ReplicaHandle, RequestContext, StateChange, UnreadableEvent,
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, PieceId, RequestId};
+use reelyard_journal::{Journal, JournalOptions};
+use reelyard_replication::{
+    CommitError, FrozenPiece, JournalCommand, Outcomes, Piece, ReplicaHandle, RequestContext,
+    StateChange, UnreadableEvent,
 };
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalOptions, NodeUnreachable, Transport};
+use reelyard_core::event::PieceId;
+use reelyard_journal::{Journal, JournalOptions, NodeUnreachable, Transport};
 
 /// The nodes of a cluster of three.
 pub const NODES: [u64; 3] = [1, 2, 3];

@@ -12,14 +12,14 @@ use crate::certificate::Pem;
 use actix::prelude::*;
 use reelyard::http::share::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
 use reelyard::tls::Certificate;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::journal::Piece;
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::supervision::Route;
+use reelyard_replication::Piece;
+use reelyard_shares::share_expiry::{
     Deadline, DownloadAdmission, NewShare, RootName, Share, ShareError, ShareEvent, ShareId,
     ShareKind, ShareLimits, ShareLookup, ShareOutcome, SharePath, ShareTable, ShareViewHandle,
     TakeDownload,
 };
-use reelyard_actors::supervision::Route;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -82,7 +82,7 @@ impl ManualShareTable {
     fn apply(
         &self,
         event: &ShareEvent,
-    ) -> Result<ShareOutcome, reelyard_actors::share_expiry::ShareRefusal> {
+    ) -> Result<ShareOutcome, reelyard_shares::share_expiry::ShareRefusal> {
         let now = self.clock.now();
         self.lock(|table| table.apply(now, event))
     }

@@ -19,7 +19,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use percent_encoding::percent_decode_str;
-use reelyard_actors::host::HostAddr;
+use reelyard_core::host::HostAddr;
 use tokio::sync::{Notify, watch};
 
 pub use polling::{DownloaderBehavior, Polling};

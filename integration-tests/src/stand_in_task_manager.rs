@@ -4,9 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::prelude::*;
-use reelyard_actors::task_manager::{
-    CancelTask, ChangeRefused, ChangeTask, OldState, Task, TaskState,
-};
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_yard::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task, TaskState};
 
 /// The tasks, shared with whoever reads them.
 pub type StandInTasks = Arc<Mutex<Vec<Arc<Task>>>>;

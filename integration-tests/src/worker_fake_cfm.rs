@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
-use reelyard_actors::host::HostAddr;
+use reelyard_core::host::HostAddr;
 
 use crate::stand_in_cfm::{CfmTaskRow, CfmTaskTable};
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use reelyard_actors::wire::worker::{ContentHash, FileHash};
+use reelyard_protocol::worker::{ContentHash, FileHash};
 
 /// What is wrong with a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

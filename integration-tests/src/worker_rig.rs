@@ -10,16 +10,16 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard::worker::{Worker, WorkerSettings};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::FileName;
-use reelyard_actors::signed_call::{
+use reelyard_core::clock::Clock;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::signed_call::{
     Addressee, CHALLENGE_HEADER, CallText, PROOF_HEADER, SIGNATURE_HEADER, SignedCallVerifier,
     VerifiedCall,
 };
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::wire::worker::{
+use reelyard_protocol::worker::{
     Report, Reports, ReportsTaken, Said, TaskId, TaskOrder, TaskOrders,
 };
 use tempfile::TempDir;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use reelyard_actors::backoff::ExponentialBackoff;
-use reelyard_actors::http_client;
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::wire::api::Problem;
+use reelyard_api::Problem;
+use reelyard_core::backoff::ExponentialBackoff;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::http_client;
 use reqwest::{Response, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

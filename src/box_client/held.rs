@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reelyard_actors::box_lease::FenceToken;
-use reelyard_actors::wire::api::{Granted, LeaseEnded, LeaseToken, LeaseTold};
+use reelyard_api::{Granted, LeaseEnded, LeaseToken, LeaseTold};
+use reelyard_protocol::boxes::FenceToken;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 

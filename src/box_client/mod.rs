@@ -4,7 +4,7 @@
 //! ```no_run
 //! # use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
 //! # use std::time::Duration;
-//! # async fn judge(number: u32, token: reelyard_actors::box_lease::FenceToken) {}
+//! # async fn judge(number: u32, token: reelyard_protocol::boxes::FenceToken) {}
 //! # async fn run() -> Result<(), BoxClientError> {
 //! let boxes = BoxClient::new("http://127.0.0.1:8080", None)?;
 //! let wanted = BoxRequest { wait: Duration::from_secs(300), ..BoxRequest::by("worker 1") };
@@ -32,10 +32,11 @@ mod renewal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reelyard_actors::box_host::LONGEST_TIMEOUT;
-use reelyard_actors::box_lease::{FenceToken, Holder, LeaseId, Priority};
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::wire::api::{Granted, LeaseToken, LeaseVerified, Problem, Span, WantedLease};
+use reelyard_api::{Granted, LeaseToken, LeaseVerified, Problem, Span, WantedLease};
+use reelyard_boxes::box_lease::Priority;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
+use reelyard_worker::box_host::LONGEST_TIMEOUT;
 
 use calls::{BoxApiCalls, CallFailed, RetryBackoff};
 
@@ -239,7 +240,7 @@ impl BoxClient {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::box_host::LONGEST_GRACE;
+    use reelyard_worker::box_host::LONGEST_GRACE;
 
     use super::*;
 

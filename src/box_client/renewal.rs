@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reelyard_actors::box_lease::{FenceToken, LeaseId};
-use reelyard_actors::wire::api::{LeaseTold, WantedRenewal};
+use reelyard_api::{LeaseTold, WantedRenewal};
+use reelyard_protocol::boxes::{FenceToken, LeaseId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::calls::{BoxApiCalls, RetryBackoff, one_try};
@@ -137,8 +137,8 @@ impl Renewal {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::clock::Millis;
-    use reelyard_actors::wire::api::{Rfc3339, Span};
+    use reelyard_api::{Rfc3339, Span};
+    use reelyard_core::clock::Millis;
 
     use super::*;
 

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use reelyard_actors::box_lease::Priority;
-use reelyard_actors::wire::api::Span;
+use reelyard_api::Span;
+use reelyard_boxes::box_lease::Priority;
 use rustix::process::{Signal, WaitStatus};
 
 use command::RunningCommand;

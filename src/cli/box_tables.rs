@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use comfy_table::{Cell, Table};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::durations::rounded;
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     AuditLine, BoxShown, BoxesShown, CareShown, LeaseShown, LeaseTold, LeaseVerified, PoolShown,
     Rfc3339, Span, TotalsShown,
 };
+use reelyard_core::clock::Clock;
+use reelyard_core::durations::rounded;
 
 use super::enum_word;
 use super::failure::CommandFailure;

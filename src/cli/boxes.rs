@@ -5,14 +5,13 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use reelyard_actors::box_lease::{
-    BoxPhase, FenceToken, Holder, LeaseId, PoolName, Priority, Reason,
-};
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     AuditLine, BoxShown, Granted, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified,
     Page, Problem, Span, WaitShown, WantedLease, WantedLeaseRevocation, WantedQuarantine,
     WantedRenewal,
 };
+use reelyard_boxes::box_lease::{BoxPhase, Priority};
+use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::de::DeserializeOwned;
 
 use super::box_run::{self, BecomeArgs, BoxRunArgs};

@@ -5,10 +5,10 @@ mod follow;
 use std::time::Duration;
 
 use clap::Args;
-use reelyard_actors::http_client;
-use reelyard_actors::names::FileName;
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::wire::api::{Cursor, Page, Problem};
+use reelyard_api::{Cursor, Page, Problem};
+use reelyard_core::names::FileName;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::http_client;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use reelyard_actors::wire::api::{ReloadView, SettingChange};
+use reelyard_api::{ReloadView, SettingChange};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use clap::Args;
-use reelyard_actors::host::BitsPerSecond;
+use reelyard_core::host::BitsPerSecond;
 
 use super::failure::CommandFailure;
 use crate::config::size_argument;

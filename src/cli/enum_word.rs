@@ -61,7 +61,7 @@ pub fn of(value: impl Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::wire::api::FileState;
+    use reelyard_api::FileState;
 
     use super::*;
 

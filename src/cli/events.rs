@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
-use reelyard_actors::change_feed::ChangeId;
-use reelyard_actors::names::ShownName;
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     BackOffChange, BoxChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent,
     InputChange, LeaseOf, Missed, PinChange, PlacementChange, RemovalChange, ShareChange,
     ShareTold, TaskChange, TaskStep,
 };
+use reelyard_core::change_feed::ChangeId;
+use reelyard_core::names::ShownName;
 use serde_json::{Value, json};
 
 use super::client::{NodeArgs, NodeClient};
@@ -336,7 +336,7 @@ fn of_box(change: &BoxChange) -> String {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::heartbeat::Health;
+    use reelyard_yard::heartbeat::Health;
 
     use super::*;
 

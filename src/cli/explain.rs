@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use comfy_table::Cell;
-use reelyard_actors::backoff::BackOff;
-use reelyard_actors::remover::CopySays;
-use reelyard_actors::task_manager::plan::{DestinationSays, LinkSays, MasterState, SourceSays};
-use reelyard_actors::wire::api::ExplainView;
+use reelyard_api::ExplainView;
+use reelyard_core::backoff::BackOff;
+use reelyard_yard::remover::CopySays;
+use reelyard_yard::task_manager::plan::{DestinationSays, LinkSays, MasterState, SourceSays};
 
 use super::client::NodeClient;
 use super::failure::CommandFailure;

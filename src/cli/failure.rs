@@ -2,7 +2,7 @@
 
 use std::io;
 
-use reelyard_actors::wire::api::Problem;
+use reelyard_api::Problem;
 
 use crate::config::ConfigFaults;
 use crate::logging::AlreadyStarted;

@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::{BadFileName, FileName, ShownName};
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     CopyBegun, FileState, FileView, InputState, InputView, Page, PinSet, PinView, StatusView,
     WantedCopy,
 };
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{BadFileName, FileName, ShownName};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient, PageArgs, filters};

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use comfy_table::Cell;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::TaskState;
-use reelyard_actors::wire::api::{Happened, HistoryLine};
+use reelyard_api::{Happened, HistoryLine};
+use reelyard_core::host::HostAddr;
+use reelyard_yard::task_manager::TaskState;
 
 use super::client::{NodeArgs, NodeClient, PageArgs};
 use super::failure::CommandFailure;

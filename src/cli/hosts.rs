@@ -5,15 +5,15 @@ use std::io::Write;
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::heartbeat::Health;
-use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
-use reelyard_actors::task_manager::plan::LinkSays;
-use reelyard_actors::traffic::Traffic;
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
     HostReset, HostView, StaysView, WantedMode, WantedRole,
 };
+use reelyard_core::clock::Clock;
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
+use reelyard_core::traffic::Traffic;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::plan::LinkSays;
 
 use super::client::{NodeArgs, NodeClient, PageArgs, filters};
 use super::enum_word;

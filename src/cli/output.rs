@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::durations::in_words;
-use reelyard_actors::names::ShownName;
-use reelyard_actors::wire::api::Page;
+use reelyard_api::Page;
+use reelyard_core::clock::Millis;
+use reelyard_core::durations::in_words;
+use reelyard_core::names::ShownName;
 use serde::Serialize;
 
 /// A table without lines, one row per thing, as other programs can cut it.
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_list_that_is_cut_says_so() {
         let said = |next: Option<&str>| {
-            let next = next.map(|next| reelyard_actors::wire::api::Cursor(next.to_owned()));
+            let next = next.map(|next| reelyard_api::Cursor(next.to_owned()));
             let mut out = Vec::new();
             more(&Page::<u8> { items: Vec::new(), next }, &mut out).unwrap();
             String::from_utf8(out).unwrap()

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use reelyard_actors::wire::api::Password;
+use reelyard_api::Password;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 
 use super::failure::CommandFailure;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use comfy_table::Cell;
-use reelyard_actors::wire::api::{BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_api::{BackedOff, PlanView, PlannedCopy, Skipped};
 
 use super::client::{NodeArgs, NodeClient};
 use super::explain;

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use reelyard_actors::box_lease::{BoxNumber, HooksName, PoolName, PoolSpec, SlotId};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::wire::api::{
-    Page, PoolAdoption, PoolRemoval, PoolShown, Span, WantedPool, WantedSlots,
-};
+use reelyard_api::{Page, PoolAdoption, PoolRemoval, PoolShown, Span, WantedPool, WantedSlots};
+use reelyard_boxes::box_lease::PoolSpec;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::boxes::{BoxNumber, HooksName, PoolName, SlotId};
 
 use super::box_tables;
 use super::client::{NodeClient, PageArgs};

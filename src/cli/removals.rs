@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use clap::Args;
 use comfy_table::Cell;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::remover::{Relief, RemovalMode, RemoverWaits};
-use reelyard_actors::wire::api::{RemovalView, RemovalsView};
+use reelyard_api::{RemovalView, RemovalsView};
+use reelyard_core::host::HostAddr;
+use reelyard_yard::remover::{Relief, RemovalMode, RemoverWaits};
 
 use super::client::{NodeArgs, NodeClient};
 use super::failure::CommandFailure;

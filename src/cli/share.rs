@@ -5,13 +5,13 @@ use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::share_expiry::{Moved, OnlyIf, ShareId, ShareNote, ShareOwner, ShareState};
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     HookShown, MoveShown, Page, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
     WantedShare, WantedTerms,
 };
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
+use reelyard_shares::share_expiry::{Moved, OnlyIf, ShareId, ShareNote, ShareOwner, ShareState};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient, PageArgs, filters};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
-use reelyard_actors::share_expiry::{Revoked, ShareId, ShareOwner};
-use reelyard_actors::wire::api::{ShareShown, WantedRevocation};
+use reelyard_api::{ShareShown, WantedRevocation};
+use reelyard_shares::share_expiry::{Revoked, ShareId, ShareOwner};
 
 use super::client::NodeClient;
 use super::failure::CommandFailure;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use comfy_table::Cell;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::wire::api::{HookShown, MoveShown, ReclaimView, Rfc3339, ShareShown};
+use reelyard_api::{HookShown, MoveShown, ReclaimView, Rfc3339, ShareShown};
+use reelyard_core::clock::{Clock, Millis};
 
 use super::enum_word;
 use super::failure::CommandFailure;

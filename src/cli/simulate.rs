@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use clap::Args;
 use comfy_table::{Cell, Table};
-use reelyard_actors::host::BitsPerSecond;
+use reelyard_core::host::BitsPerSecond;
 
 use super::failure::CommandFailure;
 use super::layers::LayerArgs;

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_actors::journal::{
-    self, BackupError, BackupSummary, Condition, StoreReport, UpkeepError,
-};
+use reelyard_journal as journal;
+use reelyard_journal::UpkeepError;
+use reelyard_journal::{BackupError, BackupSummary};
+use reelyard_journal::{Condition, StoreReport};
 
 use super::failure::CommandFailure;
 use super::layers::LayerArgs;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::wire::api::{CopyBegun, StateFilter, TaskView};
-use reelyard_actors::wire::worker::{Blame, TaskId};
+use reelyard_api::{CopyBegun, StateFilter, TaskView};
+use reelyard_core::clock::Clock;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{Blame, TaskId};
 
 use super::client::{NodeArgs, NodeClient, PageArgs, filters};
 use super::enum_word;

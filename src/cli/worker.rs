@@ -1,6 +1,6 @@
 //! `reelyard worker`.
 
-use reelyard_actors::clock::Clock;
+use reelyard_core::clock::Clock;
 
 use super::failure::CommandFailure;
 use super::layers::RunArgs;

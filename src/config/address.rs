@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use reelyard_actors::host::HostAddr;
+use reelyard_core::host::HostAddr;
 use toml::Value;
 
 use super::value::{Read, SettingValue, quoted, text, wrong};

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::box_host::{
+use reelyard_protocol::boxes::HooksName;
+use reelyard_worker::box_host::{
     CleanBoxChecks, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, Template,
     TemplateBlank, Uid,
 };
-use reelyard_actors::box_lease::HooksName;
 use toml::{Table, Value};
 
 use super::bounded_read::{self, InputSource};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{PoolName, PoolSpec};
-use reelyard_actors::wire::api::WantedPool;
+use reelyard_api::WantedPool;
+use reelyard_boxes::box_lease::PoolSpec;
+use reelyard_protocol::boxes::PoolName;
 use toml::Value;
 
 use super::declare::settings;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::ShareNotificationKind;
-use reelyard_actors::webhook::{WebhookName, WebhookSecret, WebhookUrl};
+use reelyard_shares::share_expiry::ShareNotificationKind;
+use reelyard_shares::webhook::{WebhookName, WebhookSecret, WebhookUrl};
 use toml::{Table, Value};
 
 use super::bounded_read::{self, InputSource};

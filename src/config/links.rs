@@ -1,8 +1,8 @@
 //! Settings about what links carry.
 
-use reelyard_actors::cfw_worker::{Agent, AgentUrl, Agents, BadAgentUrl};
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
-use reelyard_actors::task_manager::Weights;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_yard::cfw_worker::{Agent, AgentUrl, Agents, BadAgentUrl};
+use reelyard_yard::task_manager::Weights;
 use toml::{Table, Value};
 
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};

@@ -66,7 +66,7 @@ pub use zone::Zone;
 
 use declare::SettingsGroup;
 use reader::SettingsReader;
-use reelyard_actors::token::SharedToken;
+use reelyard_core::token::SharedToken;
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 

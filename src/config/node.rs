@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use reelyard_actors::bandwidth::{HostLimits, Timetable};
-use reelyard_actors::catalog::{WatchMode, WatchedServers};
-use reelyard_actors::cfw_worker::Agents;
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::remover::{KeptBy, RemovalMode};
-use reelyard_actors::task_manager::{PlacementPolicy, PlanningMode, Weights};
-use reelyard_actors::token::SharedToken;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::token::SharedToken;
+use reelyard_yard::bandwidth::{HostLimits, Timetable};
+use reelyard_yard::catalog::{WatchMode, WatchedServers};
+use reelyard_yard::cfw_worker::Agents;
+use reelyard_yard::remover::{KeptBy, RemovalMode};
+use reelyard_yard::task_manager::{PlacementPolicy, PlanningMode, Weights};
 
 use super::boxes::BoxConfig;
 use super::declare::settings;

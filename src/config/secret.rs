@@ -1,6 +1,6 @@
 //! The shared token as a setting: it is read and stored, and never shown.
 
-use reelyard_actors::token::SharedToken;
+use reelyard_core::token::SharedToken;
 use toml::Value;
 
 use super::value::{Read, SettingValue, wrong};

@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{AtLimit, Effort, RootName};
+use reelyard_shares::share_expiry::{AtLimit, Effort, RootName};
 use toml::Value;
 
 use super::declare::settings;

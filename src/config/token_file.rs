@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reelyard_actors::token::SharedToken;
+use reelyard_core::token::SharedToken;
 
 use super::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;

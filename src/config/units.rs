@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use reelyard_actors::bandwidth::{BadTimetable, HostLimits, Timetable};
-use reelyard_actors::downloader::room::Capacity;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::remover::{KeptBy, RemovalMode};
-use reelyard_actors::task_manager::{PlacementPolicy, PlanningMode};
+use reelyard_core::host::HostAddr;
+use reelyard_worker::downloader::room::Capacity;
+use reelyard_yard::bandwidth::{BadTimetable, HostLimits, Timetable};
+use reelyard_yard::remover::{KeptBy, RemovalMode};
+use reelyard_yard::task_manager::{PlacementPolicy, PlanningMode};
 use toml::Value;
 
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};

@@ -1,7 +1,7 @@
 //! How changes of the inputs are noticed, and which servers' rows of the event log count, as it is
 //! written in the configuration.
 
-use reelyard_actors::catalog::{AddressPattern, WatchMode, WatchedServers};
+use reelyard_yard::catalog::{AddressPattern, WatchMode, WatchedServers};
 use toml::Value;
 
 use super::value::{Read, SettingValue, quoted, wrong};

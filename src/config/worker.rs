@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::downloader::room::Capacity;
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
-use reelyard_actors::token::SharedToken;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::token::SharedToken;
+use reelyard_worker::downloader::room::Capacity;
 
 use super::address::NodeAddr;
 use super::box_hooks::BoxHooks;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_actors::http_client;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::api::{ExplainView, Page, StatusView, TaskView};
+use reelyard_api::{ExplainView, Page, StatusView, TaskView};
+use reelyard_core::names::FileName;
+use reelyard_protocol::http_client;
 use serde::de::DeserializeOwned;
 
 /// Asks the yard's node.

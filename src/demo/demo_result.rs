@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use comfy_table::{Table, presets};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::ShownName;
-use reelyard_actors::task_manager::TaskState;
-use reelyard_actors::wire::api::TaskView;
-use reelyard_actors::wire::worker::ContentHash;
+use reelyard_api::TaskView;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::ShownName;
+use reelyard_protocol::worker::ContentHash;
+use reelyard_yard::task_manager::TaskState;
 
 use super::cancellable::CancellationToken;
 use super::masters::DemoMaster;
@@ -168,7 +168,7 @@ fn hash_file(path: &Path, wanted: &CancellationToken) -> Result<(u64, ContentHas
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::names::FileName;
+    use reelyard_core::names::FileName;
 
     use super::*;
 

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::ContentHash;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::ContentHash;
 
 use super::cancellable::CancellationToken;
 

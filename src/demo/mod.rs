@@ -22,12 +22,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_actors::catalog::event_row::{EventRow, read_event_row};
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::TaskState;
-use reelyard_actors::wire::api::TaskView;
-use reelyard_actors::wire::worker::Blame;
+use reelyard_api::TaskView;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::Blame;
+use reelyard_yard::catalog::event_row::{EventRow, read_event_row};
+use reelyard_yard::task_manager::TaskState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep};
 

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use reelyard_actors::task_manager::TaskState;
-use reelyard_actors::wire::api::TaskView;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_api::TaskView;
+use reelyard_protocol::worker::TaskId;
+use reelyard_yard::task_manager::TaskState;
 
 /// The bars.
 pub struct ProgressBars {

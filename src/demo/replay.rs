@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use reelyard_actors::names::FileName;
+use reelyard_core::names::FileName;
 
 use super::cancellable::CancellationToken;
 

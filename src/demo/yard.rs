@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use futures::future::join_all;
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use reelyard_core::host::{BitsPerSecond, HostAddr};
 use tempfile::TempDir;
 
 use super::masters::AD_PREFIX;

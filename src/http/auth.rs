@@ -2,12 +2,12 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::{StatusCode, header};
-use reelyard_actors::manager::MANAGER_HEADER;
-use reelyard_actors::signed_call::{
+use reelyard_core::manager::MANAGER_HEADER;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::signed_call::{
     Addressee, CallText, SIGNATURE_HEADER, SignedCallRefused, SignedCallVerifier, VerifiedCall,
 };
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::wire::worker::EPOCH_HEADER;
+use reelyard_protocol::worker::EPOCH_HEADER;
 
 use super::problem::ProblemResponse;
 

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use reelyard_actors::catalog::view::CatalogView;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::task_manager::TaskManagerView;
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
 use super::compat::pages::{FileRow, FileTable};

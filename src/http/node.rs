@@ -11,18 +11,19 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::{self, Next};
 use actix_web::{App, HttpMessage, web};
 use futures::StreamExt;
-use reelyard_actors::box_lease::BoxPhase;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::heartbeat::Health;
-use reelyard_actors::journal::{Journal, Leadership};
-use reelyard_actors::names::NameTable;
-use reelyard_actors::open_files;
-use reelyard_actors::signed_call::{
+use reelyard_boxes::box_lease::BoxPhase;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::names::NameTable;
+use reelyard_core::open_files;
+use reelyard_core::token::SharedToken;
+use reelyard_journal::Journal;
+use reelyard_protocol::signed_call::{
     Addressee, PROOF_HEADER, SignedCallRefused, SignedCallVerifier, VerifiedCall,
 };
-use reelyard_actors::task_manager::plan::Unusable;
-use reelyard_actors::task_manager::{PlanningMode, TaskSettings};
-use reelyard_actors::token::SharedToken;
+use reelyard_replication::Leadership;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
 use super::auth::{Authority, NoAuthority};

@@ -2,13 +2,13 @@
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
-use reelyard_actors::change_feed::TooManyListeners;
-use reelyard_actors::journal::CommitError;
-use reelyard_actors::share_expiry::{ShareError, ShareRefusal};
-use reelyard_actors::signed_call::{CHALLENGE_HEADER, Challenge};
-use reelyard_actors::supervision::AskError;
-use reelyard_actors::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
-use reelyard_actors::wire::api::Problem;
+use reelyard_api::Problem;
+use reelyard_core::change_feed::TooManyListeners;
+use reelyard_core::supervision::AskError;
+use reelyard_protocol::signed_call::{CHALLENGE_HEADER, Challenge};
+use reelyard_replication::CommitError;
+use reelyard_shares::share_expiry::{ShareError, ShareRefusal};
+use reelyard_yard::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
 
 mod kinds;
 

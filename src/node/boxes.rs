@@ -3,14 +3,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use reelyard_actors::box_lease::BoxLink;
-use reelyard_actors::box_lease::{AcquireRoutes, BoxLease, BoxViewHandle, ChangeBoxSettings};
-use reelyard_actors::change_feed::Feed;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::journal::Journal;
-use reelyard_actors::manager::ManagerIdentity;
-use reelyard_actors::supervision::{Supervised, Supervision};
-use reelyard_actors::wire::api::ChangeEvent;
+use reelyard_api::ChangeEvent;
+use reelyard_boxes::box_lease::BoxLink;
+use reelyard_boxes::box_lease::{AcquireRoutes, BoxLease, BoxViewHandle, ChangeBoxSettings};
+use reelyard_core::change_feed::Feed;
+use reelyard_core::clock::Clock;
+use reelyard_core::manager::ManagerIdentity;
+use reelyard_core::supervision::{Supervised, Supervision};
+use reelyard_journal::Journal;
 use tokio::task::JoinHandle;
 
 use super::configured_pools::ConfiguredPools;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use reelyard_actors::box_lease::{BoxError, BoxLease, PoolName, PoolSpec, PutPool};
-use reelyard_actors::journal::{Journal, Leadership};
-use reelyard_actors::supervision::Supervised;
+use reelyard_boxes::box_lease::{BoxError, BoxLease, PoolSpec, PutPool};
+use reelyard_core::supervision::Supervised;
+use reelyard_journal::Journal;
+use reelyard_protocol::boxes::PoolName;
+use reelyard_replication::Leadership;
 use tokio::sync::watch;
 use tokio::time::sleep;
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::dev::{Envelope, ToEnvelope};
 use actix::{Actor, Handler, Message};
-use reelyard_actors::cfw_worker::{CfwWorker, CfwWorkerViewHandle, HostRoutes};
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::supervision::Supervised;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::supervision::Supervised;
+use reelyard_yard::cfw_worker::{CfwWorker, CfwWorkerViewHandle, HostRoutes};
 use tokio::sync::watch;
 
 /// The actors of all hosts there are at present. Clones show the same; [`super::Wiring`] alone adds

@@ -6,10 +6,11 @@ use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use reelyard_actors::cfw_worker;
-use reelyard_actors::heartbeat::{self, UnwatchHost};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::{HostRecord, HostRoster, TaskViewHandle};
+use reelyard_core::host::HostAddr;
+use reelyard_yard::cfw_worker;
+use reelyard_yard::heartbeat;
+use reelyard_yard::heartbeat::UnwatchHost;
+use reelyard_yard::task_manager::{HostRecord, HostRoster, TaskViewHandle};
 
 use super::Wiring;
 use super::host_actors::{HostActor, HostActorMap};

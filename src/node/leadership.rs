@@ -1,10 +1,11 @@
 //! Tells who leads, whenever that changes, and what of the journal is news on a node that follows.
 
-use reelyard_actors::change_feed::Feed;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, Leadership};
-use reelyard_actors::wire::api::{Change, ChangeEvent, LeadershipChange};
+use reelyard_api::{Change, ChangeEvent, LeadershipChange};
+use reelyard_core::change_feed::Feed;
+use reelyard_core::clock::Clock;
+use reelyard_core::event::PieceId;
+use reelyard_journal::Journal;
+use reelyard_replication::Leadership;
 
 /// Tells on `feed`, until the journal has stopped.
 pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock: Clock) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use reelyard_actors::cfw_worker::http_client;
-use reelyard_actors::webhook::webhook_client;
+use reelyard_shares::webhook::webhook_client;
+use reelyard_yard::cfw_worker::http_client;
 
 use super::settings;
 use crate::config::NodeConfig;

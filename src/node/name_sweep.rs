@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::catalog::view::CatalogView;
-use reelyard_actors::cfw_worker::CfwWorkerView;
-use reelyard_actors::names::NameTable;
-use reelyard_actors::remover::RemoverView;
-use reelyard_actors::task_manager::TaskManagerView;
+use reelyard_core::names::NameTable;
+use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::cfw_worker::CfwWorkerView;
+use reelyard_yard::remover::RemoverView;
+use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
 use super::Wiring;
@@ -93,12 +93,12 @@ pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::catalog::masters::Masters;
-    use reelyard_actors::catalog::ranking::Ranking;
-    use reelyard_actors::catalog::rising::RisingHits;
-    use reelyard_actors::cfw_worker::Inventory;
-    use reelyard_actors::clock::Millis;
-    use reelyard_actors::host::{HostAddr, HostRole};
+    use reelyard_core::clock::Millis;
+    use reelyard_core::host::{HostAddr, HostRole};
+    use reelyard_yard::catalog::masters::Masters;
+    use reelyard_yard::catalog::ranking::Ranking;
+    use reelyard_yard::catalog::rising::RisingHits;
+    use reelyard_yard::cfw_worker::Inventory;
 
     use super::*;
 

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use reelyard_actors::clock::Clock;
-use reelyard_actors::wire::api::{Change, ChangeEvent, ConfigurationChange};
-use reelyard_actors::{
-    catalog, cfw_worker, heartbeat, remover, share_expiry, share_files, task_manager,
-};
+use reelyard_api::{Change, ChangeEvent, ConfigurationChange};
+use reelyard_core::clock::Clock;
+use reelyard_shares::{share_expiry, share_files};
+use reelyard_yard::{catalog, cfw_worker, heartbeat, remover, task_manager};
 use tokio::sync::Mutex;
 
 use super::live_config::{ActiveConfig, LiveConfig};

@@ -1,12 +1,12 @@
 //! The ShareFilesActor of a node: whom it asks, and by what it goes.
 
-use reelyard_actors::clock::Clock;
-use reelyard_actors::journal::Journal;
-use reelyard_actors::share_expiry::{ShareExpiry, ShareViewHandle};
-use reelyard_actors::share_files::{
+use reelyard_core::clock::Clock;
+use reelyard_core::supervision::{Supervised, Supervision};
+use reelyard_journal::Journal;
+use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
+use reelyard_shares::share_files::{
     ShareFiles, ShareFilesCollaborators, ShareFilesViewHandle, SharedDirs,
 };
-use reelyard_actors::supervision::{Supervised, Supervision};
 
 use super::live_config::LiveConfig;
 use super::settings;

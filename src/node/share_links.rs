@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use futures::FutureExt;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::journal::{Journal, Leadership};
-use reelyard_actors::share_expiry::{RootName, ShareViewHandle};
+use reelyard_core::clock::Clock;
+use reelyard_journal::Journal;
+use reelyard_replication::Leadership;
+use reelyard_shares::share_expiry::{RootName, ShareViewHandle};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 

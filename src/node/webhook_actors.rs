@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix_rt::{ArbiterHandle, System};
 use arc_swap::ArcSwap;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
-use reelyard_actors::webhook::{
+use reelyard_core::clock::Clock;
+use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_shares::webhook::{
     ChangeWebhookSettings, Webhook, WebhookCollaborators, WebhookName, WebhookSettings,
     WebhookView, WebhookViewHandle,
 };

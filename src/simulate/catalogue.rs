@@ -1,6 +1,6 @@
 //! The files there are: their names, sizes, and how many copies are wanted of each.
 
-use reelyard_actors::names::{FileId, NameTable};
+use reelyard_core::names::{FileId, NameTable};
 
 /// Every file that there is or will be, by number.
 #[derive(Clone, Debug, Default)]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
-use reelyard_actors::names::{FileId, FileName};
-use reelyard_actors::task_manager::{NewTask, TaskState};
-use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_yard::task_manager::{NewTask, TaskState};
 
 use super::queue::ScheduledEvent;
 use super::simulation::Simulation;

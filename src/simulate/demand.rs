@@ -1,7 +1,7 @@
 //! Who asks for what, in the order of time.
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::names::FileId;
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
 
 use super::recorded::Recorded;
 use super::synthetic::Synthetic;

@@ -4,26 +4,27 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::Ranking;
-use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::cfw_worker::{Deleted, HostObserved};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
-use reelyard_actors::names::{FileId, NameTable};
-use reelyard_actors::remover::{
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, NameTable};
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_protocol::worker::Report;
+use reelyard_replication::{AppliedEvent, InFlight, Piece};
+use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::Ranking;
+use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::cfw_worker::HostObserved;
+use reelyard_yard::heartbeat::{Health, HealthChanged};
+use reelyard_yard::remover::{
     Confirmation, CopyKey, Intent, RecentArrivals, Removal, RemovalBook, RemovalEvent,
     RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverView, RoomWanted, Spared,
 };
-use reelyard_actors::task_manager::plan::PlanningRound;
-use reelyard_actors::task_manager::{
+use reelyard_yard::task_manager::plan::PlanningRound;
+use reelyard_yard::task_manager::{
     Arrival, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy,
 };
-use reelyard_actors::wire::worker::Report;
 
 use super::rules::Rules;
 
@@ -154,7 +155,7 @@ impl ManagersModel {
     pub fn propose(&mut self, now: Millis) -> RemovalProposal {
         let hosts = self.tasks.hosts().iter().filter(|(_, record)| record.role.is_destination());
         let yard: Vec<_> = hosts
-            .map(|(addr, record)| (*addr, reelyard_actors::remover::CopyHolderStatus::of(record)))
+            .map(|(addr, record)| (*addr, reelyard_yard::remover::CopyHolderStatus::of(record)))
             .collect();
         let arrivals = RecentArrivals::of(self.tasks.history(), self.desk.settings(), now);
         self.desk.set_hosts(yard, arrivals);

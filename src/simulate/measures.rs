@@ -4,9 +4,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::names::FileId;
-use reelyard_actors::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
+use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 

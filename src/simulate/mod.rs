@@ -26,8 +26,8 @@ mod yard;
 use std::time::Duration;
 
 use anyhow::Result;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileId, FileName, NameTable};
 
 use catalogue::{Catalogue, Sizes};
 use demand::DemandModel;

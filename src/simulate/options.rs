@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::host::BitsPerSecond;
+use reelyard_core::host::BitsPerSecond;
 
 /// A simulation, the rules left out: those come from a node's configuration.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use reelyard_actors::catalog::ranking::{Ranking, SizedFile};
-use reelyard_actors::names::FileId;
+use reelyard_core::names::FileId;
+use reelyard_yard::catalog::ranking::{Ranking, SizedFile};
 
 use super::catalogue::Catalogue;
 

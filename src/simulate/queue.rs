@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::clock::Millis;
+use reelyard_protocol::worker::TaskId;
 
 /// Something that happens by itself once its time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

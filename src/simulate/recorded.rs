@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_actors::catalog::CatalogSettings;
-use reelyard_actors::catalog::event_row::{EventRow, read_event_row};
-use reelyard_actors::catalog::ranking::Ranking;
-use reelyard_actors::catalog::ranking_inputs::RankingInputs;
-use reelyard_actors::catalog::single_flight::InputReader;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::names::{FileId, NameTable};
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileId, NameTable};
+use reelyard_yard::catalog::CatalogSettings;
+use reelyard_yard::catalog::event_row::{EventRow, read_event_row};
+use reelyard_yard::catalog::ranking::Ranking;
+use reelyard_yard::catalog::ranking_inputs::RankingInputs;
+use reelyard_yard::catalog::single_flight::InputReader;
 
 use super::demand::FileRequest;
 use super::options::RecordedOptions;

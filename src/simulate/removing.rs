@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use reelyard_actors::remover::{Intent, RemovalMode, WHILE_THERE_IS_MORE};
+use reelyard_yard::remover::{Intent, RemovalMode, WHILE_THERE_IS_MORE};
 
 use super::queue::ScheduledEvent;
 use super::simulation::Simulation;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::task_manager::plan::Skip;
+use reelyard_core::clock::Millis;
+use reelyard_yard::task_manager::plan::Skip;
 use serde::Serialize;
 
 use super::measures::{Amount, DiskFill, HotFiles, Hour, Measures, Tally};
@@ -205,7 +205,7 @@ impl Hot {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::names::FileId;
+    use reelyard_core::names::FileId;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use reelyard_actors::remover::RemoverSettings;
-use reelyard_actors::task_manager::TaskSettings;
+use reelyard_yard::remover::RemoverSettings;
+use reelyard_yard::task_manager::TaskSettings;
 
 use crate::config::NodeConfig;
 use crate::node;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::rising::{HitWindow, RisingHits};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
-use reelyard_actors::names::FileId;
-use reelyard_actors::remover::RemovalMode;
-use reelyard_actors::task_manager::plan::{PlannerWaits, PlanningRound};
-use reelyard_actors::wire::worker::Blame;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::names::FileId;
+use reelyard_protocol::worker::Blame;
+use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::rising::{HitWindow, RisingHits};
+use reelyard_yard::remover::RemovalMode;
+use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound};
 
 use super::catalogue::Catalogue;
 use super::demand::{DemandModel, FileRequest};

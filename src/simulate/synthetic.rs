@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::names::FileId;
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
 
 use super::catalogue::normal;
 use super::demand::FileRequest;

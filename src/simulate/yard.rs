@@ -5,12 +5,13 @@ use std::collections::{BinaryHeap, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use reelyard_actors::catalog::ranking::{CopiesWanted, Ranking};
-use reelyard_actors::cfw_worker::{DiskFigures, HostObserved, Inventory};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::host::{HostAddr, HostKind, HostRole};
-use reelyard_actors::names::FileId;
-use reelyard_actors::task_manager::HostSetting;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::names::FileId;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_yard::catalog::ranking::{CopiesWanted, Ranking};
+use reelyard_yard::cfw_worker::{HostObserved, Inventory};
+use reelyard_yard::task_manager::HostSetting;
 use roaring::RoaringBitmap;
 
 use super::catalogue::Catalogue;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::downloader::external::ExternalProgram;
-use reelyard_actors::downloader::partials::KeepFor;
-use reelyard_actors::downloader::room::Capacity;
-use reelyard_actors::live_setting::LiveSetting;
-use reelyard_actors::token::SharedToken;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::token::SharedToken;
+use reelyard_worker::downloader::external::ExternalProgram;
+use reelyard_worker::downloader::partials::KeepFor;
+use reelyard_worker::downloader::room::Capacity;
 
 use super::{ExternalSettings, WorkerSettings};
 

@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use reelyard_actors::box_host::{BoxHostSettings, HookSets};
-use reelyard_actors::downloader::data_port::DataPortLimits;
-use reelyard_actors::downloader::external::LEFTOVER_GRACE;
-use reelyard_actors::downloader::fetch::ResumePolicy;
-use reelyard_actors::downloader::node_link::NodeUrl;
-use reelyard_actors::downloader::partials::KeepFor;
-use reelyard_actors::downloader::room::Capacity;
-use reelyard_actors::downloader::source_link::SourceTimeouts;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::traffic::gauge::LinkSettings;
+use reelyard_core::host::HostAddr;
+use reelyard_core::token::SharedToken;
+use reelyard_file_server::data_port::DataPortLimits;
+use reelyard_worker::box_host::{BoxHostSettings, HookSets};
+use reelyard_worker::downloader::fetch::ResumePolicy;
+use reelyard_worker::downloader::node_link::NodeUrl;
+use reelyard_worker::downloader::partials::KeepFor;
+use reelyard_worker::downloader::room::Capacity;
+use reelyard_worker::downloader::source_link::SourceTimeouts;
+use reelyard_worker::processes::family::LEFTOVER_GRACE;
+use reelyard_worker::traffic::gauge::LinkSettings;
 use regex::bytes::Regex;
 
 use crate::config::{NodeAddr, WorkerConfig};

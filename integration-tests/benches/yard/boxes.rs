@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;
-use reelyard_actors::box_lease::{
-    BoxLeaseRequest, BoxLeaseSettings, BoxViewHandle, Lease, PoolName, PoolSpec,
+use reelyard_boxes::box_lease::{
+    BoxLeaseRequest, BoxLeaseSettings, BoxViewHandle, Lease, PoolSpec,
 };
-use reelyard_actors::clock::Clock;
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::box_yard::{BoxYard, ScriptedHosts, ask, one};
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_protocol::boxes::PoolName;
 
 use crate::etcd::Etcd;
 use crate::figure::{BenchFigure, FigureTarget};

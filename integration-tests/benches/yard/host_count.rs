@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_actors::http_client::without_tls;
 use reelyard_integration_tests::yard::{RoleProcess, free_addr};
+use reelyard_protocol::http_client::without_tls;
 use serde_json::Value;
 
 use crate::figure::{BenchFigure, FigureTarget};

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr};
 use anyhow::Result;
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
+use reelyard_core::event::PieceId;
 use reelyard_integration_tests::journal_probe::{CommitEvents, ProbeActor, ProbeEvent, request_of};
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::redis::Redis;

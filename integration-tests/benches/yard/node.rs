@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
-use reelyard_actors::http_client::without_tls;
 use reelyard_integration_tests::catalog_input::media_name;
 use reelyard_integration_tests::yard::{RoleProcess, free_addr};
+use reelyard_protocol::http_client::without_tls;
 use serde_json::Value;
 
 use crate::catalog::{FILES, write_inputs_apart};

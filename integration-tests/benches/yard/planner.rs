@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
-use reelyard_actors::cfw_worker::{DiskFigures, HostObserved, Inventory};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{HostAddr, HostKind, HostRole};
-use reelyard_actors::journal::InFlight;
-use reelyard_actors::names::{FileId, NameTable};
-use reelyard_actors::task_manager::plan::{Planner, PlanningContext, PlanningRound};
-use reelyard_actors::task_manager::{HostSetting, HostTable, TaskBook, TaskSettings};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::names::{FileId, NameTable};
 use reelyard_integration_tests::catalog_input::media_name;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_replication::InFlight;
+use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::cfw_worker::{HostObserved, Inventory};
+use reelyard_yard::heartbeat::{Health, HealthChanged};
+use reelyard_yard::task_manager::plan::{Planner, PlanningContext, PlanningRound};
+use reelyard_yard::task_manager::{HostSetting, HostTable, TaskBook, TaskSettings};
 
 use crate::figure::{BenchFigure, FigureTarget};
 
@@ -57,7 +58,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
 
 struct PlannerBench {
     book: TaskBook,
-    in_flight: InFlight<reelyard_actors::task_manager::TaskEvent>,
+    in_flight: InFlight<reelyard_yard::task_manager::TaskEvent>,
     hosts: HostTable,
     planner: Planner,
     settings: TaskSettings,

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use reelyard_actors::clock::{Clock, Millis};
+use reelyard_core::clock::{Clock, Millis};
 
 use crate::peers::PeerProcess;
 

@@ -8,18 +8,17 @@ use std::time::{Duration, Instant};
 use actix::{Actor, Addr};
 use anyhow::{Context, Result, ensure};
 use futures::stream::{self, StreamExt};
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{
-    CommitAnswer, Journal, JournalOptions, NoPeers, Ownership, ReplicaHandle, RequestContext,
-};
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::PieceId;
+use reelyard_integration_tests::catalog_input::media_name;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_replication::{CommitAnswer, Ownership, ReplicaHandle, RequestContext};
+use reelyard_shares::share_expiry::{
     Deadline, Effort, LAG_STEPS, Lags, NewShare, RootName, ShareEvent, ShareExpiry,
     ShareExpirySettings, ShareId, ShareKind, ShareLimits, ShareLookup, SharePath, ShareTable,
     ShareViewHandle, SharesWithin,
 };
-use reelyard_integration_tests::catalog_input::media_name;
-use reelyard_integration_tests::running::on_a_system;
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::redis::Redis;

@@ -8,16 +8,17 @@ use actix::Actor;
 use anyhow::{Context, Result, ensure};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers, Piece};
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::PieceId;
+use reelyard_integration_tests::catalog_input::media_name;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_replication::Piece;
+use reelyard_shares::share_expiry::{
     AT_ONCE, CreateShare, Deadline, Effort, ExpiryTimerWheel, NewShare, RootName, ShareDueKey,
     ShareEvent, ShareExpiry, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLimits,
     ShareOwner, SharePath, ShareTable, ShareViewHandle,
 };
-use reelyard_integration_tests::catalog_input::media_name;
-use reelyard_integration_tests::running::on_a_system;
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage;

@@ -16,18 +16,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::downloader::base_dir::BaseDir;
-use reelyard_actors::downloader::cancel::CopyCancellation;
-use reelyard_actors::downloader::data_port::{DataPort, DataPortLimits, DataPortRoutes};
-use reelyard_actors::downloader::fetch::Fetcher;
-use reelyard_actors::downloader::hash_cache::HashCache;
-use reelyard_actors::downloader::live_rate::LiveRate;
-use reelyard_actors::downloader::order::CopyOrder;
-use reelyard_actors::downloader::partials::{KeepFor, Partials};
-use reelyard_actors::downloader::state_store::StateStore;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::clock::Clock;
+use reelyard_core::names::FileName;
+use reelyard_file_server::data_port::{DataPort, DataPortLimits, DataPortRoutes};
+use reelyard_protocol::worker::TaskId;
+use reelyard_worker::downloader::base_dir::BaseDir;
+use reelyard_worker::downloader::cancel::CopyCancellation;
+use reelyard_worker::downloader::fetch::Fetcher;
+use reelyard_worker::downloader::hash_cache::HashCache;
+use reelyard_worker::downloader::live_rate::LiveRate;
+use reelyard_worker::downloader::order::CopyOrder;
+use reelyard_worker::downloader::partials::{KeepFor, Partials};
+use reelyard_worker::downloader::state_store::StateStore;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

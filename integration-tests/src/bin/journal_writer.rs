@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::{Actor, Addr};
 use anyhow::{Context, bail};
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, NoPeers};
+use reelyard_core::event::PieceId;
 use reelyard_integration_tests::journal_probe::{
     CommitEvents, ProbeActor, ProbeEvent, request_of, small_snapshots, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_journal::{Journal, NoPeers};
 
 /// Enough for commits to be joined into entries.
 const TASKS: usize = 6;

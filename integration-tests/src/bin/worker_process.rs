@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 use reelyard::worker::Worker;
-use reelyard_actors::clock::Clock;
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::worker_rig::settings_at;
 
 fn main() -> anyhow::Result<()> {

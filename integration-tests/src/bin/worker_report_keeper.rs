@@ -4,10 +4,10 @@
 use std::io::Write;
 
 use anyhow::Context;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::downloader::state_store::StateStore;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::{ContentHash, Report, Said, TaskId};
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::{ContentHash, Report, Said, TaskId};
+use reelyard_worker::downloader::state_store::StateStore;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);

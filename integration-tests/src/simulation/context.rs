@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
 
 use super::judge::Judge;
 use super::messages::{SimulatedCall, SimulatedEnvelope, SimulatedMessage, SimulatedResponse};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_actors::cfw_worker::DiskFigures;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::{ContentHash, TaskId};
+use reelyard_core::names::FileName;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_protocol::worker::{ContentHash, TaskId};
 
 /// A file under its name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use reelyard_actors::journal::CommitAnswer;
+use reelyard_replication::CommitAnswer;
 
 /// Of some bytes.
 pub(super) fn hash(bytes: &[u8]) -> u64 {

@@ -1,11 +1,11 @@
 //! A storage host: its disk, and what any worker there answers. What it does by itself is in
 //! [`SimulatedWorker`] and [`SimulatedCfw`].
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::cfw::write_df;
-use reelyard_actors::wire::inventory::{InventoryLine, ListedFile, write_inventory};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::names::FileName;
+use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
+use reelyard_protocol::legacy::cfw::write_df;
 
 use super::context::Context;
 use super::disk::{SimulatedCopy, SimulatedDisk};

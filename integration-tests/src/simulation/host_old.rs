@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_actors::task_manager::OldState;
-use reelyard_actors::wire::cfm::CfmTask;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_protocol::legacy::cfm::CfmTask;
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::TaskId;
 
 use super::context::Context;
 use super::disk::{SimulatedCopy, joined};
@@ -141,7 +141,7 @@ impl SimulatedHost {
         let source = download.task.src_addr.parse().ok();
         let Some(source) = source.and_then(|source| context.judge.party_at(source)) else { return };
         let name = download.task.file_name.clone();
-        let Ok(name) = reelyard_actors::names::FileName::new(name) else { return };
+        let Ok(name) = reelyard_core::names::FileName::new(name) else { return };
         let call = SimulatedCall::Read { name, offset: download.got, length: STEP };
         let id = context.call(self.party(), self.life, source, call, 3000);
         self.old().calls.insert(id, PendingCfwCall::Read);
@@ -171,7 +171,7 @@ impl SimulatedHost {
         self.disk.partial.remove(&task);
         let Some(download) = &self.old().download else { return };
         let content = if got < whole { 1 << 63 } else { joined(&download.pieces) };
-        if let Ok(name) = reelyard_actors::names::FileName::new(download.task.file_name.clone()) {
+        if let Ok(name) = reelyard_core::names::FileName::new(download.task.file_name.clone()) {
             context.judge.published(self.addr, &name, content, Some(task), false);
             self.disk.files.insert(name, SimulatedCopy { content, size: got, task: Some(task) });
         }

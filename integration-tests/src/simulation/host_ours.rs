@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::downloader::epoch_guard::Deposed;
-use reelyard_actors::downloader::order::CopyOrder;
-use reelyard_actors::downloader::transfers::{TransferAction, Transfers};
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::wire::worker::{
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_protocol::worker::{
     Blame, Report, Reports, ReportsTaken, Said, TaskId, TaskOrders, WorkerInfo,
 };
+use reelyard_worker::downloader::epoch_guard::Deposed;
+use reelyard_worker::downloader::order::CopyOrder;
+use reelyard_worker::downloader::transfers::{TransferAction, Transfers};
 
 use super::context::Context;
 use super::disk::{SimulatedCopy, hash_of, joined};

@@ -5,16 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::{Commit, RequestId};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{AppliedEntry, AppliedEvent, CommitAnswer, Ownership};
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::plan::PlanningRound;
-use reelyard_actors::task_manager::{
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Commit, RequestId};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::{Report, TaskId};
+use reelyard_replication::{AppliedEntry, AppliedEvent, CommitAnswer, Ownership};
+use reelyard_yard::task_manager::plan::PlanningRound;
+use reelyard_yard::task_manager::{
     NewTask, TaskBook, TaskEvent, TaskOutcome, TaskPolicy, TaskSettings,
 };
-use reelyard_actors::wire::worker::{Report, TaskId};
 
 use super::hashes::{hash, hash_answers};
 use super::invariants::{

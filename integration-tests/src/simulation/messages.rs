@@ -1,8 +1,8 @@
 //! What travels over the network. Bodies are the bytes that the real programs send.
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::TaskId;
 
 use super::parties::Party;
 use super::replica::Rpc;

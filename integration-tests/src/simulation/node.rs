@@ -10,15 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::clock::{Millis, SystemClock};
-use reelyard_actors::event::{Epoch, RequestId};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::Ownership;
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::task_manager::{
-    OldState, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TasksById, offered,
+use reelyard_core::clock::{Millis, SystemClock};
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::TaskId;
+use reelyard_replication::Ownership;
+use reelyard_yard::task_manager::{
+    TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TasksById, offered,
 };
-use reelyard_actors::wire::worker::TaskId;
 
 use super::context::Context;
 use super::invariants::holdings::LeaderKnowledge;
@@ -292,7 +293,7 @@ impl SimulatedNode {
                     };
                     let tasks: Vec<_> = tasks.map(|task| offered(task, &again)).collect();
                     let tasks = tasks.iter().map(AsRef::as_ref);
-                    let body = reelyard_actors::task_manager::cfm_list::write_tasks(tasks, now);
+                    let body = reelyard_yard::task_manager::cfm_list::write_tasks(tasks, now);
                     context.answer(self.party(), from, id, SimulatedResponse::ok(body));
                 }
                 SimulatedCall::Patch { id: task, body } => {
@@ -367,9 +368,9 @@ impl SimulatedNode {
     }
 
     fn see_catalog(&mut self, context: &mut Context, yard: &SceneInputs) {
-        use reelyard_actors::catalog::masters::Masters;
-        use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
-        use reelyard_actors::catalog::rising::RisingHits;
+        use reelyard_yard::catalog::masters::Masters;
+        use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+        use reelyard_yard::catalog::rising::RisingHits;
         let [ranking, hot, masters] = yard.changes.map(|changes| changes + 1);
         let id = |name: &FileName| self.names.intern(name);
         let seen = std::mem::replace(&mut self.catalog_seen, [ranking, hot, masters]);

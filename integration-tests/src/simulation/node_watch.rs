@@ -4,18 +4,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use reelyard_actors::cfw_worker::holdings::{Extent, HeldFiles, InventoryAnswer};
-use reelyard_actors::cfw_worker::schedule::PollSchedule;
-use reelyard_actors::cfw_worker::{DiskFigures, HostObserved};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::heartbeat::HealthChanged;
-use reelyard_actors::heartbeat::health::{HostHealth, Rhythm, Thresholds};
-use reelyard_actors::host::{HostAddr, HostKind};
-use reelyard_actors::names::FileId;
-use reelyard_actors::wire::cfw::parse_df;
-use reelyard_actors::wire::inventory::listing::{ListForm, ListLimits, ListReader};
-use reelyard_actors::wire::inventory::new_names::NewNameLimiter;
-use reelyard_actors::wire::worker::WorkerInfo;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind};
+use reelyard_core::names::FileId;
+use reelyard_protocol::inventory::listing::{ListForm, ListLimits, ListReader};
+use reelyard_protocol::inventory::new_names::NewNameLimiter;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_protocol::legacy::cfw::parse_df;
+use reelyard_protocol::worker::WorkerInfo;
+use reelyard_yard::cfw_worker::HostObserved;
+use reelyard_yard::cfw_worker::holdings::{Extent, HeldFiles, InventoryAnswer};
+use reelyard_yard::cfw_worker::schedule::PollSchedule;
+use reelyard_yard::heartbeat::HealthChanged;
+use reelyard_yard::heartbeat::health::{HostHealth, Rhythm, Thresholds};
 
 use super::context::Context;
 use super::messages::{SimulatedCall, SimulatedResponse};
@@ -418,7 +419,7 @@ impl SimulatedNode {
         let now = self.clock(context);
         for (&host, watch) in &self.watches {
             if let Some(at) = watch.health.changed() {
-                let from = reelyard_actors::heartbeat::Health::Unknown;
+                let from = reelyard_yard::heartbeat::Health::Unknown;
                 let to = watch.health.health();
                 let at = at.min(now);
                 self.desk.health_changed(&HealthChanged { host, from, to, at });

@@ -1,8 +1,8 @@
 //! What the operator, the users and fate do to a yard while there is trouble.
 
-use reelyard_actors::event::RequestId;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::event::RequestId;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::TaskId;
 
 use super::parties::Party;
 use super::scene::Scene;

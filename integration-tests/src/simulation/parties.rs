@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::TaskId;
+use reelyard_yard::catalog::MasterLook;
 
 /// A process of the yard, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

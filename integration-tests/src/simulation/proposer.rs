@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
-use reelyard_actors::event::{Commit, Epoch, RequestId};
-use reelyard_actors::journal::batch::{self, EntryFill};
-use reelyard_actors::journal::{CommitAnswer, CommitError, ENTRY_BYTES, ENTRY_EVENTS};
+use reelyard_core::event::{Commit, Epoch, RequestId};
+use reelyard_replication::batch;
+use reelyard_replication::batch::EntryFill;
+use reelyard_replication::{CommitAnswer, CommitError, ENTRY_BYTES, ENTRY_EVENTS};
 
 /// One commit on its way, and who waits for it.
 #[derive(Clone, Debug)]

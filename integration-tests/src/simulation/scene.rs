@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use reelyard_actors::backoff::ExponentialBackoff;
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{HostSetting, PlacementPolicy, TaskSettings};
+use reelyard_core::backoff::ExponentialBackoff;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::names::FileName;
+use reelyard_yard::task_manager::{HostSetting, PlacementPolicy, TaskSettings};
 
 /// The prefix of names that are never placed.
 pub const IGNORED: &[u8] = b"AD";

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::FileName;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_yard::catalog::MasterLook;
 
 use super::context::Context;
 use super::disk::SimulatedCopy;
@@ -222,8 +222,8 @@ impl SimulationWorld {
     /// The operator asks whichever node leads; if none does, again after a while.
     fn cancel(
         &mut self,
-        task: Option<reelyard_actors::wire::worker::TaskId>,
-        request: reelyard_actors::event::RequestId,
+        task: Option<reelyard_protocol::worker::TaskId>,
+        request: reelyard_core::event::RequestId,
     ) {
         let leading = |node: &&mut SimulatedNode| node.up && node.own.epoch().is_some();
         match self.nodes.iter_mut().find(leading) {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use reelyard_actors::http_client::without_tls;
+use reelyard_protocol::http_client::without_tls;
 
 use super::metas::{self, Metas};
 use super::{CfmSettings, StandInCfmState};

@@ -7,10 +7,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{fs, io};
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::http_client::without_tls;
-use reelyard_actors::task_manager::OldState;
-use reelyard_actors::wire::cfm::CfmTask;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::http_client::without_tls;
+use reelyard_protocol::legacy::cfm::CfmTask;
+use reelyard_protocol::legacy::cfm::OldState;
 use tokio::sync::watch;
 
 use super::used_percent;

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
-use reelyard_actors::box_lease::{
-    Acquisition, BoxError, BoxLeaseRequest, BoxLeaseSettings, BoxPhase, HookAnswer, HookKind,
-    HookOutput, Lease, PoolName, PoolSpec, PoolStatus, Priority,
+use reelyard_boxes::box_lease::{
+    Acquisition, BoxError, BoxLeaseRequest, BoxLeaseSettings, BoxPhase, Lease, PoolSpec,
+    PoolStatus, Priority,
 };
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, host, p, pool, seconds};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
+use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, PoolName};
 
 const STEPS: usize = 400;
 

@@ -6,19 +6,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use reelyard_actors::box_lease::{
+use reelyard_boxes::box_lease::{
     AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
-    BoxRefusal, FenceToken, Grant, LeaseEnd, PoolSpec, Priority, RenewLease,
+    BoxRefusal, Grant, LeaseEnd, PoolSpec, Priority, RenewLease,
 };
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, Journal, JournalOptions, NoPeers, StoreObserver};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::box_yard::{
     BoxYard, START, ScriptedHosts, ask, hosted, one, p, refused, seconds,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_journal::{Journal, JournalOptions, NoPeers, StoreObserver};
+use reelyard_protocol::boxes::FenceToken;
+use reelyard_replication::CommitError;
 
 const DISK_MEBIBYTES: u64 = 48;
 const RESERVE: u64 = 12 << 20;

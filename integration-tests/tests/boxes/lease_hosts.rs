@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{
+use reelyard_api::{AuditLine, CareKind};
+use reelyard_boxes::box_lease::{
     AcquireProgress, AuditCursor, AuditFilter, BoxError, BoxLeaseRequest, BoxLeaseSettings,
-    BoxLogEvent, BoxNumber, BoxPhase, BoxRefusal, BoxState, HookAnswer, HookKind, HookOutput,
-    LeaseEnd, PoolSpec, QuarantineBox, Reason, RecheckPool, RemovePool, RevokeLease, SlotId,
-    SlotRange, UnquarantineBox,
+    BoxLogEvent, BoxPhase, BoxRefusal, BoxState, LeaseEnd, PoolSpec, QuarantineBox, RecheckPool,
+    RemovePool, RevokeLease, SlotRange, UnquarantineBox,
 };
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::wire::api::{AuditLine, CareKind};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
 use reelyard_integration_tests::box_yard::{
     BoxYard, START, ScriptedHosts, ask, host, hosted, one, p, pool, refused, seconds,
 };
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_protocol::boxes::{BoxNumber, HookAnswer, HookKind, HookOutput, Reason, SlotId};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -3,16 +3,18 @@
 
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{
-    BoxError, BoxLeaseRequest, BoxLeaseSettings, FenceToken, PoolSpec, ReleaseLease,
+use reelyard_boxes::box_lease::{
+    BoxError, BoxLeaseRequest, BoxLeaseSettings, PoolSpec, ReleaseLease,
 };
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, JournalOptions};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::box_yard::{BoxYard, START, ScriptedHosts, ask, one, p, seconds};
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_journal::JournalOptions;
+use reelyard_protocol::boxes::FenceToken;
+use reelyard_replication::CommitError;
 
 /// The node that leads in an epoch after `epoch`.
 async fn leader(yards: &[BoxYard], epoch: u64) -> usize {

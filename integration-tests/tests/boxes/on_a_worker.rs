@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use reelyard_actors::box_host::{
-    HookProgram, HookSet, LONGEST_GRACE, LONGEST_TIMEOUT, Template, TemplateBlank,
-};
-use reelyard_actors::box_lease::{
-    BoxLinkSettings, HookAnswer, HookKind, HookOutput, HooksName, LONGEST_CALL, RunHook,
-};
-use reelyard_actors::event::Epoch;
+use reelyard_boxes::box_lease::{BoxLinkSettings, LONGEST_CALL};
+use reelyard_core::event::Epoch;
 use reelyard_integration_tests::box_host_rig::{HostRig, evidence, silence};
 use reelyard_integration_tests::external_program::is_alive;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, HooksName, RunHook};
+use reelyard_worker::box_host::{
+    HookProgram, HookSet, LONGEST_GRACE, LONGEST_TIMEOUT, Template, TemplateBlank,
+};
 
 const DONE: HookAnswer = HookAnswer::Done { said: None };
 
@@ -256,7 +255,7 @@ async fn what_is_refused_says_why() -> Result<()> {
     let why = silence(rig.run(unknown).await);
     assert!(why.contains("has no hooks named \"other\"") && why.ends_with("has p"), "{why}");
     assert!(rig.look("q", 1).await.unwrap_err().contains("no hooks named \"q\""));
-    let http = reelyard_actors::http_client::without_tls().build()?;
+    let http = reelyard_protocol::http_client::without_tls().build()?;
     let url = format!("http://{}/boxes/run", rig.host);
     assert_eq!(http.post(&url).body("{}").send().await?.status(), 401);
     let told = http.post(&url).bearer_auth("opensesame-0123456789").body("{").send().await?;

@@ -2,13 +2,12 @@
 //! isolate that the worker runs by the shipped configuration.
 
 use anyhow::Result;
-use reelyard_actors::box_lease::{
-    BoxNumber, BoxPhase, BoxState, HookAnswer, HookKind, PoolSpec, UnquarantineBox,
-};
-use reelyard_actors::clock::Clock;
+use reelyard_boxes::box_lease::{BoxPhase, BoxState, PoolSpec, UnquarantineBox};
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::box_host_rig::HostRig;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, seconds};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_protocol::boxes::{BoxNumber, HookAnswer, HookKind};
 
 /// The shipped hooks, with what differs on this machine beside them.
 fn hooks() -> String {

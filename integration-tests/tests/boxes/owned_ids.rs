@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use reelyard_actors::box_lease::{
-    AdoptBoxes, AdoptPool, AuditCursor, AuditEntry, AuditFilter, BoxLeaseRequest, BoxLogEvent,
-    BoxNumber, BoxPhase, FenceToken, HookAnswer, HookKind, HookOutput, HookTarget, HooksName,
-    IdRange, InspectBoxes, PoolSpec, RunHook, SlotId, SlotRange,
+use reelyard_boxes::box_lease::{
+    AdoptPool, AuditCursor, AuditEntry, AuditFilter, BoxLeaseRequest, BoxLogEvent, BoxPhase,
+    PoolSpec, SlotRange,
 };
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::Epoch;
+use reelyard_core::clock::Clock;
+use reelyard_core::event::Epoch;
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::box_host_rig::{HostRig, link_of, silence};
 use reelyard_integration_tests::box_node::BoxNode;
@@ -17,6 +16,10 @@ use reelyard_integration_tests::box_yard::{
     BoxYard, START, ask, host, one, p, pool, refused, seconds,
 };
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_protocol::boxes::{
+    AdoptBoxes, BoxNumber, FenceToken, HookAnswer, HookKind, HookOutput, HookTarget, HooksName,
+    IdRange, InspectBoxes, RunHook, SlotId,
+};
 use serde_json::json;
 
 /// Hooks that do nothing.

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use reelyard_actors::processes::table::processes;
 use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
 use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::yard::wait_for;
+use reelyard_worker::processes::table::processes;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::names::FileId;
+use reelyard_core::names::FileId;
 use reelyard_integration_tests::catalog_input::grade_info;
 use reelyard_integration_tests::catalog_yard::CatalogYard;
+use reelyard_yard::catalog::MasterLook;
 
 fn yard() -> CatalogYard {
     CatalogYard::start(|dir, settings| {

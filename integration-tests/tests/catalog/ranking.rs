@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use actix::Actor;
-use reelyard_actors::catalog::SubscribeToCatalog;
-use reelyard_actors::catalog::ranking::Ranking;
-use reelyard_actors::catalog::view::CatalogInputState;
 use reelyard_integration_tests::catalog_input::{
     HitcountHistoryRow, grade_info, hitcount_history, media_name, overwrite, replace,
 };
 use reelyard_integration_tests::catalog_probe::{CatalogProbe, TakeNotifications};
 use reelyard_integration_tests::catalog_yard::CatalogYard;
+use reelyard_yard::catalog::SubscribeToCatalog;
+use reelyard_yard::catalog::ranking::Ranking;
+use reelyard_yard::catalog::view::CatalogInputState;
 
 const GRADES: &str = "grade.info";
 const HISTORY: &str = "hitcount.history";

@@ -6,13 +6,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use reelyard_actors::catalog::view::{CatalogInputState, NoticedBy};
-use reelyard_actors::catalog::{CatalogSettings, WatchMode};
 use reelyard_integration_tests::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log_name, grade_info, replace, selection,
 };
 use reelyard_integration_tests::catalog_yard::{CatalogYard, WATCHED};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_yard::catalog::view::{CatalogInputState, NoticedBy};
+use reelyard_yard::catalog::{CatalogSettings, WatchMode};
 
 /// How long files must keep still here: by the clock that only tests move.
 const SETTLE: Duration = Duration::from_secs(3600);

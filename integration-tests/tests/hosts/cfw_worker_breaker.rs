@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::HostRole;
+use reelyard_core::names::NameTable;
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
+use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CircuitState, HostCallKind,
     HostCallStatus, LookDue, ProbeHeartbeat, Refresh, ResetBreaker, SubscribeToCallStatus,
     http_client,
 };
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::host::HostRole;
-use reelyard_actors::names::NameTable;
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
-use reelyard_integration_tests::waiting::eventually_some;
 use tempfile::TempDir;
 
 struct BreakerYard {

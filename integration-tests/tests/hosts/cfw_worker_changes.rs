@@ -6,18 +6,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{
-    CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, DeleteCopy, Deleted, Inventory,
-    ProbeHeartbeat, Refresh, http_client,
-};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::wire::worker::Said;
+use reelyard_core::clock::Clock;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::PATIENCE;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_protocol::worker::Said;
+use reelyard_yard::cfw_worker::{
+    CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, DeleteCopy, Inventory, ProbeHeartbeat,
+    Refresh, http_client,
+};
 
 struct HostChangesNode {
     worker: Addr<CfwWorker>,

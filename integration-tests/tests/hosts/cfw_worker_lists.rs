@@ -5,13 +5,13 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::names::{FileName, NameTable};
+use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, ProbeHeartbeat, Refresh, http_client,
 };
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::names::{FileName, NameTable};
-use reelyard_integration_tests::waiting::PATIENCE;
 
 fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
     let settings = CfwWorkerSettings::default();

@@ -1,16 +1,16 @@
 //! A host in maintenance is asked nothing at all, and looked at like a new one afterwards.
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::names::{FileName, NameTable};
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::waiting::{PATIENCE, eventually};
+use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, ChangeCfwWorkerSettings,
     DeleteCopy, LookDue, ProbeHeartbeat, Refresh, SetHostMaintenance, http_client,
 };
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::names::{FileName, NameTable};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::{PATIENCE, eventually};
 
 /// A CfwWorker with a clock that stands still.
 fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, CfwWorkerViewHandle) {

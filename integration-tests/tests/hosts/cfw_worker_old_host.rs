@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CopyArrived, DeleteCopy,
-    Deleted, HostObserved, Inventory, LookDue, ProbeHeartbeat, Refresh, SubscribeToHost,
-    http_client,
-};
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::{HostKind, HostRole};
-use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostKind, HostRole};
+use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_integration_tests::stand_in_cfw::{HELD_LIST, StandInCfw};
 use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
 use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_yard::cfw_worker::{
+    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CopyArrived, DeleteCopy,
+    HostObserved, Inventory, LookDue, ProbeHeartbeat, Refresh, SubscribeToHost, http_client,
+};
 use tempfile::TempDir;
 
 const PROBE: ProbeHeartbeat = ProbeHeartbeat { timeout: PATIENCE };

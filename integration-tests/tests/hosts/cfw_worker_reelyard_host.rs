@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
-use reelyard_actors::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, DeleteCopy, Deleted, ProbeHeartbeat, Refresh,
-    http_client,
-};
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::{HostAddr, HostKind, HostRole};
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::signed_call::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_core::token::SharedToken;
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_protocol::signed_call::{
     Addressee, CHALLENGE_HEADER, CallText, PROOF_HEADER, SIGNATURE_HEADER, SignedCallVerifier,
     VerifiedCall,
 };
-use reelyard_actors::token::SharedToken;
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_yard::cfw_worker::{
+    AskFailure, CfwWorker, CfwWorkerSettings, DeleteCopy, ProbeHeartbeat, Refresh, http_client,
+};
 
 const TOKEN: &str = "of-the-yard-and-long";
 

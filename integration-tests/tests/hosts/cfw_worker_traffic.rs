@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostRole};
+use reelyard_core::names::NameTable;
+use reelyard_core::traffic::{Rates, Traffic};
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
+use reelyard_yard::cfw_worker::{
     Agent, CfwWorker, CfwWorkerSettings, CfwWorkerView, CfwWorkerViewHandle,
     ChangeCfwWorkerSettings, HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost, http_client,
 };
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
-use reelyard_actors::names::NameTable;
-use reelyard_actors::traffic::{Rates, Traffic};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
 
 /// Answers every request with the text that stands there, and counts.
 #[derive(Clone)]

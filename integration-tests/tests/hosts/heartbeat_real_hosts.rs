@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{CfwWorker, CfwWorkerSettings, http_client};
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::heartbeat::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::names::NameTable;
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::stand_in_subscriber::subscriber;
+use reelyard_yard::cfw_worker::{CfwWorker, CfwWorkerSettings, http_client};
+use reelyard_yard::heartbeat::{
     Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, ProbeNow, SubscribeToHealth,
     WatchHost,
 };
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::names::NameTable;
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::stand_in_subscriber::subscriber;
 
 fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
     let settings = CfwWorkerSettings::default();

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::cfw_worker::{AskFailure, ProbeHeartbeat};
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
-use reelyard_actors::heartbeat::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::HostAddr;
+use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
+use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_yard::cfw_worker::{AskFailure, ProbeHeartbeat};
+use reelyard_yard::heartbeat::health::{Rhythm, Thresholds};
+use reelyard_yard::heartbeat::{
     ChangeHeartbeatSettings, Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor,
     HeartbeatView, HeartbeatViewHandle, ProbeDue, ProbeNow, SetHeartbeatMaintenance,
     SubscribeToHealth, UnwatchHost, WatchHost,
 };
-use reelyard_actors::host::HostAddr;
-use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
-use reelyard_integration_tests::waiting::PATIENCE;
 use tokio::sync::{mpsc, oneshot};
 
 type ProbeOutcome = Result<Duration, AskFailure>;

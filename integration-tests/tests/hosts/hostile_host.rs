@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::box_lease::{BoxLink, BoxLinkSettings};
-use reelyard_actors::box_lease::{BoxNumber, FenceToken, HookTarget, InspectBoxes, PoolName};
-use reelyard_actors::cfw_worker::{
-    CfwWorker, CfwWorkerSettings, DeleteCopy, ProbeHeartbeat, Refresh, http_client,
-};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::Epoch;
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::manager::{ClusterId, ManagerIdentity};
-use reelyard_actors::names::{FileName, NameTable};
-use reelyard_actors::token::SharedToken;
+use reelyard_boxes::box_lease::{BoxLink, BoxLinkSettings};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::manager::{ClusterId, ManagerIdentity};
+use reelyard_core::names::{FileName, NameTable};
+use reelyard_core::token::SharedToken;
 use reelyard_integration_tests::waiting::{PATIENCE, eventually};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, InspectBoxes, PoolName};
+use reelyard_yard::cfw_worker::{
+    CfwWorker, CfwWorkerSettings, DeleteCopy, ProbeHeartbeat, Refresh, http_client,
+};
 
 const SECRET: &str = "of-the-yard-and-long";
 
@@ -217,7 +217,7 @@ async fn what_was_signed_for_one_host_is_of_no_use_at_another() {
     std::fs::write(rig.copies().join("a"), b"x").unwrap();
     // The challenge of the true worker, which a thief can ask for as anybody can.
     let unsigned = format!("http://{}/info", rig.host);
-    let http = reelyard_actors::http_client::without_tls().build().unwrap();
+    let http = reelyard_protocol::http_client::without_tls().build().unwrap();
     let refused = http.get(unsigned).send().await.unwrap();
     let challenge = refused.headers()["reelyard-challenge"].to_str().unwrap().to_owned();
     let thief = Thief::start(move |_, first| match first {

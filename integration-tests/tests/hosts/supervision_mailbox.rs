@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::supervision::{AskError, RestartPolicy, Supervised, Supervision};
+use reelyard_core::supervision::{AskError, RestartPolicy, Supervised, Supervision};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually;
 

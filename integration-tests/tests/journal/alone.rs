@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr};
-use reelyard_actors::event::{Epoch, PieceId, RequestId};
-use reelyard_actors::journal::{
-    CommitError, Condition, ENTRY_EVENTS, Journal, JournalOptions, Leadership, NoPeers, OpenError,
-    ReplicaHandle, StoreObserver, accept_loss,
-};
+use reelyard_core::event::{Epoch, PieceId, RequestId};
 use reelyard_integration_tests::journal_probe::{
     AccountsPiece, CLOSED, Closed, CommitEvents, CommitInOrder, CommitItself, ProbeActor,
     ProbeEvent, ReadAccounts, request_of, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_journal::Condition;
+use reelyard_journal::accept_loss;
+use reelyard_journal::{Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
+use reelyard_replication::{CommitError, ENTRY_EVENTS, Leadership, ReplicaHandle};
 
 async fn open(dir: &Path) -> Journal {
     let settings = JournalOptions::alone(dir, 1);

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::{Actor, Addr};
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{
-    CommitError, Journal, JournalOptions, NoPeers, OpenError, StoreObserver,
-};
+use reelyard_core::event::PieceId;
 use reelyard_integration_tests::journal_probe::{
     CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::small_disk::{SmallDisk, fill};
 use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_journal::{Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
+use reelyard_replication::CommitError;
 
 const DISK_MEBIBYTES: u64 = 48;
 const RESERVE: u64 = 12 << 20;

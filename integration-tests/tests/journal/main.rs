@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alone;
+mod events_fit;
 mod full_disk;
 mod owner_restarts;
 mod power_loss;

@@ -8,19 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::{Commit, Epoch, PieceId, RequestId};
-use reelyard_actors::journal::{
-    Apply, CommitAnswer, CommitError, Journal, JournalCommand, NoPeers, Piece, ReplicaHandle,
-};
-use reelyard_actors::remover::RemovalBook;
-use reelyard_actors::supervision::{RestartPolicy, Supervised, Supervision};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
+use reelyard_core::supervision::{RestartPolicy, Supervised, Supervision};
 use reelyard_integration_tests::journal_probe::{
     AccountsView, CommitEvents, PanicAccounts, ProbeActor, ReadAccounts, request_of,
     small_snapshots, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_journal::{Journal, NoPeers};
+use reelyard_replication::{
+    Apply, CommitAnswer, CommitError, JournalCommand, Piece, ReplicaHandle,
+};
+use reelyard_yard::remover::RemovalBook;
 use tokio::sync::oneshot;
 
 async fn open(dir: &tempfile::TempDir) -> Journal {

@@ -10,10 +10,7 @@ use std::time::Duration;
 
 use actix::{Actor, Addr};
 use fastrand::Rng;
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{
-    self, Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver,
-};
+use reelyard_core::event::PieceId;
 use reelyard_integration_tests::journal_power::{Plug, copy_tree, damage};
 use reelyard_integration_tests::journal_probe::{
     Books, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
@@ -21,6 +18,9 @@ use reelyard_integration_tests::journal_probe::{
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_journal as journal;
+use reelyard_journal::Condition;
+use reelyard_journal::{Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
 
 const POWER_LOSSES: usize = 16;
 const DAMAGES: usize = 40;

@@ -11,10 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use actix::Actor;
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, NoPeers};
+use reelyard_core::event::PieceId;
 use reelyard_integration_tests::journal_probe::{Books, ProbeActor, ReadAccounts, small_snapshots};
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_journal::{Journal, NoPeers};
 
 const ROUNDS: usize = 24;
 /// On a slow machine it takes more rounds until as much was seen as the test is there for.

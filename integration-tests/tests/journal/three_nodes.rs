@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actix::{Actor, Addr};
-use reelyard_actors::event::{Epoch, PieceId};
-use reelyard_actors::journal::{CommitError, Journal, JournalOptions};
+use reelyard_core::event::{Epoch, PieceId};
 use reelyard_integration_tests::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
     transfer,
@@ -14,6 +13,8 @@ use reelyard_integration_tests::journal_probe::{
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_journal::{Journal, JournalOptions};
+use reelyard_replication::CommitError;
 use tempfile::TempDir;
 
 struct Member {

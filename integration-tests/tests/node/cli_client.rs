@@ -8,11 +8,9 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::names::{FileName, ShownName};
-use reelyard_actors::wire::api::{
-    BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem,
-};
+use reelyard_api::{BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem};
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileName, ShownName};
 use reelyard_integration_tests::binary::{self, ProgramOutput, run};
 use serde_json::{Value, json};
 

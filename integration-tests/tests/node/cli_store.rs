@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use actix::{Actor, Addr};
-use reelyard_actors::event::{Epoch, PieceId};
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
+use reelyard_core::event::{Epoch, PieceId};
 use reelyard_integration_tests::binary::{ProgramOutput, run};
 use reelyard_integration_tests::journal_power::copy_tree;
 use reelyard_integration_tests::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ReadAccounts, request_of, small_snapshots, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
 
 async fn open(data_dir: &Path) -> (Journal, Addr<ProbeActor>, Epoch) {
     let settings = small_snapshots(&data_dir.join("journal"), 1);

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_actors::bandwidth::{Bandwidth, HostLimits};
-use reelyard_actors::host::BitsPerSecond;
-use reelyard_actors::task_manager::{CheckTasksNow, TaskSettings};
-use reelyard_actors::wire::worker::{Said, TaskOrder};
+use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
+use reelyard_protocol::worker::{Said, TaskOrder};
+use reelyard_yard::bandwidth::{Bandwidth, HostLimits};
+use reelyard_yard::task_manager::{CheckTasksNow, TaskSettings};
 
 use crate::task_manager_yard::{YardPlan, destination};
 
@@ -37,8 +37,7 @@ fn the_clock_changes_the_rates_of_running_copies_but_not_of_those_at_old_cfws() 
             let yard = plot.open_up(dir.path(), ALMOST_EIGHT).await;
             yard.grade(&["a.mpg"]).await;
             let task = yard.open_task("a.mpg").await;
-            let rate =
-                |orders: &reelyard_actors::wire::worker::TaskOrders| orders.tasks[0].copy_speed;
+            let rate = |orders: &reelyard_protocol::worker::TaskOrders| orders.tasks[0].copy_speed;
             let before = yard.board.view().orders_for(destination(1)).unwrap();
             assert_eq!(rate(&before), Some(BitsPerSecond(50_000_000)));
             let mut changes = yard.board.changes();

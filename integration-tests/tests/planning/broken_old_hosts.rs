@@ -5,22 +5,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
-use reelyard_actors::cfw_worker::{DiskFigures, HostObserved, Inventory};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{HostAddr, HostKind, HostRole};
-use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::task_manager::plan::Unusable;
-use reelyard_actors::task_manager::{
-    Blamed, HostSetting, OldState, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TaskSettings,
-    TaskState,
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_replication::{AppliedEvent, InFlight, Piece};
+use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::cfw_worker::{HostObserved, Inventory};
+use reelyard_yard::heartbeat::{Health, HealthChanged};
+use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::{
+    Blamed, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TaskSettings, TaskState,
 };
-use reelyard_actors::wire::worker::{Blame, TaskId};
 
 use crate::task_manager_yard::{GIB, SIZE, destination, source};
 
@@ -210,7 +211,7 @@ impl BrokenHostYard {
                 self.patch(id, OldState::Done);
             }
             None if host.polls_at <= now => {
-                let mine = |task: &&Arc<reelyard_actors::task_manager::Task>| {
+                let mine = |task: &&Arc<reelyard_yard::task_manager::Task>| {
                     task.destination == addr && task.state == TaskState::Ready
                 };
                 let Some(task) = self.book.open().values().find(mine) else {

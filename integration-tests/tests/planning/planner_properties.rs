@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::journal::Piece;
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
-use reelyard_actors::task_manager::{NewTask, TaskEvent};
+use reelyard_core::event::RequestId;
+use reelyard_core::names::FileName;
+use reelyard_replication::Piece;
+use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
+use reelyard_yard::task_manager::{NewTask, TaskEvent};
 
 use crate::planner_case::oracle::Oracle;
 use crate::planner_case::world::{PlannerWorld, apply};

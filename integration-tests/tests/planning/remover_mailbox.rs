@@ -7,23 +7,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
-use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::catalog::{MastersChanged, RankingChanged, RisingChanged};
-use reelyard_actors::cfw_worker::{AskFailure, DeleteCopy, Deleted};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::names::FileName;
-use reelyard_actors::remover::{
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_core::supervision::Route;
+use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::catalog::{MastersChanged, RankingChanged, RisingChanged};
+use reelyard_yard::cfw_worker::{AskFailure, DeleteCopy};
+use reelyard_yard::heartbeat::{Health, HealthChanged};
+use reelyard_yard::remover::{
     Ending, PinFile, Reason, RemovalMode, RemovalRecord, RemoveNow, Remover, RemoverCollaborators,
     RemoverSettings, RemoverView, RemoverViewHandle, RoomVerdict, Spared,
 };
-use reelyard_actors::supervision::Route;
-use reelyard_actors::task_manager::TaskSettings;
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_yard::task_manager::TaskSettings;
 
 use crate::task_manager_yard::{GIB, SIZE, SharedWorld, TaskManagerYard, YardPlan, destination};
 
@@ -38,7 +39,7 @@ struct Deletions {
 struct ProbeDeleter {
     host: HostAddr,
     world: SharedWorld,
-    names: reelyard_actors::names::NameTable,
+    names: reelyard_core::names::NameTable,
     deletions: Arc<Mutex<Deletions>>,
 }
 
@@ -161,7 +162,7 @@ impl RemoverYard {
     async fn see(&self, host: HostAddr) {
         let worker = self.yard.probes.refresh.to(host).unwrap();
         // A host that is silent tells nobody.
-        let _ = worker.send(reelyard_actors::cfw_worker::Refresh).await.unwrap();
+        let _ = worker.send(reelyard_yard::cfw_worker::Refresh).await.unwrap();
         self.yard.settle().await;
     }
 

@@ -5,21 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
-use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::cfw_worker::{AskFailure, Deleted, DiskFigures, HostObserved, Inventory};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{HostAddr, HostKind};
-use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::remover::{
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{HostAddr, HostKind};
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
+use reelyard_replication::{AppliedEvent, InFlight, Piece};
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::cfw_worker::{AskFailure, HostObserved, Inventory};
+use reelyard_yard::heartbeat::{Health, HealthChanged};
+use reelyard_yard::remover::{
     Confirmation, CopyHolderStatus, Intent, Reason, RemovalBook, RemovalEvent, RemovalOutcome,
     RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
 };
-use reelyard_actors::task_manager::plan::WantsRoom;
+use reelyard_yard::task_manager::plan::WantsRoom;
 
 const FILES: u32 = 14;
 const HOSTS: u8 = 5;

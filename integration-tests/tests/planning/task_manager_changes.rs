@@ -1,12 +1,12 @@
 //! What the TaskManager tells of changes: each once, whatever becomes of the actor.
 
-use reelyard_actors::change_feed::{ChangeId, Feed, FeedListener, ListenFrom};
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::RequestId;
-use reelyard_actors::task_manager::{ResetHost, TaskState};
-use reelyard_actors::wire::api::{Change, ChangeEvent, HostEvent};
-use reelyard_actors::wire::worker::{Blame, Said};
+use reelyard_api::{Change, ChangeEvent, HostEvent};
+use reelyard_core::change_feed::{ChangeId, Feed, FeedListener, ListenFrom};
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::RequestId;
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_protocol::worker::{Blame, Said};
+use reelyard_yard::task_manager::{ResetHost, TaskState};
 
 use crate::task_manager_yard::{YardPlan, destination};
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::heartbeat::Health;
-use reelyard_actors::host::HostKind;
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::plan::{Explanation, MasterState, PlanVerdict, Says, Skip};
-use reelyard_actors::task_manager::{ExplainFile, PlacementPolicy};
-use reelyard_actors::wire::worker::Blame;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostKind;
+use reelyard_core::names::FileName;
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_protocol::worker::Blame;
+use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Says, Skip};
+use reelyard_yard::task_manager::{ExplainFile, PlacementPolicy};
 
 use crate::task_manager_yard::{GIB, SIZE, TaskManagerYard, YardPlan, destination, source};
 

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use reelyard_actors::backoff::ExponentialBackoff;
-use reelyard_actors::bandwidth::Bandwidth;
-use reelyard_actors::cfw_worker::{CircuitState, HostCallStatus};
-use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::Health;
-use reelyard_actors::host::{BitsPerSecond, HostKind};
-use reelyard_actors::task_manager::plan::Unusable;
-use reelyard_actors::task_manager::{
-    Blamed, CancelTask, OldState, ResetHost, TakeReports, Task, TaskManagerView, TaskSettings,
-    TaskState,
-};
-use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_core::backoff::ExponentialBackoff;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{BitsPerSecond, HostKind};
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_yard::bandwidth::Bandwidth;
+use reelyard_yard::cfw_worker::{CircuitState, HostCallStatus};
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::{
+    Blamed, CancelTask, ResetHost, TakeReports, Task, TaskManagerView, TaskSettings, TaskState,
+};
 
 use crate::task_manager_yard::{SIZE, TaskManagerYard, YardPlan, destination, ours, source};
 

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use reelyard_actors::cfw_worker::{CircuitState, HostCallStatus};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::{Epoch, RequestId};
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::manager::{ClusterId, ManagerId, ManagerIdentity};
-use reelyard_actors::task_manager::{
-    CancelTask, ChangeTask, OldState, StrangerSign, TakeReports, TaskManagerView, TaskState,
-};
-use reelyard_actors::wire::worker::{ManagerAction, ManagerSeen, Report, Said, TaskId};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::{ClusterId, ManagerId, ManagerIdentity};
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, Said, TaskId};
+use reelyard_yard::cfw_worker::{CircuitState, HostCallStatus};
+use reelyard_yard::task_manager::{
+    CancelTask, ChangeTask, StrangerSign, TakeReports, TaskManagerView, TaskState,
+};
 
 use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination};
 

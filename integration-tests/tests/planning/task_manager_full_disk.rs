@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::task_manager::{CheckTasksNow, TaskManagerView};
+use reelyard_core::event::PieceId;
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_yard::task_manager::{CheckTasksNow, TaskManagerView};
 
 use crate::task_manager_yard::YardPlan;
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::Health;
-use reelyard_actors::host::{HostAddr, HostMode, HostRole};
-use reelyard_actors::task_manager::{
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{HostAddr, HostMode, HostRole};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_protocol::worker::Said;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::{
     AddHost, ChangeTaskSettings, HostRecord, HostRefused, HostRoster, HostSetting, RemoveHost,
     SetHostMode, TaskSettings, TaskState,
 };
-use reelyard_actors::wire::worker::Said;
-use reelyard_integration_tests::running::on_a_system;
 
 use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination, source};
 
@@ -60,11 +60,10 @@ fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
     });
     on_a_system(async move {
         // Opened without waiting for anything: the first that is told is all there is.
-        let settings = reelyard_actors::journal::JournalOptions::alone(dir.path(), 1);
-        let pieces = [reelyard_actors::event::PieceId::Tasks];
-        let transport = std::sync::Arc::new(reelyard_actors::journal::NoPeers);
-        let journal =
-            reelyard_actors::journal::Journal::open(settings, transport, &pieces).await.unwrap();
+        let settings = reelyard_journal::JournalOptions::alone(dir.path(), 1);
+        let pieces = [reelyard_core::event::PieceId::Tasks];
+        let transport = std::sync::Arc::new(reelyard_journal::NoPeers);
+        let journal = reelyard_journal::Journal::open(settings, transport, &pieces).await.unwrap();
         let yard = plot.open_on(journal, START);
         assert_eq!(first_told(&yard, resting).await.unwrap().mode, HostMode::Maintenance);
         let kept = HostRecord::new(HostRole::Destination, false);

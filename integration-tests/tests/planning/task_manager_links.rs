@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use reelyard_actors::cfw_worker::HostObserved;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::task_manager::plan::{ByHandRefused, LinkSays, PlannerWaits, Says, Unusable};
-use reelyard_actors::task_manager::{CopyFile, CopyRefused, ExplainFile, LinkRules, Weights};
+use reelyard_core::event::RequestId;
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_yard::cfw_worker::HostObserved;
+use reelyard_yard::task_manager::plan::{ByHandRefused, LinkSays, PlannerWaits, Says, Unusable};
+use reelyard_yard::task_manager::{CopyFile, CopyRefused, ExplainFile, LinkRules, Weights};
 
 use crate::task_manager_yard::{
     GIB, TaskManagerYard, YardPlan, destination, ours, source, traffic,
@@ -83,7 +83,7 @@ fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_kn
         let yard = plot(1, 2, marks(Some(50), None)).open_up(dir.path(), START).await;
         source_tells(&yard, 51).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
-        let waits = |view: &reelyard_actors::task_manager::TaskManagerView| {
+        let waits = |view: &reelyard_yard::task_manager::TaskManagerView| {
             (view.plan.last.as_ref()?.waiting == Some(PlannerWaits::Source)).then_some(())
         };
         yard.until("the round waits for a source", waits).await;

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use reelyard_actors::cfw_worker::HostObserved;
-use reelyard_actors::heartbeat::Health;
-use reelyard_actors::journal::CommitError;
-use reelyard_actors::task_manager::plan::{PlanVerdict, PlannerWaits, Says, Skip};
-use reelyard_actors::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
-use reelyard_actors::wire::worker::Said;
 use reelyard_integration_tests::running::on_a_system;
+use reelyard_protocol::worker::Said;
+use reelyard_replication::CommitError;
+use reelyard_yard::cfw_worker::HostObserved;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::plan::{PlanVerdict, PlannerWaits, Says, Skip};
+use reelyard_yard::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
 
 use crate::task_manager_yard::{SIZE, TaskManagerYard, YardPlan, destination, is_of, source};
 
@@ -128,7 +128,7 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
             yard.health(host, Health::Up).await;
         }
         let kind = crate::task_manager_yard::ours(source(1));
-        let seen = reelyard_actors::cfw_worker::HostObserved {
+        let seen = reelyard_yard::cfw_worker::HostObserved {
             host: source(1),
             kind,
             inventory: None,

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use reelyard_actors::event::PieceId;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::JournalOptions;
-use reelyard_actors::task_manager::{Task, TaskManagerView};
+use reelyard_core::event::PieceId;
+use reelyard_core::host::HostAddr;
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_journal::JournalOptions;
+use reelyard_yard::task_manager::{Task, TaskManagerView};
 
 use crate::task_manager_yard::{TaskManagerYard, YardPlan};
 
@@ -29,7 +29,7 @@ type TaskReplicaState = (Vec<Arc<Task>>, Vec<Arc<Task>>, Vec<(HostAddr, Vec<Stri
 
 /// What a node holds, in names: numbers of files are each node's own.
 fn held(yard: &TaskManagerYard, view: &TaskManagerView) -> TaskReplicaState {
-    let named = |id| yard.names.name(reelyard_actors::names::FileId(id)).to_string();
+    let named = |id| yard.names.name(reelyard_core::names::FileId(id)).to_string();
     let placements = view.placements.iter().map(|(host, files)| {
         let mut names: Vec<String> = files.iter().map(named).collect();
         names.sort();

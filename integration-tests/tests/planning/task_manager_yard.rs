@@ -7,33 +7,35 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
-use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::catalog::{
+use reelyard_api::ChangeEvent;
+use reelyard_core::change_feed::Feed;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
+use reelyard_core::manager::ManagerIdentity;
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_core::supervision::Route;
+use reelyard_core::traffic::{Rates, Traffic};
+use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::catalog::{
     LookUpMasters, MasterLook, MastersChanged, RankingChanged, RisingChanged,
 };
-use reelyard_actors::cfw_worker::{
-    AskFailure, CopyArrived, DiskFigures, HostObserved, HostRoutes, Inventory, Refresh,
+use reelyard_yard::cfw_worker::{
+    AskFailure, CopyArrived, HostObserved, HostRoutes, Inventory, Refresh,
 };
-use reelyard_actors::change_feed::Feed;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::manager::ManagerIdentity;
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::remover::RemoverViewHandle;
-use reelyard_actors::supervision::Route;
-use reelyard_actors::task_manager::{
-    ChangeRefused, ChangeTask, CheckTasksNow, HostSetting, OldState, TakeReports, Task,
-    TaskCollaborators, TaskManager, TaskManagerView, TaskSettings, TaskState, TaskViewHandle,
+use reelyard_yard::heartbeat::{Health, HealthChanged};
+use reelyard_yard::remover::RemoverViewHandle;
+use reelyard_yard::task_manager::{
+    ChangeRefused, ChangeTask, CheckTasksNow, HostSetting, TakeReports, Task, TaskCollaborators,
+    TaskManager, TaskManagerView, TaskSettings, TaskState, TaskViewHandle,
 };
-use reelyard_actors::traffic::{Rates, Traffic};
-use reelyard_actors::wire::api::ChangeEvent;
-use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
-use reelyard_integration_tests::waiting::eventually_some;
 
 pub const GIB: u64 = 1 << 30;
 

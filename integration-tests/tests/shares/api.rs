@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Result;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::wire::api::Rfc3339;
+use reelyard_api::Rfc3339;
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};

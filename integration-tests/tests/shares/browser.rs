@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use reelyard::http::share::hash_password;
-use reelyard_actors::share_expiry::Deadline;
 use reelyard_integration_tests::browser::Browser;
 use reelyard_integration_tests::share_links::ManualLinks;
 use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_shares::share_expiry::Deadline;
 
 /// Waits until an element shows something that fits.
 async fn shows(browser: &Browser, selector: &str, fits: impl Fn(&str) -> bool) -> String {

@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::wire::api::Rfc3339;
+use reelyard_api::Rfc3339;
+use reelyard_core::clock::{Clock, Millis};
 use reelyard_integration_tests::waiting::eventually_some;
 use serde_json::{Value, json};
 

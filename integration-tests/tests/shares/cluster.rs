@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use futures::future::join_all;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalOptions};
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_journal::{Journal, JournalOptions};
+use reelyard_shares::share_expiry::{
     CreateShare, Effort, FetchNotifications, LARGEST_PAGE, RootName, Share, ShareEnding,
     ShareError, ShareExpiry, ShareExpirySettings, ShareFilter, ShareId, ShareKind, ShareLifetime,
     ShareLookup, ShareNotification, SharePath, ShareViewHandle, Totals,
 };
-use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
 use tempfile::TempDir;
 
 pub const START: Millis = Millis(1_800_000_000_000);

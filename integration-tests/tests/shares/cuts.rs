@@ -4,9 +4,9 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use reelyard_integration_tests::share_links::{ManualLinks, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually};
+use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};

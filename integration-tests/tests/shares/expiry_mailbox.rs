@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::join_all;
-use reelyard_actors::change_feed::{Feed, ListenFrom};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::share_expiry::{
+use reelyard_api::{Change, ChangeEvent, ShareChange};
+use reelyard_core::change_feed::{Feed, ListenFrom};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_shares::share_expiry::{
     AtLimit, ChangeShareSettings, CreateShare, DownloadAdmission, EndRemoved, FetchNotifications,
     GetDeliveryCursor, NewTerms, OnlyIf, ReclaimNow, RecordDelivery, Revoked, ShareEnding,
     ShareExpirySettings, ShareId, ShareLifetime, ShareLocation, ShareLookup, ShareNotificationKind,
     ShareOwner, SharePath, ShareRefusal,
 };
-use reelyard_actors::wire::api::{Change, ChangeEvent, ShareChange};
-use reelyard_integration_tests::waiting::eventually;
 
 use crate::expiry_yard::*;
 

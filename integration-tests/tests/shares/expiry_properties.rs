@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::journal::{InFlight, Piece};
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_replication::{InFlight, Piece};
+use reelyard_shares::share_expiry::{
     ClientKey, CreateShare, Deadline, DownloadDecision, ExpiryTimerWheel, MoveEnd, MoveRefused,
     NewMove, NewTerms, OnlyIf, RootName, Share, ShareDecisionContext, ShareDueKey, ShareEnding,
     ShareEvent, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,

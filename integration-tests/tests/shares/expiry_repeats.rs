@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures::future::join_all;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
+use reelyard_shares::share_expiry::{
     AtLimit, BeginMove, BegunMove, ChangeShare, CreateShare, EndRemoved, MoveEnd, MoveRefused,
     NewMove, NewTerms, OnlyIf, SettleMove, ShareEnding, ShareExpirySettings, ShareLifetime,
     ShareLocation, ShareLookup, ShareOwner, ShareRefusal, SharedFileIdentity,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{ChangeShareSettings, Effort, ShareExpirySettings};
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_shares::share_expiry::{ChangeShareSettings, Effort, ShareExpirySettings};
 
 use crate::expiry_yard::*;
 

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::change_feed::FeedPublisher;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::share_expiry::{
+use reelyard_core::change_feed::FeedPublisher;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_shares::share_expiry::{
     ChangeShare, ClientKey, CreateShare, DownloadAdmission, FetchNotifications, NewTerms,
     PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareChange, ShareError,
     ShareExpiry, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLookup,
     ShareNotificationKind, SharePath, ShareRefusal, ShareViewHandle, TakeDownload, Tombstone,
 };
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
 pub const START: Millis = Millis(1_700_000_000_000);
 

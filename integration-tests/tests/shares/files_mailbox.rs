@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::StreamExt;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::share_expiry::{
+use reelyard_core::event::RequestId;
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_shares::share_expiry::{
     BeginMove, MoveEnd, MoveRefused, Moved, NewMove, SettleMove, ShareEnding, ShareError, ShareId,
     ShareRefusal, SharedFileIdentity,
 };
-use reelyard_actors::share_files::{
+use reelyard_shares::share_files::{
     MoveError, MoveFile, NameInDirectory, ShareFileSystem, SystemFileSystem,
 };
-use reelyard_integration_tests::waiting::eventually;
 use rustix::io::Errno;
 
 use crate::files_yard::*;

@@ -7,22 +7,23 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard::http::share::Roots;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, Journal, JournalOptions};
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::supervision::Route;
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_journal::{Journal, JournalOptions};
+use reelyard_replication::CommitError;
+use reelyard_shares::share_expiry::{
     BeginMove, BegunMove, CreateShare, MoveRefused, Moved, RootName, ShareError, ShareExpiry,
     ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
     ShareRefusal, ShareViewHandle,
 };
-use reelyard_actors::share_files::{
+use reelyard_shares::share_files::{
     MoveError, MoveFile, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
     ShareFilesViewHandle,
 };
-use reelyard_actors::supervision::Route;
-use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
 const START: Millis = Millis(1_800_000_000_000);
 

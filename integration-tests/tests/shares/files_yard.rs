@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard::http::share::Roots;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::supervision::Route;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_shares::share_expiry::{
     CreateShare, MoveRefused, Moved, RootName, Share, ShareEnding, ShareError, ShareExpiry,
     ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
     ShareRefusal, ShareViewHandle,
 };
-use reelyard_actors::share_files::{
+use reelyard_shares::share_files::{
     MoveError, MoveFile, ShareFileSystem, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
     ShareFilesViewHandle, SweepNow, SystemFileSystem,
 };
-use reelyard_actors::supervision::Route;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
 use tempfile::TempDir;
 
 pub const START: Millis = Millis(1_700_000_000_000);

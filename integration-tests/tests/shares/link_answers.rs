@@ -6,9 +6,9 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use reelyard::http::share::hash_password;
-use reelyard_actors::share_expiry::{NewShare, ShareId};
 use reelyard_integration_tests::share_links::{CurlResponse, ManualLinks};
 use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_shares::share_expiry::{NewShare, ShareId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -4,11 +4,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{
-    Deadline, NewDeadline, ShareChanges, ShareEnding, ShareEvent, ShareId,
-};
 use reelyard_integration_tests::share_links::{A_DAY, ManualLinks, RESUME_WITHIN, curl};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_shares::share_expiry::{
+    Deadline, NewDeadline, ShareChanges, ShareEnding, ShareEvent, ShareId,
+};
 use tokio::task::JoinHandle;
 
 /// More than the kernel keeps for a connection.

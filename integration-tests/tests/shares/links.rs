@@ -6,19 +6,19 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::journal::{CommitError, Piece};
-use reelyard_actors::share_expiry::{
-    Deadline, DownloadAdmission, MoveEnd, NewMove, NewShare, ShareEnding, ShareError, ShareEvent,
-    ShareId, ShareKind, ShareLimits, ShareLocation, ShareRefusal, ShareTable, ShareViewHandle,
-    SharedFileIdentity, TakeDownload,
-};
-use reelyard_actors::supervision::Route;
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
+use reelyard_core::supervision::Route;
 use reelyard_integration_tests::share_links::{
     A_DAY, LinkSite, ManualLinks, START, curl, path, root,
 };
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_replication::{CommitError, Piece};
+use reelyard_shares::share_expiry::{
+    Deadline, DownloadAdmission, MoveEnd, NewMove, NewShare, ShareEnding, ShareError, ShareEvent,
+    ShareId, ShareKind, ShareLimits, ShareLocation, ShareRefusal, ShareTable, ShareViewHandle,
+    SharedFileIdentity, TakeDownload,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -184,7 +184,7 @@ async fn only_what_is_below_the_root_is_served() {
     links.write("dir/a", b"inside");
     symlink("dir/a", links.below("in")).unwrap();
     let status = async |path: &str| {
-        let id = links.share(path, |new| new.kind = reelyard_actors::share_expiry::ShareKind::File);
+        let id = links.share(path, |new| new.kind = reelyard_shares::share_expiry::ShareKind::File);
         links.get(id, "/file", &[]).await.status
     };
     assert_eq!(status("in").await, 200);

@@ -5,18 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, Journal, JournalOptions, NoPeers};
-use reelyard_actors::share_expiry::{
-    ConfirmClock, CreateShare, NewTerms, ReclaimNow, ShareEnding, ShareId, ShareLifetime,
-    ShareLookup, ShareRefusal,
-};
-use reelyard_actors::supervision::Route;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::supervision::Route;
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::share_links::{LinkSite, START};
 use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_replication::CommitError;
+use reelyard_shares::share_expiry::{
+    ConfirmClock, CreateShare, NewTerms, ReclaimNow, ShareEnding, ShareId, ShareLifetime,
+    ShareLookup, ShareRefusal,
+};
 
 use crate::expiry_yard::{
     ShareExpiryYard, film, opened, opened_keeping, path, refused, seconds, settings,

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::share_expiry::{
+use reelyard_core::clock::Clock;
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::supervision::Route;
+use reelyard_integration_tests::share_links::{LinkSite, START, curl, path, root};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_shares::share_expiry::{
     CreateShare, PauseReclaim, ReclaimNow, RevokeShares, ShareExpiry, ShareExpirySettings, ShareId,
     ShareKind, ShareLifetime, ShareLookup, ShareViewHandle,
 };
-use reelyard_actors::supervision::Route;
-use reelyard_integration_tests::share_links::{LinkSite, START, curl, path, root};
-use reelyard_integration_tests::waiting::eventually;
 use tempfile::TempDir;
 
 const TTL: Duration = Duration::from_secs(3600);

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use reelyard::http::share::hash_password;
-use reelyard_actors::share_expiry::{Deadline, NewShare, ShareChanges, ShareEvent, ShareId};
 use reelyard_integration_tests::share_links::{CurlResponse, ManualLinks};
+use reelyard_shares::share_expiry::{Deadline, NewShare, ShareChanges, ShareEvent, ShareId};
 
 fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
     let hash = hash_password(password).unwrap();

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use reelyard_actors::share_expiry::{MoveRefused, ShareEnding};
-use reelyard_actors::share_files::{ChangeShareFilesSettings, CheckRoots, ShareFilesSettings};
 use reelyard_integration_tests::binary::{ProgramOutput, run};
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_shares::share_expiry::{MoveRefused, ShareEnding};
+use reelyard_shares::share_files::{ChangeShareFilesSettings, CheckRoots, ShareFilesSettings};
 use serde_json::{Value, json};
 
 use crate::files_yard::{ShareDirectories as Disk, ShareFilesYard, opened, refused, root, wanted};

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use reelyard_actors::clock::Clock;
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::hook_receiver::HookReceiver;
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};

@@ -7,23 +7,23 @@ use std::time::{Duration, SystemTime};
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalOptions, NoPeers};
-use reelyard_actors::share_expiry::{
-    CreateShare, RevokeShares, RootName, ShareExpiry, ShareExpirySettings, ShareKind,
-    ShareLifetime, ShareNotificationKind, SharePath, ShareViewHandle,
-};
-use reelyard_actors::supervision::Route;
-use reelyard_actors::webhook::{
-    ChangeWebhookSettings, Webhook, WebhookCollaborators, WebhookName, WebhookSecret,
-    WebhookSettings, WebhookView, WebhookViewHandle, webhook_client,
-};
-use reelyard_actors::wire::api::ChangeEvent;
+use reelyard_api::ChangeEvent;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::supervision::Route;
 use reelyard_integration_tests::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
 use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_shares::share_expiry::{
+    CreateShare, RevokeShares, RootName, ShareExpiry, ShareExpirySettings, ShareKind,
+    ShareLifetime, ShareNotificationKind, SharePath, ShareViewHandle,
+};
+use reelyard_shares::webhook::{
+    ChangeWebhookSettings, Webhook, WebhookCollaborators, WebhookName, WebhookSecret,
+    WebhookSettings, WebhookView, WebhookViewHandle, webhook_client,
+};
 
 /// A node as far as shares and one webhook go.
 struct WebhookYard {

@@ -8,7 +8,7 @@ use reelyard::simulate::options::{
     DemandOptions, SimulationOptions, SyntheticOptions, YardOptions,
 };
 use reelyard::simulate::{Rules, SimulationReport, simulate};
-use reelyard_actors::host::BitsPerSecond;
+use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::binary::{ProgramOutput, run};
 
 /// A yard of five destinations whose disks hold three of five files.

@@ -1,7 +1,7 @@
 //! A copy from one worker to another, over real sockets and disks, as a node orders it.
 
-use reelyard_actors::wire::worker::{ContentHash, Said};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
+use reelyard_protocol::worker::{ContentHash, Said};
 
 #[actix::test]
 async fn a_master_arrives_verified_and_is_reported() {

@@ -5,15 +5,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use reelyard::worker::Worker;
-use reelyard_actors::clock::Clock;
-use reelyard_actors::downloader::file_fingerprint::FileFingerprint;
-use reelyard_actors::downloader::state_store::StateStore;
-use reelyard_actors::downloader::ticket::{TICKET_HEADER, TicketKey};
-use reelyard_actors::http_client::without_tls;
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::wire::worker::{ContentHash, FileHash, Said};
+use reelyard_core::clock::Clock;
+use reelyard_core::token::SharedToken;
+use reelyard_file_server::file_fingerprint::FileFingerprint;
+use reelyard_file_server::ticket::{TICKET_HEADER, TicketKey};
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::http_client::without_tls;
+use reelyard_protocol::worker::{ContentHash, FileHash, Said};
+use reelyard_worker::downloader::state_store::StateStore;
 use reqwest::StatusCode;
 
 async fn get(url: String) -> reqwest::Response {

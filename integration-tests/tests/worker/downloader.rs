@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use actix::{Context, Handler, Message};
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::downloader::base_dir::BaseDir;
-use reelyard_actors::downloader::fetch::Fetcher;
-use reelyard_actors::downloader::order::CopyOrder;
-use reelyard_actors::downloader::partials::{KeepFor, Partials};
-use reelyard_actors::downloader::state_store::StateStore;
-use reelyard_actors::downloader::{
-    Downloader, DownloaderHandle, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
-};
-use reelyard_actors::names::FileName;
-use reelyard_actors::supervision::Supervision;
-use reelyard_actors::wire::worker::{Report, Said, TaskId};
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::names::FileName;
+use reelyard_core::supervision::Supervision;
 use reelyard_integration_tests::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::worker_rig::Rig;
+use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_worker::downloader::base_dir::BaseDir;
+use reelyard_worker::downloader::fetch::Fetcher;
+use reelyard_worker::downloader::order::CopyOrder;
+use reelyard_worker::downloader::partials::{KeepFor, Partials};
+use reelyard_worker::downloader::state_store::StateStore;
+use reelyard_worker::downloader::{
+    Downloader, DownloaderHandle, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
+};
 use tokio::sync::watch;
 
 struct DownloaderRig {

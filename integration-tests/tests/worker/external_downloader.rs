@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard::worker::{ExternalSettings, Worker, WorkerSettings};
-use reelyard_actors::host::BitsPerSecond;
-use reelyard_actors::wire::worker::{Blame, ContentHash, Said, TaskOrder};
+use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::external_program::{COPIES, is_alive, pid_in, script};
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::worker::{Blame, ContentHash, Said, TaskOrder};
 use regex::bytes::Regex;
 
 /// Starts two processes that ignore SIGTERM, one of them in a session of its own, and hangs.
@@ -206,9 +206,8 @@ async fn growth_of_the_file_is_progress() {
     );
     let worker = old.worker(&body).await;
     old.node.order(old.order(1, b"E.mpg"));
-    let progress = |report: &reelyard_actors::wire::worker::Report| {
-        report.said == Said::Progress { bytes: 500 }
-    };
+    let progress =
+        |report: &reelyard_protocol::worker::Report| report.said == Said::Progress { bytes: 500 };
     eventually("progress", || old.node.reports().iter().any(progress)).await;
     std::fs::write(old.file("go"), "").unwrap();
     assert!(matches!(old.node.end_of(1).await, Said::DoneUnverified { .. }));

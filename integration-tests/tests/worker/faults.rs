@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use reelyard_actors::host::BitsPerSecond;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::worker::{Blame, Said, TaskId, TaskOrder};
+use reelyard_core::host::BitsPerSecond;
+use reelyard_core::names::FileName;
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::worker::{Blame, Said, TaskId, TaskOrder};
 
 fn left_behind(rig: &Rig) -> usize {
     let count = |dir| std::fs::read_dir(dir).unwrap().count();
@@ -166,7 +166,7 @@ async fn a_disk_over_its_limit_takes_nothing() {
 
 /// How full the disk of the copies is; at least 1, or the test could not set a limit below.
 fn tempfile_disk_percent(rig: &Rig) -> u32 {
-    let base = reelyard_actors::downloader::base_dir::BaseDir::open(&rig.copies()).unwrap();
+    let base = reelyard_worker::downloader::base_dir::BaseDir::open(&rig.copies()).unwrap();
     let percent = base.disk().unwrap().used_percent;
     assert!(percent > 0, "this test needs a disk that is not empty");
     percent

@@ -1,12 +1,12 @@
 //! A destination whose disk is really full: a small tmpfs, mounted as root or by sudo.
 
-use reelyard_actors::downloader::epoch_guard::HeardEpochs;
-use reelyard_actors::downloader::state_store::StateStore;
-use reelyard_actors::event::Epoch;
-use reelyard_actors::wire::worker::{Blame, Said};
+use reelyard_core::event::Epoch;
 use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::waiting::PATIENCE;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::worker::{Blame, Said};
+use reelyard_worker::downloader::epoch_guard::HeardEpochs;
+use reelyard_worker::downloader::state_store::StateStore;
 
 #[actix::test]
 async fn a_copy_that_does_not_fit_blames_the_destination_before_its_first_byte() {

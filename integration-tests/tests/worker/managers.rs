@@ -1,13 +1,13 @@
 //! A worker tells who had to do with it lately.
 
-use reelyard_actors::clock::Clock;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::http_client::without_tls;
-use reelyard_actors::manager::{ClusterId, MANAGER_HEADER, ManagerId};
-use reelyard_actors::wire::worker::{ManagerAction, WorkerInfo};
+use reelyard_core::clock::Clock;
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::{ClusterId, MANAGER_HEADER, ManagerId};
 use reelyard_integration_tests::waiting::eventually_some;
 use reelyard_integration_tests::worker_fake_cfm::FakeCfm;
 use reelyard_integration_tests::worker_rig::{Rig, started};
+use reelyard_protocol::http_client::without_tls;
+use reelyard_protocol::worker::{ManagerAction, WorkerInfo};
 
 async fn info(host: HostAddr) -> WorkerInfo {
     let answer =

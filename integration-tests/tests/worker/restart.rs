@@ -3,12 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use reelyard_actors::downloader::state_store::StateStore;
-use reelyard_actors::host::BitsPerSecond;
-use reelyard_actors::wire::worker::{Said, TaskOrder};
+use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_process::WorkerProcess;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::worker::{Said, TaskOrder};
+use reelyard_worker::downloader::state_store::StateStore;
 
 /// What starts a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard::worker::{Worker, WorkerSettings};
-use reelyard_actors::host::BitsPerSecond;
-use reelyard_actors::wire::worker::{Blame, Said, TaskId, TaskOrder};
+use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_process::WorkerProcess;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_protocol::worker::{Blame, Said, TaskId, TaskOrder};
 
 /// What starts a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
@@ -154,8 +154,8 @@ async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
 
 /// Puts the hash of other bytes under the one interrupted copy.
 fn other_state(rig: &Rig) {
-    use reelyard_actors::downloader::state_store::StateStore;
-    use reelyard_actors::downloader::tree_hash::{TreeHasher, Trunk};
+    use reelyard_file_server::tree_hash::{TreeHasher, Trunk};
+    use reelyard_worker::downloader::state_store::StateStore;
     let store = StateStore::open(&rig.place.path().join("state")).unwrap();
     let mut partial = store.partials().unwrap().remove(0);
     let mut other = TreeHasher::resume(Trunk::default());

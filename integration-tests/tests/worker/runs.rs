@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-use reelyard_actors::wire::worker::{Blame, Said, TaskOrder};
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
+use reelyard_protocol::worker::{Blame, Said, TaskOrder};
 
 /// Stands between a destination and a source's data port.
 struct ThrottledProxy {

@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 
 use reelyard::worker::Worker;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::manager::{ClusterId, ManagerId};
-use reelyard_actors::token::SharedToken;
-use reelyard_actors::wire::worker::WorkerInfo;
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::{ClusterId, ManagerId};
+use reelyard_core::token::SharedToken;
 use reelyard_integration_tests::waiting::eventually_some;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
+use reelyard_protocol::worker::WorkerInfo;
 
 /// Sends a request as it is written and answers what comes, without the date.
 async fn raw(host: HostAddr, request: &str, headers: &str) -> String {

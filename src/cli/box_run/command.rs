@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use reelyard_actors::processes::below;
+use reelyard_worker::processes::below;
 use rustix::process::{
     Pid, Signal, WaitStatus, getpgid, getppid, kill_process, kill_process_group,
     set_parent_process_death_signal,

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use reelyard_actors::processes::below;
+use reelyard_worker::processes::below;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
     set_parent_process_death_signal, waitpid,

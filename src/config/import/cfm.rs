@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::bandwidth::Timetable;
-use reelyard_actors::catalog::{AddressPattern, WatchedServers};
-use reelyard_actors::host::{BitsPerSecond, OLD_COPY_SPEED};
-use reelyard_actors::remover::KeptBy;
-use reelyard_actors::task_manager::PlacementPolicy;
+use reelyard_core::host::{BitsPerSecond, OLD_COPY_SPEED};
+use reelyard_yard::bandwidth::Timetable;
+use reelyard_yard::catalog::{AddressPattern, WatchedServers};
+use reelyard_yard::remover::KeptBy;
+use reelyard_yard::task_manager::PlacementPolicy;
 use toml::Value;
 
 use super::draft::ImportDraft;

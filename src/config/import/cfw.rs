@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reelyard_actors::host::HostAddr;
+use reelyard_core::host::HostAddr;
 use toml::Value;
 
 use super::draft::ImportDraft;

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use reelyard_actors::host::HostAddr;
+use reelyard_core::host::HostAddr;
 use toml::Value;
 
 use super::ImportNoteKind;

@@ -1,8 +1,8 @@
 //! `runner.setup_runs` of a cfm.yml: what cfm did in its rounds. Who left deletions or copies out of
 //! them wanted none.
 
-use reelyard_actors::remover::RemovalMode;
-use reelyard_actors::task_manager::PlanningMode;
+use reelyard_yard::remover::RemovalMode;
+use reelyard_yard::task_manager::PlanningMode;
 
 use super::draft::ImportDraft;
 use super::yaml::YamlEntry;

@@ -5,12 +5,11 @@ use std::time::Duration;
 use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::box_lease::{
-    AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, Grant, PoolName,
-};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::wire::api::{Granted, Span, WaitShown, WantedLease};
+use reelyard_api::{Granted, Span, WaitShown, WantedLease};
+use reelyard_boxes::box_lease::{AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, Grant};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
+use reelyard_protocol::boxes::PoolName;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};

@@ -2,7 +2,7 @@
 //! differ in kind, so that a script need not read words.
 
 use actix_web::http::StatusCode;
-use reelyard_actors::box_lease::{BoxError, BoxRefusal};
+use reelyard_boxes::box_lease::{BoxError, BoxRefusal};
 
 use crate::http::problem::ProblemResponse;
 

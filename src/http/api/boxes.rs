@@ -1,11 +1,12 @@
 //! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes, and what happened to them.
 
 use actix_web::web;
-use reelyard_actors::box_lease::{
-    AuditCursor, AuditEntry, AuditFilter, BoxNumber, BoxPhase, BoxRefusal, FenceToken, Holder,
-    LARGEST_PAGE, LeaseEnd, PoolName, QuarantineBox, UnquarantineBox,
+use reelyard_api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine};
+use reelyard_boxes::box_lease::{
+    AuditCursor, AuditEntry, AuditFilter, BoxPhase, BoxRefusal, LARGEST_PAGE, LeaseEnd,
+    QuarantineBox, UnquarantineBox,
 };
-use reelyard_actors::wire::api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

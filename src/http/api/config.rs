@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_actors::wire::api::{ReloadView, SettingChange};
+use reelyard_api::{ReloadView, SettingChange};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

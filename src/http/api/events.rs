@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::change_feed::{FeedEvent, FeedItem, FeedListener, ListenFrom};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::wire::api::{Change, ChangeEvent, ChangeKind, Reset};
+use reelyard_api::{Change, ChangeEvent, ChangeKind, Reset};
+use reelyard_core::change_feed::{FeedEvent, FeedItem, FeedListener, ListenFrom};
+use reelyard_core::clock::Clock;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};

@@ -1,10 +1,10 @@
 //! `/api/v1/files/{name}/explain`: why a file is or is not planned.
 
 use actix_web::{HttpRequest, web};
-use reelyard_actors::names::FileName;
-use reelyard_actors::remover::ExplainCopies;
-use reelyard_actors::task_manager::ExplainFile;
-use reelyard_actors::wire::api::ExplainView;
+use reelyard_api::ExplainView;
+use reelyard_core::names::FileName;
+use reelyard_yard::remover::ExplainCopies;
+use reelyard_yard::task_manager::ExplainFile;
 
 use super::NoQuery;
 use crate::http::node::NodeHttpState;

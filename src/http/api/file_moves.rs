@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::journal::CommitError;
-use reelyard_actors::share_expiry::{MoveRefused, Moved, ShareLocation};
-use reelyard_actors::share_files::{MoveError, MoveFile};
-use reelyard_actors::wire::api::{MoveShown, Page, WantedMove, place};
+use reelyard_api::{MoveShown, Page, WantedMove, place};
+use reelyard_core::event::RequestId;
+use reelyard_replication::CommitError;
+use reelyard_shares::share_expiry::{MoveRefused, Moved, ShareLocation};
+use reelyard_shares::share_files::{MoveError, MoveFile};
 
 use super::NoQuery;
 use super::leader_only::require_leader;

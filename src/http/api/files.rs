@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix_web::web;
-use reelyard_actors::host::{HostAddr, HostKind};
-use reelyard_actors::names::{FileId, FileName};
-use reelyard_actors::task_manager::plan::Skip;
-use reelyard_actors::task_manager::{Blamed, PlannedHost, Task};
-use reelyard_actors::wire::api::{BackOffView, Cursor, FileState, FileView, Page};
-use reelyard_actors::wire::cfm;
+use reelyard_api::{BackOffView, Cursor, FileState, FileView, Page};
+use reelyard_core::host::{HostAddr, HostKind};
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::legacy::cfm;
+use reelyard_yard::task_manager::plan::Skip;
+use reelyard_yard::task_manager::{Blamed, PlannedHost, Task};
 use roaring::{MultiOps, RoaringBitmap};
 use serde::Deserialize;
 use utoipa::IntoParams;

@@ -3,12 +3,12 @@
 use std::str::FromStr;
 
 use actix_web::web;
-use reelyard_actors::history::BoundedLog;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::remover::RemovalRecord;
-use reelyard_actors::task_manager::CopyRecord;
-use reelyard_actors::wire::api::{Cursor, Happened, HistoryLine, Page};
+use reelyard_api::{Cursor, Happened, HistoryLine, Page};
+use reelyard_core::history::BoundedLog;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_yard::remover::RemovalRecord;
+use reelyard_yard::task_manager::CopyRecord;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -191,10 +191,10 @@ fn of_removal(line: &RemovalRecord, names: &NameTable) -> HistoryLine {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::clock::Millis;
-    use reelyard_actors::remover::{Ending, Reason};
-    use reelyard_actors::task_manager::TaskState;
-    use reelyard_actors::wire::worker::TaskId;
+    use reelyard_core::clock::Millis;
+    use reelyard_protocol::worker::TaskId;
+    use reelyard_yard::remover::{Ending, Reason};
+    use reelyard_yard::task_manager::TaskState;
 
     use super::*;
 

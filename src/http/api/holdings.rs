@@ -1,10 +1,10 @@
 //! What hosts hold that is nowhere else, and what of it cannot leave.
 
-use reelyard_actors::catalog::view::CatalogView;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::remover::RemoverView;
-use reelyard_actors::task_manager::{HostRecord, TaskManagerView};
-use reelyard_actors::wire::api::{DrainView, Stays, StaysView};
+use reelyard_api::{DrainView, Stays, StaysView};
+use reelyard_core::host::HostAddr;
+use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::remover::RemoverView;
+use reelyard_yard::task_manager::{HostRecord, TaskManagerView};
 use roaring::{MultiOps, RoaringBitmap};
 
 /// What every host holds, as last confirmed.

@@ -2,12 +2,12 @@
 //! follows.
 
 use actix_web::web;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::host::{HostAddr, HostMode};
-use reelyard_actors::task_manager::{
+use reelyard_api::{HostChange, WantedMode, WantedRole};
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{HostAddr, HostMode};
+use reelyard_yard::task_manager::{
     AddHost, RemoveHost, SetHostMode, Task, TaskManagerView, TaskState,
 };
-use reelyard_actors::wire::api::{HostChange, WantedMode, WantedRole};
 
 use super::NoQuery;
 use super::holdings::HostHoldings;

@@ -2,15 +2,13 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_actors::backoff::BackOff;
-use reelyard_actors::cfw_worker::{AdoptHost, CfwWorkerView as Called, ResetBreaker};
-use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::{Health, HostBeats};
-use reelyard_actors::host::{HostAddr, HostMode, HostRole};
-use reelyard_actors::task_manager::{Blamed, HostRecord, PlannedHost, ResetHost, TaskManagerView};
-use reelyard_actors::wire::api::{
-    BreakerOf, BreakerState, BreakerView, HostAdopted, HostReset, HostView, Page,
-};
+use reelyard_api::{BreakerOf, BreakerState, BreakerView, HostAdopted, HostReset, HostView, Page};
+use reelyard_core::backoff::BackOff;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{HostAddr, HostMode, HostRole};
+use reelyard_yard::cfw_worker::{AdoptHost, CfwWorkerView as Called, ResetBreaker};
+use reelyard_yard::heartbeat::{Health, HostBeats};
+use reelyard_yard::task_manager::{Blamed, HostRecord, PlannedHost, ResetHost, TaskManagerView};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

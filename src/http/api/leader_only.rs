@@ -1,7 +1,7 @@
 //! Whether this node can say how things are: only the one that decides knows that.
 
-use reelyard_actors::event::Epoch;
-use reelyard_actors::journal::{CommitError, Leadership};
+use reelyard_core::event::Epoch;
+use reelyard_replication::{CommitError, Leadership};
 
 use crate::http::problem::ProblemResponse;
 

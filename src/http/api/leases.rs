@@ -1,14 +1,14 @@
 //! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: boxes in somebody's hands.
 
 use actix_web::web;
-use reelyard_actors::box_lease::{
-    BoxNumber, BoxRefusal, FoundLease, Holder, LeaseEnd, LeaseId, PoolName, ReleaseLease,
-    RenewLease, RevokeLease, VerifyLease,
-};
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     Cursor, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified, Page, Span,
     WantedLeaseRevocation, WantedRenewal,
 };
+use reelyard_boxes::box_lease::{
+    BoxRefusal, FoundLease, LeaseEnd, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
+};
+use reelyard_protocol::boxes::{BoxNumber, Holder, LeaseId, PoolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,5 +1,5 @@
 //! The API, version 1: one file per resource. Answers are the types of
-//! [`reelyard_actors::wire::api`] and [`reelyard_actors::wire::worker`].
+//! [`reelyard_api`] and [`reelyard_protocol::worker`].
 
 mod acquire;
 mod box_refusals;

@@ -3,11 +3,11 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
-use reelyard_actors::event::RequestId;
-use reelyard_actors::share_expiry::{
+use reelyard_api::{Password, ShareShown, WantedShare, place, term};
+use reelyard_core::event::RequestId;
+use reelyard_shares::share_expiry::{
     CreateShare, RecallShare, RootName, Share, ShareError, ShareKind, SharePath, ShareRefusal,
 };
-use reelyard_actors::wire::api::{Password, ShareShown, WantedShare, place, term};
 
 use super::NoQuery;
 use super::objects::Body;

@@ -196,7 +196,7 @@ impl<'de> Deserializer<'de> for JsonTree {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::wire::api::{WantedLease, WantedPool};
+    use reelyard_api::{WantedLease, WantedPool};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
-use reelyard_actors::wire::api::Problem;
+use reelyard_api::Problem;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::path::HttpMethod;
 use utoipa::openapi::{Components, InfoBuilder, OpenApiBuilder, Paths};

@@ -2,7 +2,7 @@
 
 use std::num::{IntErrorKind, NonZeroUsize};
 
-use reelyard_actors::wire::api::{Cursor, Page};
+use reelyard_api::{Cursor, Page};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,10 +1,10 @@
 //! `/api/v1/pins` and `/api/v1/files/{name}/pin`: files of which no copy is removed.
 
 use actix_web::{HttpRequest, web};
-use reelyard_actors::event::RequestId;
-use reelyard_actors::names::FileName;
-use reelyard_actors::remover::PinFile;
-use reelyard_actors::wire::api::{Page, PinSet, PinView};
+use reelyard_api::{Page, PinSet, PinView};
+use reelyard_core::event::RequestId;
+use reelyard_core::names::FileName;
+use reelyard_yard::remover::PinFile;
 use serde::Deserialize;
 
 use super::NoQuery;
@@ -48,7 +48,7 @@ pub async fn list(
     let behind =
         pins.into_iter().filter(|(name, _)| after.as_ref().is_none_or(|after| name > after));
     let Page { items, next } = page(behind, limit, |(name, _)| name.to_percent());
-    let shown = |(name, pin): (FileName, reelyard_actors::remover::Pin)| PinView {
+    let shown = |(name, pin): (FileName, reelyard_yard::remover::Pin)| PinView {
         name: name.shown(),
         asked_by: pin.asked_by,
         since: pin.at,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use reelyard_actors::backoff::BackOff;
-use reelyard_actors::task_manager::plan::{PlannerWaits, Skip};
-use reelyard_actors::task_manager::{Blamed, Task};
-use reelyard_actors::wire::api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_core::backoff::BackOff;
+use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
+use reelyard_yard::task_manager::{Blamed, Task};
 
 use super::NoQuery;
 use super::planning_snapshot::PlanningSnapshot;

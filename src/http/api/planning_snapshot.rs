@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arc_swap::Guard;
-use reelyard_actors::catalog::view::CatalogView;
-use reelyard_actors::names::{FileId, FileName};
-use reelyard_actors::task_manager::TaskManagerView;
-use reelyard_actors::task_manager::plan::Skip;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::task_manager::TaskManagerView;
+use reelyard_yard::task_manager::plan::Skip;
 use roaring::{MultiOps, RoaringBitmap};
 
 use crate::http::node::NodeHttpState;

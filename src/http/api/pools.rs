@@ -1,10 +1,11 @@
 //! `/api/v1/pools`: sets of numbered boxes.
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::box_lease::{
-    AdoptPool, BoxViewHandle, PoolName, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
+use reelyard_api::{Page, PoolAdoption, PoolRemoval, PoolShown, WantedPool};
+use reelyard_boxes::box_lease::{
+    AdoptPool, BoxViewHandle, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
 };
-use reelyard_actors::wire::api::{Page, PoolAdoption, PoolRemoval, PoolShown, WantedPool};
+use reelyard_protocol::boxes::PoolName;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

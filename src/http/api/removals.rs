@@ -1,8 +1,8 @@
 //! `/api/v1/removals`: the copies that go, and why others stay.
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow};
-use reelyard_actors::wire::api::{RemovalView, RemovalsView, RoomSoughtView};
+use reelyard_api::{RemovalView, RemovalsView, RoomSoughtView};
+use reelyard_yard::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow};
 
 use super::NoQuery;
 use crate::http::node::NodeHttpState;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_actors::change_feed::{FeedListener, ListenFrom};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{
+use reelyard_api::{Change, ChangeEvent, Missed, Reset};
+use reelyard_core::change_feed::{FeedListener, ListenFrom};
+use reelyard_core::clock::Clock;
+use reelyard_core::supervision::Supervised;
+use reelyard_shares::share_expiry::{
     FetchNotifications, ShareExpiry, ShareNotification, ShareNotifications,
 };
-use reelyard_actors::supervision::Supervised;
-use reelyard_actors::wire::api::{Change, ChangeEvent, Missed, Reset};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};

@@ -1,8 +1,8 @@
 //! Passwords of links, as the API is given them.
 
 use actix_web::web;
-use reelyard_actors::share_expiry::{PasswordHash, Share, ShareError, ShareRefusal};
-use reelyard_actors::wire::api::Password;
+use reelyard_api::Password;
+use reelyard_shares::share_expiry::{PasswordHash, Share, ShareError, ShareRefusal};
 
 use crate::http::problem::ProblemResponse;
 use crate::http::share::{hash_password, is_password};

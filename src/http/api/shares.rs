@@ -3,15 +3,15 @@
 use std::num::NonZeroU32;
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::share_expiry::{
-    ChangeShare, ConfirmClock, LARGEST_PAGE, NewTerms, PauseReclaim, RevokeShares, Revoked, Share,
-    ShareFilter, ShareId, ShareLookup, ShareOwner, SharePage, ShareState,
-};
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     Cursor, HookShown, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
     WantedTerms, place, term,
+};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_shares::share_expiry::{
+    ChangeShare, ConfirmClock, LARGEST_PAGE, NewTerms, PauseReclaim, RevokeShares, Revoked, Share,
+    ShareFilter, ShareId, ShareLookup, ShareOwner, SharePage, ShareState,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;

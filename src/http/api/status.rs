@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use reelyard_actors::catalog::rows::BadRow;
-use reelyard_actors::catalog::view::{self, CatalogView, SourceDirView};
-use reelyard_actors::event::Epoch;
-use reelyard_actors::journal::JournalStatus;
-use reelyard_actors::supervision::SupervisionStatus;
-use reelyard_actors::wire::api::{
+use reelyard_api::{
     ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView,
 };
+use reelyard_core::event::Epoch;
+use reelyard_core::supervision::SupervisionStatus;
+use reelyard_journal::JournalStatus;
+use reelyard_yard::catalog::rows::BadRow;
+use reelyard_yard::catalog::view;
+use reelyard_yard::catalog::view::{CatalogView, SourceDirView};
 use serde_json::Value;
 
 use super::NoQuery;

@@ -3,13 +3,13 @@
 use std::str::FromStr;
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::{FileName, ShownName};
-use reelyard_actors::task_manager::{CancelTask, CopyFile, RetryTask, Task, TaskManagerView};
-use reelyard_actors::wire::api::{CopyBegun, Page, StateFilter, TaskView, WantedCopy};
-use reelyard_actors::wire::worker::{Blame, TaskId};
+use reelyard_api::{CopyBegun, Page, StateFilter, TaskView, WantedCopy};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileName, ShownName};
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_yard::task_manager::{CancelTask, CopyFile, RetryTask, Task, TaskManagerView};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,14 +1,14 @@
 //! `/api/v1/workers/{host}/..`: what our workers ask and report. See
-//! [`reelyard_actors::wire::worker`].
+//! [`reelyard_protocol::worker`].
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::TakeReports;
-use reelyard_actors::wire::worker::{Reports, ReportsTaken, TaskId, TaskOrders};
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{Reports, ReportsTaken, TaskId, TaskOrders};
+use reelyard_yard::task_manager::TakeReports;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use actix_web::http::Method;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpRequest, HttpResponse, web};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::heartbeat::HeartbeatViewHandle;
-use reelyard_actors::supervision::Route;
-use reelyard_actors::task_manager::{CancelTask, ChangeTask, Task};
+use reelyard_core::clock::Clock;
+use reelyard_core::supervision::Route;
+use reelyard_yard::heartbeat::HeartbeatViewHandle;
+use reelyard_yard::task_manager::{CancelTask, ChangeTask, Task};
 use tokio::sync::Semaphore;
 
 use pages::FileTable;

@@ -9,11 +9,11 @@ use futures::stream;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::heartbeat::Health;
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::OldState;
-use reelyard_actors::task_manager::cfm_list::shown_state;
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileName;
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::cfm_list::shown_state;
 
 use super::CompatState;
 

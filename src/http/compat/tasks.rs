@@ -9,12 +9,12 @@ use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use futures::StreamExt;
 use percent_encoding::percent_decode_str;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::supervision::Route;
-use reelyard_actors::task_manager::cfm_list::write_tasks;
-use reelyard_actors::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task};
-use reelyard_actors::wire::cfm::{REELYARD_HEADER, parse_change, parse_task_id};
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::event::RequestId;
+use reelyard_core::supervision::Route;
+use reelyard_protocol::legacy::cfm::{REELYARD_HEADER, parse_change, parse_task_id};
+use reelyard_protocol::worker::TaskId;
+use reelyard_yard::task_manager::cfm_list::write_tasks;
+use reelyard_yard::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task};
 use tracing::debug;
 
 use super::{CompatState, LONGEST_BODY};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use reelyard_actors::supervision::SupervisionStatus;
+use reelyard_core::supervision::SupervisionStatus;
 
 use super::metrics_writer::MetricsWriter;
 

@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use reelyard_actors::box_lease::{
+use reelyard_boxes::box_lease::{
     BoxPhase, BoxView, BoxViewHandle, LeaseEnd, PoolQueueCounts, PoolQueueView, PoolStatus,
     PoolTotals,
 };
-use reelyard_actors::durations::Durations;
+use reelyard_core::durations::Durations;
 
 use super::metrics_writer::{Labels, MetricsWriter};
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::webhook::WebhookView;
+use reelyard_core::clock::Millis;
+use reelyard_shares::webhook::WebhookView;
 
 use super::metrics_writer::MetricsWriter;
 

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 
 use prometheus_client::encoding::EncodeGaugeValue;
-use reelyard_actors::cfw_worker::CfwWorkerView;
-use reelyard_actors::heartbeat::{Health, HostBeats};
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::task_manager::{PlannedHost, TaskManagerView};
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_yard::cfw_worker::CfwWorkerView;
+use reelyard_yard::heartbeat::{Health, HostBeats};
+use reelyard_yard::task_manager::{PlannedHost, TaskManagerView};
 
 use super::metrics_writer::MetricsWriter;
 use crate::node::Wiring;

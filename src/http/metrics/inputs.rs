@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use reelyard_actors::catalog::view::{CatalogInputState, CatalogInputView, CatalogView};
-use reelyard_actors::clock::Millis;
+use reelyard_core::clock::Millis;
+use reelyard_yard::catalog::view::{CatalogInputState, CatalogInputView, CatalogView};
 
 use super::metrics_writer::MetricsWriter;
 

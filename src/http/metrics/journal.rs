@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reelyard_actors::journal::JournalStatus;
+use reelyard_journal::JournalStatus;
 
 use super::metrics_writer::MetricsWriter;
 

@@ -10,7 +10,7 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
-use reelyard_actors::durations::{BOUNDS, Durations};
+use reelyard_core::durations::{BOUNDS, Durations};
 
 /// What every name begins with.
 const PREFIX: &str = "reelyard";

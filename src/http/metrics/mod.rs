@@ -26,8 +26,8 @@ use std::fmt;
 
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::task_manager::PlanningMode;
+use reelyard_core::clock::Millis;
+use reelyard_yard::task_manager::PlanningMode;
 
 use self::metrics_writer::MetricsWriter;
 use self::requests::RequestCounts;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reelyard_actors::remover::{RemovalMode, RemoverView};
+use reelyard_yard::remover::{RemovalMode, RemoverView};
 
 use super::metrics_writer::MetricsWriter;
 

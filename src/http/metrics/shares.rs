@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::share_expiry::{LAG_STEPS, Lags, ShareEnding, ShareViewHandle};
-use reelyard_actors::share_files::ShareFilesView;
+use reelyard_core::clock::Millis;
+use reelyard_shares::share_expiry::{LAG_STEPS, Lags, ShareEnding, ShareViewHandle};
+use reelyard_shares::share_files::ShareFilesView;
 
 use super::metrics_writer::MetricsWriter;
 use crate::http::share::ShareServerCounters;

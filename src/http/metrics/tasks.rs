@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reelyard_actors::task_manager::{Blamed, TaskManagerView, TaskState};
+use reelyard_yard::task_manager::{Blamed, TaskManagerView, TaskState};
 
 use super::metrics_writer::MetricsWriter;
 

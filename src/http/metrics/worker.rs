@@ -3,12 +3,12 @@
 use std::fmt;
 
 use actix_web::HttpResponse;
-use reelyard_actors::box_host::{BoxHostView, HostedBoxes};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::downloader::data_port::{DataPortCounters, DataPortMeter};
-use reelyard_actors::downloader::{DownloaderHandle, DownloaderView};
-use reelyard_actors::event::Epoch;
-use reelyard_actors::traffic::{Rates, Traffic};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::traffic::{Rates, Traffic};
+use reelyard_file_server::data_port::{DataPortCounters, DataPortMeter};
+use reelyard_worker::box_host::{BoxHostView, HostedBoxes};
+use reelyard_worker::downloader::{DownloaderHandle, DownloaderView};
 
 use super::metrics_writer::MetricsWriter;
 

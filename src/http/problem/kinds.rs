@@ -1,6 +1,6 @@
 //! Every kind of problem that the API knows.
 
-use reelyard_actors::wire::api::Problem;
+use reelyard_api::Problem;
 
 /// A kind of problem: what stays the same however often it is met.
 #[derive(Clone, Copy, Debug)]

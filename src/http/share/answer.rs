@@ -1,7 +1,7 @@
 //! What answers say in their heads, where this room writes them itself.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reelyard_actors::clock::Millis;
+use reelyard_core::clock::Millis;
 
 use super::conditions::http_date;
 use crate::shown_text::misleads;

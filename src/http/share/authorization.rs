@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use reelyard_actors::event::RequestId;
-use reelyard_actors::http_files::request_head::RequestHead;
-use reelyard_actors::journal::CommitError;
-use reelyard_actors::share_expiry::{
+use reelyard_core::event::RequestId;
+use reelyard_file_server::http_files::request_head::RequestHead;
+use reelyard_replication::CommitError;
+use reelyard_shares::share_expiry::{
     ClientKey, DownloadAdmission, DownloadLimit, Share, ShareError, ShareId, ShareKind,
     ShareLookup, TakeDownload,
 };

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::{fmt_http_date, parse_http_date};
-use reelyard_actors::http_files::range::{RequestedRange, wanted};
-use reelyard_actors::http_files::request_head::RequestHead;
+use reelyard_file_server::http_files::range::{RequestedRange, wanted};
+use reelyard_file_server::http_files::request_head::RequestHead;
 
 /// What tells one state of a file from another.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::http_files::request_head::{BadHead, RequestHead};
-use reelyard_actors::share_expiry::ShareId;
+use reelyard_file_server::http_files::request_head::{BadHead, RequestHead};
+use reelyard_shares::share_expiry::ShareId;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 

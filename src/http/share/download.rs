@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use reelyard_actors::share_expiry::{Share, ShareKind};
+use reelyard_shares::share_expiry::{Share, ShareKind};
 
 use super::answer::{BodyLength, ResponseHead, disposition, media_type};
 use super::conditions::{

@@ -1,6 +1,6 @@
 //! Which target of a request asks a public link for what. Pure.
 
-use reelyard_actors::share_expiry::ShareId;
+use reelyard_shares::share_expiry::ShareId;
 
 /// What is asked of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

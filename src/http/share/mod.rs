@@ -38,9 +38,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::share_expiry::{Share, ShareViewHandle, TakeDownload};
-use reelyard_actors::supervision::Route;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::supervision::Route;
+use reelyard_shares::share_expiry::{Share, ShareViewHandle, TakeDownload};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch as watching};
 use tokio::task::JoinHandle;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::ShareId;
+use reelyard_shares::share_expiry::ShareId;
 
 use super::throttle::Throttle;
 

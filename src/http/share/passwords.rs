@@ -9,7 +9,7 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reelyard_actors::share_expiry::{PasswordHash, Share, ShareId};
+use reelyard_shares::share_expiry::{PasswordHash, Share, ShareId};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::share_expiry::{ShareEnding, ShareError, ShareRefusal};
+use reelyard_core::clock::Millis;
+use reelyard_shares::share_expiry::{ShareEnding, ShareError, ShareRefusal};
 
 /// Why a link is not served.
 #[derive(Clone, Debug, PartialEq, Eq)]

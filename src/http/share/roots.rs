@@ -9,10 +9,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use reelyard_actors::share_expiry::{
+use reelyard_shares::share_expiry::{
     RootName, ShareKind, ShareLocation, SharePath, SharedFileIdentity,
 };
-use reelyard_actors::share_files::{RootUnreachable, SharedDir, SharedDirs};
+use reelyard_shares::share_files::{RootUnreachable, SharedDir, SharedDirs};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 

@@ -1,6 +1,6 @@
 //! Opening what a share stands for, also while it is being moved.
 
-use reelyard_actors::share_expiry::{ResolvedLocation, Share, ShareLocation, ShareLookup};
+use reelyard_shares::share_expiry::{ResolvedLocation, Share, ShareLocation, ShareLookup};
 
 use super::ShareServerState;
 use super::roots::{NotOpened, OpenedShare};

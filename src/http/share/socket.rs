@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use reelyard_actors::http_files::minimum_rate::MinimumRateCheck;
+use reelyard_file_server::http_files::minimum_rate::MinimumRateCheck;
 use tokio::time::timeout;
 
 use super::client_stream::{CHUNK, ClientStream, SendBlocked};

@@ -7,8 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{Deadline, Share, ShareId, ShareLookup, ShareViewHandle};
+use reelyard_core::clock::Clock;
+use reelyard_shares::share_expiry::{Deadline, Share, ShareId, ShareLookup, ShareViewHandle};
 use tokio::time::sleep;
 
 /// How often a running download looks whether it may go on. A hard revoke cuts within a second.

@@ -5,20 +5,20 @@ use std::sync::atomic::Ordering;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
-use reelyard_actors::cfw_worker::Deleted;
-use reelyard_actors::downloader::base_dir::{BaseDir, BaseDirEntry};
-use reelyard_actors::downloader::epoch_guard::{MOST_AHEAD, NotObeyed};
-use reelyard_actors::downloader::inventory::{BaseDirChange, BaseDirListing};
-use reelyard_actors::event::Epoch;
-use reelyard_actors::manager::{ClusterId, MANAGER_HEADER, ManagerId};
-use reelyard_actors::names::{BadFileName, FileName};
-use reelyard_actors::signed_call::{Addressee, CHALLENGE_HEADER, PROOF_HEADER};
-use reelyard_actors::wire::cfw::write_df;
-use reelyard_actors::wire::inventory::{InventoryLine, ListedFile, write_inventory};
-use reelyard_actors::wire::worker::{
+use reelyard_core::event::Epoch;
+use reelyard_core::manager::{ClusterId, MANAGER_HEADER, ManagerId};
+use reelyard_core::names::{BadFileName, FileName};
+use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_protocol::legacy::cfw::write_df;
+use reelyard_protocol::signed_call::{Addressee, CHALLENGE_HEADER, PROOF_HEADER};
+use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerAction,
     WorkerAdopted, WorkerInfo,
 };
+use reelyard_worker::downloader::base_dir::{BaseDir, BaseDirEntry};
+use reelyard_worker::downloader::epoch_guard::{MOST_AHEAD, NotObeyed};
+use reelyard_worker::downloader::inventory::{BaseDirChange, BaseDirListing};
 use serde::Serialize;
 
 use super::router::{WorkerHttpCall, route};

@@ -1,11 +1,11 @@
 //! What a node asks for the boxes that this worker hosts.
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::downloader::epoch_guard::Jumps;
-use reelyard_actors::signed_call::SignedCallRefused;
-use reelyard_actors::wire::boxes::{
+use reelyard_protocol::boxes::{
     BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, HookRunRequest, HookRunResponse,
 };
+use reelyard_protocol::signed_call::SignedCallRefused;
+use reelyard_worker::downloader::epoch_guard::Jumps;
 use serde::de::DeserializeOwned;
 
 use super::WorkerHttp;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::downloader::node_link::NodeLinkView;
+use reelyard_worker::downloader::node_link::NodeLinkView;
 
 use super::WorkerHttp;
 use crate::http::health::readiness;
@@ -45,7 +45,7 @@ fn of_disks(http: &WorkerHttp) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_actors::clock::Millis;
+    use reelyard_core::clock::Millis;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //! Paths are taken apart after they were percent-decoded once, as cfw's are.
 
 use percent_encoding::percent_decode_str;
-use reelyard_actors::names::{BadFileName, FileName};
+use reelyard_core::names::{BadFileName, FileName};
 
 use crate::http::clean_path::{cleaned, written};
 

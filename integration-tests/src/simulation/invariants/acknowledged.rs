@@ -1,8 +1,8 @@
 //! "The caller is answered only after that": no acknowledged commit is ever lost or half-applied, and
 //! repeating a request is safe.
 
-use reelyard_actors::event::RequestId;
-use reelyard_actors::journal::CommitAnswer;
+use reelyard_core::event::RequestId;
+use reelyard_replication::CommitAnswer;
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::task_manager::BackingOff;
+use reelyard_core::clock::Millis;
+use reelyard_yard::task_manager::BackingOff;
 
 use super::InvariantCheck;
 

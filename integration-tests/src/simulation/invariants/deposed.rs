@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use reelyard_actors::event::Commit;
-use reelyard_actors::journal::{AppliedEntry, CommitAnswer};
-use reelyard_actors::task_manager::TaskBook;
+use reelyard_core::event::Commit;
+use reelyard_replication::{AppliedEntry, CommitAnswer};
+use reelyard_yard::task_manager::TaskBook;
 
 use super::InvariantCheck;
 

@@ -10,9 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{NewTask, TaskEvent};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_yard::task_manager::{NewTask, TaskEvent};
 
 use super::InvariantCheck;
 use super::wires::ProgramCapabilities;

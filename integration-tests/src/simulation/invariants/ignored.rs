@@ -1,6 +1,6 @@
 //! "An ignored name goes nowhere."
 
-use reelyard_actors::task_manager::NewTask;
+use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::scene::IGNORED;

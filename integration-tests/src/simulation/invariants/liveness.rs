@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use reelyard_actors::host::HostRole;
-use reelyard_actors::names::FileName;
-use reelyard_actors::wire::cfm::carries;
+use reelyard_core::host::HostRole;
+use reelyard_core::names::FileName;
+use reelyard_protocol::legacy::cfm::carries;
 
 use crate::simulation::host::SimulatedProgram;
 use crate::simulation::scene::IGNORED;

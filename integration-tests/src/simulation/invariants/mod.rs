@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::NewTask;
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::TaskId;
+use reelyard_yard::task_manager::NewTask;
 
 pub mod acknowledged;
 pub mod back_off;

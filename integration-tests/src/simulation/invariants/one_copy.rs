@@ -8,7 +8,7 @@
 //! - *untold*: the file lay on a host that nobody had been able to ask (a host never listed is waited
 //!   for only so long), that had got it late, or whose files were changed by hand since.
 
-use reelyard_actors::task_manager::NewTask;
+use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;

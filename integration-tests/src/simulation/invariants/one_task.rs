@@ -1,6 +1,6 @@
 //! "No two open tasks copy one file."
 
-use reelyard_actors::task_manager::NewTask;
+use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;

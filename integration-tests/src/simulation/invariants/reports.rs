@@ -1,8 +1,8 @@
 //! "`Done` and `Failed` are kept by the worker until they were taken": what a worker forgets is on
 //! record.
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::wire::worker::{Report, Said};
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{Report, Said};
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::FileName;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
 
 use super::InvariantCheck;
 

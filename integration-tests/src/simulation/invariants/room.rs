@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::Ownership;
-use reelyard_actors::task_manager::plan::PlanningRound;
-use reelyard_actors::task_manager::{TaskBook, TaskEvent, TaskPolicy};
+use reelyard_core::host::HostAddr;
+use reelyard_replication::Ownership;
+use reelyard_yard::task_manager::plan::PlanningRound;
+use reelyard_yard::task_manager::{TaskBook, TaskEvent, TaskPolicy};
 
 use super::InvariantCheck;
 

@@ -3,8 +3,8 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use reelyard_actors::names::{FileId, FileName};
-use reelyard_actors::task_manager::TaskBook;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_yard::task_manager::TaskBook;
 
 use super::InvariantCheck;
 use crate::simulation::judge::Committed;

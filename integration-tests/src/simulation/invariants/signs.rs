@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::task_manager::{GivenUp, NewTask, TaskEnding};
+use reelyard_core::clock::Millis;
+use reelyard_yard::task_manager::{GivenUp, NewTask, TaskEnding};
 
 use super::InvariantCheck;
 

@@ -1,6 +1,6 @@
 //! "No more open tasks on a source than `copies_per_source`"; "source and destination differ".
 
-use reelyard_actors::task_manager::NewTask;
+use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::NewTask;
-use reelyard_actors::wire::cfm::carries;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::legacy::cfm::carries;
+use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::scene::HostPlan;

@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
-use reelyard_actors::event::RequestId;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{ReplicaHandle, RequestContext};
-use reelyard_actors::task_manager::{ChangeRefused, TaskBook, TaskManagerView};
-use reelyard_actors::wire::worker::{ReportsTaken, TaskId};
+use reelyard_core::event::RequestId;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{ReportsTaken, TaskId};
+use reelyard_replication::{ReplicaHandle, RequestContext};
+use reelyard_yard::task_manager::{ChangeRefused, TaskBook, TaskManagerView};
 
 use super::{CommitWaiter, SimulatedNode};
 use crate::simulation::context::Context;
@@ -104,8 +104,7 @@ impl SimulatedNode {
         host: HostAddr,
         body: &[u8],
     ) {
-        let Ok(reports) = serde_json::from_slice::<reelyard_actors::wire::worker::Reports>(body)
-        else {
+        let Ok(reports) = serde_json::from_slice::<reelyard_protocol::worker::Reports>(body) else {
             context.judge.fail("wire", "reports do not read".to_owned());
             return;
         };
@@ -157,7 +156,7 @@ impl SimulatedNode {
         id: &str,
         body: &[u8],
     ) {
-        use reelyard_actors::wire::cfm::{parse_change, parse_task_id};
+        use reelyard_protocol::legacy::cfm::{parse_change, parse_task_id};
         let (Some(id), Ok(to)) = (parse_task_id(id), parse_change(body)) else {
             context.judge.fail("wire", format!("a change of task {id} does not read"));
             return;

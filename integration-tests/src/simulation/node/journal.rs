@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::Epoch;
-use reelyard_actors::journal::{
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_replication::{
     CommitAnswer, CommitError, ReplicaHandle, RequestContext, batch, decode_answers,
 };
-use reelyard_actors::task_manager::{TaskBook, TaskEvent, change_answer};
+use reelyard_yard::task_manager::{TaskBook, TaskEvent, change_answer};
 
 use super::calls::refused_answer;
 use super::{COMMIT_TIMEOUT, CommitWaiter, SNAPSHOT_EVERY, SimulatedNode};

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use reelyard_actors::http_client;
 use reelyard_integration_tests::binary::reelyard;
 use reelyard_integration_tests::waiting::eventually_some;
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess};
+use reelyard_protocol::http_client;
 use serde_json::{Value, json};
 
 use super::{BoxHistory, LeaseOperation, LeaseResult};
@@ -156,7 +156,7 @@ impl BoxApi {
 
     /// A box; none if none was free in time.
     pub async fn acquire(&self, pool: &str, holder: &str, wait: Duration) -> Option<HeldLease> {
-        let request = reelyard_actors::box_lease::LeaseId::random().unwrap().to_string();
+        let request = reelyard_protocol::boxes::LeaseId::random().unwrap().to_string();
         let body = json!({
             "holder": holder,
             "wait": format!("{}s", wait.as_secs()),

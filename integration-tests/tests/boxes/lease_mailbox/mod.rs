@@ -7,9 +7,9 @@ mod waiting;
 
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{BoxError, BoxLeaseRequest, PoolSpec};
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
+use reelyard_boxes::box_lease::{BoxError, BoxLeaseRequest, PoolSpec};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask};
 
 const MS: Duration = Duration::from_millis(1);

@@ -1,11 +1,10 @@
 //! Pools that change, and how their boxes are handed on.
 
-use reelyard_actors::box_lease::{
-    BoxPhase, BoxRefusal, FenceToken, PoolPut, PoolSpec, RemovePool, SlotId, SlotRange,
-};
-use reelyard_actors::clock::Clock;
+use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, PoolPut, PoolSpec, RemovePool, SlotRange};
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, refused, seconds};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_protocol::boxes::{FenceToken, SlotId};
 
 use super::{MS, spec, yard};
 

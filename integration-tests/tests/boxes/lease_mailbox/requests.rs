@@ -1,14 +1,15 @@
 //! Requests that are repeated, and those whose askers go.
 
-use reelyard_actors::box_lease::{
-    AuditCursor, AuditFilter, BoxLeaseRequest, BoxPhase, BoxRefusal, FenceToken, Holder, LeaseEnd,
-    PoolSpec, ReleaseLease,
+use reelyard_api::AuditLine;
+use reelyard_boxes::box_lease::{
+    AuditCursor, AuditFilter, BoxLeaseRequest, BoxPhase, BoxRefusal, LeaseEnd, PoolSpec,
+    ReleaseLease,
 };
-use reelyard_actors::clock::Clock;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::wire::api::AuditLine;
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, refused};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_protocol::boxes::{FenceToken, Holder};
 
 use super::{named, spec, yard};
 

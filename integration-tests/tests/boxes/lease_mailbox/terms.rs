@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{
-    BoxLeaseRequest, BoxLeaseSettings, BoxPhase, BoxRefusal, ChangeBoxSettings, FenceToken, Lease,
-    LeaseEnd, LeaseId, PoolSpec, Reason, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
+use reelyard_boxes::box_lease::{
+    BoxLeaseRequest, BoxLeaseSettings, BoxPhase, BoxRefusal, ChangeBoxSettings, Lease, LeaseEnd,
+    PoolSpec, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
 };
-use reelyard_actors::clock::Clock;
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, pool, refused, seconds};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_protocol::boxes::{FenceToken, LeaseId, Reason};
 
 use super::{MS, named, spec, timed_out, yard};
 

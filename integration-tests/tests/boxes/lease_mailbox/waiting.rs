@@ -1,11 +1,12 @@
 //! Waiting for boxes: who is served when, who is refused, and what who waits is told.
 
-use reelyard_actors::box_lease::{
-    AcquireProgress, BoxError, BoxLeaseRequest, BoxNumber, BoxPhase, BoxRefusal, LeaseId, PoolSpec,
-    Priority, ReleaseLease,
+use reelyard_boxes::box_lease::{
+    AcquireProgress, BoxError, BoxLeaseRequest, BoxPhase, BoxRefusal, PoolSpec, Priority,
+    ReleaseLease,
 };
 use reelyard_integration_tests::box_yard::{ask, one, p, refused, seconds};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_protocol::boxes::{BoxNumber, LeaseId};
 
 use super::{MS, spec, timed_out, yard};
 

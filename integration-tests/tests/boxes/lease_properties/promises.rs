@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reelyard_actors::box_lease::{BoxNumber, BoxPhase, BoxRefusal, BoxState};
+use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, BoxState};
+use reelyard_protocol::boxes::BoxNumber;
 
 use super::world::{KnownLease, LeaseWorld};
 

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{
-    BoxEvent, BoxNumber, BoxOutcome, BoxState, BoxTable, FenceToken, HoldLimit, Holder, HookOutput,
-    LeaseId, NewGrant, PoolName, PoolSpec, SlotId, SlotRange,
+use reelyard_boxes::box_lease::{
+    BoxEvent, BoxOutcome, BoxState, BoxTable, HoldLimit, NewGrant, PoolSpec, SlotRange,
 };
-use reelyard_actors::event::RequestId;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::Piece;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::boxes::{
+    BoxNumber, FenceToken, Holder, HookOutput, LeaseId, PoolName, SlotId,
+};
+use reelyard_replication::Piece;
 
 use super::REST;
 use super::op::{LeaseStep, LeaseStepKind};

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use reelyard_actors::box_lease::{
-    BoxEvent, BoxNumber, BoxOutcome, BoxPhase, BoxRefusal, FenceToken, HoldLimit, LeaseEnd,
-    LeaseId, LeaseTerms, PoolName, SharedTable, SlotId, SlotRests,
+use reelyard_boxes::box_lease::{
+    BoxEvent, BoxOutcome, BoxPhase, BoxRefusal, HoldLimit, LeaseEnd, LeaseTerms, SharedTable,
+    SlotRests,
 };
-use reelyard_actors::clock::{ClockReading, Millis};
-use reelyard_actors::event::RequestId;
-use reelyard_actors::journal::Piece;
+use reelyard_core::clock::{ClockReading, Millis};
+use reelyard_core::event::RequestId;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName, SlotId};
+use reelyard_replication::Piece;
 
 use super::REST;
 
@@ -73,7 +74,7 @@ impl LeaseWorld {
         let table = self.table.read();
         let of = |name: &PoolName| {
             let boxes = table.pools()[name].boxes_from(BoxNumber(0));
-            let of_box = |(number, record): (BoxNumber, &reelyard_actors::box_lease::BoxRecord)| {
+            let of_box = |(number, record): (BoxNumber, &reelyard_boxes::box_lease::BoxRecord)| {
                 ((name.clone(), number), (record.state.phase(), record.slot))
             };
             boxes.map(of_box).collect::<Vec<_>>()

@@ -6,12 +6,12 @@ pub mod world;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use reelyard_actors::cfw_worker::CircuitState;
-use reelyard_actors::clock::Millis;
-use reelyard_actors::host::{HostAddr, HostKind};
-use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{LinkRules, NewTask, PlacementPolicy, TaskSettings};
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind};
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::TaskId;
+use reelyard_yard::cfw_worker::CircuitState;
+use reelyard_yard::task_manager::{LinkRules, NewTask, PlacementPolicy, TaskSettings};
 use std::time::Duration;
 
 pub const NOW: Millis = Millis(1_800_000_000_000);

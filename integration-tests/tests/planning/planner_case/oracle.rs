@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use std::cmp::Reverse;
 
-use reelyard_actors::cfw_worker::CircuitState;
-use reelyard_actors::host::HostAddr;
+use reelyard_core::host::HostAddr;
+use reelyard_yard::cfw_worker::CircuitState;
 
 use super::{CaseHost, PlannerCase};
 

@@ -3,25 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::catalog::MasterLook;
-use reelyard_actors::catalog::masters::Masters;
-use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
-use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::cfw_worker::{DiskFigures, HostCallStatus, HostObserved, Inventory};
-use reelyard_actors::clock::Millis;
-use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
-use reelyard_actors::journal::{InFlight, Piece};
-use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::remover::RoomMade;
-use reelyard_actors::task_manager::plan::{Planner, PlanningContext, PlanningRound};
-use reelyard_actors::task_manager::{
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostRole};
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_core::traffic::{Rates, Traffic};
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_protocol::worker::TaskId;
+use reelyard_replication::{InFlight, Piece};
+use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::cfw_worker::{HostCallStatus, HostObserved, Inventory};
+use reelyard_yard::heartbeat::{Health, HealthChanged};
+use reelyard_yard::remover::RoomMade;
+use reelyard_yard::task_manager::plan::{Planner, PlanningContext, PlanningRound};
+use reelyard_yard::task_manager::{
     BackingOff, Blamed, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEnding, TaskEvent,
     TaskSettings,
 };
-use reelyard_actors::traffic::{Rates, Traffic};
-use reelyard_actors::wire::worker::TaskId;
 
 use super::{CaseHost, NOW, PlannerCase, kind_of};
 

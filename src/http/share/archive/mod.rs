@@ -13,7 +13,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{Share, ShareKind};
+use reelyard_shares::share_expiry::{Share, ShareKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 

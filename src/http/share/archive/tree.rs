@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 
-use reelyard_actors::share_expiry::ShareKind;
+use reelyard_shares::share_expiry::ShareKind;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 

@@ -8,7 +8,7 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Data, Form, Path};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
 use maud::Markup;
-use reelyard_actors::share_expiry::{Share, ShareId};
+use reelyard_shares::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
 use super::listing::{Contents, contents};

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::fs::{File, Metadata};
 use std::io;
 
-use reelyard_actors::share_expiry::ShareKind;
+use reelyard_shares::share_expiry::ShareKind;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use crate::http::share::roots::{OpenedShare, open_beneath};

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytesize::ByteSize;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use reelyard_actors::clock::Millis;
+use reelyard_core::clock::Millis;
 use sha2::{Digest, Sha256};
 
 use crate::http::share::refusal::HELD;

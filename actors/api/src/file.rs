@@ -1,0 +1,66 @@
+//! A file, as the API shows it.
+
+use serde::{Deserialize, Serialize};
+
+use super::host::BackOffView;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::ShownName;
+use reelyard_protocol::task_id_text::optional_id_in_text;
+use reelyard_protocol::worker::TaskId;
+
+/// A ranked or hot file and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct FileView {
+    /// Name of the file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Its rank, 1 = best. Missing for a hot file without a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Requests within the watch window that no destination could serve.
+    pub hits: u32,
+    /// Its size in bytes, when known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The destinations that hold a copy.
+    pub placed_on: Vec<HostAddr>,
+    /// State of the file in the plan.
+    pub state: FileState,
+    /// Task of the copy in progress.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
+    #[schema(value_type = Option<String>)]
+    pub task: Option<TaskId>,
+    /// That it is left alone for now, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOffView>,
+}
+
+/// State of a file in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// A destination holds it.
+    Placed,
+    /// A copy is in progress.
+    Copying,
+    /// It is to be copied and waits for its turn.
+    Waiting,
+    /// Its copies failed: it is left alone for a while.
+    BackingOff,
+    /// Its name begins with an ignored prefix.
+    Ignored,
+    /// No source directory has it.
+    NoMaster,
+    /// A source directory lists it, but it is not there as a regular file.
+    MasterAbsent,
+    /// hitcount.history lists it on a host that could not be asked yet.
+    Listed,
+    /// It is larger than the room on any destination.
+    TooBig,
+    /// No destination has room for it at present.
+    NoRoom,
+    /// All destinations that would do are old cfws, whose protocol cannot carry its name.
+    NameNotCarried,
+    /// The file is hot but has no grade, and such files are not copied.
+    Ungraded,
+}

@@ -1,0 +1,127 @@
+//! The answers of the node's API, version 1, as servers write and clients read them.
+//!
+//! | call | answer |
+//! |---|---|
+//! | `GET /api/v1/tasks?state=&host=&blame=&since=&until=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
+//! | `POST /api/v1/tasks` with [`WantedCopy`] | [`CopyBegun`]; the file is copied now |
+//! | `POST /api/v1/tasks/{id}/retry` | [`CopyBegun`]; what failed is tried again now |
+//! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
+//! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
+//! | `GET /api/v1/hosts?role=&health=&mode=` | [`Page`] of [`HostView`], by address |
+//! | `GET /api/v1/hosts/{host}` | [`HostView`] |
+//! | `PUT /api/v1/hosts/{host}` with [`WantedRole`] | [`HostChange`]; the host is added |
+//! | `DELETE /api/v1/hosts/{host}` | [`HostChange`]; a host that was added is removed |
+//! | `PUT /api/v1/hosts/{host}/mode` with [`WantedMode`] | [`HostChange`] |
+//! | `POST /api/v1/hosts/{host}/reset` | [`HostReset`]; its breakers are closed |
+//! | `POST /api/v1/hosts/{host}/adopt` | [`HostAdopted`]; a worker obeys this cluster |
+//! | `GET /api/v1/files?prefix=&state=&host=&hot=&limit=&cursor=` | [`Page`] of [`FileView`], best first |
+//! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
+//! | `GET /api/v1/plan` | [`PlanView`] |
+//! | `POST /api/v1/config/reload?dry_run=` | [`ReloadView`]; the node's configuration is read again |
+//! | `GET /api/v1/removals` | [`RemovalsView`] |
+//! | `POST /api/v1/removals` | 202; all copies are looked at now |
+//! | `GET /api/v1/pins?limit=&cursor=` | [`Page`] of [`PinView`], by name |
+//! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
+//! | `POST /api/v1/shares` with [`WantedShare`] | 201, [`ShareShown`]; a link is made |
+//! | `GET /api/v1/shares?owner=&path=&state=&due_before=&limit=&cursor=` | [`Page`] of [`ShareShown`], in no order |
+//! | `GET`, `PATCH` with [`WantedTerms`] `/api/v1/shares/{id}` | [`ShareShown`] |
+//! | `DELETE /api/v1/shares/{id}?hard=` | 204; it is taken back |
+//! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | how many have ended by it |
+//! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
+//! | `POST /api/v1/shares/clock/confirm` | [`ReclaimView`] |
+//! | `GET /api/v1/shares/hooks` | [`Page`] of [`HookShown`], by name |
+//! | `GET /api/v1/shares/events?from=` | [`ChangeEvent`]s of what happened to shares, as server-sent events |
+//! | `POST /api/v1/files/move` with [`WantedMove`] | [`Moved`](reelyard_shares::share_expiry::Moved); its shares follow |
+//! | `GET /api/v1/files/moves` | [`Page`] of [`MoveShown`]: those in progress |
+//! | `GET /api/v1/pools` | [`Page`] of [`PoolShown`], by name |
+//! | `GET`, `PUT` with [`WantedPool`] `/api/v1/pools/{pool}` | [`PoolShown`]; 201 where it was created |
+//! | `DELETE /api/v1/pools/{pool}?revoke=` | [`PoolRemoval`] |
+//! | `POST /api/v1/pools/{pool}/adopt` | [`PoolAdoption`] |
+//! | `POST /api/v1/pools/{pool}/leases` with [`WantedLease`] | 201, [`Granted`]; or, where that is accepted, server-sent events |
+//! | `GET /api/v1/pools/{pool}/leases?holder=&limit=&cursor=` | [`Page`] of [`LeaseShown`], by box |
+//! | `POST /api/v1/pools/{pool}/recheck` | 202; its host looks at its free boxes |
+//! | `GET /api/v1/pools/{pool}/boxes?state=&limit=&cursor=` | [`Page`] of [`BoxShown`], by number |
+//! | `GET /api/v1/pools/{pool}/boxes/{number}` | [`BoxShown`] |
+//! | `POST /api/v1/pools/{pool}/boxes/{number}/quarantine` with [`WantedQuarantine`] | [`BoxShown`] |
+//! | `POST /api/v1/pools/{pool}/boxes/{number}/unquarantine` | [`BoxShown`] |
+//! | `GET /api/v1/pools/{pool}/audit?holder=&token=&what=&limit=&cursor=` | [`Page`] of [`AuditLine`], newest first |
+//! | `GET /api/v1/pools/{pool}/boxes/{number}/audit?holder=&token=&what=&limit=&cursor=` | the same of one box |
+//! | `GET /api/v1/leases/{id}` | [`LeaseShown`], live or ended |
+//! | `POST /api/v1/leases/{id}/renew` with [`WantedRenewal`] | [`LeaseTold`] |
+//! | `POST /api/v1/leases/{id}/release` with [`LeaseToken`] | [`LeaseEnded`] |
+//! | `POST /api/v1/leases/{id}/verify` with [`LeaseToken`] | [`LeaseVerified`] |
+//! | `POST /api/v1/leases/{id}/revoke` with [`WantedLeaseRevocation`] | [`LeaseEnded`] |
+//! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
+//! | `GET /api/v1/status` | [`StatusView`] |
+//! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
+//! | `GET /api/v1/openapi.json` | all of this as an OpenAPI document, made of these types |
+//!
+//! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
+//! `limit` says otherwise, and at most 1000. What may be read with GET may be asked for with HEAD.
+//! A parameter that a call does not know is refused.
+//!
+//! Whatever goes wrong is answered with a [`Problem`]. Instants are Unix milliseconds, durations
+//! whole milliseconds or microseconds (their names say which), sizes bytes; where something is asked
+//! for, and of boxes and shares, instants are as in RFC 3339 and durations as in "10s". A member that may be
+//! missing is left out rather than null. Members can be added in this version, none removed.
+
+mod box_shown;
+mod change;
+mod config;
+mod explain;
+mod file;
+mod file_move;
+mod host;
+mod instant;
+mod lease;
+mod page;
+mod plan;
+mod pool;
+mod removal;
+mod request_name;
+mod share;
+mod share_hook;
+mod span;
+mod status;
+mod task;
+
+pub use box_shown::{AuditLine, BoxShown, CareKind, CareShown, WantedQuarantine};
+pub use change::{
+    BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
+    TaskChange,
+};
+pub use config::{ReloadView, SettingChange};
+pub use explain::ExplainView;
+pub use file::{FileState, FileView};
+pub use file_move::{MoveShown, WantedMove};
+pub use host::{
+    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
+    HostReset, HostView, Stays, StaysView, WantedMode, WantedRole,
+};
+pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
+pub use lease::{
+    Granted, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseTold, LeaseVerified, WaitShown,
+    WantedLease, WantedLeaseRevocation, WantedRenewal,
+};
+pub use page::{Cursor, Page, Problem};
+pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
+pub use pool::{
+    BoxesShown, PoolAdoption, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots,
+};
+pub use reelyard_boxes::box_lease::{BoxChange, LeaseOf};
+pub use reelyard_core::change_feed::Missed;
+pub use reelyard_shares::share_expiry::{ShareChange, ShareTold};
+pub use reelyard_yard::changes::{
+    HostEvent, InputChange, NAMES_TOLD, PinChange, PlacementChange, RemovalChange, TaskStep,
+};
+pub use removal::{
+    Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
+};
+pub use share::{
+    Password, ReclaimView, ShareShown, TwoTerms, WantedReclaim, WantedRevocation, WantedShare,
+    WantedTerms, place, term,
+};
+pub use share_hook::{HookFailing, HookShown};
+pub use span::{BadSpan, Span};
+pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
+pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};

@@ -1,0 +1,92 @@
+//! The last round of planning, as the API shows it.
+
+use serde::{Deserialize, Serialize};
+
+use super::host::BackOffView;
+use super::removal::RemovalView;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::ShownName;
+use reelyard_protocol::task_id_text::id_in_text;
+use reelyard_protocol::worker::TaskId;
+
+/// The last round of planning, and the obstacles to further copies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PlanView {
+    /// When it was. Missing before the first round, and then everything below is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Millis>,
+    /// How long it took, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_us: Option<u64>,
+    /// The copies that are planned or under way, best first.
+    pub planned: Vec<PlannedCopy>,
+    /// The copies that are to go; in a dry run those that would.
+    pub removals: Vec<RemovalView>,
+    /// How many files it passed over, by reason.
+    pub skipped: Vec<Skipped>,
+    /// Hosts and files that back off after failures.
+    pub back_offs: Vec<BackedOff>,
+    /// How many files wait for a source or a destination.
+    pub waiting: u64,
+    /// Why nothing can be planned at all, while that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
+    /// Destinations that answer but whose files were not listed since the node started, and what
+    /// follows from that, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted: Vec<String>,
+}
+
+/// A copy as it was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PlannedCopy {
+    /// Id of the task.
+    #[serde(with = "id_in_text")]
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    /// Name of the file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Its rank, 1 = best. Missing for a hot file without a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Its rising hits; 0 when it was planned by its grade.
+    pub hits: u32,
+    /// Source of the copy.
+    pub source: HostAddr,
+    /// Destination of the copy.
+    pub destination: HostAddr,
+    /// Size of the file in bytes.
+    pub size: u64,
+}
+
+/// The files that a round passed over for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Skipped {
+    /// The reason, one stable word with underscores: `placed`, `ignored`, `no_master`, ...
+    pub reason: String,
+    /// Number of skipped files with this reason.
+    pub files: u64,
+    /// The file with the best grade among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<ShownName>,
+}
+
+/// A host or file that backs off after failures. At least one of the three members is present;
+/// several mean that they failed only together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct BackedOff {
+    /// Host that backs off as a source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<HostAddr>,
+    /// A host as destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<HostAddr>,
+    /// File that backs off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<ShownName>,
+    /// End of the back-off, failures and reason.
+    #[serde(flatten)]
+    pub back_off: BackOffView,
+}

@@ -1,0 +1,172 @@
+//! Removals, pins and the history, as the API shows them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::ShownName;
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_yard::remover::{
+    Ending, Reason, Relief, RemovalMode, RemoverCounters, RemoverWaits, RoomVerdict, Spared,
+};
+use reelyard_yard::task_manager::TaskState;
+
+/// State of the Remover: answer of `GET /api/v1/removals`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RemovalsView {
+    /// Whether copies are removed.
+    pub mode: RemovalMode,
+    /// Copies that are to go: put on record, their hosts asked or about to be.
+    pub open: Vec<RemovalView>,
+    /// When all copies were last looked at. Missing on a follower, and before the first look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Millis>,
+    /// How long that took, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_us: Option<u64>,
+    /// Removals that the last pass decided. A dry run executes none of them.
+    pub decided: Vec<RemovalView>,
+    /// How many copies stay that were looked at, by reason.
+    pub spared: BTreeMap<Spared, u64>,
+    /// Destinations over their limits.
+    pub reliefs: BTreeMap<HostAddr, Relief>,
+    /// Hot files that fit on no destination, with the decision for each.
+    #[serde(default)]
+    pub rooms: Vec<RoomSoughtView>,
+    /// Why nothing was decided at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<RemoverWaits>,
+    /// Counters of this node for its times as leader, since its start.
+    pub counters: RemoverCounters,
+}
+
+/// One copy that goes, or was to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RemovalView {
+    /// Name of the file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Destination that holds the copy.
+    pub host: HostAddr,
+    /// Its size in bytes, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Why, with the numbers that decided.
+    pub reason: Reason,
+    /// Reason as a sentence.
+    pub why: String,
+    /// Host whose copy stays, for a surplus copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper: Option<HostAddr>,
+    /// Operator or part of the node that asked for it. Missing for an intention of the Remover that
+    /// is not on record yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<String>,
+    /// When it was put on record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Millis>,
+    /// Why it stays after all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spared: Option<Spared>,
+}
+
+/// A hot file that fits on no destination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RoomSoughtView {
+    /// Name of the file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Rising hits of the file.
+    pub hits: u32,
+    /// The decision, with the numbers behind it.
+    pub verdict: RoomVerdict,
+    /// Reason as a sentence.
+    pub why: String,
+}
+
+/// A file of which no copy is removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PinView {
+    /// Name of the file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Operator who pinned it.
+    pub asked_by: String,
+    /// Time of the pin.
+    pub since: Millis,
+}
+
+/// Result of pinning or unpinning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PinSet {
+    /// Whether the file is pinned now.
+    pub pinned: bool,
+    /// Whether that was otherwise before.
+    pub changed: bool,
+}
+
+/// One line of the history: a copy or a removal that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HistoryLine {
+    /// Time of the end.
+    pub at: Millis,
+    /// Name of the file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// The host that the copy came to or went from.
+    pub host: HostAddr,
+    /// Its size in bytes, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Time of the decision.
+    pub decided: Millis,
+    /// Name of the requester, or `planner` or `remover`.
+    pub asked_by: String,
+    /// Task or removal that ended, with its result.
+    #[serde(flatten)]
+    pub what: Happened,
+}
+
+/// The task or removal that a line of the history describes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "what", rename_all = "lowercase")]
+pub enum Happened {
+    /// A copy was made, or not.
+    Copy {
+        /// Id of the task.
+        #[serde(with = "reelyard_protocol::task_id_text::id_in_text")]
+        #[schema(value_type = String)]
+        task: TaskId,
+        /// Source of the copy.
+        source: HostAddr,
+        /// State at the end.
+        state: TaskState,
+        /// Rank when planned, 1 = best. Missing without a grade.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rank: Option<u32>,
+        /// Rising hits when planned.
+        hits: u32,
+        /// Why it ended without success, or a remark about a success.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+        /// Host or file that was blamed for the failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blame: Option<Blame>,
+    },
+    /// A copy was removed, or not.
+    Removal {
+        /// Why, with the numbers that decided.
+        reason: Reason,
+        /// Reason as a sentence.
+        why: String,
+        /// Whose copy was to stay.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keeper: Option<HostAddr>,
+        /// Result of the removal.
+        ending: Ending,
+    },
+}

@@ -1,0 +1,81 @@
+//! Webhooks, as the API shows them.
+
+use serde::{Deserialize, Serialize};
+
+use reelyard_core::clock::Millis;
+use reelyard_shares::webhook::{ReceiverTrouble, WebhookView};
+
+/// State of a webhook. The counters are those of the answering node, since its start or since the
+/// webhook was configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HookShown {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where its receiver is.
+    pub url: String,
+    /// Whether this node sends to the webhook: only the leader does.
+    pub tells: bool,
+    /// Number of the first notification that is not delivered yet. Missing while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_up_to: Option<u64>,
+    /// Notifications that wait for delivery.
+    pub backlog: u64,
+    /// Time of the oldest notification that waits for delivery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<Millis>,
+    /// Present failure, while the webhook accepts nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<HookFailing>,
+    /// Happenings that it took.
+    pub delivered: u64,
+    /// When it took the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_delivered: Option<Millis>,
+    /// Deliveries that failed.
+    pub failed_tries: u64,
+    /// Notifications that became too old before the node could deliver them.
+    pub dropped: u64,
+    /// Notifications of kinds that this webhook does not want.
+    pub passed_over: u64,
+}
+
+/// Failure of a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HookFailing {
+    /// Time of the first failure in a row.
+    pub since: Millis,
+    /// How often it was tried in vain.
+    pub tries: u32,
+    /// When it is tried again.
+    pub tried_again: Millis,
+    /// Error of the last try.
+    pub reason: String,
+}
+
+impl From<&WebhookView> for HookShown {
+    fn from(view: &WebhookView) -> Self {
+        let WebhookView { name, url, tells, told, backlog, oldest, trouble, counters } =
+            view.clone();
+        HookShown {
+            name: name.to_string(),
+            url,
+            tells,
+            told_up_to: told,
+            backlog,
+            oldest,
+            failing: trouble.map(HookFailing::from),
+            delivered: counters.delivered,
+            last_delivered: counters.last_delivered,
+            failed_tries: counters.failed_tries,
+            dropped: counters.dropped,
+            passed_over: counters.passed_over,
+        }
+    }
+}
+
+impl From<ReceiverTrouble> for HookFailing {
+    fn from(trouble: ReceiverTrouble) -> Self {
+        let ReceiverTrouble { since, tries, until: tried_again, reason, .. } = trouble;
+        HookFailing { since, tries, tried_again, reason }
+    }
+}

@@ -1,0 +1,504 @@
+//! The events of the boxes' piece, their outcomes and refusals.
+//!
+//! **Invariant:** the event contains every result of a clock or a setting, and `apply` checks every event
+//! again: a decision on outdated state changes nothing.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::lease::LeaseEnd;
+use super::spec::{BadSpec, PoolSpec};
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_core::durations::in_words;
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::boxes::{BadBoxText, Holder, HookOutput, PoolName, Reason};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
+
+/// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BoxEvent {
+    /// A pool is so from now on.
+    PoolPut {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The wanted specification.
+        spec: Box<PoolSpec>,
+    },
+    /// A pool is to go: nothing is granted any more, and it goes with its last box.
+    PoolRemoved {
+        /// The name of the pool.
+        pool: PoolName,
+    },
+    /// Boxes are granted: all of them or none.
+    Granted(Box<NewGrant>),
+    /// The boxes of these leases are ready, and their holder gets them.
+    Prepared {
+        /// The leases, all granted together.
+        leases: Vec<LeaseId>,
+        /// How long they last from now on.
+        term: Duration,
+    },
+    /// A box could not be made ready.
+    InitFailed {
+        /// The id of the lease.
+        lease: LeaseId,
+        /// The output of the hook.
+        said: HookOutput,
+    },
+    /// A lease got a longer term.
+    Renewed {
+        /// The id of the lease.
+        lease: LeaseId,
+        /// The lease's fencing token.
+        token: FenceToken,
+        /// The new term, from now on.
+        term: Duration,
+    },
+    /// A holder gives its box back.
+    Released {
+        /// The id of the lease.
+        lease: LeaseId,
+        /// The lease's fencing token.
+        token: FenceToken,
+    },
+    /// The terms of these are over. Those that were renewed since are left out.
+    Expired {
+        /// The leases, and how often each was renewed when that was decided.
+        leases: Vec<(LeaseId, u32)>,
+    },
+    /// These leases are revoked. Those that have ended are left out.
+    Revoked {
+        /// The ids of the leases.
+        leases: Vec<LeaseId>,
+        /// The caller's name, for the audit.
+        by: String,
+        /// The reason, for the audit.
+        reason: Option<Reason>,
+    },
+    /// No caller knows these: the caller had gone. Those that have ended are left out.
+    NotTaken {
+        /// The ids of the leases.
+        leases: Vec<LeaseId>,
+    },
+    /// A cleaning succeeded.
+    Cleaned {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The number of the box in its pool.
+        number: BoxNumber,
+        /// The number of this cleaning.
+        cleaning: u64,
+        /// The output of the hook.
+        said: Option<HookOutput>,
+    },
+    /// A cleaning failed.
+    CleanFailed {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The number of the box in its pool.
+        number: BoxNumber,
+        /// The number of this cleaning.
+        cleaning: u64,
+        /// Which attempt, counted from one.
+        attempt: u32,
+        /// The output of the hook.
+        said: HookOutput,
+    },
+    /// A box is out of use until an operator changes that.
+    Quarantined {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The number of the box in its pool.
+        number: BoxNumber,
+        /// The cleaning that failed for good; none if an operator wants it so.
+        cleaning: Option<u64>,
+        /// The evidence for it.
+        said: HookOutput,
+        /// The caller that wants it, if any.
+        by: Option<String>,
+    },
+    /// A box is cleaned again, and may then be used.
+    Unquarantined {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The number of the box in its pool.
+        number: BoxNumber,
+        /// The caller's name, for the audit.
+        by: String,
+    },
+    /// The free boxes of a pool are to be looked at by its host before they are granted.
+    Recheck {
+        /// The name of the pool.
+        pool: PoolName,
+    },
+    /// The host of a pool has looked at boxes. Those that need no look any more are left out.
+    Reconciled {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The boxes that are clean.
+        clean: Vec<BoxNumber>,
+        /// The boxes that are not clean, with the evidence.
+        dirty: Vec<(BoxNumber, HookOutput)>,
+    },
+    /// Old records are forgotten, the oldest first.
+    Forgot {
+        /// Every ended lease with a lower number.
+        ended_before: u64,
+        /// Every log entry of boxes with a lower number.
+        care_before: u64,
+    },
+    /// A pool is so from now on, unless another one has boxes of the same numbers, host and hooks.
+    /// (`PoolPut` did not look at other pools; stores still hold it.)
+    PoolPutAlone {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The wanted specification.
+        spec: Box<PoolSpec>,
+    },
+    /// The tokens of a pool go on beyond this one: its host served its boxes for it.
+    TokensRaised {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The token to exceed.
+        beyond: FenceToken,
+    },
+    /// A leader of this epoch decides on boxes from now on.
+    Led {
+        /// The epoch of the new leader.
+        epoch: Epoch,
+        /// The tokens of all pools go on beyond this one: later decisions were lost.
+        beyond: Option<FenceToken>,
+    },
+    /// The terms of these have passed by the monotonic clock. Those that were renewed since are left out.
+    /// (`Expired` also used the wall clock; stores still hold it.)
+    TermsPassed {
+        /// The leases, and how often each was renewed when that was decided.
+        leases: Vec<(LeaseId, u32)>,
+    },
+    /// A new leader gives these their full terms once more. Those that were renewed since, and those
+    /// that had that before without a renewal since, are left out. (It did not say by which clock:
+    /// `TermsGiven` does; stores still hold it.)
+    TermsAgain {
+        /// The leases, how often each was renewed when that was decided, and how long it lasts.
+        leases: Vec<(LeaseId, u32, Duration)>,
+    },
+    /// A caller without the token of a lease tried to use it.
+    WrongToken {
+        /// The lease, live or ended.
+        lease: LeaseId,
+        /// The last token that was given.
+        given: FenceToken,
+        /// How often that was tried since it was last on record.
+        times: u64,
+    },
+    /// A new leader gives these their full terms once more. Those that were renewed since, and those
+    /// that had that of the same boot without a renewal since, are left out.
+    TermsGiven {
+        /// The boot of the leader's machine.
+        boot: BootId,
+        /// How long that was up when the terms began.
+        uptime: Duration,
+        /// The leases, how often each was renewed when that was decided, and how long it lasts.
+        leases: Vec<(LeaseId, u32, Duration)>,
+    },
+    /// The host of a pool serves its boxes for it from now on, also those that it served for another
+    /// pool.
+    Adopted {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The pools that lost boxes.
+        said: HookOutput,
+        /// The caller's name, for the audit.
+        by: String,
+    },
+}
+
+/// Boxes that are granted together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewGrant {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// One lease for each box. Tokens, and ids where the pool draws them, are given by `apply`.
+    pub leases: Vec<(LeaseId, BoxNumber)>,
+    /// The job that gets them.
+    pub holder: Holder,
+    /// The term after each renewal without a term of its own.
+    pub ttl: Duration,
+    /// How long they last first, from now on or from when their boxes are ready.
+    pub term: Duration,
+    /// The idempotency key, if the caller gave one.
+    pub request: Option<RequestId>,
+    /// Ids whose rest has a lower number may be drawn.
+    pub rested_before: u64,
+}
+
+/// The outcome of an applied event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BoxOutcome {
+    /// A pool is so from now on.
+    PoolPut {
+        /// Whether there was none of that name.
+        created: bool,
+    },
+    /// The pool is being removed.
+    PoolRemoved {
+        /// Whether it is gone already.
+        gone: bool,
+    },
+    /// Boxes were granted to a holder.
+    Granted {
+        /// The token of the first lease; the others have the following ones.
+        first: FenceToken,
+    },
+    /// Boxes are ready for their holder.
+    Prepared {
+        /// Until when their leases last.
+        expires_at: Millis,
+    },
+    /// A lease got a longer term.
+    Renewed {
+        /// The new end, in milliseconds.
+        expires_at: Millis,
+        /// How often it was renewed.
+        renewals: u32,
+    },
+    /// Leases have ended.
+    Ended {
+        /// The ids of the leases.
+        leases: Vec<LeaseId>,
+    },
+    /// A box that failed its cleaning is to be cleaned again.
+    CleanAgain,
+    /// Boxes changed their states.
+    Boxes {
+        /// How many boxes changed.
+        changed: u32,
+    },
+    /// The piece changed, without details.
+    Applied,
+    /// The piece was so already.
+    AlreadySo,
+}
+
+/// Why an event changed nothing, or a request was refused before there was one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum BoxRefusal {
+    /// No pool has this name.
+    #[error("no pool is named {pool}")]
+    NoPool {
+        /// The name of the pool.
+        pool: PoolName,
+    },
+    /// The pool has no such box.
+    #[error("pool {pool} has no box {number}")]
+    NoBox {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The number of the box in its pool.
+        number: BoxNumber,
+    },
+    /// The specification is invalid.
+    #[error(transparent)]
+    BadSpec(#[from] BadSpec),
+    /// A name or text is invalid.
+    #[error(transparent)]
+    BadText(#[from] BadBoxText),
+    /// The hooks and ids of a pool can change only while none of its boxes is in use.
+    #[error(
+        "pool {pool} is in use: its host, hooks and ids can change only while no box is leased, \
+            being cleaned or quarantined"
+    )]
+    PoolInUse {
+        /// The name of the pool.
+        pool: PoolName,
+    },
+    /// A pool goes: nothing is granted any more.
+    #[error("pool {pool} is being removed")]
+    PoolGoes {
+        /// The name of the pool.
+        pool: PoolName,
+    },
+    /// No such lease, or nothing of it is remembered.
+    #[error("the lease does not exist")]
+    UnknownLease,
+    /// The token is another lease's.
+    #[error("the fencing token belongs to another lease")]
+    WrongToken,
+    /// Its holder gave it back already.
+    #[error("the lease was already released")]
+    AlreadyReleased,
+    /// The term of the lease is over.
+    #[error("the lease has expired")]
+    Expired,
+    /// The lease was revoked.
+    #[error("the lease was revoked{}", .reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")))]
+    Revoked {
+        /// The reason that the operator gave.
+        reason: Option<Reason>,
+    },
+    /// No caller ever knew of it.
+    #[error("the lease was never given to a holder")]
+    NeverHeld,
+    /// Its box is not ready yet.
+    #[error("the box of the lease is not ready yet")]
+    NotReady,
+    /// A term that is not allowed.
+    #[error("a lease of this pool lasts from a millisecond to {}", in_words(*.most))]
+    BadTtl {
+        /// The longest allowed time.
+        most: Duration,
+    },
+    /// It has been held as long as it may be in all.
+    #[error("the lease reached max_hold of its pool and cannot be renewed")]
+    HeldTooLong,
+    /// The holder has, or waits for, as many boxes as a holder may have.
+    #[error(
+        "this holder has or waits for {count} boxes; its quota is {most}: release a box or \
+        raise the quota"
+    )]
+    OverQuota {
+        /// The requested number of boxes.
+        count: u32,
+        /// The limit of this holder.
+        most: u32,
+    },
+    /// More boxes at once than there are, or none.
+    #[error("a request for boxes of this pool can have 1 to {most} boxes")]
+    BadCount {
+        /// The largest allowed number.
+        most: u32,
+    },
+    /// A box that was to be granted is not free.
+    #[error("the box is not free")]
+    NotFree,
+    /// No id is to be drawn for a box.
+    #[error("every id of the pool is in use or in its rest time")]
+    NoSlot,
+    /// The id is in use, or was.
+    #[error("the id is already in use")]
+    IdInUse,
+    /// The request was granted already.
+    #[error("the request was already granted")]
+    GrantedBefore,
+    /// The name of the request is that of another one.
+    #[error("another request used this request id: choose another one")]
+    OtherRequest,
+    /// A box that is leased is not taken out of use.
+    #[error("the box is leased: revoke the lease first")]
+    BoxInUse,
+    /// The box is not quarantined.
+    #[error("the box is not quarantined")]
+    NotQuarantined,
+    /// The box is quarantined already.
+    #[error("the box is already quarantined")]
+    AlreadyQuarantined,
+    /// The result for a box is outdated.
+    #[error("the state of the box changed at the same time: try again")]
+    WentOn,
+    /// The system has no random numbers to give.
+    #[error("{0}")]
+    NoRandomness(String),
+    /// Another pool has the same boxes of the same host.
+    #[error(
+        "pool {pool} cannot have {ids} of the hooks \"{hooks}\" on {host}: pool {other} has them; choose other numbers, or remove pool {other} first"
+    )]
+    IdsTaken {
+        /// The pool that is refused.
+        pool: PoolName,
+        /// The ids that both would have.
+        ids: IdRange,
+        /// The hooks of both pools.
+        hooks: String,
+        /// The host of both pools.
+        host: HostAddr,
+        /// The pool that has them.
+        other: PoolName,
+    },
+    /// Another holder made the request, and this one did not set `take_over`.
+    #[error(
+        "this request was granted to holder {holder}, not to {asker}: choose another \
+            request_id, or set take_over if {asker} continues the work of {holder}"
+    )]
+    RequestOfOther {
+        /// The holder of the first request.
+        holder: Holder,
+        /// The holder of this repetition.
+        asker: Holder,
+    },
+}
+
+impl BoxRefusal {
+    /// The error for a lease that ended so.
+    pub fn of_end(how: LeaseEnd, reason: Option<&Reason>) -> Self {
+        match how {
+            LeaseEnd::Released => BoxRefusal::AlreadyReleased,
+            LeaseEnd::Expired => BoxRefusal::Expired,
+            LeaseEnd::Revoked => BoxRefusal::Revoked { reason: reason.cloned() },
+            LeaseEnd::NotTaken | LeaseEnd::InitFailed => BoxRefusal::NeverHeld,
+        }
+    }
+}
+
+/// Log events of a box beside its leases: cleanings and quarantines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BoxLogEvent {
+    /// It could not be made ready.
+    InitFailed(HookOutput),
+    /// The box was cleaned.
+    Cleaned(Option<HookOutput>),
+    /// The cleaning failed.
+    CleanFailed {
+        /// Which attempt, counted from one.
+        attempt: u32,
+        /// The output of the hook.
+        said: HookOutput,
+    },
+    /// Its host found that it is not clean.
+    FoundDirty(HookOutput),
+    /// The box was quarantined.
+    Quarantined {
+        /// The evidence for it.
+        said: HookOutput,
+        /// The caller that wanted it, unless cleaning failed.
+        by: Option<String>,
+    },
+    /// It is cleaned again, to be used.
+    Unquarantined {
+        /// The caller's name, for the audit.
+        by: String,
+    },
+    /// A caller tried to renew, release or verify its lease with the token of another one.
+    WrongToken {
+        /// The last token that was given.
+        given: FenceToken,
+        /// How many tries failed so far.
+        times: u64,
+    },
+    /// The boxes of the pool were handed over to it on its host. One line for all of them, at the first.
+    Adopted {
+        /// The pools that lost boxes.
+        said: HookOutput,
+        /// The caller's name, for the audit.
+        by: String,
+    },
+}
+
+/// One entry in the log of boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxLogEntry {
+    /// When it happened, in milliseconds.
+    pub at: Millis,
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The token of its last lease.
+    pub token: Option<FenceToken>,
+    /// The id it had for that lease, where the pool draws them.
+    pub slot: Option<SlotId>,
+    /// The kind of log event.
+    pub news: BoxLogEvent,
+}

@@ -1,0 +1,126 @@
+//! A lease, and how it ends. Pure.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, SlotId};
+use reelyard_protocol::boxes::{Holder, PoolName, Reason};
+
+/// The right of a holder to a box.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// The id of the lease.
+    pub id: LeaseId,
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The id that the box has for this lease, where the pool draws them.
+    pub slot: Option<SlotId>,
+    /// Its fencing token, for services.
+    pub token: FenceToken,
+    /// The job that holds it.
+    pub holder: Holder,
+    /// When it was granted, in milliseconds.
+    pub granted: Millis,
+    /// The term after each renewal without a term of its own.
+    pub ttl: Duration,
+    /// The length of the term, from the last answer to the holder.
+    pub term: Duration,
+    /// The end of the term by the last answer to the holder; none while its box is being made ready.
+    pub expires_at: Option<Millis>,
+    /// How often it was renewed.
+    pub renewals: u32,
+    /// The idempotency key of its request, if the caller gave one.
+    pub request: Option<RequestId>,
+}
+
+impl Lease {
+    /// The id by which its holder calls the box.
+    pub fn box_id(&self) -> u32 {
+        self.slot.map_or(self.number.0, |slot| slot.0)
+    }
+
+    /// Whether its holder got it in an answer.
+    pub fn is_held(&self) -> bool {
+        self.expires_at.is_some()
+    }
+}
+
+/// The reasons for the end of a lease.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseEnd {
+    /// Its holder released it.
+    Released,
+    /// Its term was over.
+    Expired,
+    /// An operator revoked it.
+    Revoked,
+    /// The caller had gone before the answer.
+    NotTaken,
+    /// Its box could not be made ready, and no caller got it.
+    InitFailed,
+}
+
+impl LeaseEnd {
+    /// Every end, for counters.
+    pub const ALL: [LeaseEnd; 5] = [
+        LeaseEnd::Released,
+        LeaseEnd::Expired,
+        LeaseEnd::Revoked,
+        LeaseEnd::NotTaken,
+        LeaseEnd::InitFailed,
+    ];
+
+    /// Its stable word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            LeaseEnd::Released => "released",
+            LeaseEnd::Expired => "expired",
+            LeaseEnd::Revoked => "revoked",
+            LeaseEnd::NotTaken => "not_taken",
+            LeaseEnd::InitFailed => "init_failed",
+        }
+    }
+
+    /// Whether its holder may not know, and still be at work.
+    pub fn may_surprise(self) -> bool {
+        matches!(self, LeaseEnd::Expired | LeaseEnd::Revoked)
+    }
+
+    /// Whether no holder ever had it: its request may be repeated under the same name.
+    pub fn was_never_told(self) -> bool {
+        matches!(self, LeaseEnd::NotTaken | LeaseEnd::InitFailed)
+    }
+}
+
+/// The record of an ended lease.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedLease {
+    /// The lease as it ended.
+    pub lease: Lease,
+    /// When it ended, in milliseconds.
+    pub at: Millis,
+    /// Why it ended.
+    pub how: LeaseEnd,
+    /// The caller that ended it, unless it was its holder or a matter of time.
+    pub by: Option<String>,
+    /// The operator's reason, if it was revoked.
+    pub reason: Option<Reason>,
+}

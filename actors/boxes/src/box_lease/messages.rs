@@ -1,0 +1,304 @@
+//! The face of the BoxLeaseActor. Queries that only read use the [`BoxViewHandle`](super::BoxViewHandle);
+//! a caller that waits for boxes holds an [`Acquisition`](super::Acquisition).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Message;
+use tokio::sync::{oneshot, watch};
+
+use super::event::BoxRefusal;
+use super::lease::Lease;
+use super::queue::Priority;
+use super::settings::BoxLeaseSettings;
+use super::spec::PoolSpec;
+use reelyard_core::durations::{in_words, rounded};
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
+use reelyard_protocol::boxes::{Holder, PoolName, Reason};
+use reelyard_replication::CommitError;
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoxError {
+    /// The request was refused.
+    #[error(transparent)]
+    Refused(#[from] BoxRefusal),
+    /// No box was free within the wait.
+    #[error(
+        "no box of pool {pool} was free within {}{}",
+        in_words(rounded(*.wait)),
+        .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+    )]
+    TimedOut {
+        /// The name of the pool.
+        pool: PoolName,
+        /// How long the request waited.
+        wait: Duration,
+        /// Why boxes of the pool cannot be granted, if not only because of their holders.
+        why: Option<String>,
+    },
+    /// The queue of the pool is full.
+    #[error("{waiting} requests already wait for boxes of pool {pool}; retry in {}", in_words(rounded(*.retry_after)))]
+    QueueFull {
+        /// The name of the pool.
+        pool: PoolName,
+        /// How many requests wait.
+        waiting: u64,
+        /// When asking again makes sense, by how long boxes were held lately.
+        retry_after: Duration,
+    },
+    /// The mailbox takes no more just now.
+    #[error("too many requests are waiting, retry in {}", in_words(*.retry_after))]
+    Busy {
+        /// When asking again makes sense.
+        retry_after: Duration,
+    },
+    /// Another node is the leader now: the place in the queue is lost.
+    #[error("leadership changed while the request waited: try again")]
+    LeaderChanged,
+    /// The actor restarted while it had the request.
+    #[error("outcome unknown: the actor restarted while it had the request")]
+    Lost,
+    /// The host of the pool did not do it.
+    #[error("the host of pool {pool} did not carry out the call: {why}")]
+    HostSilent {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The error text, for operators.
+        why: String,
+    },
+    /// It has no outcome, or this node does not lead.
+    #[error(transparent)]
+    Journal(#[from] CommitError),
+}
+
+/// A request for boxes of a pool, all of them or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxLeaseRequest {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The job that wants them.
+    pub holder: Holder,
+    /// The term of their leases, from the answer on; the pool's default if none.
+    pub ttl: Option<Duration>,
+    /// How long to wait for them. Zero tries once, without waiting. Making a box ready does not count.
+    pub wait: Duration,
+    /// The priority of the request.
+    pub priority: Priority,
+    /// The number of boxes.
+    pub count: u32,
+    /// The idempotency key; none when no caller is going to repeat it.
+    pub request: Option<RequestId>,
+    /// Whether the holder goes on with the work of another one that made the same request.
+    pub take_over: bool,
+}
+
+impl BoxLeaseRequest {
+    /// Whether its holder may take over the leases that `holder` got by the same request.
+    pub(super) fn goes_on_for(&self, holder: &Holder) -> Result<(), BoxRefusal> {
+        if self.take_over || self.holder == *holder {
+            return Ok(());
+        }
+        Err(BoxRefusal::RequestOfOther { holder: holder.clone(), asker: self.holder.clone() })
+    }
+
+    /// One box, for as long as the pool says, without waiting.
+    pub fn one(pool: PoolName, holder: Holder) -> Self {
+        BoxLeaseRequest {
+            pool,
+            holder,
+            ttl: None,
+            wait: Duration::ZERO,
+            priority: Priority::default(),
+            count: 1,
+            request: None,
+            take_over: false,
+        }
+    }
+}
+
+/// The granted boxes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// A lease for each, in the order of their tokens.
+    pub leases: Vec<Arc<Lease>>,
+    /// The epoch of the grant.
+    pub epoch: Epoch,
+}
+
+/// The id of one waiting caller: several may wait for one repeated request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AcquireTicket(pub(super) u64);
+
+/// Sends a request for boxes. [`Acquisition`](super::Acquisition) sends it, and reports when the caller
+/// has gone.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Acquire {
+    pub(super) ask: BoxLeaseRequest,
+    pub(super) ticket: AcquireTicket,
+    pub(super) reply: oneshot::Sender<Result<Grant, BoxError>>,
+    pub(super) progress: watch::Sender<AcquireProgress>,
+}
+
+/// The caller of a request has gone.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct CancelAcquire {
+    pub(super) ticket: AcquireTicket,
+    /// The answer that it never read.
+    pub(super) unread: Option<Grant>,
+}
+
+/// The progress of a waiting request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AcquireProgress {
+    /// No position is known yet.
+    #[default]
+    Asked,
+    /// The request waits in the queue.
+    Waiting {
+        /// Its position: 1 is served next.
+        position: u64,
+        /// The estimated wait, by how long boxes were held lately.
+        estimate: Option<Duration>,
+    },
+    /// Its boxes are being made ready.
+    Preparing,
+}
+
+/// Extends the term of a lease. Answers the lease as it is then.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<Arc<Lease>, BoxError>")]
+pub struct RenewLease {
+    /// The id of the lease.
+    pub lease: LeaseId,
+    /// The lease's fencing token.
+    pub token: FenceToken,
+    /// How long from now on; as long as it was asked for first if none.
+    pub ttl: Option<Duration>,
+}
+
+/// Whether a lease is valid: it is on record under this token, and its term is not over.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<Arc<Lease>, BoxError>")]
+pub struct VerifyLease {
+    /// The id of the lease.
+    pub lease: LeaseId,
+    /// The lease's fencing token.
+    pub token: FenceToken,
+}
+
+/// A holder gives its box back.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct ReleaseLease {
+    /// The id of the lease.
+    pub lease: LeaseId,
+    /// The lease's fencing token.
+    pub token: FenceToken,
+}
+
+/// Takes a lease away from its holder.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct RevokeLease {
+    /// The id of the lease.
+    pub lease: LeaseId,
+    /// The reason, for the audit.
+    pub reason: Option<Reason>,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+}
+
+/// A pool is to be so: it is created, or changed. Surplus boxes are removed as soon as they are free.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<PoolPut, BoxError>")]
+pub struct PutPool {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The wanted specification.
+    pub spec: PoolSpec,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+}
+
+/// The effect of the request on a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolPut {
+    /// There was none of that name.
+    Created,
+    /// The pool existed and changed.
+    Changed,
+    /// The pool was so already.
+    AlreadySo,
+}
+
+/// A pool is to go. Nothing is granted any more; it is gone once all its boxes are clean. Answers
+/// whether it is already.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<bool, BoxError>")]
+pub struct RemovePool {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// Whether its leases are revoked, instead of waiting for their ends.
+    pub revoke: bool,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+}
+
+/// A box is taken out of use. Refused while it is leased.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct QuarantineBox {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The reason, for the audit.
+    pub reason: Reason,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+}
+
+/// A box may be used again: it is cleaned, and free if that succeeds.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct UnquarantineBox {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+}
+
+/// The host of a pool must look at its free boxes before they are granted: it may have restarted.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct RecheckPool {
+    /// The name of the pool.
+    pub pool: PoolName,
+}
+
+/// An operator hands over the boxes of a pool on its host, which knows them as another pool's or
+/// another cluster's. Answers the pools that lost boxes.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Vec<PoolName>, BoxError>")]
+pub struct AdoptPool {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+}
+
+/// Does the due work at once, instead of at the timer's time. Operators and tests send it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct ProcessDueBoxes;
+
+/// Uses these settings from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeBoxSettings(pub BoxLeaseSettings);

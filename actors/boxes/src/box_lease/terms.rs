@@ -1,0 +1,228 @@
+//! The terms of leases: when each is over. Pure.
+//!
+//! A term is over when it has passed by the monotonic clock, counted from its commit: the holder was
+//! promised no more. The wall clock ends no lease and keeps none. Only the total hold of a lease is
+//! counted by it when a process begins to decide.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::schedule::KeyedDeadlines;
+use reelyard_core::clock::{ClockReading, Millis};
+use reelyard_protocol::boxes::LeaseId;
+
+/// The terms of the live leases.
+#[derive(Clone, Debug, Default)]
+pub struct LeaseTerms {
+    passing: KeyedDeadlines<LeaseId>,
+    /// The end of the longest allowed hold of each, by the monotonic clock; none if it has no limit.
+    hold_ends: HashMap<LeaseId, Option<Duration>>,
+}
+
+/// How long a lease may be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldLimit {
+    /// When it was granted, in milliseconds.
+    pub granted: Millis,
+    /// How long it may be held in all.
+    pub most: Option<Duration>,
+}
+
+impl HoldLimit {
+    /// How much of `term` it may still be held.
+    fn left(self, term: Duration, now: ClockReading) -> Duration {
+        let held = now.wall.since(self.granted);
+        self.most.map_or(term, |most| term.min(most.saturating_sub(held)))
+    }
+}
+
+impl LeaseTerms {
+    /// A lease lasts for `term` from now on.
+    pub fn note(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
+        // For any step of the wall clock since.
+        self.hold_ends.entry(id).or_insert_with(|| {
+            hold.most.map(|most| {
+                let held = now.wall.since(hold.granted);
+                now.monotonic.saturating_add(most.saturating_sub(held))
+            })
+        });
+        self.passing.set(id, now.monotonic.saturating_add(term));
+    }
+
+    /// The term of a lease that another leader granted, or this one before a restart: the full one once
+    /// more, since its renewal may have been answered just now. Answers how long that is.
+    pub fn note_again(
+        &mut self,
+        id: LeaseId,
+        term: Duration,
+        hold: HoldLimit,
+        now: ClockReading,
+    ) -> Duration {
+        let term = hold.left(term, now);
+        self.note(id, term, hold, now);
+        term
+    }
+
+    /// The same for a lease that got its full term again in the same boot, and was not renewed since:
+    /// only the rest of that, by the uptime of the machine. A process that restarts again and again does
+    /// not keep it.
+    pub fn note_rest(
+        &mut self,
+        id: LeaseId,
+        term: Duration,
+        rest: Duration,
+        hold: HoldLimit,
+        now: ClockReading,
+    ) {
+        self.note(id, rest.min(hold.left(term, now)), hold, now);
+    }
+
+    /// Removes an ended lease.
+    pub fn remove(&mut self, id: LeaseId) {
+        self.passing.remove(&id);
+        self.hold_ends.remove(&id);
+    }
+
+    /// How long a lease may last if it is renewed now: as long as is wanted, but not longer than it
+    /// may be held in all.
+    pub fn renewed(&self, id: LeaseId, wanted: Duration, now: ClockReading) -> Duration {
+        let ends = self.hold_ends.get(&id).copied().flatten();
+        ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))
+    }
+
+    /// Takes a lease that is past its term. It is to be noted again unless it ends.
+    pub fn take_due(&mut self, now: ClockReading) -> Option<LeaseId> {
+        self.passing.take_due(now.monotonic)
+    }
+
+    /// Whether the term of a lease is over, whether it was taken or not.
+    pub fn is_over(&self, id: LeaseId, now: ClockReading) -> bool {
+        let has_passed = self.passing.at(&id).is_none_or(|ends| ends <= now.monotonic);
+        has_passed && self.hold_ends.contains_key(&id)
+    }
+
+    /// How long it is until a term may be over.
+    pub fn next(&self, now: ClockReading) -> Option<Duration> {
+        self.passing.next().map(|at| at.saturating_sub(now.monotonic))
+    }
+
+    /// A lease that was taken and did not end is due again at once.
+    pub fn put_back(&mut self, id: LeaseId) {
+        if self.hold_ends.contains_key(&id) {
+            self.passing.set(id, Duration::ZERO);
+        }
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.hold_ends.len()
+    }
+
+    /// Whether it has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.hold_ends.is_empty()
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) {
+        *self = LeaseTerms::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: LeaseId = LeaseId(1);
+    const FREELY: HoldLimit = HoldLimit { granted: Millis(1000), most: None };
+
+    fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    fn at(wall: i64, passed: u64) -> ClockReading {
+        ClockReading { wall: Millis(wall), monotonic: ms(passed) }
+    }
+
+    fn of_a_second(hold: HoldLimit) -> LeaseTerms {
+        let mut terms = LeaseTerms::default();
+        terms.note(ID, ms(1000), hold, at(1000, 0));
+        terms
+    }
+
+    #[test]
+    fn a_term_is_over_when_it_has_passed_however_the_wall_is_set() {
+        for (early, due) in [
+            (at(1999, 999), at(2000, 1000)),
+            // The wall was set ahead.
+            (at(90_000, 999), at(90_001, 1000)),
+            // It was set back.
+            (at(-500, 999), at(-499, 1000)),
+        ] {
+            let mut terms = of_a_second(FREELY);
+            assert_eq!(
+                (terms.take_due(early), terms.is_over(ID, early)),
+                (None, false),
+                "{early:?}"
+            );
+            assert!(terms.is_over(ID, due));
+            assert_eq!(terms.take_due(due), Some(ID), "{due:?}");
+            assert_eq!(terms.take_due(due), None);
+            assert!(terms.is_over(ID, due), "it was only taken");
+        }
+    }
+
+    #[test]
+    fn what_is_renewed_lasts_from_then_on_and_what_was_put_back_is_due_again() {
+        let mut terms = of_a_second(FREELY);
+        terms.note(ID, ms(1000), FREELY, at(1999, 999));
+        assert_eq!(terms.take_due(at(2998, 1998)), None);
+        assert_eq!(terms.next(at(2998, 1998)), Some(ms(1)));
+        assert_eq!(terms.take_due(at(2999, 1999)), Some(ID));
+        assert_eq!(terms.next(at(2999, 1999)), None);
+        terms.put_back(ID);
+        assert_eq!(terms.take_due(at(2999, 1999)), Some(ID));
+        terms.remove(ID);
+        terms.put_back(ID);
+        assert_eq!((terms.take_due(at(9999, 9999)), terms.is_empty()), (None, true));
+    }
+
+    #[test]
+    fn nothing_is_held_longer_than_it_may_be() {
+        let hold = HoldLimit { granted: Millis(1000), most: Some(ms(2500)) };
+        let mut terms = of_a_second(hold);
+        assert_eq!(terms.renewed(ID, ms(1000), at(1500, 500)), ms(1000));
+        // For any step of the wall clock.
+        assert_eq!(terms.renewed(ID, ms(1000), at(90_000, 1700)), ms(800));
+        terms.note(ID, ms(800), hold, at(2700, 1700));
+        assert_eq!(terms.renewed(ID, ms(1000), at(3499, 2499)), ms(1));
+        assert_eq!(terms.renewed(ID, ms(1000), at(3500, 2500)), ms(0));
+    }
+
+    #[test]
+    fn a_new_leader_gives_the_full_term_again_once() {
+        let due = |mut terms: LeaseTerms, last: u64| {
+            assert_eq!(terms.take_due(at(0, last - 1)), None);
+            assert_eq!(terms.take_due(at(0, last)), Some(ID));
+        };
+        let mut terms = LeaseTerms::default();
+        assert_eq!(terms.note_again(ID, ms(1000), FREELY, at(1900, 0)), ms(1000));
+        due(terms, 1000);
+        // Never beyond the longest hold.
+        let hold = HoldLimit { granted: Millis(1000), most: Some(ms(1200)) };
+        let mut terms = LeaseTerms::default();
+        assert_eq!(terms.note_again(ID, ms(1000), hold, at(1900, 0)), ms(300));
+        due(terms, 300);
+        // The next time only the rest of it, for any setting of the wall clock.
+        for (wall, rest, left) in
+            [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
+        {
+            let mut terms = LeaseTerms::default();
+            terms.note_rest(ID, ms(1000), ms(rest), FREELY, at(wall, 0));
+            due(terms, left);
+        }
+        let mut terms = LeaseTerms::default();
+        terms.note_rest(ID, ms(1000), ms(0), FREELY, at(90_000, 7));
+        assert_eq!(terms.take_due(at(90_000, 7)), Some(ID));
+    }
+}

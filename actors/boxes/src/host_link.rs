@@ -1,0 +1,426 @@
+//! A node's link to the workers that host its boxes: requests of the BoxLeaseActor go over HTTP.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+
+use reelyard_core::host::HostAddr;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::manager::{ClusterId, ManagerIdentity};
+use reelyard_core::open_files;
+use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::boxes::{
+    AdoptBoxes, BoxHosts, BoxInspection, HookAnswer, HookTarget, InspectBoxes, NotHeard, PoolName,
+    ProbeHost, RunHook,
+};
+use reelyard_protocol::boxes::{
+    BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, BoxInspectionResponse,
+    HookRunRequest, HookRunResponse,
+};
+use reelyard_protocol::http_client;
+use reelyard_protocol::signed_call::{Addressee, SignedCaller};
+
+/// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose hooks
+/// hang blocks none of another pool.
+const CALLS_PER_POOL: usize = 64;
+
+/// How many boxes one call has looked at.
+const BOXES_PER_LOOK: usize = 4096;
+
+/// The keep-alive interval of an idle connection: a hook may take long, and a dead worker sends nothing.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// How often in vain, until it is given up.
+const KEEP_ALIVE_RETRIES: u32 = 3;
+
+/// An unused connection is dropped after this long, before the worker does.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+
+/// The longest answer that is read, in bytes: every box of a look dirty.
+const LONGEST_ANSWER: usize = 16 << 20;
+
+/// How long a call may take at most. A worker has shorter time-outs for its hooks; this one is for a
+/// worker that hangs, and neither answers nor ends the connection.
+pub const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
+
+/// How long a worker may take to write down that boxes are handed over.
+const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
+
+/// The settings of calls to workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxLinkSettings {
+    /// The token that nodes and workers share: it signs calls. It is never sent itself.
+    pub token: Option<SharedToken>,
+    /// How long it may take until a worker takes a connection.
+    pub connect_timeout: Duration,
+    /// How long a call may take at most.
+    pub longest_call: Duration,
+}
+
+impl Default for BoxLinkSettings {
+    fn default() -> Self {
+        BoxLinkSettings {
+            token: None,
+            connect_timeout: Duration::from_secs(5),
+            longest_call: LONGEST_CALL,
+        }
+    }
+}
+
+/// The way to the workers that host boxes, supervised. Cheap to clone.
+#[derive(Clone)]
+pub struct BoxLink {
+    actor: Supervised<BoxLinkActor>,
+    line: LiveSetting<BoxHostClient>,
+}
+
+impl BoxLink {
+    /// Opens it on the present arbiter: a BoxLeaseActor is made with [`BoxLink::hosts`].
+    ///
+    /// # Errors
+    /// The HTTP client cannot be made.
+    pub fn start(
+        settings: BoxLinkSettings,
+        badge: ManagerIdentity,
+    ) -> Result<Self, reqwest::Error> {
+        let line = LiveSetting::at(BoxHostClient::new(settings)?);
+        let of_actor = line.clone();
+        let new = move || BoxLinkActor {
+            line: of_actor.clone(),
+            badge: badge.clone(),
+            calls: HashMap::new(),
+        };
+        Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), line })
+    }
+
+    /// The routes to the actor that runs hooks.
+    pub fn hosts(&self) -> BoxHosts {
+        let actor = &self.actor;
+        BoxHosts {
+            run: actor.route(),
+            look: actor.route(),
+            adopt: actor.route(),
+            probe: actor.route(),
+        }
+    }
+
+    /// Calls as these settings say from now on.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be made: it goes on as before.
+    pub fn change_settings(&self, settings: BoxLinkSettings) -> Result<(), reqwest::Error> {
+        self.line.set(BoxHostClient::new(settings)?);
+        Ok(())
+    }
+
+    /// The supervision status of its actor.
+    pub fn status(&self) -> SupervisionStatus {
+        self.actor.status()
+    }
+}
+
+/// The HTTP client for workers.
+struct BoxHostClient {
+    http: Client,
+    settings: BoxLinkSettings,
+    signed: SignedCaller,
+}
+
+impl BoxHostClient {
+    fn new(settings: BoxLinkSettings) -> Result<Self, reqwest::Error> {
+        let http = http_client::without_tls()
+            .connect_timeout(settings.connect_timeout)
+            .timeout(settings.longest_call)
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .tcp_keepalive(KEEP_ALIVE)
+            .tcp_keepalive_interval(KEEP_ALIVE)
+            .tcp_keepalive_retries(KEEP_ALIVE_RETRIES)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .http1_only()
+            .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(BoxHostClient { http, settings, signed: SignedCaller::default() })
+    }
+
+    /// Sends a call to a worker.
+    async fn ask<A: DeserializeOwned>(
+        &self,
+        host: HostAddr,
+        path: &str,
+        what: &impl Serialize,
+    ) -> Result<A, NoAnswer> {
+        let garbled = |error: serde_json::Error| NoAnswer::Garbled(host, error.to_string());
+        let body = serde_json::to_vec(what).map_err(garbled)?;
+        let unreachable = |error: reqwest::Error| NoAnswer::unreachable(host, &error);
+        let request = self.http.post(format!("http://{host}{path}"));
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
+        let request = request.build().map_err(unreachable)?;
+        let (token, to) = (self.settings.token.as_ref(), Addressee::Worker(host));
+        let sent = self.signed.send(&self.http, token, to, request).await.map_err(unreachable)?;
+        let answer = sent.response;
+        let status = answer.status();
+        let body = read(host, answer).await?;
+        match status {
+            StatusCode::OK => serde_json::from_slice(&body).map_err(garbled),
+            StatusCode::UNAUTHORIZED => Err(NoAnswer::Token(host)),
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Err(NoAnswer::Other(host)),
+            other => {
+                let said = String::from_utf8_lossy(&body).trim().to_owned();
+                Err(NoAnswer::Status(host, other.as_u16(), said))
+            }
+        }
+    }
+
+    /// Whether a worker answers anything at all.
+    async fn probe(&self, host: HostAddr, within: Duration) -> Result<(), NoAnswer> {
+        let request = self.http.head(format!("http://{host}/hb")).timeout(within);
+        self.send(host, request).await.map(drop)
+    }
+
+    async fn send(&self, host: HostAddr, request: RequestBuilder) -> Result<Response, NoAnswer> {
+        request.send().await.map_err(|error| NoAnswer::unreachable(host, &error))
+    }
+}
+
+async fn read(host: HostAddr, mut answer: Response) -> Result<Vec<u8>, NoAnswer> {
+    let mut body = Vec::new();
+    while let Some(bytes) =
+        answer.chunk().await.map_err(|error| NoAnswer::unreachable(host, &error))?
+    {
+        if body.len() + bytes.len() > LONGEST_ANSWER {
+            return Err(NoAnswer::Garbled(host, "it is too long".to_owned()));
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(body)
+}
+
+/// Why a worker gave no answer about its boxes. The texts are for operators.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error("the worker {0} cannot be reached: {1}")]
+    Unreachable(HostAddr, String),
+    #[error(
+        "this node has no free file descriptor, so the worker {0} was not called: raise \
+         LimitNOFILE or \"ulimit -n\" of the node, and find the clients that hold connections open"
+    )]
+    NoDescriptor(HostAddr),
+    #[error("the worker {0} expects another token: set the same token on the node and the worker")]
+    Token(HostAddr),
+    #[error(
+        "{0} is not a worker that hosts boxes: it is an old cfw or an older version, upgrade it"
+    )]
+    Other(HostAddr),
+    #[error("the worker {0} answered with status {1}: {2}")]
+    Status(HostAddr, u16, String),
+    #[error("the worker {0} sent an unreadable answer: {1}")]
+    Garbled(HostAddr, String),
+}
+
+impl NoAnswer {
+    fn unreachable(host: HostAddr, error: &reqwest::Error) -> Self {
+        if open_files::are_exhausted(error) {
+            return NoAnswer::NoDescriptor(host);
+        }
+        let mut cause: &dyn Error = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        NoAnswer::Unreachable(host, cause.to_string())
+    }
+}
+
+/// The actor: it only keeps the number of calls for each pool within bounds.
+struct BoxLinkActor {
+    line: LiveSetting<BoxHostClient>,
+    badge: ManagerIdentity,
+    calls: HashMap<(HostAddr, PoolName), Arc<Semaphore>>,
+}
+
+/// How long a call waits for the id of the cluster: it is drawn when a cluster leads for the first time.
+const UNNAMED: Duration = Duration::from_secs(5);
+
+/// Adds the cluster to a target; it is known a moment after this node began to lead.
+async fn of_cluster(badge: ManagerIdentity, place: HookTarget) -> Result<HookTarget, String> {
+    let named = async {
+        loop {
+            match badge.id() {
+                Some(manager) => return manager.cluster,
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    let cluster: Result<ClusterId, _> = tokio::time::timeout(UNNAMED, named).await;
+    match cluster {
+        Ok(cluster) => Ok(HookTarget { cluster: Some(cluster), ..place }),
+        Err(_) => Err("this node does not know the id of its cluster yet".to_owned()),
+    }
+}
+
+impl BoxLinkActor {
+    fn calls_for(&mut self, place: &HookTarget) -> Arc<Semaphore> {
+        // Of pools for which nothing is under way nothing is kept.
+        self.calls.retain(|_, calls| Arc::strong_count(calls) > 1);
+        let calls = self.calls.entry((place.host, place.pool.clone()));
+        Arc::clone(calls.or_insert_with(|| Arc::new(Semaphore::new(CALLS_PER_POOL))))
+    }
+}
+
+impl Actor for BoxLinkActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<RunHook> for BoxLinkActor {
+    type Result = ResponseFuture<HookAnswer>;
+
+    fn handle(&mut self, hook: RunHook, _: &mut Context<Self>) -> Self::Result {
+        let (host, line, badge) = (hook.place.host, self.line.now(), self.badge.clone());
+        let calls = self.calls_for(&hook.place);
+        Box::pin(async move {
+            // It is never closed.
+            let _turn = calls.acquire().await;
+            let place = match of_cluster(badge, hook.place).await {
+                Ok(place) => place,
+                Err(why) => return HookAnswer::Silent { why },
+            };
+            let hook = RunHook { place, ..hook };
+            match line.ask::<HookRunResponse>(host, "/boxes/run", &HookRunRequest::from(hook)).await
+            {
+                Ok(answered) => answered.into(),
+                Err(none) => HookAnswer::Silent { why: none.to_string() },
+            }
+        })
+    }
+}
+
+impl Handler<InspectBoxes> for BoxLinkActor {
+    type Result = ResponseFuture<Result<BoxInspection, String>>;
+
+    fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
+        let InspectBoxes { place, boxes, last_token } = look;
+        let (host, line, badge) = (place.host, self.line.now(), self.badge.clone());
+        Box::pin(async move {
+            let place = of_cluster(badge, place).await?;
+            let mut looked = BoxInspection::default();
+            // No box is a question too: whether the ids are the pool's own.
+            let parts = boxes.chunks(BOXES_PER_LOOK).chain(boxes.is_empty().then_some(&[][..]));
+            for boxes in parts {
+                let asked = BoxInspectionRequest::at(place.clone(), boxes.to_vec(), last_token);
+                let answer = line.ask::<BoxInspectionResponse>(host, "/boxes/look", &asked).await;
+                let answer: Result<BoxInspection, String> =
+                    answer.map_err(|none| none.to_string()).and_then(Result::from);
+                match answer {
+                    Ok(more) => {
+                        looked.boxes.extend(more.boxes);
+                        looked.highest = looked.highest.max(more.highest);
+                    }
+                    // The others are asked for again.
+                    Err(_) if !looked.boxes.is_empty() => break,
+                    Err(why) => return Err(why),
+                }
+            }
+            Ok(looked)
+        })
+    }
+}
+
+impl Handler<AdoptBoxes> for BoxLinkActor {
+    type Result = ResponseFuture<Result<Vec<PoolName>, String>>;
+
+    fn handle(&mut self, adopt: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
+        let (host, line, badge) = (adopt.place.host, self.line.now(), self.badge.clone());
+        Box::pin(async move {
+            let asked =
+                BoxAdoptionRequest::of(AdoptBoxes { place: of_cluster(badge, adopt.place).await? });
+            let asking = line.ask::<BoxAdoptionResponse>(host, "/boxes/adopt", &asked);
+            let answer = tokio::time::timeout(LONGEST_ADOPTION, asking).await;
+            let answer = answer.map_err(|_| format!("the worker {host} does not answer"))?;
+            answer.map_err(|none| none.to_string()).and_then(Result::from)
+        })
+    }
+}
+
+impl Handler<ProbeHost> for BoxLinkActor {
+    type Result = ResponseFuture<Result<(), NotHeard>>;
+
+    fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
+        let line = self.line.now();
+        Box::pin(async move {
+            let ProbeHost { host, within } = probe;
+            line.probe(host, within).await.map_err(|none| match none {
+                NoAnswer::NoDescriptor(_) => NotHeard::NotAsked(none.to_string()),
+                none => NotHeard::Silent(none.to_string()),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reelyard_core::event::Epoch;
+    use reelyard_protocol::boxes::{BoxNumber, HookKind};
+
+    /// Each test has a process of its own: the limit is no other one's.
+    #[actix::test]
+    async fn a_lack_of_descriptors_is_not_blamed_on_the_worker() {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let badge = ManagerIdentity::of_node(1);
+        badge.set_cluster(ClusterId(1));
+        let link = BoxLink::start(BoxLinkSettings::default(), badge).unwrap();
+        let hosts = link.hosts();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = HostAddr::from(listener.local_addr().unwrap());
+        let before = getrlimit(Resource::Nofile);
+        let none = rustix::process::Rlimit { current: Some(0), ..before };
+        setrlimit(Resource::Nofile, none).unwrap();
+        let within = Duration::from_secs(5);
+        let probed = hosts.probe.recipient().send(ProbeHost { host, within }).await;
+        let hook = RunHook {
+            place: HookTarget {
+                host,
+                epoch: Epoch(1),
+                pool: PoolName::new("p").unwrap(),
+                hooks: None,
+                cluster: None,
+                ids: Vec::new(),
+            },
+            kind: HookKind::Init,
+            number: BoxNumber(1),
+            box_id: 1,
+            token: None,
+            holder: None,
+            attempt: 1,
+        };
+        let run = hosts.run.recipient().send(hook).await;
+        setrlimit(Resource::Nofile, before).unwrap();
+        let said = "this node has no free file descriptor";
+        let Ok(Err(NotHeard::NotAsked(why))) = probed else { panic!("{probed:?}") };
+        assert!(why.starts_with(said), "{why}");
+        let Ok(HookAnswer::Silent { why }) = run else { panic!("{run:?}") };
+        assert!(why.starts_with(said), "{why}");
+    }
+
+    #[test]
+    fn what_no_worker_answers_says_which_and_why() {
+        let host: HostAddr = "10.0.0.1:8888".parse().unwrap();
+        for (none, why) in [
+            (NoAnswer::Token(host), "expects another token"),
+            (NoAnswer::Other(host), "not a worker that hosts boxes"),
+            (NoAnswer::Status(host, 500, "x".to_owned()), "status 500: x"),
+        ] {
+            let told = none.to_string();
+            assert!(told.contains("10.0.0.1:8888") && told.contains(why), "{told}");
+        }
+    }
+}

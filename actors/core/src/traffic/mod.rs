@@ -1,0 +1,66 @@
+//! What hosts' links carry: measured by our workers themselves, elsewhere by the agent that the
+//! operator runs there.
+//!
+//! Most of what a storage host sends is served by other programs than ours, so nothing here counts
+//! requests: it is the kernel's own counters that are read, twice, some seconds apart.
+
+mod byte_count;
+pub mod meter;
+
+pub use byte_count::ByteCount;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::BitsPerSecond;
+
+/// Bytes that went by in each direction since some beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrafficBytes {
+    /// Sent.
+    pub sent: u64,
+    /// Received.
+    pub received: u64,
+}
+
+/// Rates in each direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Rates {
+    /// What is sent, in bits per second.
+    pub sends: BitsPerSecond,
+    /// What is received, in bits per second.
+    pub receives: BitsPerSecond,
+}
+
+/// What a link carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Traffic {
+    /// The network interface.
+    pub interface: String,
+    /// What it can carry in either direction, in bits per second. Missing where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<BitsPerSecond>,
+    /// What goes over it, copies included.
+    #[serde(flatten)]
+    pub all: Rates,
+    /// How much of that are copies which Reelyard has made. Missing where nobody tells them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Rates>,
+    /// Over how many milliseconds this was measured, up to the moment it was asked for.
+    pub over_ms: u64,
+}
+
+impl Default for Rates {
+    /// Nothing goes by.
+    fn default() -> Self {
+        Rates { sends: BitsPerSecond(0), receives: BitsPerSecond(0) }
+    }
+}
+
+impl Rates {
+    /// This without `part`, which may be more where the two were not measured alike.
+    pub fn without(self, part: Rates) -> Rates {
+        let less =
+            |all: BitsPerSecond, part: BitsPerSecond| BitsPerSecond(all.0.saturating_sub(part.0));
+        Rates { sends: less(self.sends, part.sends), receives: less(self.receives, part.receives) }
+    }
+}

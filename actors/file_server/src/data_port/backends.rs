@@ -1,0 +1,47 @@
+//! What a data port needs of the worker: hashes of the files that it serves, and its copies.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use crate::file_fingerprint::FileFingerprint;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::ContentHash;
+
+/// What came of hashing a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hashed {
+    /// Its hash.
+    Known(ContentHash),
+    /// It is not known yet: ask again.
+    UnderWay,
+    /// It was changed while it was read.
+    Changed,
+    /// It could not be read.
+    Failed(String),
+}
+
+/// Hashes of the served files.
+pub trait FileHashes: Send + Sync {
+    /// The hash of `file`. Waits for it up to `patience`.
+    fn hash_of(&self, file: &File, identity: FileFingerprint, patience: Duration) -> Hashed;
+
+    /// The hash of a file, if it is known.
+    fn known(&self, identity: &FileFingerprint) -> Option<ContentHash>;
+
+    /// Begins to hash `file` while it is sent. None if the hash is known or no hashing can begin.
+    fn follow(&self, file: &File, identity: FileFingerprint) -> Option<Box<dyn SendProgress>>;
+}
+
+/// Hears how far a file was sent, until it is dropped.
+pub trait SendProgress {
+    /// All bytes before `position` were sent.
+    fn sent(&self, position: u64);
+}
+
+/// The copies of a worker.
+pub trait CopyDirectory: fmt::Debug + Send + Sync {
+    /// Opens a copy for reading. Fails if it is no regular file.
+    fn open_file(&self, name: &FileName) -> io::Result<File>;
+}

@@ -1,0 +1,68 @@
+//! Which contents a file name stood for at some moment: what lets a hash be remembered and a
+//! change during a copy be noticed.
+
+use std::fmt;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use reelyard_core::clock::Millis;
+
+/// The coarsest that a file system keeps time (FAT): two changes within it can look like one.
+const COARSEST_TIME: Duration = Duration::from_secs(2);
+
+/// Device, inode, size and times of a file. Any write to the file changes it (as finely as the
+/// file system keeps time).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FileFingerprint {
+    /// The device.
+    pub device: u64,
+    /// The inode.
+    pub inode: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// When the contents last changed, in seconds and nanoseconds.
+    pub modified: (i64, i64),
+    /// When the inode last changed: catches a modification time that was set back.
+    pub changed: (i64, i64),
+}
+
+impl FileFingerprint {
+    /// Whether every change from `now` on changes the identity: the last one is long enough ago
+    /// not to share its time stamp with another.
+    pub fn is_settled(&self, now: Millis) -> bool {
+        let changed = Millis(self.changed.0.saturating_mul(1000) + self.changed.1 / 1_000_000);
+        now >= changed.after(COARSEST_TIME)
+    }
+}
+
+impl From<&Metadata> for FileFingerprint {
+    fn from(metadata: &Metadata) -> Self {
+        FileFingerprint {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl fmt::Display for FileFingerprint {
+    /// An entity tag (RFC 9110), quotes included.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\"{:x}-{:x}-{:x}-{:x}.{:x}-{:x}.{:x}\"",
+            self.device,
+            self.inode,
+            self.size,
+            self.modified.0,
+            self.modified.1,
+            self.changed.0,
+            self.changed.1
+        )
+    }
+}

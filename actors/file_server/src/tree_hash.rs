@@ -1,0 +1,161 @@
+//! BLAKE3 of a file that arrives in parts over days: the hash is a tree, so what has been hashed
+//! up to a group's end is known by a few chaining values, which can be kept and taken up again.
+//! Pure.
+//!
+//! A group is a complete subtree of 1024 chunks; the values kept are those of the largest complete
+//! subtrees, left to right, one for each set bit of the number of groups.
+
+use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
+use serde::{Deserialize, Serialize};
+
+use reelyard_protocol::worker::ContentHash;
+
+/// Bytes of one group: a power of two of BLAKE3's chunks.
+pub const GROUP: usize = 1 << 20;
+
+/// What is known of the groups hashed so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trunk {
+    groups: u64,
+    /// Chaining values of complete subtrees, the largest first.
+    subtrees: Vec<[u8; 32]>,
+}
+
+impl Trunk {
+    /// How many bytes it stands for.
+    pub fn length(&self) -> u64 {
+        self.groups.saturating_mul(GROUP as u64)
+    }
+
+    /// Whether it can be one. One that was read back is asked this before it is used.
+    pub fn is_sound(&self) -> bool {
+        self.subtrees.len() == self.groups.count_ones() as usize
+            && self.groups < u64::MAX / GROUP as u64
+    }
+
+    fn push(&mut self, mut value: [u8; 32]) {
+        self.groups += 1;
+        let mut complete = self.groups;
+        // Two subtrees of one size are one of twice the size: as in counting in binary. This one
+        // is never the root: a byte behind it is to come.
+        while complete.is_multiple_of(2)
+            && let Some(left) = self.subtrees.pop()
+        {
+            value = merge_subtrees_non_root(&left, &value, Mode::Hash);
+            complete /= 2;
+        }
+        self.subtrees.push(value);
+    }
+}
+
+/// Hashes a file from its beginning, or from where an earlier hasher stood.
+#[derive(Clone, Debug)]
+pub struct TreeHasher {
+    trunk: Trunk,
+    group: blake3::Hasher,
+    in_group: usize,
+}
+
+impl TreeHasher {
+    /// A hasher that has seen what `trunk` stands for. If that is not nothing, at least one more
+    /// byte must follow before the hash is asked for.
+    pub fn resume(trunk: Trunk) -> Self {
+        let group = group_at(trunk.length());
+        TreeHasher { trunk, group, in_group: 0 }
+    }
+
+    /// How many bytes it has seen.
+    pub fn position(&self) -> u64 {
+        self.trunk.length() + self.in_group as u64
+    }
+
+    /// Takes the next bytes.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.in_group == GROUP {
+                self.trunk.push(self.group.finalize_non_root());
+                self.group = group_at(self.trunk.length());
+                self.in_group = 0;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(GROUP - self.in_group));
+            self.group.update(now);
+            self.in_group += now.len();
+            bytes = later;
+        }
+    }
+
+    /// What is known of a file of `size` bytes up to the end of the last complete group that is
+    /// not the last of the file.
+    pub fn trunk(&self, size: u64) -> Trunk {
+        let mut trunk = self.trunk.clone();
+        if self.in_group == GROUP && self.position() < size {
+            trunk.push(self.group.finalize_non_root());
+        }
+        trunk
+    }
+
+    /// The hash of everything it has seen.
+    pub fn finalize(&self) -> ContentHash {
+        let Some((first, others)) = self.trunk.subtrees.split_first() else {
+            return ContentHash(*self.group.finalize().as_bytes());
+        };
+        if self.in_group == 0 {
+            // Nothing followed what was resumed: no hash of any file, and none is promised.
+            return ContentHash(*first);
+        }
+        let last = self.group.finalize_non_root();
+        let right = others
+            .iter()
+            .rev()
+            .fold(last, |right, left| merge_subtrees_non_root(left, &right, Mode::Hash));
+        ContentHash(*merge_subtrees_root(first, &right, Mode::Hash).as_bytes())
+    }
+}
+
+fn group_at(position: u64) -> blake3::Hasher {
+    let mut group = blake3::Hasher::new();
+    group.set_input_offset(position);
+    group
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(bytes: &[u8]) -> ContentHash {
+        ContentHash(*blake3::hash(bytes).as_bytes())
+    }
+
+    #[test]
+    fn a_hash_is_the_same_wherever_it_was_interrupted() {
+        let mut bytes = vec![0; 9 * GROUP + 7];
+        fastrand::Rng::with_seed(1).fill(&mut bytes);
+        let lengths = [0, 1, 1024, GROUP - 1, GROUP, GROUP + 1, 2 * GROUP, 3 * GROUP + 5];
+        for length in lengths.into_iter().chain([4 * GROUP, 7 * GROUP, 8 * GROUP, bytes.len()]) {
+            let bytes = &bytes[..length];
+            let mut whole = TreeHasher::resume(Trunk::default());
+            // Pieces that never end where a group does.
+            bytes.chunks(333_333).for_each(|piece| whole.update(piece));
+            assert_eq!(whole.finalize(), plain(bytes), "{length}");
+
+            for stop in (0..length).step_by(GROUP) {
+                let mut first = TreeHasher::resume(Trunk::default());
+                first.update(&bytes[..stop]);
+                let kept = first.trunk(length as u64);
+                assert_eq!(kept.length(), stop as u64);
+                assert!(kept.is_sound());
+                let mut second = TreeHasher::resume(kept);
+                second.update(&bytes[stop..]);
+                assert_eq!(second.position(), length as u64);
+                assert_eq!(second.finalize(), plain(bytes), "{length}, interrupted at {stop}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_trunk_is_recognised() {
+        assert!(Trunk::default().is_sound());
+        assert!(!Trunk { groups: 3, subtrees: vec![[0; 32]] }.is_sound());
+        assert!(!Trunk { groups: 0, subtrees: vec![[0; 32]] }.is_sound());
+    }
+}

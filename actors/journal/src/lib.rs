@@ -1,0 +1,276 @@
+#![doc = include_str!("README.md")]
+
+mod owner;
+mod owners;
+mod proposer;
+mod raft;
+mod session;
+mod settings;
+mod status;
+mod store;
+mod stream;
+mod stuck;
+mod thread;
+mod transport;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix::Recipient;
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use reelyard_replication::Leadership;
+use reelyard_replication::{CommitAnswer, CommitError, JournalCommand};
+use reelyard_replication::{OnFullDisk, ReplicatedLog};
+pub use settings::{JournalOptions, OpenError};
+pub use status::JournalStatus;
+pub use store::StoreObserver;
+pub use store::backup::{BackupError, BackupSummary, back_up, restore};
+pub use store::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
+pub use store::upkeep::{UpkeepError, accept_loss, check};
+pub use transport::{NoPeers, NodeUnreachable, Transport};
+
+use owners::PieceOwners;
+use proposer::CommitProposer;
+use raft::RaftNode;
+use reelyard_core::event::{Commit, PieceId};
+use status::JournalCounters;
+use store::{JournalStore, StoreError, StoreSettings};
+use stuck::StuckOwners;
+use thread::JournalThread;
+
+/// How long a stopping journal waits for its store to be closed.
+const CLOSING: Duration = Duration::from_secs(10);
+
+/// A handle on the journal of this node. Cheap to clone.
+#[derive(Clone)]
+pub struct Journal(Arc<JournalInner>);
+
+struct JournalInner {
+    id: u64,
+    /// The runtime the journal was opened in: owners may call from any thread.
+    runtime: Handle,
+    /// Where the proposer and the raft node run.
+    _thread: JournalThread,
+    owners: Arc<PieceOwners>,
+    node: Arc<RaftNode>,
+    proposer: CommitProposer,
+    counters: Arc<JournalCounters>,
+    commit_timeout: Duration,
+    stuck: StuckOwners,
+    /// The first `stop` takes this.
+    open: Mutex<Option<OpenJournal>>,
+}
+
+/// State that only an open journal has.
+struct OpenJournal {
+    store: Arc<JournalStore>,
+    closed: watch::Receiver<bool>,
+    proposing: JoinHandle<()>,
+}
+
+impl Journal {
+    /// Opens the journal. Owners are brought to the present on the tokio runtime that this is
+    /// called in; everything else has a thread of its own. Every piece in `pieces` needs an
+    /// owner, to be registered next: until all are there, nothing is applied and nobody leads.
+    pub async fn open(
+        settings: JournalOptions,
+        transport: Arc<dyn Transport>,
+        pieces: &[PieceId],
+    ) -> Result<Journal, OpenError> {
+        let id = settings.node;
+        let store = StoreSettings {
+            dir: settings.dir.clone(),
+            node: id,
+            reserve: settings.reserve,
+            observer: settings.observer.clone(),
+        };
+        let failed = |error| OpenError::of_store(&settings.dir, error);
+        let opening = tokio::task::spawn_blocking(move || JournalStore::open(store)).await;
+        let (store, closed) =
+            opening.map_err(|error| failed(StoreError::Io(error.to_string())))??;
+        let snapshot = store.trees().await.map_err(failed)?.snapshot();
+        let owners = PieceOwners::new(pieces, store.clone(), snapshot.clone(), raft::read_stored)
+            .map_err(|error| OpenError::Settings(error.to_string()))?;
+        let owners = Arc::new(owners);
+        let thread = JournalThread::start().map_err(|error| failed(StoreError::from(error)))?;
+        let on_thread = thread.runtime().enter();
+        let (of_node, of_store) = (owners.clone(), store.clone());
+        let node = RaftNode::start(&settings, transport, of_node, of_store, snapshot.as_ref())?;
+        let counters = Arc::new(JournalCounters::default());
+        let (timeout, room) = (settings.commit_timeout, store.room());
+        let (proposer, proposing) =
+            CommitProposer::start(node.clone(), timeout, room, counters.clone());
+        drop(on_thread);
+        Ok(Journal(Arc::new(JournalInner {
+            id,
+            runtime: Handle::current(),
+            _thread: thread,
+            owners,
+            node,
+            proposer,
+            counters,
+            commit_timeout: settings.commit_timeout,
+            stuck: StuckOwners::default(),
+            open: Mutex::new(Some(OpenJournal { store, closed, proposing })),
+        })))
+    }
+
+    /// Makes `owner` apply the events of `piece`. It first gets the present piece (`Install`, then
+    /// `Apply` up to the present), with the application of new entries paused. When this node
+    /// leads, `LeaderStarted` follows. Registering again (a restarted actor) replaces the former
+    /// owner.
+    pub fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>) {
+        let (owners, node) = (self.0.owners.clone(), self.0.node.clone());
+        let ticket = owners.announce(piece);
+        self.0.runtime.spawn(async move { node.join_owner(&owners, piece, owner, ticket).await });
+    }
+
+    /// Waits until the newest owner of `piece` knows everything that this node had on record when
+    /// it started; false if the journal stopped instead. Until then the piece may be old. A node
+    /// must not use it for actions that it takes without being leader.
+    pub async fn caught_up(&self, piece: PieceId) -> bool {
+        self.0.node.came_up().await && self.0.owners.newest_owner_ready(piece).await
+    }
+
+    /// Commits: answered once the events are durable on a majority and applied here. It is handed in at
+    /// once, before the future is polled: of one thread's commits none comes into the log before an
+    /// earlier one.
+    pub fn commit(
+        &self,
+        commit: Commit,
+    ) -> impl Future<Output = Result<CommitAnswer, CommitError>> + use<> {
+        self.0.proposer.commit(commit, OnFullDisk::Refuse)
+    }
+
+    /// Answers the call of another node's journal: what its [`Transport`] carries here.
+    pub async fn answer(&self, request: &[u8]) -> Vec<u8> {
+        self.0.node.answer(request).await
+    }
+
+    /// The node that leads, as far as this one knows.
+    pub fn leader(&self) -> Option<u64> {
+        match *self.leadership().borrow() {
+            Leadership::Leading { .. } => Some(self.0.id),
+            Leadership::Following { leader } => Some(leader),
+            Leadership::Nobody | Leadership::Stopped => None,
+        }
+    }
+
+    /// Why nothing is taken for want of room on the disk, and what to do; none while there is room.
+    pub fn disk_full(&self) -> Option<String> {
+        let store = self.open_parts().as_ref().map(|open| open.store.clone())?;
+        store.room().borrow().full.clone()
+    }
+
+    /// The owners that decided something by themselves which fits no journal entry, in words. Such an
+    /// owner goes no further, and only a repair of the program helps.
+    pub fn stuck(&self) -> Vec<String> {
+        self.0.stuck.list(Instant::now())
+    }
+
+    /// Present leadership, as a channel to watch.
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.0.node.leadership()
+    }
+
+    /// Waits until the journal cannot go on, and returns the reason: the process must end then.
+    pub async fn failed(&self) -> String {
+        let mut failure = self.0.node.failure();
+        // The sender lives as long as this handle.
+        let why = failure.wait_for(Option::is_some).await;
+        why.ok().and_then(|why| why.clone()).unwrap_or_default()
+    }
+
+    /// Present status of the journal.
+    pub fn status(&self) -> JournalStatus {
+        let figures = self.0.node.figures();
+        let leadership = *self.leadership().borrow();
+        let store = self.open_parts().as_ref().map(|open| open.store.clone());
+        let trees = store.as_ref().and_then(|store| store.open_trees());
+        let room = store.map(|store| store.room().borrow().clone()).unwrap_or_default();
+        let mut status = JournalStatus {
+            node: self.0.id,
+            voters: figures.voters,
+            term: figures.term,
+            leader: figures.leader,
+            leading: leadership.epoch().map(|epoch| epoch.0),
+            last_log: figures.last_log,
+            applied: figures.applied,
+            snapshot: figures.snapshot,
+            snapshot_bytes: figures.snapshot_bytes,
+            bytes_since_snapshot: figures.bytes_since_snapshot,
+            log_bytes: trees.as_ref().map_or(0, |trees| trees.log.bytes()),
+            flushes: trees.as_ref().map_or(0, |trees| trees.flushes()),
+            disk_free: room.free,
+            disk_reserve: room.reserve,
+            disk_full: room.full,
+            failure: self.0.node.failure().borrow().clone(),
+            ..JournalStatus::default()
+        };
+        self.0.counters.show(&mut status);
+        status
+    }
+
+    /// Stops: takes no more commits, brings those under way to their end, ends the raft node and
+    /// closes the store, so that it can be opened again. Idempotent.
+    pub async fn stop(&self) {
+        let Some(OpenJournal { store, mut closed, mut proposing }) = self.open_parts().take()
+        else {
+            return;
+        };
+        store.hurry();
+        self.0.proposer.stop();
+        if tokio::time::timeout(self.0.commit_timeout, &mut proposing).await.is_err() {
+            tracing::warn!("commits were still under way when the journal stopped");
+            proposing.abort();
+        }
+        self.0.node.stop(&self.0.owners).await;
+        self.0.owners.close().await;
+        drop(store);
+        if tokio::time::timeout(CLOSING, closed.wait_for(|closed| *closed)).await.is_err() {
+            tracing::error!("the journal's store did not close in time");
+        }
+    }
+
+    fn open_parts(&self) -> std::sync::MutexGuard<'_, Option<OpenJournal>> {
+        // Nothing in here can panic half-way through a change.
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReplicatedLog for Journal {
+    fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>) {
+        Journal::register(self, piece, owner);
+    }
+
+    fn commit(
+        &self,
+        commit: Commit,
+        on_full_disk: OnFullDisk,
+    ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>> {
+        Box::pin(self.0.proposer.commit(commit, on_full_disk))
+    }
+
+    fn caught_up(&self, piece: PieceId) -> BoxFuture<'static, bool> {
+        let journal = self.clone();
+        Box::pin(async move { Journal::caught_up(&journal, piece).await })
+    }
+
+    fn leadership(&self) -> watch::Receiver<Leadership> {
+        Journal::leadership(self)
+    }
+
+    fn disk_full(&self) -> Option<String> {
+        Journal::disk_full(self)
+    }
+
+    fn note_stuck(&self, piece: PieceId, error: &CommitError) {
+        if self.0.stuck.note(piece, error.to_string(), Instant::now()) {
+            tracing::error!(?piece, %error, "an owner cannot commit its own events: it is paused");
+        }
+    }
+}

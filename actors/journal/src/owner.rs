@@ -1,0 +1,184 @@
+//! One owner of a piece, as the journal talks to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use actix::Recipient;
+use tokio::sync::oneshot;
+
+use crate::store::{JournalStore, SnapshotManifest, StoreError, Trees};
+use crate::stream::StreamPart;
+use reelyard_core::event::{Commit, Epoch, PieceId};
+use reelyard_replication::FrozenPiece;
+use reelyard_replication::{Apply, CommitAnswer, Install, InstallStage, JournalCommand};
+
+/// How many log entries are read at once to rebuild a piece.
+const REPLAY_CHUNK: u64 = 256;
+
+/// Why committed state cannot be brought to an owner. There is no going on from here.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum OwnersError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("log entry {index} cannot be read: {why}")]
+    Entry { index: u64, why: String },
+    #[error("log entry {index} belongs to piece {piece:?}, which no actor of this process owns")]
+    NoOwner { index: u64, piece: PieceId },
+    #[error("the snapshot of piece {piece:?} cannot be read: {why}")]
+    Part { piece: PieceId, why: String },
+    #[error("the snapshot holds piece {piece}, which no actor of this process owns")]
+    NoOwnerOfPart { piece: u8 },
+    #[error("an actor registered for piece {piece:?}, which the journal was not opened with")]
+    Uninvited { piece: PieceId },
+}
+
+/// A committed entry with the commits of each piece.
+pub(crate) struct CommittedEntry {
+    pub(crate) index: u64,
+    pub(crate) term: Epoch,
+    pub(crate) commits: Vec<Arc<Commit>>,
+}
+
+impl CommittedEntry {
+    /// The part of each piece that it touches.
+    pub(crate) fn by_piece(&self) -> BTreeMap<PieceId, CommittedEntry> {
+        let CommittedEntry { index, term, .. } = *self;
+        let mut parts: BTreeMap<PieceId, CommittedEntry> = BTreeMap::new();
+        for commit in &self.commits {
+            let empty = || CommittedEntry { index, term, commits: Vec::new() };
+            parts.entry(commit.piece).or_insert_with(empty).commits.push(commit.clone());
+        }
+        parts
+    }
+}
+
+/// Reads an entry of the log as the raft layer stored it; none for its own entries.
+pub(crate) type ReadEntry =
+    fn(index: u64, stored: &[u8]) -> Result<Option<CommittedEntry>, OwnersError>;
+
+/// An owner. Whatever it is asked, no answer means that it died.
+#[derive(Clone)]
+pub(crate) struct PieceOwner {
+    pub(crate) piece: PieceId,
+    pub(crate) recipient: Recipient<JournalCommand>,
+}
+
+impl PieceOwner {
+    /// Installs its piece and replays the log behind the snapshot; false if it died.
+    pub(crate) async fn rebuild(
+        &self,
+        store: &Arc<JournalStore>,
+        snapshot: Option<&SnapshotManifest>,
+        applied: u64,
+        read_entry: ReadEntry,
+    ) -> Result<bool, OwnersError> {
+        if !self.install(store, snapshot).await? {
+            return Ok(false);
+        }
+        let mut next = snapshot.map_or(0, |snapshot| snapshot.index + 1);
+        while next <= applied {
+            let end = (next + REPLAY_CHUNK).min(applied + 1);
+            let rows = blocking(store, move |trees| trees.log.read(next..end)).await?;
+            for (index, stored) in rows {
+                let Some(mut entry) = read_entry(index, &stored)? else {
+                    continue;
+                };
+                entry.commits.retain(|commit| commit.piece == self.piece);
+                if !entry.commits.is_empty() && self.apply(&entry).await.is_none() {
+                    return Ok(false);
+                }
+            }
+            next = end;
+        }
+        Ok(true)
+    }
+
+    /// Replaces the owner's piece by the one in the snapshot, or by an empty one; false if the
+    /// owner died. The rows come in parts, so that memory never holds all of them beside the piece.
+    pub(crate) async fn install(
+        &self,
+        store: &Arc<JournalStore>,
+        snapshot: Option<&SnapshotManifest>,
+    ) -> Result<bool, OwnersError> {
+        let index = snapshot.map_or(0, |snapshot| snapshot.index);
+        if !self.install_some(index, InstallStage::Begin).await? {
+            return Ok(false);
+        }
+        if let Some(snapshot) = snapshot {
+            let piece = u8::from(self.piece);
+            for part in snapshot.parts.iter().filter(|part| part.piece == piece) {
+                if !self.install_rows(store, snapshot, part).await? {
+                    return Ok(false);
+                }
+            }
+        }
+        self.install_some(index, InstallStage::End).await
+    }
+
+    /// Hands it the rows of one part of a snapshot: while it takes some the next ones are read.
+    async fn install_rows(
+        &self,
+        store: &Arc<JournalStore>,
+        snapshot: &SnapshotManifest,
+        part: &StreamPart,
+    ) -> Result<bool, OwnersError> {
+        let rows_from = |at| async move {
+            if at >= part.end {
+                return Ok(None);
+            }
+            let (snapshot, part) = (snapshot.clone(), part.clone());
+            blocking(store, move |trees| trees.snapshot_rows(&snapshot, &part, at)).await.map(Some)
+        };
+        let mut read = rows_from(part.start).await?;
+        while let Some((rows, next)) = read {
+            let install = self.install_some(snapshot.index, InstallStage::Rows(rows));
+            let (installed, ahead) = tokio::join!(install, rows_from(next));
+            if !installed? {
+                return Ok(false);
+            }
+            read = ahead?;
+        }
+        Ok(true)
+    }
+
+    async fn install_some(&self, index: u64, stage: InstallStage) -> Result<bool, OwnersError> {
+        let (reply, answer) = oneshot::channel();
+        self.recipient.do_send(JournalCommand::Install(Install { index, stage, reply }));
+        match answer.await {
+            Ok(Ok(())) => Ok(true),
+            Ok(Err(error)) => Err(OwnersError::Part { piece: self.piece, why: error.to_string() }),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Has it apply its part of an entry.
+    pub(crate) async fn apply(&self, part: &CommittedEntry) -> Option<Vec<CommitAnswer>> {
+        let (reply, answer) = oneshot::channel();
+        self.recipient.do_send(JournalCommand::Apply(Apply {
+            index: part.index,
+            term: part.term,
+            commits: part.commits.clone(),
+            reply,
+        }));
+        answer.await.ok()
+    }
+
+    /// Has it freeze its piece.
+    pub(crate) async fn freeze(&self) -> Option<Box<dyn FrozenPiece>> {
+        let (reply, answer) = oneshot::channel();
+        self.recipient.do_send(JournalCommand::Freeze { reply });
+        answer.await.ok()
+    }
+}
+
+/// Reads from the store off the runtime's threads.
+async fn blocking<T: Send + 'static>(
+    store: &Arc<JournalStore>,
+    read: impl FnOnce(&Trees) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, OwnersError> {
+    let trees = store.trees().await?;
+    match tokio::task::spawn_blocking(move || read(&trees)).await {
+        Ok(read) => Ok(read?),
+        Err(error) => Err(OwnersError::Store(StoreError::Io(error.to_string()))),
+    }
+}

@@ -1,0 +1,275 @@
+//! openraft's state machine: hands committed entries to the owners, takes and installs snapshots.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use openraft::storage::RaftStateMachine;
+use openraft::{
+    BasicNode, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta,
+    StoredMembership,
+};
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::sync::mpsc;
+
+use super::{
+    LogId, RaftStorageError, SnapshotBody, Types, cannot_apply, cannot_read_log, cannot_snapshot,
+    read_entry,
+};
+use crate::owner::OwnersError;
+use crate::owners::PieceOwners;
+use crate::store::{
+    JournalStore, SnapshotInstalled, SnapshotManifest, SnapshotReader, SnapshotWriter, StoreError,
+};
+use crate::stream::{StreamChecker, StreamPart, StreamWriter};
+use reelyard_core::event::PieceId;
+use reelyard_replication::CommitAnswer;
+use reelyard_replication::FrozenPiece;
+
+/// Bytes of a snapshot that are written, or received, at once.
+const PIECE_BYTES: usize = 256 * 1024;
+/// Pieces that wait to be written while the next ones are encoded.
+const PIECES_AHEAD: usize = 2;
+
+type FrozenPieces = Vec<(PieceId, Box<dyn FrozenPiece>)>;
+type RaftSnapshotMeta = SnapshotMeta<u64, BasicNode>;
+
+/// Figures that the state machine keeps up to date for others to read.
+#[derive(Default)]
+pub(super) struct LogGrowth {
+    /// Bytes of the entries applied since the last snapshot.
+    pub(super) since_snapshot: AtomicU64,
+    /// Bytes of the last snapshot.
+    pub(super) snapshot_bytes: AtomicU64,
+}
+
+/// The replicated state, which lives with the owners of the pieces.
+pub(super) struct PieceStateMachine {
+    owners: Arc<PieceOwners>,
+    store: Arc<JournalStore>,
+    applied: Option<LogId>,
+    membership: StoredMembership<u64, BasicNode>,
+    growth: Arc<LogGrowth>,
+}
+
+impl PieceStateMachine {
+    /// The state as of the current snapshot; openraft applies the log behind it.
+    pub(super) fn new(
+        owners: Arc<PieceOwners>,
+        store: Arc<JournalStore>,
+        growth: Arc<LogGrowth>,
+        snapshot: Option<&SnapshotManifest>,
+    ) -> Result<Self, StoreError> {
+        let mut machine = PieceStateMachine {
+            owners,
+            store,
+            applied: None,
+            membership: Default::default(),
+            growth,
+        };
+        if let Some(manifest) = snapshot {
+            let meta = read_meta(manifest)?;
+            machine.applied = meta.last_log_id;
+            machine.membership = meta.last_membership;
+            machine.growth.snapshot_bytes.store(manifest.bytes, Ordering::Relaxed);
+        }
+        Ok(machine)
+    }
+
+    async fn apply_one(
+        &mut self,
+        entry: &openraft::Entry<Types>,
+    ) -> Result<Vec<CommitAnswer>, OwnersError> {
+        let answers = match read_entry(entry)? {
+            Some(commits) => self.owners.apply(commits).await?,
+            None => {
+                self.owners.pass(entry.log_id.index).await;
+                Vec::new()
+            }
+        };
+        if let EntryPayload::Membership(membership) = &entry.payload {
+            self.membership = StoredMembership::new(Some(entry.log_id), membership.clone());
+        }
+        self.applied = Some(entry.log_id);
+        let bytes = match &entry.payload {
+            EntryPayload::Normal(batch) => batch.0.len(),
+            EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+        };
+        self.growth.since_snapshot.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(answers)
+    }
+}
+
+impl RaftStateMachine<Types> for PieceStateMachine {
+    type SnapshotBuilder = Builder;
+
+    async fn applied_state(
+        &mut self,
+    ) -> Result<(Option<LogId>, StoredMembership<u64, BasicNode>), RaftStorageError> {
+        Ok((self.applied, self.membership.clone()))
+    }
+
+    async fn apply<I>(&mut self, entries: I) -> Result<Vec<Vec<CommitAnswer>>, RaftStorageError>
+    where
+        I: IntoIterator<Item = openraft::Entry<Types>> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let entries: Vec<_> = entries.into_iter().collect();
+        let mut answers = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            answers.push(self.apply_one(entry).await.map_err(|error| cannot_apply(&error))?);
+        }
+        Ok(answers)
+    }
+
+    /// Freezes the pieces at once; they are written while entries go on being applied.
+    async fn get_snapshot_builder(&mut self) -> Builder {
+        let frozen = self.owners.freeze().await;
+        self.growth.since_snapshot.store(0, Ordering::Relaxed);
+        Builder {
+            frozen: Some(frozen),
+            meta: SnapshotMeta {
+                last_log_id: self.applied,
+                last_membership: self.membership.clone(),
+                snapshot_id: self.applied.map_or_else(String::new, |log_id| log_id.to_string()),
+            },
+            owners: self.owners.clone(),
+            store: self.store.clone(),
+            growth: self.growth.clone(),
+        }
+    }
+
+    async fn begin_receiving_snapshot(&mut self) -> Result<Box<SnapshotBody>, RaftStorageError> {
+        let file = self.store.scratch_file().map_err(cannot_snapshot)?;
+        Ok(Box::new(SnapshotBody::to_receive(file)))
+    }
+
+    /// The received stream is checked to its end before any of it is used.
+    async fn install_snapshot(
+        &mut self,
+        meta: &RaftSnapshotMeta,
+        mut snapshot: Box<SnapshotBody>,
+    ) -> Result<(), RaftStorageError> {
+        let mut checker = StreamChecker::new();
+        snapshot.rewind().await.map_err(cannot_snapshot)?;
+        while let Some(piece) = next_piece(&mut snapshot).await? {
+            checker.take(&piece).map_err(cannot_snapshot)?;
+        }
+        let parts = checker.finish().map_err(cannot_snapshot)?;
+        let mut writer = SnapshotWriter::new(self.store.clone());
+        snapshot.rewind().await.map_err(cannot_snapshot)?;
+        while let Some(piece) = next_piece(&mut snapshot).await? {
+            writer.write(&piece).await.map_err(cannot_snapshot)?;
+        }
+        let kept = keep(writer, &self.growth, meta, parts).await?;
+        self.owners.install(kept.current).await.map_err(|error| cannot_apply(&error))?;
+        drop_former(&self.store, kept.former).await?;
+        self.growth.since_snapshot.store(0, Ordering::Relaxed);
+        self.applied = meta.last_log_id;
+        self.membership = meta.last_membership.clone();
+        Ok(())
+    }
+
+    async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<Types>>, RaftStorageError> {
+        let reader = SnapshotReader::current(&self.store).await.map_err(cannot_read_log)?;
+        reader.map(to_send).transpose()
+    }
+}
+
+fn to_send(reader: SnapshotReader) -> Result<Snapshot<Types>, RaftStorageError> {
+    let meta = read_meta(reader.manifest()).map_err(cannot_read_log)?;
+    Ok(Snapshot { meta, snapshot: Box::new(SnapshotBody::stored(reader)) })
+}
+
+async fn next_piece(snapshot: &mut SnapshotBody) -> Result<Option<Vec<u8>>, RaftStorageError> {
+    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    snapshot.read_buf(&mut piece).await.map_err(cannot_snapshot)?;
+    Ok((!piece.is_empty()).then_some(piece))
+}
+
+/// A snapshot was to be written again of pieces that are written already.
+#[derive(Debug, thiserror::Error)]
+#[error("these pieces were written to a snapshot before")]
+struct WrittenBefore;
+
+/// The pieces at one index, on their way to the store.
+pub(super) struct Builder {
+    /// None once they are being written.
+    frozen: Option<Result<FrozenPieces, OwnersError>>,
+    meta: RaftSnapshotMeta,
+    owners: Arc<PieceOwners>,
+    store: Arc<JournalStore>,
+    growth: Arc<LogGrowth>,
+}
+
+impl RaftSnapshotBuilder<Types> for Builder {
+    async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, RaftStorageError> {
+        let frozen = self.frozen.take().ok_or_else(|| cannot_snapshot(WrittenBefore))?;
+        let frozen = frozen.map_err(|error| cannot_apply(&error))?;
+        let mut writer = SnapshotWriter::new(self.store.clone());
+        let (pieces, mut encoded) = mpsc::channel(PIECES_AHEAD);
+        let encoding = tokio::task::spawn_blocking(move || encode(frozen, &pieces));
+        while let Some(piece) = encoded.recv().await {
+            writer.write(&piece).await.map_err(cannot_snapshot)?;
+        }
+        let parts = encoding.await.map_err(cannot_snapshot)?;
+        let kept = keep(writer, &self.growth, &self.meta, parts).await?;
+        let (index, bytes) = (kept.current.index, kept.current.bytes);
+        tracing::info!(index, bytes, "a snapshot was taken");
+        self.owners.rebuild_from(kept.current).await;
+        drop_former(&self.store, kept.former).await?;
+        let reader = SnapshotReader::current(&self.store).await.map_err(cannot_read_log)?;
+        let Some(reader) = reader else {
+            return Err(cannot_snapshot(StoreError::Closed));
+        };
+        to_send(reader)
+    }
+}
+
+/// Encodes frozen pieces as one stream, as fast as it is taken. Blocks.
+fn encode(frozen: FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<StreamPart> {
+    let mut writer = StreamWriter::new();
+    for (piece, frozen) in frozen {
+        writer.begin(piece);
+        frozen.write(&mut |row| {
+            writer.row(row);
+            if writer.ready() >= PIECE_BYTES {
+                // Nobody takes it any more once writing has failed.
+                let _ = pieces.blocking_send(writer.take());
+            }
+        });
+    }
+    let (last, parts) = writer.finish();
+    let _ = pieces.blocking_send(last);
+    parts
+}
+
+async fn keep(
+    writer: SnapshotWriter,
+    growth: &LogGrowth,
+    meta: &RaftSnapshotMeta,
+    parts: Vec<StreamPart>,
+) -> Result<SnapshotInstalled, RaftStorageError> {
+    let encoded = postcard::to_stdvec(meta).map_err(cannot_snapshot)?;
+    let index = meta.last_log_id.map_or(0, |log_id| log_id.index);
+    let kept = writer.finish(index, encoded, parts).await.map_err(cannot_snapshot)?;
+    growth.snapshot_bytes.store(kept.current.bytes, Ordering::Relaxed);
+    Ok(kept)
+}
+
+/// Drops a snapshot once no piece is rebuilt from it any more.
+async fn drop_former(
+    store: &JournalStore,
+    former: Option<SnapshotManifest>,
+) -> Result<(), RaftStorageError> {
+    match former {
+        Some(former) => store.drop_snapshot(former).await.map_err(cannot_snapshot),
+        None => Ok(()),
+    }
+}
+
+fn read_meta(manifest: &SnapshotManifest) -> Result<RaftSnapshotMeta, StoreError> {
+    postcard::from_bytes(&manifest.meta).map_err(|error| StoreError::Damaged {
+        what: "the snapshot's description".to_owned(),
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,204 @@
+//! Watching over the raft node: founding its cluster, noticing who leads, taking snapshots.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use openraft::error::{Fatal, InitializeError, RaftError};
+use openraft::{BasicNode, RaftMetrics, ServerState};
+
+use super::node::{Raft, RaftNode};
+use crate::owners::PieceOwners;
+use reelyard_core::event::Epoch;
+use reelyard_replication::Leadership;
+
+type Metrics = RaftMetrics<u64, BasicNode>;
+
+/// Which part of the log that makes a snapshot due is enough for one when nothing is written.
+const QUIET_PART: u64 = 8;
+
+/// How often a leader that is alone looks after itself although nothing has changed: nobody can
+/// depose it, so nothing but a snapshot can become due meanwhile, and that is reckoned with.
+const ALONE: Duration = Duration::from_secs(10);
+
+/// The task that watches over the node.
+pub(super) struct RaftWatcher {
+    pub(super) node: Arc<RaftNode>,
+    pub(super) owners: Arc<PieceOwners>,
+    pub(super) founders: BTreeMap<u64, String>,
+    pub(super) heartbeat: Duration,
+    pub(super) snapshot_log_bytes: u64,
+    pub(super) snapshot_when_quiet: Duration,
+}
+
+/// How long the log has been as long as it is.
+struct LogQuietPeriod {
+    log: u64,
+    since: Instant,
+}
+
+impl LogQuietPeriod {
+    /// How long nothing was written, the log behind the last snapshot being so long now.
+    fn look(&mut self, log: u64) -> Duration {
+        if std::mem::replace(&mut self.log, log) != log {
+            self.since = Instant::now();
+        }
+        self.since.elapsed()
+    }
+}
+
+impl RaftWatcher {
+    pub(super) async fn until_it_ends(&self, raft: Raft) {
+        let raft = self.node.raft.get_or_init(|| raft);
+        if let Err(error) = self.found(raft).await {
+            return self.fail(&error);
+        }
+        let mut metrics = raft.metrics();
+        let mut seen = Instant::now();
+        let mut leading = None;
+        let mut quiet = LogQuietPeriod { log: 0, since: Instant::now() };
+        loop {
+            let now = metrics.borrow_and_update().clone();
+            if let Err(error) = &now.running_state {
+                return match error {
+                    Fatal::Stopped => self.lead(Leadership::Stopped),
+                    error => self.fail(&error.to_string()),
+                };
+            }
+            leading = self.follow(raft, &now, seen.elapsed(), leading).await;
+            let until_quiet = self.take_snapshot_if_due(raft, &mut quiet).await;
+            // A leader that is alone has nobody to send heartbeats to, nor anybody to lose to.
+            let members = now.membership_config.membership();
+            let is_alone =
+                leading.is_some() && members.nodes().map(|(id, _)| id).eq([&self.node.id]);
+            raft.runtime_config().tick(!is_alone);
+            let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
+            match tokio::time::timeout(patience, metrics.changed()).await {
+                Ok(Ok(())) => seen = Instant::now(),
+                Ok(Err(_)) => return self.fail("the raft node panicked"),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Founds the cluster, if the store is empty and this node is among the founders.
+    async fn found(&self, raft: &Raft) -> Result<(), String> {
+        let initialized = raft.is_initialized().await.map_err(|error| error.to_string())?;
+        if !initialized && !self.founders.is_empty() {
+            let members: BTreeMap<u64, BasicNode> =
+                self.founders.iter().map(|(&id, address)| (id, BasicNode::new(address))).collect();
+            match raft.initialize(members).await {
+                // Another founder was quicker.
+                Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        // A single voter has nobody to wait for.
+        let metrics = raft.metrics().borrow().clone();
+        if self.is_alone(&metrics) && metrics.current_leader.is_none() {
+            raft.trigger().elect().await.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Whether this node is the only voter.
+    fn is_alone(&self, metrics: &Metrics) -> bool {
+        metrics.membership_config.membership().voter_ids().eq([self.node.id])
+    }
+
+    /// Takes note of who leads, and answers in which epoch this node does.
+    async fn follow(
+        &self,
+        raft: &Raft,
+        metrics: &Metrics,
+        age: Duration,
+        leading: Option<Epoch>,
+    ) -> Option<Epoch> {
+        let epoch = Epoch(metrics.current_term);
+        let is_leader =
+            metrics.state == ServerState::Leader && metrics.current_leader == Some(self.node.id);
+        if is_leader && leading == Some(epoch) {
+            let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
+            let answered = silence.is_some_and(|silence| silence + age <= self.node.patience);
+            // Nobody else can lead a cluster of one, however slow its disk is.
+            if answered || self.is_alone(metrics) {
+                return leading;
+            }
+            tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
+        }
+        let known = match metrics.current_leader {
+            Some(leader) if leader != self.node.id => Leadership::Following { leader },
+            _ => Leadership::Nobody,
+        };
+        self.lead(known);
+        if !is_leader || !self.confirmed(raft, metrics).await {
+            return None;
+        }
+        tracing::info!(%epoch, "this node leads");
+        self.lead(Leadership::Leading { epoch });
+        Some(epoch)
+    }
+
+    /// Whether a quorum confirms that this node leads, and everything before is applied here, by
+    /// owners that are all there.
+    async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
+        let confirm = async {
+            caught_up(raft, &self.owners, Epoch(metrics.current_term)).await?;
+            // A snapshot alone needs nobody to apply it.
+            self.owners.all_owners_ready().await.ok()?;
+            let now = raft.metrics().borrow().clone();
+            let still = now.current_term == metrics.current_term
+                && now.current_leader == Some(self.node.id);
+            still.then_some(())
+        };
+        matches!(tokio::time::timeout(self.node.patience, confirm).await, Ok(Some(())))
+    }
+
+    /// Answers after how long one is due if nothing is written until then; none if that makes none due.
+    async fn take_snapshot_if_due(
+        &self,
+        raft: &Raft,
+        quiet: &mut LogQuietPeriod,
+    ) -> Option<Duration> {
+        let growth = &self.node.growth;
+        let due = self.snapshot_log_bytes.max(growth.snapshot_bytes.load(Ordering::Relaxed));
+        let log = growth.since_snapshot.load(Ordering::Relaxed);
+        let until_quiet = self.snapshot_when_quiet.saturating_sub(quiet.look(log));
+        if log < due / QUIET_PART {
+            return None;
+        }
+        if log < due && !until_quiet.is_zero() {
+            return Some(until_quiet);
+        }
+        // openraft takes no second one while one is being written. That it has ended is seen by
+        // the caller.
+        let _ = raft.trigger().snapshot().await;
+        None
+    }
+
+    fn lead(&self, leadership: Leadership) {
+        self.node.publish_leadership(&self.owners, leadership);
+    }
+
+    pub(super) fn fail(&self, why: &str) {
+        self.node.fail(&self.owners, why);
+    }
+}
+
+/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is
+/// applied; none if it leads no more.
+pub(super) async fn caught_up(raft: &Raft, owners: &PieceOwners, epoch: Epoch) -> Option<()> {
+    raft.ensure_linearizable().await.ok()?;
+    // All of the log, not only the part that is known to be committed. A node that restarted as the
+    // leader has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in
+    // the log by now, because openraft handles calls in order.
+    let end = owners.log_end().await?;
+    let mut metrics = raft.metrics();
+    let reached = |now: &Metrics| {
+        let applied = now.last_applied.map_or(0, |log_id| log_id.index + 1);
+        now.current_term != epoch.0 || applied >= end
+    };
+    let now = metrics.wait_for(reached).await.ok()?;
+    (now.current_term == epoch.0).then_some(())
+}

@@ -1,0 +1,124 @@
+//! All small values of the store, in one value.
+//!
+//! sled may forget some writes and keep later ones when a page in the middle of its file is
+//! damaged. Values in one record cannot be of different ages: the newest head holds the newest
+//! vote, the newest snapshot and the log's end.
+
+use serde::{Deserialize, Serialize};
+
+use super::StoreError;
+use super::durability_mark::DurabilityMark;
+use super::log::Purged;
+use super::record::{RecordLink, frame, unframe};
+use super::snapshots::SnapshotManifest;
+use super::trees::get;
+
+const HEAD: &str = "head";
+/// Keys under which stores of earlier versions kept the same, one by one.
+const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
+
+/// The store's small values at the time of one flush.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StoreHead {
+    /// Grows with every flush.
+    pub(crate) sequence: u64,
+    /// Node to which this store belongs.
+    pub(crate) node: Option<u64>,
+    /// The vote, as the raft layer encodes it.
+    pub(crate) vote: Option<Vec<u8>>,
+    /// How far the log was purged.
+    pub(crate) purged: Option<Purged>,
+    /// The newest complete snapshot.
+    pub(crate) snapshot: Option<SnapshotManifest>,
+    /// End of the log, once it is known: one past the last entry, purged ones included, and the
+    /// checksum to which the next row links.
+    pub(super) log: Option<LogEnd>,
+}
+
+/// End of the log: index and checksum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LogEnd {
+    /// One past the last entry, purged ones included.
+    pub(super) end: u64,
+    /// The checksum of the last row.
+    pub(super) link: RecordLink,
+}
+
+impl StoreHead {
+    /// The head of a store; that of an empty one when there is none.
+    pub(super) fn read(db: &sled::Db) -> Result<StoreHead, StoreError> {
+        if let Some(head) = get(db, HEAD)? {
+            return Ok(head);
+        }
+        let [node, vote, purged, snapshot] = FORMER;
+        let vote = db.get(vote)?.map(|record| match unframe(&record) {
+            Ok(body) => Ok(body.to_vec()),
+            Err(error) => Err(StoreError::damaged("the vote", error)),
+        });
+        Ok(StoreHead {
+            node: get(db, node)?,
+            vote: vote.transpose()?,
+            purged: get(db, purged)?,
+            snapshot: get(db, snapshot)?,
+            ..StoreHead::default()
+        })
+    }
+
+    /// Puts it into sled. Durable with the next flush.
+    pub(super) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
+        let body = postcard::to_stdvec(self).map_err(|error| StoreError::Io(error.to_string()))?;
+        if db.insert(HEAD, frame(&body))?.is_none() {
+            for former in FORMER {
+                db.remove(former)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same state, for the mark beside the store.
+    pub(super) fn mark(&self) -> DurabilityMark {
+        DurabilityMark {
+            sequence: self.sequence,
+            log_end: self.log.unwrap_or_default().end,
+            snapshot: self.snapshot.as_ref().map(|snapshot| snapshot.index),
+            vote: self.vote.clone(),
+        }
+    }
+
+    /// Whether nothing was ever written.
+    pub(super) fn is_empty(&self) -> bool {
+        let StoreHead { sequence, node, vote, purged, snapshot, log } = self;
+        let log = log.is_none_or(|log| log.end == 0);
+        *sequence == 0
+            && node.is_none()
+            && vote.is_none()
+            && purged.is_none()
+            && snapshot.is_none()
+            && log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::database::open_sled;
+
+    #[test]
+    fn the_values_of_an_earlier_version_are_read_and_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        assert!(StoreHead::read(&db).unwrap().is_empty());
+        let put = |key: &str, body: Vec<u8>| drop(db.insert(key, frame(&body)).unwrap());
+        put("node", postcard::to_stdvec(&7_u64).unwrap());
+        put("vote", vec![1, 2, 3]);
+        let purged = Purged { index: 20, log_id: vec![4] };
+        put("purged", postcard::to_stdvec(&purged).unwrap());
+        let mut head = StoreHead::read(&db).unwrap();
+        assert_eq!((head.node, head.vote.as_deref()), (Some(7), Some(&[1, 2, 3][..])));
+        assert_eq!(head.purged.as_ref().map(|purged| purged.index), Some(20));
+        head.sequence = 5;
+        head.write(&db).unwrap();
+        assert_eq!(StoreHead::read(&db).unwrap().sequence, 5);
+        assert!(FORMER.iter().all(|key| db.get(key).unwrap().is_none()));
+    }
+}

@@ -1,0 +1,78 @@
+//! Opening a store only if everything is there that it is known to have held.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::database::guarded;
+use super::durability_mark::{self, MarkState};
+use super::head::StoreHead;
+use super::trees::{Trees, inspect};
+use super::{SLED, StoreError, snapshots};
+use crate::settings::OpenError;
+
+/// Opens the store in `dir` if nothing is wrong with it.
+pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
+    let failed = |error: StoreError| OpenError::of_store(dir, error);
+    let found = durability_mark::find(dir).map_err(|error| failed(error.into()))?;
+    let (seen, log_file) = inspect(&dir.join(SLED)).map_err(failed)?;
+    let head = seen.trees.head();
+    check_mark(dir, &found, &head, seen.trees.log.end())?;
+    if let Some(fault) = seen.fault {
+        return Err(failed(fault));
+    }
+    match head.node {
+        Some(found) if found != node => {
+            return Err(OpenError::AnotherNode { dir: dir.to_owned(), found, asked: node });
+        }
+        _ => seen.trees.change_head(|head| head.node = Some(node)),
+    }
+    if seen.unfinished > 0 {
+        tracing::info!(rows = seen.unfinished, "an unfinished write to the journal is taken back");
+    }
+    guarded(|| seen.trees.tidy().and_then(|()| snapshots::drop_abandoned(&seen.trees)))
+        .map_err(failed)?;
+    Ok((seen.trees, log_file))
+}
+
+/// Refuses a store that is older than its last known durable state.
+pub(super) fn check_mark(
+    dir: &Path,
+    found: &MarkState,
+    head: &StoreHead,
+    log_end: u64,
+) -> Result<(), OpenError> {
+    let lost =
+        |missing: u64, what: String| Err(OpenError::Lost { dir: dir.to_owned(), missing, what });
+    match found {
+        MarkState::Nothing if head.is_empty() && log_end == 0 => Ok(()),
+        MarkState::Nothing | MarkState::Damaged => Err(OpenError::NoMark { dir: dir.to_owned() }),
+        MarkState::Former { log_end: marked } if log_end < *marked => {
+            lost(marked - log_end, format!("its log ends before entry {log_end}"))
+        }
+        MarkState::Mark(mark) if head.sequence < mark.sequence => {
+            lost(mark.log_end.saturating_sub(log_end), loss(mark, head, log_end))
+        }
+        MarkState::Former { .. } | MarkState::Mark(_) => Ok(()),
+    }
+}
+
+/// Describes the loss of a store.
+pub(super) fn loss(
+    mark: &durability_mark::DurabilityMark,
+    head: &StoreHead,
+    log_end: u64,
+) -> String {
+    let mut lost = vec![format!("it stands at flush {} of {}", head.sequence, mark.sequence)];
+    if log_end < mark.log_end {
+        let (from, to) = (log_end, mark.log_end - 1);
+        lost.push(format!("log entries {from} to {to} are missing"));
+    }
+    if head.vote != mark.vote {
+        lost.push("its vote is an older one".to_owned());
+    }
+    let snapshot = head.snapshot.as_ref().map(|snapshot| snapshot.index);
+    if let Some(marked) = mark.snapshot.filter(|&marked| snapshot != Some(marked)) {
+        lost.push(format!("its snapshot of entry {marked} is gone"));
+    }
+    lost.join(", ")
+}

@@ -1,0 +1,172 @@
+//! The interface for running hooks: the requests of the BoxLeaseActor to the worker that hosts a pool. A
+//! worker's own configuration defines the hooks; nothing of them comes from a node.
+//!
+//! Every call carries the epoch of its decision: a worker refuses calls of a deposed leader. A call may
+//! be repeated, after a change of leader or without an answer: a worker that runs it already joins the
+//! two, and one that has done it does it again. For one box only one thing is asked at a time.
+
+use actix::Message;
+
+use super::id::{BoxNumber, FenceToken, IdRange};
+use super::text::{Holder, HookOutput, HooksName, PoolName};
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::ClusterId;
+use reelyard_core::supervision::Route;
+
+/// The host and pool of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookTarget {
+    /// The address of the worker.
+    pub host: HostAddr,
+    /// The epoch in which it was decided.
+    pub epoch: Epoch,
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The name of the hooks in the worker's configuration; the pool's own name if none.
+    pub hooks: Option<HooksName>,
+    /// The cluster that decided it. The way to the worker fills it in; none from a node of an older
+    /// version.
+    pub cluster: Option<ClusterId>,
+    /// All ids of the pool at present, in order: no other pool has them. Empty from a node of an older
+    /// version.
+    pub ids: Vec<IdRange>,
+}
+
+impl HookTarget {
+    /// The name of the hooks in the worker's configuration.
+    pub fn hooks_name(&self) -> &str {
+        self.hooks.as_ref().map_or(self.pool.as_str(), HooksName::as_str)
+    }
+}
+
+/// The kind of hook for a box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HookKind {
+    /// It is made ready for a holder.
+    Init,
+    /// It is cleaned, and looked at whether it is clean.
+    Cleanup,
+}
+
+impl HookKind {
+    /// Its name in configurations, on the wire and in logs.
+    pub fn word(self) -> &'static str {
+        match self {
+            HookKind::Init => "init",
+            HookKind::Cleanup => "cleanup",
+        }
+    }
+}
+
+/// Runs a hook for a box, and answers its result.
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "HookAnswer")]
+pub struct RunHook {
+    /// The host and pool.
+    pub place: HookTarget,
+    /// Init or cleanup.
+    pub kind: HookKind,
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The id by which its holder calls it: `{box}`.
+    pub box_id: u32,
+    /// The token of its lease, or of its last one: `{token}`.
+    pub token: Option<FenceToken>,
+    /// The present or last holder: `{holder}`.
+    pub holder: Option<Holder>,
+    /// Which attempt it is, counted from one.
+    pub attempt: u32,
+}
+
+/// The result of a hook.
+#[derive(Clone, Debug, PartialEq, Eq, actix::MessageResponse)]
+pub enum HookAnswer {
+    /// It was done, and for a cleanup: the box was found clean.
+    Done {
+        /// The output of the hook, if any.
+        said: Option<HookOutput>,
+    },
+    /// It failed: an exit code, a time-out, or a box that is not clean.
+    Failed {
+        /// The output: the evidence.
+        said: HookOutput,
+    },
+    /// The worker did not answer, or refused to do it: nothing is known of the box.
+    Silent {
+        /// The error text, for operators.
+        why: String,
+    },
+}
+
+/// Inspects free boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "Result<BoxInspection, String>")]
+pub struct InspectBoxes {
+    /// The host and pool.
+    pub place: HookTarget,
+    /// The boxes; in a pool that draws ids, one by the id that was drawn for it.
+    pub boxes: Vec<BoxNumber>,
+    /// The token that was given last in the pool, as far as the node knows.
+    pub last_token: FenceToken,
+}
+
+/// The result of a look at one box.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BoxInspection {
+    /// The boxes that were looked at.
+    pub boxes: Vec<InspectedBox>,
+    /// The worker served these boxes for tokens up to this one, of which the node cannot know: its
+    /// store was lost, or another cluster had them.
+    pub highest: Option<FenceToken>,
+}
+
+/// An operator gives all boxes of a place to its pool, also those that the worker knows under another
+/// pool. Answers the pools that lost boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "Result<Vec<PoolName>, String>")]
+pub struct AdoptBoxes {
+    /// The host and pool.
+    pub place: HookTarget,
+}
+
+/// A box that was looked at. One that could not be is left out, and asked for again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InspectedBox {
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The evidence, unless the box is clean.
+    pub dirt: Option<HookOutput>,
+}
+
+/// Checks whether a worker answers at all: a hook for a box may take long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "Result<(), NotHeard>")]
+pub struct ProbeHost {
+    /// The address of the worker.
+    pub host: HostAddr,
+    /// The time limit of the probe. The answer arrives by then.
+    pub within: std::time::Duration,
+}
+
+/// Why a probed worker gave no answer. The texts are for operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotHeard {
+    /// The worker did not answer.
+    Silent(String),
+    /// It was not asked, because this node could not: that says nothing of the worker.
+    NotAsked(String),
+}
+
+/// The routes to the actor that runs hooks.
+#[derive(Clone)]
+pub struct BoxHosts {
+    /// Runs something for a box.
+    pub run: Route<RunHook>,
+    /// Looks at boxes on their host.
+    pub look: Route<InspectBoxes>,
+    /// Gives boxes to a pool.
+    pub adopt: Route<AdoptBoxes>,
+    /// Looks whether a worker answers at all.
+    pub probe: Route<ProbeHost>,
+}

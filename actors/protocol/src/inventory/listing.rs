@@ -1,0 +1,516 @@
+//! Reading what a host says it holds, piece by piece as it arrives. Pure.
+//!
+//! Names go into the table of names as they arrive: what is kept of a list is a bitmap, and what
+//! is read but not yet taken is one batch of names. A list beyond its limits is refused as a whole,
+//! since a part of it would make files vanish that are there.
+
+use percent_encoding::percent_decode;
+use roaring::RoaringBitmap;
+
+use super::new_names::NewNameLimiter;
+use reelyard_core::names::{
+    FileId, FileName, HashedName, NameHash, NameHasher, NamePin, NameTable,
+};
+
+/// How many names are taken into the table at once.
+const BATCH: usize = 4096;
+
+/// The longest line that a list may have, in bytes: a name of 255 bytes takes three for each when it
+/// is percent-encoded, and a size and a time go before it.
+const LONGEST_LINE: usize = 1024;
+
+/// How long names are on average at most, in bytes, in a list that is as long as it may be.
+const AVERAGE_NAME: u64 = 48;
+
+/// How a list of files is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListForm {
+    /// `GET /files` of any cfw (spec 2.2): one name per line, LF, as raw bytes.
+    Names,
+    /// `GET /inventory` of a Reelyard worker: `size modified-ms percent-encoded-name` per line,
+    /// then `end <count>`.
+    Inventory,
+    /// `GET /inventory?since=` of a Reelyard worker: `+ size modified-ms percent-encoded-name` or
+    /// `- percent-encoded-name` per line, then `end <count>`.
+    Changes,
+}
+
+/// How much one list may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListLimits {
+    /// Lines: files, names that cannot be read, and names that are gone.
+    pub files: u64,
+    /// Bytes of all names together.
+    pub name_bytes: u64,
+}
+
+impl ListLimits {
+    /// The limits of a host that may list `files` files. Their names may take 48 bytes each on
+    /// average.
+    pub const fn of(files: u64) -> Self {
+        ListLimits { files, name_bytes: files.saturating_mul(AVERAGE_NAME) }
+    }
+}
+
+/// A whole list, or all changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileListing {
+    /// The files that are there, by their process-wide ids.
+    pub files: RoaringBitmap,
+    /// The names that have no file. Only changes tell of such.
+    pub gone: RoaringBitmap,
+    /// Entries whose names cannot be file names.
+    pub unreadable_names: u64,
+}
+
+/// Why a list means nothing: taking it for whole would make files vanish that are there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadList {
+    /// Its last line has no end, or the end line is missing.
+    #[error("the list is incomplete: it stops after {lines} lines without its end")]
+    Torn {
+        /// Whole lines until there.
+        lines: u64,
+    },
+    /// The end line counts other than there are.
+    #[error("the list is incomplete: it has {lines} lines and announces {told}")]
+    Miscounted {
+        /// Lines there are.
+        lines: u64,
+        /// Lines the end line tells.
+        told: u64,
+    },
+    /// A line that is none of that form.
+    #[error("line {line} of the list is not understood")]
+    Line {
+        /// Its number, from 1.
+        line: u64,
+    },
+    /// More lines than a host may list.
+    #[error("it lists more than {most} files: take files away there, or raise hosts.max_files")]
+    TooMany {
+        /// The limit.
+        most: u64,
+    },
+    /// Its names or its body take more bytes than they may.
+    #[error("its list takes more than {most} bytes: shorten it, or raise hosts.max_files")]
+    TooLong {
+        /// The limit that it exceeds, in bytes.
+        most: u64,
+    },
+    /// More names that nobody knew than a host may bring in an hour.
+    #[error(
+        "it lists other names each time, within an hour more new ones than hosts.max_files: stop \
+         what makes them there, or raise the setting"
+    )]
+    TooManyNew,
+}
+
+impl BadList {
+    /// Whether the list is refused for what it costs, not for how it reads.
+    pub fn is_too_much(&self) -> bool {
+        matches!(self, BadList::TooMany { .. } | BadList::TooLong { .. } | BadList::TooManyNew)
+    }
+}
+
+/// Reads one list.
+pub struct ListReader {
+    form: ListForm,
+    names: NameTable,
+    hasher: NameHasher,
+    limits: ListLimits,
+    new_names: NewNameLimiter,
+    /// What was read is in no inventory yet.
+    _pin: NamePin,
+    listed: FileListing,
+    lines: u64,
+    /// Bytes of the body so far.
+    read: u64,
+    /// Bytes of all names so far.
+    name_bytes: u64,
+    /// The last line so far, while its end is still to come.
+    unfinished: Vec<u8>,
+    /// Whether that line is already longer than any name; then it is not kept.
+    is_overlong: bool,
+    batch: NameBatch,
+    /// The count in the end line, once that was read.
+    told: Option<u64>,
+}
+
+/// Names that were read and are not in the table yet.
+#[derive(Default)]
+struct NameBatch {
+    bytes: Vec<u8>,
+    /// Where each name ends in `bytes`, and its hash.
+    names: Vec<(usize, NameHash)>,
+}
+
+impl NameBatch {
+    fn push(&mut self, name: &[u8], hasher: &NameHasher) {
+        self.bytes.extend_from_slice(name);
+        self.names.push((self.bytes.len(), hasher.hash(name)));
+    }
+
+    fn names(&self) -> impl Iterator<Item = HashedName<'_>> + Clone {
+        let starts = std::iter::once(0).chain(self.names.iter().map(|(end, _)| *end));
+        let name = |(start, &(end, hash)): (usize, &(usize, NameHash))| HashedName {
+            name: &self.bytes[start..end],
+            hash,
+        };
+        starts.zip(&self.names).map(name)
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.names.clear();
+    }
+}
+
+impl ListReader {
+    /// A reader that takes the names it meets into `names`, those that nobody has met as far as
+    /// `new_names` allows.
+    pub fn new(
+        form: ListForm,
+        names: NameTable,
+        limits: ListLimits,
+        new_names: NewNameLimiter,
+    ) -> Self {
+        ListReader {
+            form,
+            hasher: names.hasher(),
+            _pin: names.pin(),
+            names,
+            limits,
+            new_names,
+            listed: FileListing::default(),
+            lines: 0,
+            read: 0,
+            name_bytes: 0,
+            unfinished: Vec::new(),
+            is_overlong: false,
+            batch: NameBatch::default(),
+            told: None,
+        }
+    }
+
+    /// Takes in the next bytes.
+    ///
+    /// # Errors
+    /// Why the list means nothing; then it is read no further.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), BadList> {
+        self.read += bytes.len() as u64;
+        let most = self.limits.files.saturating_add(1).saturating_mul(LONGEST_LINE as u64);
+        if self.read > most {
+            return Err(BadList::TooLong { most });
+        }
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(end);
+            bytes = &rest[1..];
+            if self.unfinished.is_empty() && !self.is_overlong {
+                self.take_line(line)?;
+            } else {
+                self.keep(line)?;
+                self.end_kept_line()?;
+            }
+        }
+        self.keep(bytes)
+    }
+
+    /// Keeps the beginning of a line whose end is still to come, or that it is too long to matter.
+    fn keep(&mut self, part: &[u8]) -> Result<(), BadList> {
+        if self.unfinished.len() + part.len() > LONGEST_LINE {
+            self.is_overlong = true;
+            self.unfinished.clear();
+            if self.form != ListForm::Names {
+                return Err(BadList::Line { line: self.lines + 1 });
+            }
+        }
+        if !self.is_overlong {
+            self.unfinished.extend_from_slice(part);
+        }
+        Ok(())
+    }
+
+    fn end_kept_line(&mut self) -> Result<(), BadList> {
+        if std::mem::take(&mut self.is_overlong) {
+            self.listed.unreadable_names += 1;
+            return self.count_line();
+        }
+        let mut line = std::mem::take(&mut self.unfinished);
+        self.take_line(&line)?;
+        line.clear();
+        self.unfinished = line;
+        Ok(())
+    }
+
+    fn take_line(&mut self, line: &[u8]) -> Result<(), BadList> {
+        if self.form == ListForm::Names {
+            return self.take_name(line);
+        }
+        let bad = BadList::Line { line: self.lines + 1 };
+        if self.told.is_some() {
+            return Err(bad);
+        }
+        match ParsedInventoryLine::parse(self.form, line).ok_or(bad)? {
+            ParsedInventoryLine::File { name } => self.take_name(&name),
+            ParsedInventoryLine::Gone { name } => self.take_gone(&name),
+            ParsedInventoryLine::End { count } => {
+                self.told = Some(count);
+                Ok(())
+            }
+        }
+    }
+
+    fn count_line(&mut self) -> Result<(), BadList> {
+        self.lines += 1;
+        let most = self.limits.files;
+        if self.lines > most { Err(BadList::TooMany { most }) } else { Ok(()) }
+    }
+
+    fn take_name(&mut self, name: &[u8]) -> Result<(), BadList> {
+        self.count_line()?;
+        if FileName::check(name).is_err() {
+            self.listed.unreadable_names += 1;
+            return Ok(());
+        }
+        self.name_bytes += name.len() as u64;
+        let most = self.limits.name_bytes;
+        if self.name_bytes > most {
+            return Err(BadList::TooLong { most });
+        }
+        self.batch.push(name, &self.hasher);
+        if self.batch.names.len() >= BATCH { self.take_batch() } else { Ok(()) }
+    }
+
+    fn take_gone(&mut self, name: &[u8]) -> Result<(), BadList> {
+        self.count_line()?;
+        // A name that nobody has met is nowhere anyway.
+        self.listed.gone.extend(self.names.find(name).map(|file| file.0));
+        Ok(())
+    }
+
+    /// Takes the names that were read into the table. Nearly all of them are there already.
+    fn take_batch(&mut self) -> Result<(), BadList> {
+        let found = self.names.lookup().find_all(self.batch.names());
+        let mut new: Vec<HashedName<'_>> = Vec::new();
+        for (id, hashed) in found.into_iter().zip(self.batch.names()) {
+            match id {
+                Some(FileId(id)) => {
+                    self.listed.files.insert(id);
+                }
+                None => new.push(hashed),
+            }
+        }
+        if !new.is_empty() {
+            let bytes: usize = new.iter().map(|hashed| hashed.name.len()).sum();
+            self.new_names.take(new.len() as u64, bytes as u64)?;
+            let mut interning = self.names.interner();
+            for hashed in new {
+                // It is a name. What is left is that no more can be numbered.
+                let FileId(id) = interning.intern(hashed.name).map_err(|_| BadList::TooManyNew)?;
+                self.listed.files.insert(id);
+            }
+        }
+        self.batch.clear();
+        Ok(())
+    }
+
+    /// The list, if it came to its end.
+    ///
+    /// # Errors
+    /// Why it means nothing.
+    pub fn finish(mut self) -> Result<FileListing, BadList> {
+        // Every cfw ends each line with LF: a last line without it was cut off.
+        if !self.unfinished.is_empty() || self.is_overlong {
+            return Err(BadList::Torn { lines: self.lines });
+        }
+        self.take_batch()?;
+        match (self.form, self.told) {
+            (ListForm::Names, _) => Ok(self.listed),
+            (_, None) => Err(BadList::Torn { lines: self.lines }),
+            (_, Some(told)) if told != self.lines => {
+                Err(BadList::Miscounted { lines: self.lines, told })
+            }
+            (_, Some(_)) => Ok(self.listed),
+        }
+    }
+}
+
+/// One line of `GET /inventory`.
+enum ParsedInventoryLine {
+    File { name: Vec<u8> },
+    Gone { name: Vec<u8> },
+    End { count: u64 },
+}
+
+impl ParsedInventoryLine {
+    fn parse(form: ListForm, line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line).ok()?;
+        if let Some(count) = line.strip_prefix("end ") {
+            return Some(ParsedInventoryLine::End { count: count.parse().ok()? });
+        }
+        if form != ListForm::Changes {
+            return Some(ParsedInventoryLine::File { name: name_of_file(line)? });
+        }
+        match line.split_once(' ')? {
+            ("+", file) => Some(ParsedInventoryLine::File { name: name_of_file(file)? }),
+            ("-", name) => Some(ParsedInventoryLine::Gone { name: decoded(name)? }),
+            _ => None,
+        }
+    }
+}
+
+/// The name in `size modified-ms percent-encoded-name`. Size and time are told for people and
+/// audits; a line without them is no line.
+fn name_of_file(line: &str) -> Option<Vec<u8>> {
+    let mut words = line.splitn(3, ' ');
+    words.next()?.parse::<u64>().ok()?;
+    words.next()?.parse::<i64>().ok()?;
+    decoded(words.next()?)
+}
+
+fn decoded(name: &str) -> Option<Vec<u8>> {
+    (!name.contains(' ')).then(|| percent_decode(name.as_bytes()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reelyard_core::clock::Millis;
+
+    fn reader(form: ListForm, names: &NameTable, limits: ListLimits) -> ListReader {
+        let new_names = NewNameLimiter::full(limits, Millis(0));
+        ListReader::new(form, names.clone(), limits, new_names)
+    }
+
+    /// Reads `text` in pieces of `step` bytes.
+    fn read(form: ListForm, text: &[u8], step: usize) -> Result<(Vec<Vec<u8>>, u64), BadList> {
+        let names = NameTable::new();
+        let mut reader = reader(form, &names, ListLimits::of(1000));
+        for piece in text.chunks(step) {
+            reader.push(piece)?;
+        }
+        let listed = reader.finish()?;
+        let name = |id| names.name(reelyard_core::names::FileId(id)).as_bytes().to_vec();
+        Ok((listed.files.iter().map(name).collect(), listed.unreadable_names))
+    }
+
+    #[test]
+    fn names_are_read_as_bytes_however_they_arrive() {
+        let long = vec![b'x'; 256];
+        let mut text = b"a#b.mpg\n c d \n\xff\xfe\n..\n\nlast\r\n".to_vec();
+        text.extend_from_slice(&long);
+        text.push(b'\n');
+        let expected: Vec<Vec<u8>> =
+            [&b"a#b.mpg"[..], b" c d ", b"\xff\xfe", b"last\r"].map(<[u8]>::to_vec).to_vec();
+        for step in [1, 2, 7, 4096] {
+            assert_eq!(read(ListForm::Names, &text, step), Ok((expected.clone(), 3)), "{step}");
+        }
+        assert_eq!(read(ListForm::Names, b"", 1), Ok((vec![], 0)));
+    }
+
+    #[test]
+    fn a_list_cut_within_a_line_is_torn() {
+        assert_eq!(read(ListForm::Names, b"a\nb", 1), Err(BadList::Torn { lines: 1 }));
+    }
+
+    #[test]
+    fn an_inventory_counts_only_with_its_end() {
+        let whole = b"12 1795240648713 a%20b\n0 0 %FF\n1 1 ..\nend 3\n";
+        let expected = (vec![b"a b".to_vec(), b"\xff".to_vec()], 1);
+        for step in [1, 5, 4096] {
+            assert_eq!(read(ListForm::Inventory, whole, step), Ok(expected.clone()));
+        }
+        for cut in 0..whole.len() {
+            assert!(read(ListForm::Inventory, &whole[..cut], 4096).is_err(), "{cut}");
+        }
+        let bad: [&[u8]; 6] = [
+            b"end 1\n",
+            b"end 0\n1 1 a\n",
+            b"1 a\nend 1\n",
+            b"1 1 a b\nend 1\n",
+            b"-1 1 a\nend 1\n",
+            b"<html>\nend 1\n",
+        ];
+        for text in bad {
+            assert!(read(ListForm::Inventory, text, 4096).is_err());
+        }
+        assert_eq!(read(ListForm::Inventory, b"end 0\n", 1), Ok((vec![], 0)));
+    }
+
+    #[test]
+    fn changes_tell_what_is_there_and_what_is_not() {
+        let names = NameTable::new();
+        names.intern_all([&b"old"[..]]);
+        let text = b"+ 12 1795240648713 a%20b\n- old\n- never%20met\nend 3\n";
+        for step in [1, 5, 4096] {
+            let mut reader = reader(ListForm::Changes, &names, ListLimits::of(1000));
+            text.chunks(step).for_each(|piece| reader.push(piece).unwrap());
+            let listed = reader.finish().unwrap();
+            assert_eq!(listed.gone.iter().collect::<Vec<_>>(), [0]);
+            assert_eq!(listed.files.iter().collect::<Vec<_>>(), [1]);
+        }
+        let bad: [&[u8]; 5] =
+            [b"1 1 a\nend 1\n", b"+ a\nend 1\n", b"- a b\nend 1\n", b"-\nend 1\n", b"- a\n"];
+        for text in bad {
+            assert!(read(ListForm::Changes, text, 4096).is_err());
+        }
+        assert!(read(ListForm::Inventory, b"- a\nend 1\n", 4096).is_err());
+    }
+
+    /// What stops a reader that is fed `text` over and over, and how many names it took.
+    fn endless(form: ListForm, text: &[u8], limits: ListLimits) -> (BadList, usize) {
+        let names = NameTable::new();
+        let mut reader = reader(form, &names, limits);
+        for _ in 0..10_000 {
+            if let Err(bad) = reader.push(text) {
+                assert!(reader.unfinished.len() <= LONGEST_LINE);
+                assert!(reader.batch.names.len() <= BATCH);
+                return (bad, names.len());
+            }
+        }
+        panic!("it read on and on");
+    }
+
+    #[test]
+    fn an_endless_list_is_refused_at_its_limits() {
+        let limits = ListLimits::of(5000);
+        let most = limits.files;
+        let many = endless(ListForm::Names, b"a.mpg\nb.mpg\n", limits);
+        assert_eq!(many, (BadList::TooMany { most }, 2));
+        assert_eq!(many.0.to_string().split(':').next(), Some("it lists more than 5000 files"));
+        let many = endless(ListForm::Inventory, b"1 1 a.mpg\n", limits);
+        assert_eq!(many.0, BadList::TooMany { most });
+        let long = [[b'x'; 255].as_slice(), b"\n"].concat();
+        let most = limits.name_bytes;
+        assert_eq!(endless(ListForm::Names, &long, limits).0, BadList::TooLong { most });
+        // A line without an end takes no memory, and is no name.
+        let most = 5001 * LONGEST_LINE as u64;
+        assert_eq!(endless(ListForm::Names, &[b'x'; 999], limits), (BadList::TooLong { most }, 0));
+        let bad = endless(ListForm::Inventory, &[b'1'; 999], limits);
+        assert_eq!(bad, (BadList::Line { line: 1 }, 0));
+        assert_eq!(
+            read(ListForm::Names, &[[b'x'; 2000].as_slice(), b"\na\n"].concat(), 7),
+            Ok((vec![b"a".to_vec()], 1))
+        );
+    }
+
+    #[test]
+    fn a_host_that_lists_other_names_each_time_is_refused() {
+        let (names, limits) = (NameTable::new(), ListLimits::of(100));
+        let new_names = NewNameLimiter::full(limits, Millis(0));
+        let read = |first: usize| {
+            let text: String =
+                (first..first + 60).map(|number| format!("{number}.mpg\n")).collect();
+            let form = ListForm::Names;
+            let mut reader = ListReader::new(form, names.clone(), limits, new_names.clone());
+            reader.push(text.as_bytes()).and_then(|()| reader.finish())
+        };
+        assert_eq!(read(0).unwrap().files.len(), 60);
+        assert_eq!(read(60), Err(BadList::TooManyNew));
+        assert_eq!(names.len(), 60, "names of a list that is refused are not taken");
+        assert_eq!(read(0).unwrap().files.len(), 60, "what is known costs nothing");
+        new_names.raise(limits, Millis(3_600_000));
+        assert_eq!(read(60).unwrap().files.len(), 60);
+    }
+}

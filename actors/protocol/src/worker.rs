@@ -1,0 +1,385 @@
+//! What a node and its Reelyard workers say to each other. Old cfws never see any of it.
+//!
+//! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers
+//!   [`TaskOrders`] at once while the host has a ready task that is not in `known`, or while a
+//!   task in `known` is no longer the host's to do; otherwise when that comes true or `wait` ends.
+//!   `wait=0s` is answered at once: so a worker finds out who is there. With `&rates=` and the
+//!   number of the last answer it is also answered when a rate has changed since.
+//! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
+//! - `GET  /info` (worker): [`WorkerInfo`], with what its link carries at this moment.
+//! - `POST /boxes/run`, `POST /boxes/look` (worker): see [`super::boxes`].
+//! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
+//!   then a last line `end <count>`; a list without it is torn and means nothing. The header
+//!   `Reelyard-Inventory` carries a cursor ([`InventoryCursor`]) where the worker notices changes.
+//! - `GET  /inventory?since=<cursor>` (worker): what changed since. An answer with the header
+//!   `Reelyard-Inventory-Since` (the same cursor) is lines of `+ size modified-ms name` for a file
+//!   that is there, perhaps another one than before, and `- name` for a name without a file, each
+//!   name once, in no order; then `end <count>`. An answer without that header is a whole list:
+//!   the worker was started anew, has forgotten changes so old, or is too old to know of cursors.
+//! - `DELETE /files/{name}` (worker): cfw's call; with the header `Reelyard-Epoch` it is refused
+//!   with 412 when the worker has seen a higher epoch, obeys another cluster, or does not believe it.
+//! - `POST /adopt` (worker): the node that calls, with both headers, is obeyed from now on in that
+//!   epoch, whatever was heard before: [`WorkerAdopted`]. For an operator, by `reelyard hosts adopt`.
+//! - A node shows who it is with its calls of `/inventory` and `DELETE`: the header
+//!   `Reelyard-Manager` holds its [`ManagerId`]. The worker tells in `/info` who had to do with it.
+//! - `GET /masters/{percent-encoded absolute path}` and `GET /copies/{name}` (worker's data port):
+//!   the bytes, with Range. `GET /hashes/masters/{..}` and `GET /hashes/copies/{name}`:
+//!   [`FileHash`], once it is known; 202 while it is computed (ask again), 409 when the file was
+//!   changed meanwhile. Bytes and hash carry the file's identity as `ETag`, and the bytes the hash
+//!   (`Reelyard-Blake3`) where it is known. All four carry a ticket (see the downloader) when the worker
+//!   has a token.
+//!
+//! Where node and workers share a token, every call of these is signed with it (see
+//! [`crate::signed_call`]), the data port's excepted, and the node's answers and that of `/info` carry
+//! a proof. Only a program that answers 401 with a challenge ever sees a signature; nothing in the
+//! yard sees the token.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::manager::ManagerId;
+use reelyard_core::names::FileName;
+use reelyard_core::traffic::Traffic;
+
+/// Header of a call that deletes: the epoch of the leader that decided it.
+pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
+
+/// Header of an answer with a file's bytes: the BLAKE3 hash of the whole file that the `ETag`
+/// names, in hex, if the source knows it already. A client that gets it need not ask for the hash.
+pub const CONTENT_HASH_HEADER: &str = "Reelyard-Blake3";
+
+/// Header of an inventory: the cursor from which to ask for changes next.
+pub const INVENTORY_HEADER: &str = "Reelyard-Inventory";
+
+/// Header of an inventory that is only changes: the cursor they were asked from.
+pub const INVENTORY_SINCE_HEADER: &str = "Reelyard-Inventory-Since";
+
+/// A point in the changes of one worker's inventory. Written as `<instance, hex>.<change>`; its
+/// parts mean something only to the worker that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InventoryCursor {
+    /// One unbroken watch of one worker.
+    pub instance: u64,
+    /// How many changes it had seen.
+    pub change: u64,
+}
+
+impl std::fmt::Display for InventoryCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}.{}", self.instance, self.change)
+    }
+}
+
+/// A text is no [`InventoryCursor`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a cursor is <hex>.<number>")]
+pub struct BadInventoryCursor;
+
+impl std::str::FromStr for InventoryCursor {
+    type Err = BadInventoryCursor;
+
+    fn from_str(text: &str) -> Result<Self, BadInventoryCursor> {
+        let (instance, change) = text.split_once('.').ok_or(BadInventoryCursor)?;
+        Ok(InventoryCursor {
+            instance: u64::from_str_radix(instance, 16).map_err(|_| BadInventoryCursor)?,
+            change: change.parse().map_err(|_| BadInventoryCursor)?,
+        })
+    }
+}
+
+/// The number of a task: Unix nanoseconds at creation, unique. cfm writes it as a string.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(transparent)]
+pub struct TaskId(pub i64);
+
+impl std::fmt::Display for TaskId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A BLAKE3 hash of a whole file; 64 hex digits in JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, utoipa::ToSchema)]
+#[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+pub struct ContentHash(pub [u8; 32]);
+
+impl std::fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl std::fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ContentHash({self})")
+    }
+}
+
+impl Serialize for ContentHash {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            let hash = blake3::Hash::from_hex(&text).map_err(serde::de::Error::custom)?;
+            Ok(ContentHash(*hash.as_bytes()))
+        } else {
+            <[u8; 32]>::deserialize(deserializer).map(ContentHash)
+        }
+    }
+}
+
+/// One copy for a worker to make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct TaskOrder {
+    /// Id of the task.
+    pub id: TaskId,
+    /// Name of the file.
+    pub name: FileName,
+    /// The directory of the master on the source.
+    pub dir: String,
+    /// Address of the source's worker.
+    pub source: HostAddr,
+    /// The source's data port, as the node knows it; without it the worker asks the source's
+    /// `/info`.
+    #[schema(value_type = Option<String>, required)]
+    pub source_data: Option<SocketAddr>,
+    /// The master's size when the task was planned, in bytes.
+    pub size: u64,
+    /// The rate to keep below now; none for as fast as it goes. It may change while the copy is
+    /// under way.
+    #[schema(required)]
+    pub copy_speed: Option<BitsPerSecond>,
+}
+
+/// Answer of the long poll: every task that this host must do or is doing. The worker gives up
+/// tasks that are missing here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct TaskOrders {
+    /// The epoch of the leader that answers. The worker keeps the highest it has seen.
+    pub epoch: Epoch,
+    /// The tasks, best first.
+    pub tasks: Vec<TaskOrder>,
+    /// Number of the rates of these tasks. A worker that sends it gets an answer at once when the
+    /// rates differ. A node of a version without changing rates sends none, and ignores the
+    /// parameter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<u32>,
+    /// Whose orders these are. Missing from a node that does not know yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub manager: Option<ManagerId>,
+}
+
+impl TaskOrders {
+    /// An answer of the leader of `epoch`.
+    pub fn new(epoch: Epoch, tasks: Vec<TaskOrder>) -> Self {
+        let rates = tasks.iter().fold(0, |sum, task| {
+            let rate = task.copy_speed.map_or(0, |rate| rate.0);
+            let sum = crc32c::crc32c_append(sum, &task.id.0.to_le_bytes());
+            crc32c::crc32c_append(sum, &rate.to_le_bytes())
+        });
+        TaskOrders { epoch, tasks, rates: Some(rates), manager: None }
+    }
+
+    /// Whether the list is news for a worker that knows these tasks. News is a new task, a missing
+    /// task, or other rates than those with the worker's number, if the worker sends one.
+    pub fn is_news_for(&self, known: &HashSet<TaskId>, rates: Option<u32>) -> bool {
+        let ordered: HashSet<TaskId> = self.tasks.iter().map(|order| order.id).collect();
+        ordered != *known || (rates.is_some() && rates != self.rates)
+    }
+}
+
+/// The side that caused a failed copy: it backs off, and no other does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Blame {
+    /// The source cannot be reached, broke off, or cannot read its disk.
+    Source,
+    /// The destination's disk is full or fails.
+    Destination,
+    /// The file itself: its master is gone, is no regular file, or changes while it is copied.
+    File,
+    /// These two together: the bytes arrived other than they were sent, or the destination has no
+    /// way to fetch from that source.
+    Pair,
+}
+
+/// A worker's report about a task. Postcard numbers the variants in this order, and reports are
+/// stored: new variants go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case", tag = "what")]
+pub enum Said {
+    /// The worker began the copy.
+    Working,
+    /// It goes on: a sign of life.
+    Progress {
+        /// Bytes on the destination's disk so far.
+        bytes: u64,
+    },
+    /// The copy is verified, synced and in place.
+    Done {
+        /// Size in bytes.
+        size: u64,
+        /// Its hash, which is also the source's.
+        hash: ContentHash,
+    },
+    /// The worker gave the copy up.
+    Failed {
+        /// The side that caused the failure.
+        blame: Blame,
+        /// Cause of the failure, for people.
+        reason: String,
+    },
+    /// The copy is synced and in place, but its source sent no hash to compare with: it is an old
+    /// cfw.
+    DoneUnverified {
+        /// Size in bytes.
+        size: u64,
+        /// Its hash, computed from what arrived.
+        hash: ContentHash,
+    },
+}
+
+/// One report. Those of an end are kept by the worker until they were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Report {
+    /// Id of the task.
+    pub task: TaskId,
+    /// The file, so that a node that has forgotten the task still learns of the copy.
+    pub name: FileName,
+    /// When it happened, by the worker's clock.
+    pub at: Millis,
+    /// The progress or the end of the task.
+    pub said: Said,
+}
+
+impl Report {
+    /// Whether the task is over for this worker.
+    pub fn is_end(&self) -> bool {
+        matches!(self.said, Said::Done { .. } | Said::DoneUnverified { .. } | Said::Failed { .. })
+    }
+}
+
+/// Body of `POST .../reports`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Reports {
+    /// In the order in which they happened.
+    pub reports: Vec<Report>,
+}
+
+/// Answer to reports: each was taken (durably, for `Done` and `Failed`) or never will be, so the
+/// worker may forget them all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ReportsTaken {
+    /// The epoch of the leader that answers.
+    pub epoch: Epoch,
+    /// Tasks among those reported that are no longer this host's to do: give them up.
+    pub cancelled: Vec<TaskId>,
+}
+
+/// Answer of `GET /info`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerInfo {
+    /// Program name, always `reelyard`.
+    pub program: String,
+    /// The program's version.
+    pub version: String,
+    /// The worker's identity.
+    pub host: HostAddr,
+    /// Where its data port listens.
+    pub data_listen: SocketAddr,
+    /// The highest epoch it has seen.
+    pub epoch: Epoch,
+    /// Whether it serves masters.
+    pub source: bool,
+    /// Whether it takes copies.
+    pub destination: bool,
+    /// Whether it can fetch from old cfws too, which have no data port.
+    #[serde(default)]
+    pub fetches_from_old: bool,
+    /// Names of the hooks that it has for boxes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub box_hooks: Vec<String>,
+    /// Managers that called it recently.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub managers: Vec<ManagerSeen>,
+    /// Present load of its link. Missing while it is not known, and from workers of versions that
+    /// do not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
+}
+
+/// Answer of `POST /adopt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerAdopted {
+    /// The epoch that counts from now on.
+    pub epoch: Epoch,
+    /// The highest epoch that the worker knew before.
+    pub before: Epoch,
+}
+
+/// Action of a manager on a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ManagerAction {
+    /// It asks for the inventory.
+    Lists,
+    /// It deletes, or wants to.
+    Deletes,
+    /// The worker takes its orders.
+    Orders,
+}
+
+/// Somebody who had to do with a worker lately.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagerSeen {
+    /// Node and cluster of the manager. Missing for callers that send none: an old cfm, or a
+    /// person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<ManagerId>,
+    /// From where: an IP, or the address that the worker itself asks for orders.
+    pub from: String,
+    /// Kind of its last call.
+    pub does: ManagerAction,
+    /// When it did so first, as far as is remembered.
+    pub first: Millis,
+    /// Time of its last such call.
+    pub last: Millis,
+    /// Number of such calls.
+    pub times: u64,
+}
+
+/// Answer of `GET /hashes/..`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileHash {
+    /// Number of hashed bytes.
+    pub size: u64,
+    /// BLAKE3 hash of these bytes.
+    pub blake3: ContentHash,
+}

@@ -1,0 +1,48 @@
+//! The leader, as far as this node knows.
+
+use crate::messages::CommitError;
+use reelyard_core::event::Epoch;
+
+/// Added to the highest known term when a store continues that may have forgotten some terms.
+/// Workers refuse a leader of an older epoch than they have seen.
+pub const EPOCH_LEAP: u64 = 1000;
+
+/// The present leader of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leadership {
+    /// This node: a quorum has confirmed it, and everything before is applied here.
+    Leading {
+        /// The epoch to decide in.
+        epoch: Epoch,
+    },
+    /// Another node leads.
+    Following {
+        /// Id of that node.
+        leader: u64,
+    },
+    /// Nobody that this node knows of, or this one before it is confirmed.
+    Nobody,
+    /// The journal has stopped or failed.
+    Stopped,
+}
+
+impl Leadership {
+    /// The epoch to decide in, on the node that leads.
+    pub fn epoch(self) -> Option<Epoch> {
+        match self {
+            Leadership::Leading { epoch } => Some(epoch),
+            _ => None,
+        }
+    }
+
+    /// The answer to a request that cannot be decided in its epoch. On the leader this means that
+    /// the owner of the piece does not know this epoch yet, or a newer one.
+    pub fn refusal(self) -> CommitError {
+        match self {
+            Leadership::Leading { .. } => CommitError::Deposed,
+            Leadership::Following { leader } => CommitError::NotLeader { leader: Some(leader) },
+            Leadership::Nobody => CommitError::NotLeader { leader: None },
+            Leadership::Stopped => CommitError::Stopped,
+        }
+    }
+}

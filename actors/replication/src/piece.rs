@@ -1,0 +1,95 @@
+//! The traits of a piece of durable state. They do not depend on actors.
+
+use std::error::Error;
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{EncodedEvent, PieceId};
+use reelyard_core::names::NamePin;
+
+/// A piece: the part of the durable state that one actor owns. Pure, in memory, rebuilt from the
+/// newest snapshot and the events behind it.
+pub trait Piece: Sized + 'static {
+    /// Its number in the journal.
+    const ID: PieceId;
+    /// The version of the event encoding that this program writes.
+    const EVENT_VERSION: u8;
+
+    /// A change of the piece, as the log stores it.
+    type Event: Serialize + DeserializeOwned + Clone + Debug + 'static;
+    /// The answer of an applied event, such as assigned ids or counts.
+    type Outcome: Serialize + DeserializeOwned + Clone + Debug + 'static;
+    /// Why an event changed nothing: its precondition no longer held when it came to be applied.
+    type Refusal: Serialize + DeserializeOwned + Clone + Error + 'static;
+
+    /// Reads an event of any version that was ever written. The default knows only the present one.
+    fn decode(event: &EncodedEvent) -> Result<Self::Event, UnreadableEvent> {
+        if event.version != Self::EVENT_VERSION {
+            return Err(UnreadableEvent::Version { piece: Self::ID, version: event.version });
+        }
+        postcard::from_bytes(&event.body)
+            .map_err(|error| UnreadableEvent::Body { piece: Self::ID, error: error.to_string() })
+    }
+
+    /// Changes the piece. Deterministic: depends on the piece, `at` and `event` alone, checks the
+    /// event's preconditions again, and after a refusal the piece is as before.
+    fn apply(&mut self, at: Millis, event: &Self::Event) -> Result<Self::Outcome, Self::Refusal>;
+
+    /// Whether an event removes a right, such as a leaked link. The journal commits it from the
+    /// reserve while the disk is full. Such events must be few and small.
+    fn may_use_reserve(_event: &Self::Event) -> bool {
+        false
+    }
+
+    /// A view of the piece as it is now, to be written elsewhere while the piece goes on: shared
+    /// shards, copied on write, so that freezing is quick however large the piece.
+    fn freeze(&self) -> Box<dyn FrozenPiece>;
+
+    /// Makes the piece again from the rows that a frozen one wrote, in the same order.
+    /// `self` is an empty piece with its settings.
+    fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent>;
+
+    /// An empty piece with the same settings, to thaw a snapshot into.
+    fn emptied(&self) -> Self;
+
+    /// Keeps the names that come with a snapshot, until the whole of it is in the place of this piece.
+    /// None for a piece without numbers of names.
+    fn pin_names(&self) -> Option<NamePin> {
+        None
+    }
+}
+
+/// A piece at one log index, to be written to a snapshot.
+pub trait FrozenPiece: Send + Sync {
+    /// Writes the piece as rows of any size up to 1 MiB; the snapshot cuts and checks them. Data
+    /// shared with the living piece is released as early as possible, because until then the piece
+    /// copies what it changes.
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8]));
+}
+
+/// Stored bytes that this program cannot read although their checksum holds: they were written by
+/// another version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableEvent {
+    /// An event version that is not known here.
+    #[error(
+        "an event of version {version} of piece {piece:?} is not known to this version of reelyard"
+    )]
+    Version {
+        /// The piece of the event.
+        piece: PieceId,
+        /// Version of the event's encoding.
+        version: u8,
+    },
+    /// The version is known but the body does not decode.
+    #[error("a stored record of piece {piece:?} does not decode: {error}")]
+    Body {
+        /// The piece of the record.
+        piece: PieceId,
+        /// Error of the decoder.
+        error: String,
+    },
+}

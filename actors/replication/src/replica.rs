@@ -1,0 +1,209 @@
+//! An owner's handle to the journal. Every actor with a durable piece has one.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::batch;
+use crate::in_flight::InFlight;
+use crate::messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
+use crate::ownership::{
+    AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers, to_bytes,
+};
+use crate::piece::Piece;
+use crate::replicated_log::{LogHandle, OnFullDisk};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, RequestId};
+
+/// A piece and everything that ties it to the journal.
+pub struct ReplicaHandle<P: Piece> {
+    own: Ownership<P>,
+    journal: LogHandle,
+}
+
+/// Effect of a command, to which the owner reacts: it renews its view, or starts or stops timers.
+#[derive(Debug)]
+pub enum StateChange<P: Piece> {
+    /// These events were applied or refused, in order.
+    Applied(Vec<AppliedEvent<P>>),
+    /// The piece was replaced as a whole.
+    Installed,
+    /// This node leads from now on.
+    LeaderStarted(Epoch),
+    /// This node no longer leads.
+    LeaderStopped,
+    /// Nothing that the owner needs to react to.
+    Nothing,
+}
+
+/// A commit that came back. [`ReplicaHandle::settle`] returns its result.
+#[must_use = "a commit stays in flight until it is settled"]
+pub struct CommitSettlement<P: Piece> {
+    request: RequestId,
+    /// Whether the owner decided it by itself.
+    is_own: bool,
+    result: Result<Outcomes<P>, CommitError>,
+}
+
+impl<P: Piece> ReplicaHandle<P> {
+    /// A handle with an empty piece; the journal fills it once the owner is registered.
+    pub fn new(piece: P, journal: impl Into<LogHandle>) -> Self {
+        ReplicaHandle { own: Ownership::new(piece), journal: journal.into() }
+    }
+
+    /// The piece as applied so far.
+    pub fn piece(&self) -> &P {
+        self.own.piece()
+    }
+
+    /// Commits of this piece that are in flight.
+    pub fn in_flight(&self) -> &InFlight<P::Event> {
+        self.own.in_flight()
+    }
+
+    /// The epoch to decide in, if this node leads.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.own.epoch()
+    }
+
+    /// The epoch to decide in, or the error for the requester.
+    pub fn leading(&self) -> Result<Epoch, CommitError> {
+        self.epoch().ok_or_else(|| self.journal.leadership().borrow().refusal())
+    }
+
+    /// Log index of the last entry applied here.
+    pub fn applied(&self) -> u64 {
+        self.own.applied()
+    }
+
+    /// The outcomes of a request that was answered before, if it is still remembered.
+    pub fn recall(&self, request: RequestId) -> Option<Outcomes<P>> {
+        self.own.recall(request)
+    }
+
+    /// Whether the name of `request` was used for another request before. Then it must not get the
+    /// answer of that one.
+    pub fn means_another(&self, request: RequestId) -> bool {
+        self.own.means_another(request)
+    }
+
+    /// The decision of a request that is in flight. A repeated request commits the same events
+    /// under the same id, and gets their result. A second decision would conflict with the first.
+    pub fn under_way(&self, request: RequestId) -> Option<Vec<P::Event>>
+    where
+        P::Event: Clone,
+    {
+        self.own.in_flight().of(request).map(<[_]>::to_vec)
+    }
+
+    /// Cuts a list of events into parts that each fit one commit, in order. Each part is committed
+    /// and applied by itself: the list is not applied as one. An event that fits no commit forms a
+    /// part of its own, and committing it answers `TooLarge`.
+    pub fn parts(events: Vec<P::Event>) -> Vec<Vec<P::Event>> {
+        let sizes = events.iter().map(|event| batch::event_bytes(to_bytes(event).len()));
+        let runs = batch::split(sizes);
+        let mut events = events.into_iter();
+        runs.into_iter().map(|run| events.by_ref().take(run).collect()).collect()
+    }
+
+    /// Whether a commit can carry this event.
+    pub fn fits_an_entry(event: &P::Event) -> bool {
+        batch::fits_alone(batch::event_bytes(to_bytes(event).len()))
+    }
+
+    /// Starts a commit. Its events are in flight at once, and enter the log in the order of these
+    /// calls, in whichever order the futures are polled. Await the future off the mailbox
+    /// (`ctx.spawn`) and pass its settlement to [`ReplicaHandle::settle`]. Never use `ctx.wait`:
+    /// the entry is applied through the same mailbox, and would wait for itself.
+    pub fn commit(
+        &mut self,
+        at: Millis,
+        asked: RequestContext,
+        events: Vec<P::Event>,
+    ) -> impl Future<Output = CommitSettlement<P>> + use<P> {
+        let (request, is_own) = (asked.request, !asked.remember);
+        let on_full_disk = match !events.is_empty() && events.iter().all(P::may_use_reserve) {
+            true => OnFullDisk::UseReserve,
+            false => OnFullDisk::Refuse,
+        };
+        let commit = self.own.begin_commit(at, asked, events);
+        let committing = match commit {
+            Some(commit) => Ok(self.journal.commit(commit, on_full_disk)),
+            None => Err(self.journal.leadership().borrow().refusal()),
+        };
+        async move {
+            let result = match committing {
+                Err(refusal) => Err(refusal),
+                Ok(committing) => committing.await.and_then(|answer| match answer {
+                    CommitAnswer::Applied(answers) => Ok(decode_answers::<P>(&answers)),
+                    CommitAnswer::Deposed => Err(CommitError::Deposed),
+                }),
+            };
+            CommitSettlement { request, is_own, result }
+        }
+    }
+
+    /// Takes a commit that came back out of flight, unless its outcome is unknown: then it stays
+    /// until it is applied after all or leadership ends.
+    pub fn settle(&mut self, settlement: CommitSettlement<P>) -> Result<Outcomes<P>, CommitError> {
+        self.own.settle(settlement.request, &settlement.result);
+        if let (true, Err(error @ CommitError::TooLarge { .. })) =
+            (settlement.is_own, &settlement.result)
+        {
+            self.journal.note_stuck(P::ID, error);
+        }
+        settlement.result
+    }
+
+    /// Executes a command of the journal.
+    ///
+    /// A panic inside `apply`, or a stored event that this program cannot read, ends the process:
+    /// going on would let this node's state drift from the log.
+    pub fn handle_command(&mut self, order: JournalCommand) -> StateChange<P> {
+        match order {
+            JournalCommand::Apply(apply) => StateChange::Applied(self.apply(apply)),
+            JournalCommand::Freeze { reply } => {
+                // A snapshot that nobody waits for any more is simply not taken.
+                let _ = reply.send(self.own.freeze());
+                StateChange::Nothing
+            }
+            JournalCommand::Install(Install { index, stage, reply }) => {
+                let last = matches!(stage, InstallStage::End);
+                let installed = self.own.install_part(index, stage);
+                let occasion = if last && installed.is_ok() {
+                    StateChange::Installed
+                } else {
+                    StateChange::Nothing
+                };
+                let _ = reply.send(installed);
+                occasion
+            }
+            JournalCommand::LeaderStarted { epoch } => {
+                self.own.lead(epoch);
+                StateChange::LeaderStarted(epoch)
+            }
+            JournalCommand::LeaderStopped => {
+                self.own.step_down();
+                StateChange::LeaderStopped
+            }
+        }
+    }
+
+    fn apply(&mut self, apply: Apply) -> Vec<AppliedEvent<P>> {
+        let Apply { index, term, commits, reply } = apply;
+        let applying = AssertUnwindSafe(|| self.own.apply(index, term, &commits));
+        let entry = match catch_unwind(applying) {
+            Ok(Ok(entry)) => entry,
+            Ok(Err(error)) => end_process(index, &error.to_string()),
+            Err(_) => end_process(index, "apply panicked"),
+        };
+        // The journal waits for this before the next entry; it is gone only when it is stopping.
+        let _ = reply.send(entry.answers);
+        entry.events
+    }
+}
+
+/// Ends the process at once: this piece cannot apply an entry of the log.
+fn end_process(index: u64, why: &str) -> ! {
+    tracing::error!(index, why, "a committed event cannot be applied: ending the process");
+    std::process::abort()
+}

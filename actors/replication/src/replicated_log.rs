@@ -1,0 +1,64 @@
+//! The replicated log, as owners of pieces use it. The journal implements it.
+
+use std::sync::Arc;
+
+use actix::Recipient;
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+
+use crate::Leadership;
+use crate::messages::{CommitAnswer, CommitError, JournalCommand};
+use reelyard_core::event::{Commit, PieceId};
+
+/// Treatment of a commit while the disk is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFullDisk {
+    /// The commit is refused with `DiskFull`.
+    Refuse,
+    /// The commit is accepted while the rest of the reserve has room.
+    UseReserve,
+}
+
+/// What an owner needs of the replicated log.
+pub trait ReplicatedLog: Send + Sync {
+    /// Makes `owner` apply the events of `piece`. A second call replaces the former owner.
+    fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>);
+
+    /// Commits. The commit enters the log in the order of these calls, before the future is polled.
+    fn commit(
+        &self,
+        commit: Commit,
+        on_full_disk: OnFullDisk,
+    ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>>;
+
+    /// Waits until the owner of `piece` has applied all that was on record when this node started.
+    /// False if the log stopped instead.
+    fn caught_up(&self, piece: PieceId) -> BoxFuture<'static, bool>;
+
+    /// The present leader, as a channel to watch.
+    fn leadership(&self) -> watch::Receiver<Leadership>;
+
+    /// Why the log takes no commits for want of room on the disk. None while there is room.
+    fn disk_full(&self) -> Option<String>;
+
+    /// Records that the owner of `piece` cannot commit its own decision.
+    fn note_stuck(&self, piece: PieceId, error: &CommitError);
+}
+
+/// A shared handle on the replicated log of this node. Cheap to clone.
+#[derive(Clone)]
+pub struct LogHandle(Arc<dyn ReplicatedLog>);
+
+impl<L: ReplicatedLog + 'static> From<L> for LogHandle {
+    fn from(log: L) -> Self {
+        LogHandle(Arc::new(log))
+    }
+}
+
+impl std::ops::Deref for LogHandle {
+    type Target = dyn ReplicatedLog;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}

@@ -1,0 +1,98 @@
+//! The confirmed time across restarts of the process, as long as the machine is up.
+//!
+//! A file says how far the confirmed time is ahead of the machine's uptime, and of which boot that is. A
+//! process that starts in the same boot gets the confirmed time from it, even if the wall clock was set;
+//! after another boot the file is useless. So it need not survive a power failure, and is never synced.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+
+/// A note that is wrong by less than this stays as it is, in milliseconds.
+const GOOD_ENOUGH: i64 = 100;
+
+/// The file, and its present content.
+#[derive(Debug)]
+pub struct Anchor {
+    path: PathBuf,
+    boot: BootId,
+    /// How many milliseconds the confirmed time is ahead of the uptime.
+    ahead: Option<i64>,
+}
+
+impl Anchor {
+    /// The content of the file at `path`, if it is of this boot. Reads two small files.
+    ///
+    /// # Errors
+    /// When the kernel does not say which boot this is.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let boot = BootId::of_this_machine()?;
+        let said = std::fs::read_to_string(path).unwrap_or_default();
+        let ahead = match said.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [of, ahead] if *of == boot.to_string() => ahead.parse().ok(),
+            _ => None,
+        };
+        Ok(Anchor { path: path.to_owned(), boot, ahead })
+    }
+
+    /// The confirmed time by this file; none where it says nothing of this boot.
+    pub fn time(&self, uptime: Duration) -> Option<Millis> {
+        self.ahead.map(|ahead| Millis(ahead).after(uptime))
+    }
+
+    /// The note to write, if the confirmed time differs from the file.
+    pub fn note(&mut self, now: Millis, uptime: Duration) -> Option<AnchorNote> {
+        let ahead = now.before(uptime).0;
+        let is_same = self.ahead.is_some_and(|said| (said - ahead).abs() < GOOD_ENOUGH);
+        if is_same {
+            return None;
+        }
+        self.ahead = Some(ahead);
+        let text = format!("{} {ahead}\n", self.boot);
+        Some(AnchorNote { path: self.path.clone(), text })
+    }
+}
+
+/// A new content of the anchor file.
+#[derive(Debug)]
+pub struct AnchorNote {
+    path: PathBuf,
+    text: String,
+}
+
+impl AnchorNote {
+    /// Writes the file. Blocking.
+    pub fn write(self) -> io::Result<()> {
+        let beside = self.path.with_extension("new");
+        std::fs::write(&beside, self.text)?;
+        std::fs::rename(beside, self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_goes_on_in_the_same_boot_and_is_unknown_in_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("share-clock");
+        let seconds = Duration::from_secs;
+        let mut anchor = Anchor::open(&path).unwrap();
+        assert_eq!(anchor.time(seconds(5)), None);
+        anchor.note(Millis(1_000_000), seconds(10)).unwrap().write().unwrap();
+        assert!(anchor.note(Millis(1_005_050), seconds(15)).is_none(), "near enough");
+        let mut again = Anchor::open(&path).unwrap();
+        assert_eq!(again.time(seconds(60)), Some(Millis(1_050_000)));
+        again.boot = BootId::from(7);
+        again.note(Millis(9), seconds(1)).unwrap().write().unwrap();
+        assert_eq!(Anchor::open(&path).unwrap().time(seconds(60)), None);
+        for garbage in ["", "x", "a b c", "\0\0\0"] {
+            std::fs::write(&path, garbage).unwrap();
+            assert_eq!(Anchor::open(&path).unwrap().time(seconds(60)), None);
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The face of the ShareExpiryActor. Queries that only read use the
+//! [`ShareViewHandle`](super::ShareViewHandle).
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use actix::Message;
+use serde::{Deserialize, Serialize};
+
+use super::event::ShareRefusal;
+use super::id::ShareId;
+use super::moves::{MoveEnd, MoveRefused, Moved, NewMove, ShareLocation};
+use super::path::{RootName, SharePath};
+use super::settings::ShareExpirySettings;
+use super::share::{ClientKey, Share};
+use super::terms::{OnlyIf, ShareLifetime};
+use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_replication::CommitError;
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShareError {
+    /// The request was refused.
+    #[error(transparent)]
+    Refused(#[from] ShareRefusal),
+    /// It has no outcome, or this node does not lead.
+    #[error(transparent)]
+    Journal(#[from] CommitError),
+}
+
+/// Creates a share. Answers it; repeated under the same request id, the same one.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Arc<Share>, ShareError>")]
+pub struct CreateShare {
+    /// The name of the root to share from.
+    pub root: RootName,
+    /// The path of the share, below the root. The caller checks that it exists.
+    pub path: SharePath,
+    /// A file or a directory.
+    pub kind: ShareKind,
+    /// How many moves had begun when the caller looked at the disk, by
+    /// [`ShareViewHandle`](super::ShareViewHandle). When others have begun since, it is to be looked at
+    /// again. None if no move can affect it.
+    pub looked: Option<u64>,
+    /// The deadline or duration that the client asked for.
+    pub term: ShareLifetime,
+    /// The hash of its password.
+    pub password: Option<PasswordHash>,
+    /// How many downloads it allows; any number if none.
+    pub max_downloads: Option<NonZeroU32>,
+    /// The owner, if the client named one.
+    pub owner: Option<ShareOwner>,
+    /// A note for the managers of the share.
+    pub note: Option<ShareNote>,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+    /// The idempotency key; none when no caller is going to repeat it. A named request is remembered for
+    /// a quarter of an hour, at about the memory of one share.
+    pub request: Option<RequestId>,
+}
+
+/// Asks for the outcome of a request to create a share. None if it is not known, or no longer.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Option<Arc<Share>>, ShareError>")]
+pub struct RecallShare {
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// New values for some terms of a share. A field that is none keeps its value.
+#[derive(Clone, Debug, Default)]
+pub struct NewTerms {
+    /// How long it lasts from now on.
+    pub term: Option<ShareLifetime>,
+    /// The condition; if it does not hold, nothing is changed at all.
+    pub only_if: Option<OnlyIf>,
+    /// The hash of its password, or none any more.
+    pub password: Option<Option<PasswordHash>>,
+    /// How many downloads it allows in all, or any number.
+    pub max_downloads: Option<Option<NonZeroU32>>,
+    /// The new owner, or none.
+    pub owner: Option<Option<ShareOwner>>,
+    /// Its note, or none any more.
+    pub note: Option<Option<ShareNote>>,
+}
+
+/// Changes the terms of a share. Answers it as it is then.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Arc<Share>, ShareError>")]
+pub struct ChangeShare {
+    /// The id of the share.
+    pub id: ShareId,
+    /// The new values; absent fields stay.
+    pub change: NewTerms,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// Takes shares back. Running downloads go on, unless it is to be hard: then they are cut within a
+/// second, also those of shares that have ended already.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Revoked, ShareError>")]
+pub struct RevokeShares {
+    /// The ids of the shares.
+    pub ids: Vec<ShareId>,
+    /// Whether running downloads are cut.
+    pub hard: bool,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// The result of a revocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Revoked {
+    /// The number of shares that ended.
+    pub ended: u64,
+    /// How many had ended already, or were never there.
+    pub others: u64,
+}
+
+/// Asks to send the bytes of a share, when its [`downloads`](Share::downloads) are limited. Not for a
+/// HEAD, for an answer without a body, or before the password is checked: each request may count.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<DownloadAdmission, ShareError>")]
+pub struct TakeDownload {
+    /// The id of the share.
+    pub id: ShareId,
+    /// The client that downloads.
+    pub client: ClientKey,
+    /// Whether a part is asked for: that does not count if this client has taken a download that it
+    /// may still resume. One that begins with a part may begin the whole once.
+    pub ranged: bool,
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// How the bytes of a download may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownloadAdmission {
+    /// As a download that was counted.
+    Counted {
+        /// How many downloads are left.
+        left: u32,
+    },
+    /// As part of one that was counted before.
+    Resumed,
+    /// Without counting: the share has no limit.
+    Unlimited,
+}
+
+/// Asks for the outcome of a request to move a file. None if it is not known, or no longer.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Option<MoveAnswer>, ShareError>")]
+pub struct RecallMove {
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// The outcome of a move, or why nothing was moved.
+pub type MoveAnswer = Result<Moved, MoveRefused>;
+
+/// Puts on record that something is about to be moved, so that its shares follow. The caller renames the
+/// file then, and settles the move.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<BegunMove, ShareError>")]
+pub struct BeginMove(pub NewMove);
+
+/// A move that is on record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BegunMove {
+    /// The number of the move on record.
+    pub number: u64,
+    /// The epoch of its decision: in any other the new leader settles it.
+    pub epoch: Epoch,
+}
+
+/// The outcome of a move on disk is known. Answers once all shares have followed.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<MoveAnswer, ShareError>")]
+pub struct SettleMove {
+    /// The number of the move on record.
+    pub number: u64,
+    /// The outcome of the move on disk.
+    pub end: MoveEnd,
+}
+
+/// The files of these shares are missing: the shares end, unless they mean another file by now or are
+/// being moved. Answers how many that were.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<u64, ShareError>")]
+pub struct EndRemoved {
+    /// The shares, with where it was looked for.
+    pub gone: Vec<(ShareId, ShareLocation)>,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+}
+
+/// Pauses or resumes the reclaim of due shares. Links are refused at their deadlines all the same.
+/// Answers whether that was news.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<bool, CommitError>")]
+pub struct PauseReclaim {
+    /// Whether reclaim is paused.
+    pub paused: bool,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// An operator confirms the wall clock: shares use it from now on. Where it is ahead, shares
+/// that are due by it are reclaimed. Where it is behind, links that were refused and not reclaimed may
+/// come back.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct ConfirmClock {
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// Reclaims due shares now, instead of at the timer's time. Operators and tests send it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct ReclaimNow;
+
+/// Uses these settings from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeShareSettings(pub ShareExpirySettings);
+
+/// Queries the shares of a path and of all below it, in the order of their paths.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Vec<Arc<Share>>")]
+pub struct SharesWithin {
+    /// The name of the root that holds the path.
+    pub root: RootName,
+    /// The file or directory, below the root.
+    pub path: SharePath,
+    /// Only those behind this one.
+    pub after: Option<(SharePath, ShareId)>,
+    /// The page size; 1000 at most.
+    pub most: usize,
+}
+
+/// Fetches notifications from a number on, oldest first, for a hook.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "ShareNotifications")]
+pub struct FetchNotifications {
+    /// The number of the first notification. Notifications that are no longer kept are left out.
+    pub from: u64,
+    /// The page size; 1000 at most.
+    pub most: usize,
+}
+
+/// Queries the recorded cursor of a hook: the number of the first notification that it did not get. None
+/// for an unknown hook: its notifications begin when it is configured.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Option<u64>")]
+pub struct GetDeliveryCursor {
+    /// The configured name of the hook.
+    pub hook: String,
+}
+
+/// A page of notifications.
+#[derive(Clone, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
+pub struct ShareNotifications {
+    /// The notifications, oldest first.
+    pub happenings: Vec<ShareNotification>,
+    /// The number to go on from.
+    pub next: u64,
+}
+
+/// One notification about a share: its number never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareNotification {
+    /// Its position among all, from 0.
+    pub number: u64,
+    /// The id of the share.
+    pub id: ShareId,
+    /// When it happened, in milliseconds.
+    pub at: Millis,
+    /// The kind of the event.
+    pub what: ShareNotificationKind,
+    /// The share as it was then.
+    pub root: RootName,
+    /// The path of the share.
+    pub path: SharePath,
+    /// The owner, if the client named one.
+    pub owner: Option<ShareOwner>,
+    /// The client's free text, if any.
+    pub note: Option<ShareNote>,
+    /// The instant at which the share ends.
+    pub deadline: Deadline,
+    /// When it is due: at its deadline, or before that where its last download was taken.
+    pub due: Deadline,
+    /// The caller that wanted it, unless it was a matter of time.
+    pub by: Option<String>,
+}
+
+/// The kinds of notifications about a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShareNotificationKind {
+    /// The share will end soon.
+    Notice,
+    /// The share has ended, for this reason. `Exhausted` is sent once, when the last download was taken.
+    Ended(ShareEnding),
+}
+
+impl ShareNotificationKind {
+    /// Every kind, for settings and metrics.
+    pub fn all() -> impl Iterator<Item = ShareNotificationKind> {
+        [ShareNotificationKind::Notice]
+            .into_iter()
+            .chain(ShareEnding::ALL.map(ShareNotificationKind::Ended))
+    }
+
+    /// Its stable word in JSON and settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            ShareNotificationKind::Notice => "notice",
+            ShareNotificationKind::Ended(why) => why.word(),
+        }
+    }
+}
+
+/// A hook got every notification before a number.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct RecordDelivery {
+    /// The configured name of the hook.
+    pub hook: String,
+    /// The number of the first notification that the hook did not get.
+    pub up_to: u64,
+}

@@ -1,0 +1,66 @@
+//! Shares for tests.
+
+use std::sync::Arc;
+
+use super::event::{NewShare, ShareLimits};
+use super::id::ShareId;
+use super::moves::{NewMove, ShareLocation, SharedFileIdentity};
+use super::path::{RootName, SharePath};
+use super::share::{ColdShareFields, Share, ShareInit};
+use super::value_types::{Deadline, ShareKind};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+
+pub(super) fn root() -> RootName {
+    RootName::new("films").unwrap()
+}
+
+pub(super) fn path(text: &str) -> SharePath {
+    SharePath::new(text).unwrap()
+}
+
+pub(super) fn birth(id: u128, at: &str, deadline: i64) -> ShareInit {
+    ShareInit {
+        id: ShareId(id),
+        root: root(),
+        path: path(at),
+        kind: ShareKind::File,
+        owner: None,
+        created: Millis(0),
+        deadline: Deadline::at(Millis(deadline)),
+        rare: ColdShareFields::default(),
+        generation: 0,
+        noticed: false,
+    }
+}
+
+pub(super) fn share(id: u128, at: &str, deadline: i64) -> Arc<Share> {
+    Arc::new(Share::born(birth(id, at, deadline)))
+}
+
+pub(super) fn new_share(id: u128, at: &str, deadline: i64) -> NewShare {
+    NewShare {
+        id: ShareId(id),
+        root: root(),
+        path: path(at),
+        kind: ShareKind::File,
+        deadline: Deadline::at(Millis(deadline)),
+        noticed: false,
+        owner: None,
+        note: None,
+        password: None,
+        max_downloads: None,
+        room: ShareLimits::default(),
+    }
+}
+
+pub(super) fn new_move(from: &str, to: &str) -> NewMove {
+    let place = |at| ShareLocation { root: root(), path: path(at) };
+    NewMove {
+        from: place(from),
+        to: place(to),
+        file: SharedFileIdentity { device: 1, inode: 2, born: None },
+        by: "me".to_owned(),
+        request: RequestId(77),
+    }
+}

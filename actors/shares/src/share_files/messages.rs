@@ -1,0 +1,138 @@
+//! The face of the ShareFilesActor. Queries that only read use the [`ShareFilesViewHandle`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Message;
+use arc_swap::ArcSwap;
+
+use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+
+/// Moves or renames a file or directory; every share of it and of its contents follows. Repeated under
+/// the same id it is answered as before.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Moved, MoveError>")]
+pub struct MoveFile {
+    /// The present path of the file.
+    pub from: ShareLocation,
+    /// Where it is to be: its own new path, not that of the directory that it is to be in.
+    pub to: ShareLocation,
+    /// Whether an existing file may be replaced, which ends its shares.
+    pub overwrite: bool,
+    /// The caller's name, for the audit.
+    pub asked_by: String,
+    /// The idempotency key of the request.
+    pub request: RequestId,
+}
+
+/// Why nothing was moved, or why the outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MoveError {
+    /// The move was refused.
+    #[error(transparent)]
+    Refused(#[from] MoveRefused),
+    /// The move or its outcome could not be put on record.
+    #[error(transparent)]
+    Share(#[from] ShareError),
+    /// The outcome is not known yet. The actor looks at the disk until it is known: a repeated request
+    /// gets the answer then, and a request without a name is listed among the moves until then.
+    #[error(
+        "the outcome of the move is not known yet: {why}; see it in the list of moves (GET \
+         /api/v1/files/moves, reelyard share moves), or repeat the request with the same \
+         request_id"
+    )]
+    Unsettled {
+        /// The error of the disk.
+        why: String,
+        /// The idempotency key for repetitions by actors. Outside of them only the name of a request is
+        /// known.
+        request: RequestId,
+    },
+}
+
+/// Checks the paths of the roots now instead of at the next check: a directory that has appeared is
+/// opened.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct CheckRoots;
+
+/// Checks the roots, missing files and all shares now, instead of at their time. Operators and tests send
+/// it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SweepNow;
+
+/// Uses these settings from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeShareFilesSettings(pub ShareFilesSettings);
+
+/// The operator's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareFilesSettings {
+    /// How long something has to be missing before its shares end.
+    pub removed_after: Duration,
+    /// How often the files of all shares are checked.
+    pub sweep_every: Duration,
+}
+
+/// The read view of the actor. Clones share the same view.
+#[derive(Clone, Debug, Default)]
+pub struct ShareFilesViewHandle(Arc<ArcSwap<ShareFilesView>>);
+
+/// The read view of the actor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShareFilesView {
+    /// The roots that cannot be reached, and why: nothing of them ends as removed.
+    pub unreachable: BTreeMap<RootName, String>,
+    /// How many shares had no file at the last check.
+    pub missing: u64,
+    /// How many passes over all shares came to their end.
+    pub sweeps: u64,
+    /// How many shares were looked at in passes.
+    pub looked: u64,
+    /// How many were looked at once more because they were missing.
+    pub looked_again: u64,
+    /// Moves in progress, and those whose outcome only the disk knows, by number; on the leader.
+    pub unsettled: BTreeMap<u64, UnsettledMove>,
+}
+
+/// A move on record whose outcome is not on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsettledMove {
+    /// The move that is not settled.
+    pub moving: Arc<PendingMove>,
+    /// Since when this node knows of it.
+    pub since: Millis,
+    /// Why its outcome is unknown; none while it is being made, or checked.
+    pub why: Option<String>,
+}
+
+impl ShareFilesViewHandle {
+    /// The present view.
+    pub fn view(&self) -> Arc<ShareFilesView> {
+        self.0.load_full()
+    }
+
+    pub(super) fn publish(&self, view: ShareFilesView) {
+        self.0.store(Arc::new(view));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_asked_is_told_where_to_see_what_became_of_it_and_no_id_that_cannot_be_given() {
+        let request = RequestId(0xabcd);
+        let told = MoveError::Unsettled { why: "no answer".to_owned(), request }.to_string();
+        assert!(!told.contains(&request.to_string()), "{told}");
+        assert!(told.contains("no answer"), "{told}");
+        assert!(told.contains("GET /api/v1/files/moves"), "{told}");
+        assert!(told.contains("reelyard share moves"), "{told}");
+    }
+}

@@ -1,0 +1,104 @@
+//! Checks whether the files of shares exist. Blocks on the disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::dirs::{PathPresence, SharedDirs};
+use crate::share_expiry::{
+    ResolvedLocation, RootName, Share, ShareFilter, ShareId, ShareLocation, ShareLookup,
+    ShareViewHandle,
+};
+use reelyard_core::clock::Millis;
+
+/// How many shares are looked at in one go.
+pub(super) const IN_ONE_GO: usize = 100;
+
+/// The result of one pass.
+#[derive(Debug, Default)]
+pub(super) struct SweepResult {
+    /// Shares without a file, with the path that was checked.
+    pub(super) missing: Vec<(ShareId, ShareLocation)>,
+    /// Shares that do so too, of roots that have become other directories only lately.
+    pub(super) early: Vec<ShareId>,
+    /// How many shares were checked.
+    pub(super) looked: u64,
+    /// The roots that they are of.
+    pub(super) roots: BTreeSet<RootName>,
+    /// Where the next go begins; none after the last one.
+    pub(super) next: Option<ShareId>,
+    /// Which roots cannot be reached: of these nothing is missing.
+    pub(super) unreachable: BTreeMap<RootName, String>,
+}
+
+fn is_missing(dirs: &SharedDirs, board: &ShareViewHandle, share: &Share) -> bool {
+    // The move knows the path of a file that is being moved.
+    board.resolve_location(share) == ResolvedLocation::AsSaid
+        && dirs.presence(share.root(), share.path()) == PathPresence::Missing
+}
+
+fn place_of(share: &Share) -> ShareLocation {
+    ShareLocation { root: share.root().clone(), path: share.path().clone() }
+}
+
+impl SweepResult {
+    /// Leaves out files that may be missing only because their root cannot be reached: that is checked
+    /// last, so that nothing was unmounted in between.
+    fn sure(
+        mut self,
+        dirs: &SharedDirs,
+        board: &ShareViewHandle,
+        shared: &BTreeSet<RootName>,
+    ) -> Self {
+        let why = |name: &RootName| {
+            let was_something = shared.contains(name) || self.roots.contains(name);
+            dirs.unreachable(name, was_something).map(|why| (name.clone(), why))
+        };
+        self.unreachable = dirs.names().iter().filter_map(why).collect();
+        self.missing.retain(|(id, place)| {
+            matches!(board.find(*id), ShareLookup::Live(_))
+                && !self.unreachable.contains_key(&place.root)
+        });
+        self
+    }
+}
+
+/// Looks at the next shares from `from` on. There are shares of the roots in `shared`.
+pub(super) fn sweep_next(
+    dirs: &SharedDirs,
+    board: &ShareViewHandle,
+    shared: &BTreeSet<RootName>,
+    from: Option<ShareId>,
+    now: Millis,
+) -> SweepResult {
+    let page = board.list(&ShareFilter::default(), from, IN_ONE_GO, now);
+    let missing = page.shares.iter().filter(|share| is_missing(dirs, board, share));
+    let missing = missing.map(|share| (share.id(), place_of(share))).collect();
+    let roots = page.shares.iter().map(|share| share.root().clone()).collect();
+    let looked = page.shares.len() as u64;
+    let gone = SweepResult { missing, looked, roots, next: page.next, ..SweepResult::default() };
+    gone.sure(dirs, board, shared)
+}
+
+/// Checks these once more: they are missing only if their roots have been the same directories for at
+/// least `patience`.
+pub(super) fn again(
+    dirs: &SharedDirs,
+    board: &ShareViewHandle,
+    (shared, ids): (&BTreeSet<RootName>, &[ShareId]),
+    patience: Duration,
+) -> SweepResult {
+    let mut gone = SweepResult { looked: ids.len() as u64, ..SweepResult::default() };
+    for id in ids {
+        if let ShareLookup::Live(share) = board.find(*id)
+            && is_missing(dirs, board, &share)
+        {
+            gone.missing.push((*id, place_of(&share)));
+            gone.roots.insert(share.root().clone());
+        }
+    }
+    let mut gone = gone.sure(dirs, board, shared);
+    // Asked last, as one that becomes another directory meanwhile is new from then on.
+    let is_early = |(_, place): &mut (ShareId, ShareLocation)| dirs.is_new(&place.root, patience);
+    gone.early = gone.missing.extract_if(.., is_early).map(|(id, _)| id).collect();
+    gone
+}

@@ -1,0 +1,237 @@
+//! The boxes of a worker, as its other parts see them, and the state that outlives an incarnation of
+//! their actor.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Semaphore, watch};
+
+use super::BoxHost;
+use super::claims::BoxClaims;
+use super::hooks::HookSets;
+use super::messages::{EndHooks, SettingsChanged};
+use super::views::BoxHostView;
+use crate::downloader::epoch_guard::{EpochGuard, Jumps, NotObeyed};
+use crate::downloader::state_store::{StateStore, StateStoreError};
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_protocol::boxes::{
+    AdoptBoxes, BoxInspection, BoxNumber, FenceToken, HookAnswer, HookTarget, InspectBoxes,
+    PoolName, RunHook,
+};
+
+/// How many looks at boxes go on at a time.
+const LOOKS_AT_ONCE: usize = 4;
+
+/// How many requests from outside are with the actor at a time: each is held while its hook waits.
+const REQUESTS: usize = 4096;
+
+/// How long an actor that stops may take before it is ended.
+const STOPPING: Duration = Duration::from_secs(5);
+
+/// The operator's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxHostSettings {
+    /// The configured sets of hooks, by name.
+    pub hooks: HookSets,
+    /// How many hooks are run at a time.
+    pub at_once: usize,
+}
+
+/// The boxes of a worker, supervised. Cheap to clone.
+#[derive(Clone)]
+pub struct HostedBoxes {
+    actor: Supervised<BoxHost>,
+    lasting: Arc<BoxHostShared>,
+}
+
+/// The state that outlives an incarnation of the actor.
+pub(super) struct BoxHostShared {
+    pub settings: LiveSetting<BoxHostSettings>,
+    pub epochs: EpochGuard,
+    /// Which pools have which boxes here.
+    pub owners: BoxClaims,
+    /// The directory of the paths that identify boxes. No file ever exists there.
+    pub marks: PathBuf,
+    /// How many hooks run, of every incarnation.
+    at_work: watch::Sender<usize>,
+    pub looks: Semaphore,
+    view: ArcSwap<BoxHostView>,
+}
+
+impl HostedBoxes {
+    /// Starts to run hooks on the present arbiter. `marks` is a directory, real or not, that belongs to
+    /// this worker alone; [`end_left_hooks`](super::end_left_hooks) was called with it.
+    ///
+    /// # Errors
+    /// Fails if the claims in `store` cannot be read.
+    pub fn start(
+        settings: BoxHostSettings,
+        epochs: EpochGuard,
+        store: Arc<StateStore>,
+        marks: PathBuf,
+    ) -> Result<Self, StateStoreError> {
+        let lasting = Arc::new(BoxHostShared {
+            owners: BoxClaims::open(store)?,
+            settings: settings.into(),
+            epochs,
+            marks,
+            at_work: watch::Sender::new(0),
+            looks: Semaphore::new(LOOKS_AT_ONCE),
+            view: ArcSwap::default(),
+        });
+        let supervision = Supervision { mailbox: REQUESTS, ..Supervision::of("box-host") };
+        let of_actor = Arc::clone(&lasting);
+        let actor = Supervised::start(supervision, move || BoxHost::new(Arc::clone(&of_actor)));
+        Ok(HostedBoxes { actor, lasting })
+    }
+
+    /// Runs a hook for a box, on request of a leader. Answers when it has ended.
+    pub async fn run(&self, hook: RunHook) -> HookAnswer {
+        let box_id = BoxNumber(hook.box_id);
+        if let Err(why) = self.authorize(&hook.place, vec![box_id], hook.token).await {
+            return HookAnswer::Silent { why };
+        }
+        let silent = |why: String| HookAnswer::Silent { why };
+        self.actor.ask(hook).await.unwrap_or_else(|error| silent(error.to_string()))
+    }
+
+    /// Looks at boxes, on request of a leader. One for which something is run is left out.
+    ///
+    /// # Errors
+    /// Why nothing was looked at.
+    pub async fn inspect(&self, look: InspectBoxes) -> Result<BoxInspection, String> {
+        self.authorize(&look.place, look.boxes.clone(), None).await?;
+        self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// An operator gives all boxes of a host to a pool, through a node of its cluster. Answers the pools
+    /// that lost some.
+    ///
+    /// # Errors
+    /// The node leads no longer, its epoch is not believed, or the worker cannot write it down.
+    pub async fn adopt(&self, adopt: AdoptBoxes, jumps: Jumps) -> Result<Vec<PoolName>, String> {
+        let (lasting, place) = (Arc::clone(&self.lasting), adopt.place);
+        let adopting = move || {
+            // A node that leads no longer is refused before and after.
+            match lasting.epochs.would_serve(place.cluster, place.epoch) {
+                Ok(()) => {}
+                Err(NotObeyed::BoxesTooFarAhead { .. }) if jumps == Jumps::Believed => {}
+                Err(refusal) => return Ok(Err(refusal.to_string())),
+            }
+            let losers = lasting.owners.adopt(&place)?;
+            let heard = lasting.epochs.serve_within(place.cluster, place.epoch, jumps)?;
+            if let Err(refusal) = heard {
+                return Ok(Err(refusal.to_string()));
+            }
+            let lost = losers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let (pool, hooks) = (&place.pool, place.hooks_name());
+            tracing::warn!(%pool, hooks, lost, "boxes handed over to pool");
+            Ok::<_, StateStoreError>(Ok(losers))
+        };
+        let adopted = tokio::task::spawn_blocking(adopting).await;
+        adopted.map_err(|error| error.to_string())?.map_err(|error| no_state(&error))?
+    }
+
+    /// A leader has called for these boxes: its epoch is not over in its cluster, which need not be the
+    /// one that the worker obeys, and they are its pool's.
+    async fn authorize(
+        &self,
+        place: &HookTarget,
+        boxes: Vec<BoxNumber>,
+        token: Option<FenceToken>,
+    ) -> Result<(), String> {
+        let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
+        // A new owner and a new epoch are made durable before anything else. A cluster without boxes here
+        // raises no epoch.
+        let hearing = move || {
+            if let Err(refusal) = lasting.epochs.would_serve(place.cluster, place.epoch) {
+                return Ok(Err(refusal.to_string()));
+            }
+            // A pool that this worker does not run is refused, and claims no box.
+            if lasting.settings.now().hooks.find(&place).is_err() {
+                return Ok(Ok(()));
+            }
+            if let Err(refusal) = lasting.owners.claim(&place, &boxes, token)? {
+                return Ok(Err(refusal.to_string()));
+            }
+            let heard = lasting.epochs.serve(place.cluster, place.epoch)?;
+            Ok::<_, StateStoreError>(heard.map_err(|refusal| refusal.to_string()))
+        };
+        match tokio::task::spawn_blocking(hearing).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(why))) => {
+                tracing::warn!(why, "box request refused");
+                Err(why)
+            }
+            Ok(Err(error)) => Err(no_state(&error)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Uses these settings for hooks that start from now on.
+    pub fn change_settings(&self, settings: BoxHostSettings) {
+        self.lasting.settings.set(settings);
+        self.actor.addr().do_send(SettingsChanged);
+    }
+
+    /// The present view.
+    pub fn view(&self) -> Arc<BoxHostView> {
+        self.lasting.view.load_full()
+    }
+
+    /// The configured sets of hooks, by name.
+    pub fn names(&self) -> Vec<String> {
+        self.lasting.settings.now().hooks.0.keys().map(ToString::to_string).collect()
+    }
+
+    /// The supervision status of the actor.
+    pub fn status(&self) -> SupervisionStatus {
+        self.actor.status()
+    }
+
+    /// Ends running hooks and stops permanently; returns when no hook runs any more.
+    pub async fn stop(&self) {
+        // An error means that the actor is gone already, and its runs ended with it.
+        let _ = tokio::time::timeout(STOPPING, self.actor.addr().send(EndHooks)).await;
+        self.lasting.nothing_at_work().await;
+        self.actor.stop().await;
+    }
+}
+
+fn no_state(error: &StateStoreError) -> String {
+    format!("the worker cannot use its state: {error}")
+}
+
+impl BoxHostShared {
+    pub async fn nothing_at_work(&self) {
+        // The sender lives as long as this.
+        let _ = self.at_work.subscribe().wait_for(|hooks| *hooks == 0).await;
+    }
+
+    pub fn change_view(&self, change: impl Fn(&mut BoxHostView)) {
+        self.view.rcu(|view| {
+            let mut view = BoxHostView::clone(view);
+            change(&mut view);
+            view
+        });
+    }
+}
+
+/// One hook at work; none when it is dropped.
+pub(super) struct RunningHookGuard(Arc<BoxHostShared>);
+
+impl RunningHookGuard {
+    pub fn new(lasting: &Arc<BoxHostShared>) -> Self {
+        lasting.at_work.send_modify(|hooks| *hooks += 1);
+        RunningHookGuard(Arc::clone(lasting))
+    }
+}
+
+impl Drop for RunningHookGuard {
+    fn drop(&mut self) {
+        self.0.at_work.send_modify(|hooks| *hooks -= 1);
+    }
+}

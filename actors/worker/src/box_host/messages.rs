@@ -1,0 +1,37 @@
+//! The actor's own messages, besides [`RunHook`](reelyard_protocol::boxes::RunHook) and
+//! [`InspectBoxes`](reelyard_protocol::boxes::InspectBoxes), which come from the leader.
+
+use actix::Message;
+
+use super::job_queue::{HookRunId, HostedBoxKey};
+use reelyard_protocol::boxes::{HookAnswer, HookKind};
+
+/// Something that was run for a box has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct HookRunEnded {
+    pub key: HostedBoxKey,
+    pub run: HookRunId,
+    pub kind: HookKind,
+    pub answer: HookAnswer,
+    pub took: std::time::Duration,
+}
+
+/// Something that is run for a box has taken longer than it may in all.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct HookOverdue {
+    pub key: HostedBoxKey,
+    pub run: HookRunId,
+    pub why: String,
+}
+
+/// More or fewer may be run at once from now on.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct SettingsChanged;
+
+/// No hook starts any more, and running hooks are ended. Answered at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct EndHooks;

@@ -1,0 +1,321 @@
+#![doc = include_str!("README.md")]
+
+mod box_probe;
+mod checks;
+mod claims;
+mod fair_queue;
+mod hook_execution;
+mod hooks;
+mod hosted;
+mod job_queue;
+mod messages;
+mod program;
+#[cfg(test)]
+mod samples;
+mod template;
+mod views;
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use tokio::sync::oneshot;
+
+pub use checks::{
+    BoxLeftovers, BoxNotServed, CleanBoxChecks, LeftProcess, LeftoverTargets, Uid, named,
+};
+pub use claims::{BoxClaim, BoxClaimConflict};
+pub use hooks::{
+    CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
+};
+pub use hosted::{BoxHostSettings, HostedBoxes};
+pub use program::end_left_hooks;
+pub use template::{BadTemplate, Template, TemplateBlank, TemplateValues};
+pub use views::{BoxHostView, HookCounts};
+
+use crate::downloader::epoch_guard::Deposed;
+use box_probe::ProcessSnapshot;
+use hook_execution::{GIVEN_UP, HookExecution};
+use hosted::{BoxHostShared, RunningHookGuard};
+use job_queue::{BoxJobQueue, HookJobStart, HostedBoxKey};
+use messages::{EndHooks, HookOverdue, HookRunEnded, SettingsChanged};
+use program::HookCancellation;
+use reelyard_protocol::boxes::{
+    BoxInspection, BoxNumber, HookAnswer, HookKind, HookOutput, HookTarget, InspectBoxes,
+    InspectedBox, PoolName, RunHook,
+};
+
+/// How long a look at boxes may take.
+const LONGEST_LOOK: Duration = Duration::from_secs(30);
+
+/// The actor that runs hooks.
+pub struct BoxHost {
+    agenda: BoxJobQueue<oneshot::Sender<HookAnswer>>,
+    /// Dropping a sender ends its run; one for each run under way.
+    runs: HashMap<job_queue::HookRunId, mpsc::Sender<Infallible>>,
+    lasting: Arc<BoxHostShared>,
+    is_stopping: bool,
+}
+
+impl BoxHost {
+    fn new(lasting: Arc<BoxHostShared>) -> Self {
+        BoxHost {
+            agenda: BoxJobQueue::default(),
+            runs: HashMap::new(),
+            lasting,
+            is_stopping: false,
+        }
+    }
+
+    /// Why a request for `place` is refused, if so.
+    fn refuses(&self, place: &HookTarget) -> Option<String> {
+        if self.is_stopping {
+            return Some("the worker is stopping".to_owned());
+        }
+        // Another leader of its cluster may have called since the epoch was checked.
+        let highest = self.lasting.epochs.highest_of(place.cluster);
+        Deposed::unless_heard(place.epoch, highest).err().map(|deposed| deposed.to_string())
+    }
+
+    fn refuse(&self, why: String) -> HookAnswer {
+        self.lasting.change_view(|view| view.refused += 1);
+        HookAnswer::Silent { why }
+    }
+
+    /// Starts the jobs that have their turn.
+    fn take_turns(&mut self, ctx: &mut Context<Self>) {
+        while !self.is_stopping
+            && let Some(turn) = self.agenda.next(self.lasting.settings.now().at_once)
+        {
+            self.start(turn, ctx.address());
+        }
+        self.show();
+    }
+
+    fn show(&self) {
+        let (running, waiting) = (self.agenda.running(), self.agenda.waiting());
+        self.lasting.change_view(|view| (view.running, view.waiting) = (running, waiting));
+    }
+
+    fn start(&mut self, HookJobStart { run, hook }: HookJobStart, actor: Addr<Self>) {
+        let (key, pool, number) = (HostedBoxKey::of(&hook), hook.place.pool.clone(), hook.number);
+        let mark = self.lasting.marks.join(format!("{}.{}", key.hooks, key.box_id));
+        let kind = hook.kind;
+        // As the configuration has it now.
+        let hooks = match self.lasting.settings.now().hooks.find(&hook.place) {
+            Ok(hooks) => hooks,
+            Err(none) => {
+                let answer = HookAnswer::Silent { why: none.to_string() };
+                actor.do_send(HookRunEnded { key, run, kind, answer, took: Duration::ZERO });
+                return;
+            }
+        };
+        let (wanted, given_up) = mpsc::channel();
+        self.runs.insert(run, wanted);
+        let at_work = RunningHookGuard::new(&self.lasting);
+        let (began, token) = (Instant::now(), hook.token.map(|token| token.0));
+        let longest = hooks.longest(kind);
+        let lasting = Arc::clone(&self.lasting);
+        let mut running = tokio::task::spawn_blocking(move || {
+            let _at_work = at_work;
+            let again = || lasting.change_view(|view| view.cleanups_again += 1);
+            let give_up = HookCancellation(given_up);
+            HookExecution {
+                hook: &hook,
+                hooks: &hooks,
+                mark: &mark,
+                give_up: &give_up,
+                again: &again,
+            }
+            .execute()
+        });
+        // A task of its own: the actor polls all of its own tasks whenever it wakes.
+        actix_rt::spawn(async move {
+            let broken =
+                |error: tokio::task::JoinError| HookAnswer::Silent { why: error.to_string() };
+            let ended = match tokio::time::timeout(longest, &mut running).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    let longest = humantime::format_duration(longest);
+                    let why = format!(
+                        "the {} of box {number} has not ended within {longest}: the worker's storage may hang",
+                        kind.word()
+                    );
+                    tracing::warn!(%pool, %number, token, why, "hook hangs");
+                    actor.do_send(HookOverdue { key: key.clone(), run, why });
+                    running.await
+                }
+            };
+            let (answer, took) = (ended.unwrap_or_else(broken), began.elapsed());
+            log((&pool, number), token, kind, &answer, took);
+            actor.do_send(HookRunEnded { key, run, kind, answer, took });
+        });
+    }
+}
+
+fn log(
+    (pool, number): (&PoolName, BoxNumber),
+    token: Option<u64>,
+    kind: HookKind,
+    answer: &HookAnswer,
+    took: Duration,
+) {
+    let took = Duration::from_millis(took.as_millis().try_into().unwrap_or(u64::MAX));
+    let (hook, took) = (kind.word(), humantime::format_duration(took));
+    match answer {
+        HookAnswer::Done { said } => {
+            let said = said.as_ref().map(HookOutput::as_str);
+            tracing::info!(%pool, %number, token, hook, %took, said, "hook finished");
+        }
+        HookAnswer::Failed { said } => {
+            let said = said.as_str();
+            tracing::warn!(%pool, %number, token, hook, %took, said, "hook failed");
+        }
+        HookAnswer::Silent { why } => {
+            tracing::info!(%pool, %number, token, hook, %took, why, "hook cancelled");
+        }
+    }
+}
+
+impl Actor for BoxHost {
+    type Context = Context<Self>;
+
+    /// Runs of an earlier incarnation are ended with it, and waited for: one hook a box runs at a time.
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let lasting = Arc::clone(&self.lasting);
+        ctx.wait(async move { lasting.nothing_at_work().await }.into_actor(self));
+    }
+}
+
+impl Handler<RunHook> for BoxHost {
+    type Result = ResponseFuture<HookAnswer>;
+
+    fn handle(&mut self, hook: RunHook, ctx: &mut Context<Self>) -> Self::Result {
+        let known = self.lasting.settings.now().hooks.find(&hook.place);
+        let refused = self.refuses(&hook.place).or(known.err().map(|none| none.to_string()));
+        if let Some(why) = refused {
+            return Box::pin(std::future::ready(self.refuse(why)));
+        }
+        let (waiter, answer) = oneshot::channel();
+        let asked = match self.agenda.submit(hook, waiter) {
+            Ok(asked) => asked,
+            Err((why, _)) => return Box::pin(std::future::ready(self.refuse(why.to_string()))),
+        };
+        notify_cancelled(asked.given_up);
+        if let Some(run) = asked.end {
+            self.runs.remove(&run);
+        }
+        self.take_turns(ctx);
+        Box::pin(async move {
+            let gone = "the worker restarted its box host and lost this call: try again";
+            answer.await.unwrap_or_else(|_| HookAnswer::Silent { why: gone.to_owned() })
+        })
+    }
+}
+
+impl Handler<HookRunEnded> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, ended: HookRunEnded, ctx: &mut Context<Self>) {
+        let HookRunEnded { key, run, kind, answer, took } = ended;
+        self.runs.remove(&run);
+        self.lasting.change_view(|view| view.note(kind, &answer, took));
+        for waiter in self.agenda.ended(&key) {
+            let _ = waiter.send(answer.clone());
+        }
+        self.take_turns(ctx);
+    }
+}
+
+impl Handler<HookOverdue> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, HookOverdue { key, run, why }: HookOverdue, _: &mut Context<Self>) {
+        for waiter in self.agenda.takes_too_long(&key, run, &why) {
+            let _ = waiter.send(HookAnswer::Silent { why: why.clone() });
+        }
+    }
+}
+
+impl Handler<InspectBoxes> for BoxHost {
+    type Result = ResponseFuture<Result<BoxInspection, String>>;
+
+    fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
+        let InspectBoxes { place, mut boxes, last_token } = look;
+        let known = self.lasting.settings.now().hooks.find(&place);
+        let hooks = match (self.refuses(&place), known) {
+            (None, Ok(hooks)) => hooks,
+            (Some(why), _) => return Box::pin(std::future::ready(Err(why))),
+            (None, Err(none)) => return Box::pin(std::future::ready(Err(none.to_string()))),
+        };
+        boxes.retain(|number| !self.agenda.has(&HostedBoxKey::new(&place, number.0)));
+        let lasting = Arc::clone(&self.lasting);
+        Box::pin(async move {
+            let (pool, of_look) = (place.pool.clone(), Arc::clone(&lasting));
+            // A task of its own: one that hangs has its turn until it ends.
+            let looking = actix_rt::spawn(async move {
+                let _turn = of_look.looks.acquire().await.map_err(|error| error.to_string())?;
+                let looking = move || look_at(&hooks.checks, &pool, &boxes);
+                let looked = tokio::task::spawn_blocking(looking).await;
+                looked.map_err(|error| error.to_string())
+            });
+            let looked = tokio::time::timeout(LONGEST_LOOK, looking).await;
+            let hangs = |_| {
+                let longest = humantime::format_duration(LONGEST_LOOK);
+                format!(
+                    "the boxes could not be looked at within {longest}: the worker's storage may hang"
+                )
+            };
+            let looked = looked.map_err(hangs)?.map_err(|error| error.to_string())??;
+            let dirty = looked.iter().filter(|one| one.dirt.is_some()).count() as u64;
+            lasting.change_view(|view| {
+                view.looked_at += looked.len() as u64;
+                view.found_dirty += dirty;
+            });
+            let highest = lasting.owners.beyond(&place, last_token);
+            Ok(BoxInspection { boxes: looked, highest })
+        })
+    }
+}
+
+fn notify_cancelled(waiters: Vec<oneshot::Sender<HookAnswer>>) {
+    for waiter in waiters {
+        // It fails for one that is gone.
+        let _ = waiter.send(HookAnswer::Silent { why: GIVEN_UP.to_owned() });
+    }
+}
+
+fn look_at(checks: &CleanBoxChecks, pool: &PoolName, boxes: &[BoxNumber]) -> Vec<InspectedBox> {
+    let survey = ProcessSnapshot::take();
+    let looked = boxes.iter().map(|&number| {
+        let dirt = match checks.of(&TemplateValues::idle(pool.clone(), number)) {
+            Ok(sought) => {
+                let found = survey.inspect(&sought);
+                (!found.is_clean()).then(|| found.to_string())
+            }
+            Err(not_served) => Some(not_served.to_string()),
+        };
+        InspectedBox { number, dirt: dirt.map(|dirt| HookOutput::cut(&dirt)) }
+    });
+    looked.collect()
+}
+
+impl Handler<SettingsChanged> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, _: SettingsChanged, ctx: &mut Context<Self>) {
+        self.take_turns(ctx);
+    }
+}
+
+impl Handler<EndHooks> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, _: EndHooks, _: &mut Context<Self>) {
+        self.is_stopping = true;
+        self.runs.clear();
+        notify_cancelled(self.agenda.cancel_all());
+    }
+}

@@ -1,0 +1,94 @@
+//! One copy while it is made: what its thread holds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use actix::Addr;
+
+use super::messages::TransferMoved;
+use super::publisher::{FetchResult, panicked};
+use super::{Downloader, DownloaderShared};
+use crate::downloader::cancel::CopyCancellation;
+use crate::downloader::fetch::{FetchProgressCallback, RequestPipeline};
+use crate::downloader::live_rate::LiveRate;
+use crate::downloader::order::CopyOrder;
+use reelyard_core::clock::Millis;
+use reelyard_protocol::worker::{Report, Said, TaskId};
+
+/// One copy, from its beginning until its end is told.
+pub(super) struct ActiveCopy {
+    pub(super) order: CopyOrder,
+    pub(super) cancel: CopyCancellation,
+    pub(super) rate: LiveRate,
+    pub(super) under_way: ActiveCopyGuard,
+    /// Who hears of it.
+    pub(super) downloader: Addr<Downloader>,
+}
+
+/// Counts one copy as under way for as long as it lives.
+pub(super) struct ActiveCopyGuard(Arc<DownloaderShared>);
+
+impl ActiveCopyGuard {
+    pub(super) fn begin(lasting: &Arc<DownloaderShared>) -> Self {
+        lasting.at_work.send_modify(|copies| *copies += 1);
+        ActiveCopyGuard(Arc::clone(lasting))
+    }
+}
+
+impl Drop for ActiveCopyGuard {
+    fn drop(&mut self) {
+        self.0.at_work.send_modify(|copies| *copies -= 1);
+    }
+}
+
+impl ActiveCopy {
+    /// Fetches it. `ahead` is what was asked for before its turn; `progress` is told beside the
+    /// actor.
+    pub(super) fn fetch(
+        &self,
+        ahead: &RequestPipeline,
+        progress: &FetchProgressCallback<'_>,
+    ) -> FetchResult {
+        let (task, lasting) = (self.task(), self.shared());
+        let progress = |bytes| {
+            self.downloader.do_send(TransferMoved { task, bytes });
+            progress(bytes);
+        };
+        let bringing = || {
+            lasting.fetcher.fetch_unpublished(
+                &self.order,
+                &self.cancel,
+                &self.rate,
+                ahead,
+                &progress,
+            )
+        };
+        catch_unwind(AssertUnwindSafe(bringing)).unwrap_or_else(|_panic| Err(panicked()))
+    }
+
+    pub(super) fn task(&self) -> TaskId {
+        self.order.id
+    }
+
+    pub(super) fn shared(&self) -> Arc<DownloaderShared> {
+        Arc::clone(&self.under_way.0)
+    }
+
+    /// The report that says `said` of it, told in the log too.
+    pub(super) fn report(&self, said: Said, at: Millis) -> Report {
+        let (task, file, source) = (self.task(), &self.order.name, self.order.source);
+        match &said {
+            Said::Done { size, hash } => {
+                tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy verified and in place");
+            }
+            Said::DoneUnverified { size, hash } => {
+                tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy in place; its source tells no hash to compare with");
+            }
+            Said::Failed { blame, reason } => {
+                tracing::warn!(%task, file = file.to_string(), %source, ?blame, reason, "copy failed");
+            }
+            Said::Working | Said::Progress { .. } => {}
+        }
+        Report { task, name: file.clone(), at, said }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which names of a directory changed, in order, so that whoever has seen it up to some point
+//! need only be told what changed since. Pure.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::InventoryCursor;
+
+/// The names that changed since the watch began, each with the number of its last change.
+#[derive(Debug)]
+pub struct ChangeLog {
+    /// Which watch this is: numbers mean nothing beyond it.
+    instance: u64,
+    /// The number of the last change.
+    last: u64,
+    /// Changes up to this one are forgotten.
+    forgotten: u64,
+    names: BTreeMap<u64, Arc<FileName>>,
+    numbers: HashMap<Arc<FileName>, u64>,
+    most: usize,
+}
+
+impl ChangeLog {
+    /// A log of the watch `instance` that remembers `most` names.
+    pub fn new(instance: u64, most: usize) -> Self {
+        ChangeLog {
+            instance,
+            last: 0,
+            forgotten: 0,
+            names: BTreeMap::new(),
+            numbers: HashMap::new(),
+            most,
+        }
+    }
+
+    /// Where the log ends.
+    pub fn cursor(&self) -> InventoryCursor {
+        InventoryCursor { instance: self.instance, change: self.last }
+    }
+
+    /// `name` appeared, vanished, or is another file than before.
+    pub fn changed(&mut self, name: FileName) {
+        self.last += 1;
+        let name = Arc::new(name);
+        if let Some(before) = self.numbers.insert(Arc::clone(&name), self.last) {
+            self.names.remove(&before);
+        }
+        self.names.insert(self.last, name);
+        while self.names.len() > self.most {
+            let Some((number, name)) = self.names.pop_first() else { break };
+            self.numbers.remove(&name);
+            self.forgotten = number;
+        }
+    }
+
+    /// The names that changed behind `cursor`; none when that is not known.
+    pub fn since(&self, cursor: InventoryCursor) -> Option<Vec<Arc<FileName>>> {
+        let is_known = cursor.instance == self.instance
+            && (self.forgotten..=self.last).contains(&cursor.change);
+        is_known
+            .then(|| self.names.range(cursor.change + 1..).map(|(_, name)| name.clone()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn name(text: &str) -> FileName {
+        FileName::new(text).unwrap()
+    }
+
+    fn at(instance: u64, change: u64) -> InventoryCursor {
+        InventoryCursor { instance, change }
+    }
+
+    #[test]
+    fn a_name_is_told_once_however_often_it_changed() {
+        let mut log = ChangeLog::new(7, 10);
+        assert_eq!(log.since(log.cursor()), Some(vec![]));
+        for text in ["a", "b", "a"] {
+            log.changed(name(text));
+        }
+        let told = |cursor| {
+            log.since(cursor).map(|names| names.iter().map(|n| n.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(told(at(7, 0)), Some(vec!["b".to_owned(), "a".to_owned()]));
+        assert_eq!(told(at(7, 2)), Some(vec!["a".to_owned()]));
+        assert_eq!(told(log.cursor()), Some(vec![]));
+        assert_eq!(told(at(8, 0)), None, "another watch");
+        assert_eq!(told(at(7, 4)), None, "ahead of all changes");
+    }
+
+    proptest! {
+        #[test]
+        fn who_follows_the_changes_knows_as_much_as_the_log(
+            changes in proptest::collection::vec(0_u8..6, 1..60),
+            asked_at in 0_usize..60,
+            most in 1_usize..8,
+        ) {
+            let mut log = ChangeLog::new(1, most);
+            let asked_at = asked_at % changes.len();
+            let mut cursor = log.cursor();
+            for (index, change) in changes.iter().enumerate() {
+                if index == asked_at {
+                    cursor = log.cursor();
+                }
+                log.changed(name(&change.to_string()));
+            }
+            let mut behind: Vec<String> =
+                changes[asked_at..].iter().map(|change| change.to_string()).collect();
+            behind.sort();
+            behind.dedup();
+            match log.since(cursor) {
+                Some(mut told) => {
+                    told.sort();
+                    let told: Vec<String> = told.iter().map(|name| name.to_string()).collect();
+                    prop_assert_eq!(told, behind);
+                }
+                None => prop_assert!(behind.len() > most || changes.len() - asked_at > most),
+            }
+            prop_assert!(log.names.len() <= most && log.numbers.len() == log.names.len());
+        }
+    }
+}

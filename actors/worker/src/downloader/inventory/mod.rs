@@ -1,0 +1,266 @@
+//! What a destination holds, told whole or as what changed since it was told last.
+//!
+//! The kernel tells of every name in the base directory that changes, by whomever: the worker's
+//! own copies and deletions, and other hands. What changed is remembered by name only; what stands
+//! there is looked at when it is asked for, so that an answer is never older than the question.
+
+pub mod changes;
+pub mod dir_watch;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use self::changes::ChangeLog;
+use self::dir_watch::DirWatch;
+use super::base_dir::{BaseDir, BaseDirEntry};
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::InventoryCursor;
+
+/// How many changed names are remembered: a node that asks every few seconds is never behind so
+/// many. Whoever is further behind is told everything.
+const REMEMBERED: usize = 1 << 16;
+
+/// What a destination holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaseDirListing {
+    /// Everything.
+    Whole {
+        /// The files, sorted by name.
+        files: Vec<BaseDirEntry>,
+        /// From where on changes can be asked for; none where they go unnoticed.
+        cursor: Option<InventoryCursor>,
+    },
+    /// What changed since some cursor.
+    Changes {
+        /// Each name once.
+        changes: Vec<BaseDirChange>,
+        /// From where on to ask next.
+        cursor: InventoryCursor,
+    },
+}
+
+/// What became of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaseDirChange {
+    /// It is a file, perhaps another one than before.
+    Held(BaseDirEntry),
+    /// There is no such file.
+    Gone(FileName),
+}
+
+/// Answers for what a base directory holds. Every call may block on the disk.
+#[derive(Debug)]
+pub struct InventoryService {
+    base: Arc<BaseDir>,
+    /// None while changes go unnoticed.
+    watched: Mutex<Option<WatchedBaseDir>>,
+}
+
+#[derive(Debug)]
+struct WatchedBaseDir {
+    watch: DirWatch,
+    log: ChangeLog,
+}
+
+impl InventoryService {
+    /// A desk for `base`, which is watched from now on if it can be.
+    pub fn new(base: Arc<BaseDir>) -> Self {
+        let watched = begin(&base).inspect_err(tell_unwatched).ok();
+        InventoryService { base, watched: Mutex::new(watched) }
+    }
+
+    /// What changed since `cursor`; everything when that is not known, or without a cursor.
+    pub fn list(&self, since: Option<InventoryCursor>) -> io::Result<BaseDirListing> {
+        let (cursor, names) = self.changed_since(since);
+        match (cursor, names) {
+            (Some(cursor), Some(names)) => {
+                let changes = names.into_iter().map(|name| self.look_at(&name));
+                Ok(BaseDirListing::Changes { changes: changes.collect::<io::Result<_>>()?, cursor })
+            }
+            // What changes while the files are listed lies behind the cursor and is told again.
+            (cursor, _) => Ok(BaseDirListing::Whole { files: self.base.entries()?, cursor }),
+        }
+    }
+
+    fn changed_since(
+        &self,
+        since: Option<InventoryCursor>,
+    ) -> (Option<InventoryCursor>, Option<Vec<Arc<FileName>>>) {
+        // A panic while it was held leaves at worst a change untaken, and no cursor behind it.
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watched.as_mut().is_some_and(WatchedBaseDir::catch_up) {
+            let was_watched = watched.is_some();
+            let begun = begin(&self.base);
+            *watched = begun
+                .inspect_err(|error| {
+                    if was_watched {
+                        tell_unwatched(error)
+                    }
+                })
+                .ok();
+        }
+        match &*watched {
+            Some(WatchedBaseDir { log, .. }) => {
+                (Some(log.cursor()), since.and_then(|since| log.since(since)))
+            }
+            None => (None, None),
+        }
+    }
+
+    fn look_at(&self, name: &FileName) -> io::Result<BaseDirChange> {
+        let found = self.base.entry(name)?;
+        Ok(found.map_or_else(|| BaseDirChange::Gone(name.clone()), BaseDirChange::Held))
+    }
+}
+
+/// Begins a watch under a number that none before it had.
+fn begin(base: &BaseDir) -> io::Result<WatchedBaseDir> {
+    let watch = DirWatch::over(base.as_fd())?;
+    Ok(WatchedBaseDir { watch, log: ChangeLog::new(fastrand::u64(..), REMEMBERED) })
+}
+
+fn tell_unwatched(error: &io::Error) {
+    tracing::warn!(%error, "changes of the base directory go unnoticed: nodes get full lists");
+}
+
+impl WatchedBaseDir {
+    /// Takes in what changed; false when that is not all known.
+    fn catch_up(&mut self) -> bool {
+        let WatchedBaseDir { watch, log } = self;
+        let caught_up = watch.drain(|name| {
+            // The kernel tells only names that are file names.
+            if let Ok(name) = FileName::new(name) {
+                log.changed(name);
+            }
+        });
+        caught_up.unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+
+    use super::*;
+    use reelyard_protocol::worker::TaskId;
+
+    struct InventoryFixture {
+        dir: tempfile::TempDir,
+        base: Arc<BaseDir>,
+        desk: InventoryService,
+    }
+
+    impl InventoryFixture {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join("first"), "1").unwrap();
+            let base = Arc::new(BaseDir::open(dir.path()).unwrap());
+            InventoryFixture { desk: InventoryService::new(Arc::clone(&base)), base, dir }
+        }
+
+        fn path(&self) -> &Path {
+            self.dir.path()
+        }
+
+        fn whole(&self) -> (Vec<String>, InventoryCursor) {
+            match self.desk.list(None).unwrap() {
+                BaseDirListing::Whole { files, cursor } => {
+                    (files.iter().map(|file| file.name.to_string()).collect(), cursor.unwrap())
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+
+        /// What changed since, `+` and `-`, sorted.
+        fn changes(&self, since: InventoryCursor) -> (Vec<String>, InventoryCursor) {
+            match self.desk.list(Some(since)).unwrap() {
+                BaseDirListing::Changes { changes, cursor } => {
+                    let mut shown: Vec<String> = changes.iter().map(shown).collect();
+                    shown.sort();
+                    (shown, cursor)
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn shown(change: &BaseDirChange) -> String {
+        match change {
+            BaseDirChange::Held(entry) => format!("+{} {}", entry.name, entry.size),
+            BaseDirChange::Gone(name) => format!("-{name}"),
+        }
+    }
+
+    fn name(text: &str) -> FileName {
+        FileName::new(text).unwrap()
+    }
+
+    #[test]
+    fn copies_deletions_and_other_hands_are_told_at_the_next_question() {
+        let place = InventoryFixture::new();
+        let (files, cursor) = place.whole();
+        assert_eq!(files, ["first"]);
+        assert_eq!(place.changes(cursor), (vec![], cursor));
+
+        let temp = place.base.create_temp(TaskId(1)).unwrap();
+        temp.file().write_all(b"copy").unwrap();
+        assert_eq!(place.changes(cursor).0, Vec::<String>::new(), "it is under way");
+        temp.publish(&name("copied")).unwrap();
+        place.base.unlink(&name("first")).unwrap();
+        fs::write(place.path().join("by hand"), "22").unwrap();
+        fs::create_dir(place.path().join("directory")).unwrap();
+        let (changes, later) = place.changes(cursor);
+        assert_eq!(changes, ["+by hand 2", "+copied 4", "-directory", "-first"]);
+
+        fs::rename(place.path().join("by hand"), place.path().join("copied")).unwrap();
+        assert_eq!(place.changes(later).0, ["+copied 2", "-by hand"]);
+        // An answer that was lost is asked for again.
+        assert_eq!(place.changes(cursor).0, ["+copied 2", "-by hand", "-directory", "-first"]);
+    }
+
+    #[test]
+    fn a_cursor_of_another_watch_gets_everything() {
+        let place = InventoryFixture::new();
+        let (_, cursor) = place.whole();
+        for other in [
+            InventoryCursor { instance: cursor.instance ^ 1, ..cursor },
+            InventoryCursor { change: cursor.change + 1, ..cursor },
+        ] {
+            assert!(matches!(place.desk.list(Some(other)).unwrap(), BaseDirListing::Whole { .. }));
+        }
+    }
+
+    #[test]
+    fn a_watch_that_is_lost_begins_anew_and_with_everything() {
+        let place = InventoryFixture::new();
+        let (_, cursor) = place.whole();
+        *place.desk.watched.lock().unwrap() = None;
+        fs::write(place.path().join("unnoticed"), "").unwrap();
+        assert!(matches!(place.desk.list(Some(cursor)).unwrap(), BaseDirListing::Whole { .. }));
+        let (files, cursor) = place.whole();
+        assert_eq!(files, ["first", "unnoticed"]);
+        fs::write(place.path().join("noticed"), "").unwrap();
+        assert_eq!(place.changes(cursor).0, ["+noticed 0"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_is_watched_on() {
+        let outer = tempfile::tempdir().unwrap();
+        let (before, after) = (outer.path().join("before"), outer.path().join("after"));
+        fs::create_dir(&before).unwrap();
+        let desk = InventoryService::new(Arc::new(BaseDir::open(&before).unwrap()));
+        let BaseDirListing::Whole { cursor, .. } = desk.list(None).unwrap() else {
+            panic!("no list")
+        };
+        fs::rename(&before, &after).unwrap();
+        fs::create_dir(&before).unwrap();
+        fs::write(before.join("elsewhere"), "").unwrap();
+        fs::write(after.join("here"), "").unwrap();
+        let BaseDirListing::Changes { changes, .. } = desk.list(cursor).unwrap() else {
+            panic!("a list")
+        };
+        assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["+here 0"]);
+    }
+}

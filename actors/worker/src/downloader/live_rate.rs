@@ -1,0 +1,37 @@
+//! The rate of a copy, changed from outside while it is under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use reelyard_core::host::BitsPerSecond;
+
+/// Tells one copy its rate. Clones tell the same one.
+#[derive(Clone, Debug)]
+pub struct LiveRate(Arc<AtomicU64>);
+
+/// How "no limit" is kept: no rate is 0.
+const NO_LIMIT: u64 = 0;
+
+impl LiveRate {
+    /// A dial that stands at `rate`.
+    pub fn at(rate: Option<BitsPerSecond>) -> Self {
+        LiveRate(Arc::new(AtomicU64::new(number(rate))))
+    }
+
+    /// Turns it to `rate`, for whatever is read from now on. Answers whether it stood elsewhere.
+    pub fn set(&self, rate: Option<BitsPerSecond>) -> bool {
+        self.0.swap(number(rate), Ordering::Relaxed) != number(rate)
+    }
+
+    /// Where it stands.
+    pub fn rate(&self) -> Option<BitsPerSecond> {
+        match self.0.load(Ordering::Relaxed) {
+            NO_LIMIT => None,
+            rate => Some(BitsPerSecond(rate)),
+        }
+    }
+}
+
+fn number(rate: Option<BitsPerSecond>) -> u64 {
+    rate.map_or(NO_LIMIT, |rate| rate.0.max(1))
+}

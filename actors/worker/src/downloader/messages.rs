@@ -1,0 +1,85 @@
+//! The face of the Downloader.
+
+use actix::Message;
+use serde::{Deserialize, Serialize};
+
+use crate::downloader::order::CopyOrder;
+use crate::downloader::transfers::{TransferCounters, TransferView};
+use reelyard_protocol::worker::{Report, TaskId};
+
+/// Everything this host is to copy now, best first: replaces the list before. What is under way
+/// and not in it is given up.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct TakeOrders {
+    /// The list.
+    pub orders: Vec<CopyOrder>,
+}
+
+/// The node took these reports: durably, where it matters.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ReportsDelivered {
+    /// What was sent.
+    pub sent: Vec<Report>,
+    /// Tasks that are no longer this host's to do.
+    pub cancelled: Vec<TaskId>,
+}
+
+/// A copy goes on. Sent by its thread, each second.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct TransferMoved {
+    /// The task.
+    pub task: TaskId,
+    /// Bytes written so far.
+    pub bytes: u64,
+}
+
+/// All bytes of small copies are here, and only the disk is waited for: others may begin.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct TransfersArrived {
+    /// The tasks, and how many bytes each has.
+    pub copies: Vec<(TaskId, u64)>,
+}
+
+/// Another number of copies may be made at once. Sent by whoever turned that dial.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct CopiesAtOnceChanged;
+
+/// Copies have ended.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct TransfersEnded {
+    /// Of each task `Done` or `Failed`, already durable; no report when it was given up.
+    pub ends: Vec<(TaskId, Option<Report>)>,
+}
+
+/// Gives every copy up and begins no other. Answered when the last thread is done.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct StopTransfers;
+
+/// What the link to the node needs to know of the copies: told on each change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkWork {
+    /// Tasks waiting, under way, or ended without the node knowing.
+    pub known: Vec<TaskId>,
+    /// What is to be told, in order.
+    pub reports: Vec<Report>,
+}
+
+/// The observable state of a Downloader.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct DownloaderView {
+    /// Copies under way, by task.
+    pub under_way: Vec<TransferView>,
+    /// How many wait for a free place.
+    pub waiting: usize,
+    /// Ends that no node has taken yet.
+    pub unacknowledged: usize,
+    /// How copies have ended since the start of the process.
+    pub counters: TransferCounters,
+}

@@ -1,0 +1,427 @@
+//! The worker's side of a copy: takes orders, fetches masters from other workers' data ports,
+//! verifies them, puts them into place, and reports. Also what other workers fetch from: the data
+//! port.
+//!
+//! The actor owns which copies are under way. Each run of copies has a thread of its own, and the
+//! link to the node tasks of its own: the mailbox waits for neither disk nor network. After a panic
+//! the next incarnation begins with the reports in the store; the node's next answer names the
+//! copies to begin again.
+
+mod active_copy;
+pub mod base_dir;
+pub mod batching;
+pub mod cancel;
+mod copy_batch;
+mod copy_threads;
+pub mod epoch_guard;
+pub mod external;
+pub mod fault;
+pub mod fetch;
+pub mod group_sync;
+pub mod hash_cache;
+pub mod inventory;
+pub mod live_rate;
+mod messages;
+pub mod node_link;
+pub mod order;
+mod outbox;
+pub mod partials;
+mod publisher;
+pub mod rate_limiter;
+pub mod room;
+pub mod seen_managers;
+pub mod source_link;
+pub mod state_store;
+pub mod transfers;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{
+    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WrapFuture,
+};
+use arc_swap::ArcSwap;
+use tokio::sync::{oneshot, watch};
+
+pub use messages::{
+    DownloaderView, LinkWork, ReportsDelivered, StopTransfers, TakeOrders, TransferMoved,
+    TransfersArrived, TransfersEnded,
+};
+
+use messages::CopiesAtOnceChanged;
+
+use crate::downloader::active_copy::{ActiveCopy, ActiveCopyGuard};
+use crate::downloader::cancel::CopyCancellation;
+use crate::downloader::copy_batch::CopyBatch;
+use crate::downloader::copy_threads::CopyThreads;
+use crate::downloader::fetch::Fetcher;
+use crate::downloader::live_rate::LiveRate;
+use crate::downloader::order::CopyOrder;
+use crate::downloader::publisher::Publisher;
+use crate::downloader::state_store::StateStore;
+use crate::downloader::transfers::{TransferAction, Transfers};
+use reelyard_core::clock::Clock;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_protocol::worker::{Report, TaskId};
+
+/// How often what is left of copies is collected.
+const COLLECT_EVERY: Duration = Duration::from_secs(600);
+
+/// How long an actor that stops may take before it is ended.
+const STOPPING: Duration = Duration::from_secs(20);
+
+/// How late what happened may be published.
+const PUBLISH_WITHIN: Duration = Duration::from_millis(2);
+
+/// How often copies that wait for the disk show that they live.
+const SHOW_LIFE_EVERY: Duration = Duration::from_secs(10);
+
+/// How long a store that cannot be read is left alone.
+const STORE_REST: Duration = Duration::from_secs(1);
+
+/// A running downloader, supervised. Cheap to clone.
+#[derive(Clone)]
+pub struct DownloaderHandle {
+    actor: Supervised<Downloader>,
+    shared: Arc<DownloaderShared>,
+}
+
+/// What outlives an incarnation of the actor.
+struct DownloaderShared {
+    fetcher: Fetcher,
+    store: Arc<StateStore>,
+    clock: Clock,
+    copies_at_once: LiveSetting<usize>,
+    threads: CopyThreads,
+    publisher: Publisher,
+    /// How many copies are being made, of whichever incarnation.
+    at_work: watch::Sender<usize>,
+    /// What the link reads.
+    work: watch::Sender<LinkWork>,
+    view: ArcSwap<DownloaderView>,
+}
+
+impl DownloaderHandle {
+    /// Starts a downloader that makes up to `copies_at_once` copies, on the present arbiter. It
+    /// begins with the reports in `store`, which an earlier run could not deliver.
+    pub fn start(
+        supervision: Supervision,
+        fetcher: Fetcher,
+        store: Arc<StateStore>,
+        clock: Clock,
+        copies_at_once: usize,
+    ) -> Self {
+        let lasting = Arc::new(DownloaderShared {
+            fetcher,
+            store,
+            clock,
+            copies_at_once: copies_at_once.into(),
+            threads: CopyThreads::default(),
+            publisher: Publisher::default(),
+            at_work: watch::Sender::new(0),
+            work: watch::Sender::default(),
+            view: ArcSwap::default(),
+        });
+        let of_actor = Arc::clone(&lasting);
+        let actor = Supervised::start(supervision, move || Downloader::new(Arc::clone(&of_actor)));
+        DownloaderHandle { actor, shared: lasting }
+    }
+
+    /// The present incarnation. Not to be kept: it is another one after a panic.
+    pub fn addr(&self) -> Addr<Downloader> {
+        self.actor.addr()
+    }
+
+    /// What the link to the node needs to know, renewed on each change.
+    pub fn work(&self) -> watch::Receiver<LinkWork> {
+        self.shared.work.subscribe()
+    }
+
+    /// Makes up to so many copies at once from now on. Those under way go on.
+    pub fn change_copies_at_once(&self, copies: usize) {
+        self.shared.copies_at_once.set(copies);
+        self.addr().do_send(CopiesAtOnceChanged);
+    }
+
+    /// The observable state, renewed on each change.
+    pub fn view(&self) -> Arc<DownloaderView> {
+        self.shared.view.load_full()
+    }
+
+    /// How the actor is.
+    pub fn status(&self) -> SupervisionStatus {
+        self.actor.status()
+    }
+
+    /// Gives every copy up and stops for good; returns when the last thread is done.
+    pub async fn stop(&self) {
+        // An error means that the actor is gone already, or waits for its store: its copies are
+        // given up with it.
+        let _ = tokio::time::timeout(STOPPING, self.addr().send(StopTransfers)).await;
+        self.actor.stop().await;
+        self.shared.no_copy_under_way().await;
+    }
+}
+
+impl DownloaderShared {
+    async fn no_copy_under_way(&self) {
+        // The sender lives as long as this.
+        let _ = self.at_work.subscribe().wait_for(|copies| *copies == 0).await;
+    }
+
+    /// What an earlier run, or an earlier incarnation, could not deliver. Copies of the latter are
+    /// waited for: they may still end with a report, and would share their temporary files with
+    /// whoever begins the same task.
+    async fn reports_of_earlier(&self) -> Vec<Report> {
+        self.no_copy_under_way().await;
+        loop {
+            let store = Arc::clone(&self.store);
+            match tokio::task::spawn_blocking(move || store.reports()).await {
+                Ok(Ok(reports)) => return reports,
+                Ok(Err(error)) => tracing::error!(%error, "kept reports cannot be read"),
+                Err(error) => tracing::error!(%error, "kept reports cannot be read"),
+            }
+            tokio::time::sleep(STORE_REST).await;
+        }
+    }
+}
+
+/// The actor.
+pub struct Downloader {
+    transfers: Transfers,
+    shared: Arc<DownloaderShared>,
+    /// What ends each copy under way.
+    cancels: HashMap<TaskId, CopyCancellation>,
+    /// What tells each of them its rate.
+    live_rates: HashMap<TaskId, LiveRate>,
+    /// Who waits for the last copy to end.
+    stopping: Vec<oneshot::Sender<()>>,
+    /// Whether it publishes within a moment.
+    is_to_publish: bool,
+}
+
+impl Downloader {
+    fn new(lasting: Arc<DownloaderShared>) -> Self {
+        let transfers = Transfers::new(*lasting.copies_at_once.now(), Vec::new());
+        Downloader {
+            transfers,
+            shared: lasting,
+            cancels: HashMap::new(),
+            live_rates: HashMap::new(),
+            stopping: Vec::new(),
+            is_to_publish: false,
+        }
+    }
+
+    fn take_up(&mut self, kept: Vec<Report>) {
+        let counters = self.shared.view.load().counters;
+        let at_once = *self.shared.copies_at_once.now();
+        self.transfers = Transfers::new(at_once, kept).counting_on(counters);
+        self.publish();
+    }
+
+    fn carry_out(&mut self, acts: Vec<TransferAction>, ctx: &mut Context<Self>) {
+        for act in acts {
+            match act {
+                TransferAction::Begin(run) => self.begin(run, &ctx.address()),
+                TransferAction::GiveUp(task) => {
+                    tracing::info!(%task, "copy given up: it is no longer wanted here");
+                    if let Some(cancel) = self.cancels.get(&task) {
+                        cancel.cancel();
+                    }
+                }
+            }
+        }
+        self.publish_soon(ctx);
+    }
+
+    /// Publishes once for everything that happens meanwhile: of small files that is much.
+    fn publish_soon(&mut self, ctx: &mut Context<Self>) {
+        if !std::mem::replace(&mut self.is_to_publish, true) {
+            ctx.run_later(PUBLISH_WITHIN, |downloader, _| downloader.publish());
+        }
+    }
+
+    /// Tells the copies under way at which rate they are to go on.
+    fn pace(&self, orders: &[CopyOrder]) {
+        for order in orders {
+            let Some(dial) = self.live_rates.get(&order.id) else { continue };
+            if dial.set(order.copy_speed) {
+                let rate = order.copy_speed.map(|rate| rate.to_string());
+                let rate = rate.as_deref().unwrap_or("as fast as it goes");
+                tracing::info!(task = %order.id, rate, "copy goes on at another rate");
+            }
+        }
+    }
+
+    fn begin(&mut self, run: Vec<CopyOrder>, addr: &Addr<Self>) {
+        let Some(first) = run.first() else { return };
+        let copies = run.len();
+        tracing::info!(task = %first.id, file = first.name.to_string(), source = %first.source, copies, "copying begun");
+        let tasks: Vec<TaskId> = run.iter().map(|order| order.id).collect();
+        let copies = run.into_iter().map(|order| self.copy_of(order, addr)).collect();
+        let run = CopyBatch::of(copies);
+        if let Err(error) = self.shared.threads.begin(Box::new(|| run.make())) {
+            // Without a report: the tasks are still ordered and are begun again by the next answer.
+            tracing::error!(?tasks, %error, "no thread can be started for copies");
+            addr.do_send(TransfersEnded {
+                ends: tasks.into_iter().map(|task| (task, None)).collect(),
+            });
+        }
+    }
+
+    fn copy_of(&mut self, order: CopyOrder, addr: &Addr<Self>) -> ActiveCopy {
+        let cancel = CopyCancellation::default();
+        self.cancels.insert(order.id, cancel.clone());
+        let rate = LiveRate::at(order.copy_speed);
+        self.live_rates.insert(order.id, rate.clone());
+        let under_way = ActiveCopyGuard::begin(&self.shared);
+        ActiveCopy { order, cancel, rate, under_way, downloader: addr.clone() }
+    }
+
+    fn publish(&mut self) {
+        self.is_to_publish = false;
+        let reports = self.transfers.reports();
+        self.shared.view.store(Arc::new(DownloaderView {
+            under_way: self.transfers.under_way().cloned().collect(),
+            waiting: self.transfers.waiting(),
+            unacknowledged: reports.iter().filter(|report| report.is_end()).count(),
+            counters: self.transfers.counters(),
+        }));
+        let work = LinkWork { known: self.transfers.known(), reports: reports.to_vec() };
+        self.shared.work.send_if_modified(|current| {
+            let changed = *current != work;
+            *current = work;
+            changed
+        });
+    }
+}
+
+impl Actor for Downloader {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let lasting = Arc::clone(&self.shared);
+        let kept = async move { lasting.reports_of_earlier().await };
+        // Nothing else is handled before: an order that came first could be for a task whose end
+        // is among the reports.
+        ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
+        ctx.run_interval(SHOW_LIFE_EVERY, |downloader, ctx| {
+            downloader.transfers.show_life(downloader.shared.clock.now());
+            downloader.publish_soon(ctx);
+        });
+        ctx.run_interval(COLLECT_EVERY, |downloader, _| {
+            let lasting = Arc::clone(&downloader.shared);
+            tokio::task::spawn_blocking(move || lasting.fetcher.partials.collect_or_tell());
+        });
+    }
+}
+
+impl Drop for Downloader {
+    /// What a panic leaves behind is begun anew by the next incarnation.
+    fn drop(&mut self) {
+        self.cancels.values().for_each(CopyCancellation::cancel);
+    }
+}
+
+impl Handler<TakeOrders> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, message: TakeOrders, ctx: &mut Context<Self>) {
+        self.pace(&message.orders);
+        let acts = self.transfers.order(message.orders, self.shared.clock.now());
+        self.carry_out(acts, ctx);
+        // Whoever sent this goes by what is published as soon as it is answered.
+        self.publish();
+    }
+}
+
+impl Handler<ReportsDelivered> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, message: ReportsDelivered, ctx: &mut Context<Self>) {
+        let now = self.shared.clock.now();
+        let (settled, acts) = self.transfers.taken(&message.sent, &message.cancelled, now);
+        if !settled.is_empty() {
+            let store = Arc::clone(&self.shared.store);
+            tokio::task::spawn_blocking(move || {
+                for task in settled {
+                    if let Err(error) = store.forget_report(task) {
+                        tracing::warn!(%task, %error, "a delivered report cannot be forgotten");
+                    }
+                }
+            });
+        }
+        self.carry_out(acts, ctx);
+        self.publish();
+    }
+}
+
+impl Handler<TransferMoved> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, message: TransferMoved, ctx: &mut Context<Self>) {
+        self.transfers.moved(message.task, message.bytes, self.shared.clock.now());
+        self.publish_soon(ctx);
+    }
+}
+
+impl Handler<TransfersArrived> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, message: TransfersArrived, ctx: &mut Context<Self>) {
+        let acts = self.transfers.arrived(&message.copies, self.shared.clock.now());
+        self.carry_out(acts, ctx);
+    }
+}
+
+impl Handler<CopiesAtOnceChanged> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, _: CopiesAtOnceChanged, ctx: &mut Context<Self>) {
+        let at_once = *self.shared.copies_at_once.now();
+        let acts = self.transfers.change_at_once(at_once, self.shared.clock.now());
+        self.carry_out(acts, ctx);
+    }
+}
+
+impl Handler<TransfersEnded> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, message: TransfersEnded, ctx: &mut Context<Self>) {
+        let now = self.shared.clock.now();
+        for (task, report) in message.ends {
+            self.cancels.remove(&task);
+            self.live_rates.remove(&task);
+            let acts = self.transfers.ended(task, report, now);
+            self.carry_out(acts, ctx);
+        }
+        if self.cancels.is_empty() {
+            // Nothing is handled after the last of those who wait is told.
+            self.publish();
+            for waiter in self.stopping.drain(..) {
+                // One who no longer waits need not be told.
+                let _ = waiter.send(());
+            }
+        }
+    }
+}
+
+impl Handler<StopTransfers> for Downloader {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: StopTransfers, ctx: &mut Context<Self>) -> ResponseFuture<()> {
+        let acts = self.transfers.stop();
+        self.carry_out(acts, ctx);
+        let (sender, ended) = oneshot::channel();
+        if !self.cancels.is_empty() {
+            self.stopping.push(sender);
+        }
+        Box::pin(async move {
+            // An error means that there was nothing to wait for.
+            let _ = ended.await;
+        })
+    }
+}

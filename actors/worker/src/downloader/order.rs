@@ -1,0 +1,40 @@
+//! What a worker is asked to do, whoever asks: a Reelyard node or an old cfm.
+
+use std::net::SocketAddr;
+
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::{TaskId, TaskOrder};
+
+/// One copy to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyOrder {
+    /// The task.
+    pub id: TaskId,
+    /// The file.
+    pub name: FileName,
+    /// The directory of the master on the source.
+    pub dir: String,
+    /// The source's worker.
+    pub source: HostAddr,
+    /// The source's data port, where the one who orders knows it.
+    pub source_data: Option<SocketAddr>,
+    /// The master's size when the task was planned. Unknown when an old cfm orders.
+    pub size: Option<u64>,
+    /// The rate to keep below; none for as fast as it goes.
+    pub copy_speed: Option<BitsPerSecond>,
+}
+
+impl From<TaskOrder> for CopyOrder {
+    fn from(order: TaskOrder) -> Self {
+        CopyOrder {
+            id: order.id,
+            name: order.name,
+            dir: order.dir,
+            source: order.source,
+            source_data: order.source_data,
+            size: Some(order.size),
+            copy_speed: order.copy_speed,
+        }
+    }
+}

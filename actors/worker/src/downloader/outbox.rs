@@ -1,0 +1,78 @@
+//! Reports on their way to the node, in the order in which things happened.
+
+use reelyard_protocol::worker::{Report, Said, TaskId};
+
+/// Reports that no node has taken yet. Bounded by the number of tasks: of each there is at most
+/// one `Working`, one `FetchProgressCallback` (the latest) and one end.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    reports: Vec<Report>,
+}
+
+impl Outbox {
+    /// Adds what happened. Progress replaces older progress, and an end makes it worthless.
+    pub fn push(&mut self, report: Report) {
+        if !matches!(report.said, Said::Working) {
+            self.reports.retain(|old| {
+                old.task != report.task || !matches!(old.said, Said::Progress { .. })
+            });
+        }
+        self.reports.push(report);
+    }
+
+    /// Removes what was sent and taken, and answers the tasks whose end was among it. Progress
+    /// that was made since it was sent stays.
+    pub fn taken(&mut self, sent: &[Report]) -> Vec<TaskId> {
+        self.reports.retain(|report| !sent.contains(report));
+        sent.iter().filter(|report| report.is_end()).map(|report| report.task).collect()
+    }
+
+    /// Forgets what is to be said of a task that nobody asks for any more, but not its end.
+    pub fn forget(&mut self, task: TaskId) {
+        self.reports.retain(|report| report.task != task || report.is_end());
+    }
+
+    /// Tasks that have ended without the node knowing.
+    pub fn ended(&self) -> impl Iterator<Item = TaskId> {
+        self.reports.iter().filter(|report| report.is_end()).map(|report| report.task)
+    }
+
+    /// Everything, in order.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reelyard_core::clock::Millis;
+    use reelyard_core::names::FileName;
+    use reelyard_protocol::worker::Blame;
+
+    fn report(task: i64, said: Said) -> Report {
+        Report { task: TaskId(task), name: FileName::new("x").unwrap(), at: Millis(1), said }
+    }
+
+    #[test]
+    fn only_the_latest_progress_is_kept_and_none_behind_an_end() {
+        let mut outbox = Outbox::default();
+        let progress = |bytes| report(1, Said::Progress { bytes });
+        outbox.push(report(1, Said::Working));
+        outbox.push(progress(1));
+        let sent = outbox.reports().to_vec();
+        outbox.push(report(2, Said::Progress { bytes: 9 }));
+        outbox.push(progress(2));
+        assert_eq!(outbox.taken(&sent), vec![]);
+        assert_eq!(outbox.reports(), [report(2, Said::Progress { bytes: 9 }), progress(2)]);
+
+        let failed = report(1, Said::Failed { blame: Blame::Source, reason: String::new() });
+        outbox.push(failed.clone());
+        outbox.forget(TaskId(2));
+        outbox.forget(TaskId(1));
+        assert_eq!(outbox.reports(), std::slice::from_ref(&failed));
+        assert_eq!(outbox.ended().collect::<Vec<_>>(), [TaskId(1)]);
+        assert_eq!(outbox.taken(&[failed]), [TaskId(1)]);
+        assert_eq!(outbox.reports(), []);
+    }
+}

@@ -1,0 +1,219 @@
+//! How large a destination's disk is taken to be, and what of it is promised to copies that do
+//! not stand on it yet: several copies at once can never promise the same bytes twice.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use reelyard_protocol::legacy::cfw::DiskFigures;
+
+/// How long a count of what is in the base directory is good. Others may write there too.
+const COUNT_IS_GOOD_FOR: Duration = Duration::from_secs(5);
+
+/// What a destination takes for its disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Capacity {
+    /// The file system that the base directory is on.
+    #[default]
+    FileSystem,
+    /// So many bytes of it, at most: for a file system that others use too.
+    Quota(u64),
+}
+
+/// Why room cannot be set aside.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRoom {
+    /// There is not enough of it.
+    #[error("the destination's disk has room for {room} bytes, not for {wanted}")]
+    Full {
+        /// Bytes free and not promised.
+        room: u64,
+        /// Bytes asked for.
+        wanted: u64,
+    },
+    /// The file system cannot be asked.
+    #[error("the destination's disk: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// What is promised, and what was last counted. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger(Arc<Mutex<Accounts>>);
+
+#[derive(Debug, Default)]
+struct Accounts {
+    /// Bytes promised that neither the file system nor a count knows of.
+    promised: u64,
+    /// Bytes in the base directory, as counted then and grown since.
+    counted: Option<(Instant, u64)>,
+}
+
+/// Room for one copy, from before its first byte on. What of it was not settled is free again when
+/// it is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    ledger: Ledger,
+    bytes: u64,
+}
+
+impl Ledger {
+    /// The disk as `capacity` has it, when the file system is as `disk` says. `count` counts the
+    /// bytes in the base directory; it is not asked each time.
+    pub fn figures(
+        &self,
+        capacity: Capacity,
+        disk: DiskFigures,
+        count: impl FnOnce() -> io::Result<u64>,
+    ) -> io::Result<DiskFigures> {
+        self.accounts().figures(capacity, disk, count)
+    }
+
+    /// Sets `bytes` aside, of what is neither used nor promised.
+    pub fn reserve(
+        &self,
+        bytes: u64,
+        capacity: Capacity,
+        disk: DiskFigures,
+        count: impl FnOnce() -> io::Result<u64>,
+    ) -> Result<Reservation, NoRoom> {
+        let mut accounts = self.accounts();
+        let figures = accounts.figures(capacity, disk, count)?;
+        let room = figures.avail.saturating_sub(accounts.promised);
+        if bytes > room {
+            return Err(NoRoom::Full { room, wanted: bytes });
+        }
+        accounts.promised += bytes;
+        Ok(Reservation { ledger: self.clone(), bytes })
+    }
+
+    /// Something was removed from the base directory: it is counted anew when that matters.
+    pub fn count_anew(&self) {
+        self.accounts().counted = None;
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Accounts {
+    fn figures(
+        &mut self,
+        capacity: Capacity,
+        disk: DiskFigures,
+        count: impl FnOnce() -> io::Result<u64>,
+    ) -> io::Result<DiskFigures> {
+        let Capacity::Quota(total) = capacity else { return Ok(disk) };
+        let used = match self.counted {
+            Some((at, used)) if at.elapsed() < COUNT_IS_GOOD_FOR => used,
+            _ => {
+                let used = count()?;
+                self.counted = Some((Instant::now(), used));
+                used
+            }
+        };
+        // Room that the file system does not have is no room, whatever the quota leaves.
+        let free = total.saturating_sub(used).min(disk.avail);
+        let used_percent = percent_of(used, used.saturating_add(free));
+        Ok(DiskFigures { total, used, avail: free, free, used_percent })
+    }
+}
+
+impl Reservation {
+    /// The bytes stand in the base directory now, and count as used there.
+    pub fn settle(mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let mut accounts = self.ledger.accounts();
+        accounts.promised -= bytes;
+        // A count made meanwhile may know of them already: too much for a moment, never too little.
+        if let Some((_, used)) = &mut accounts.counted {
+            *used = used.saturating_add(bytes);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.ledger.accounts().promised -= self.bytes;
+    }
+}
+
+/// The disk figures from sizes in bytes, rounded as cfw rounds them: half a percent up (spec 2.2).
+pub fn disk_figures(total: u64, free: u64, avail: u64) -> DiskFigures {
+    let used = total.saturating_sub(free);
+    let used_percent = percent_of(used, used.saturating_add(avail));
+    DiskFigures { total, used, avail, free, used_percent }
+}
+
+fn percent_of(used: u64, capacity: u64) -> u32 {
+    let (used, capacity) = (u128::from(used), u128::from(capacity));
+    // floor(100 * used / capacity + 1/2), in whole numbers.
+    let percent = (200 * used + capacity).checked_div(2 * capacity).unwrap_or(0);
+    u32::try_from(percent).unwrap_or(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUOTA: Capacity = Capacity::Quota(1000);
+
+    fn disk(avail: u64) -> DiskFigures {
+        disk_figures(1_000_000, avail, avail)
+    }
+
+    fn counted(bytes: u64) -> impl FnOnce() -> io::Result<u64> {
+        move || Ok(bytes)
+    }
+
+    #[test]
+    fn percent_is_rounded_half_up_and_zero_for_an_empty_disk() {
+        // The figures of spec 2.2.
+        let figures = disk_figures(314_913_513_472, 113_976_459_264, 97_956_167_680);
+        assert_eq!(figures.used, 200_937_054_208);
+        assert_eq!(figures.used_percent, 67);
+        assert_eq!(disk_figures(200, 199, 199).used_percent, 1);
+        assert_eq!(disk_figures(1000, 996, 996).used_percent, 0);
+        assert_eq!(disk_figures(0, 0, 0).used_percent, 0);
+    }
+
+    #[test]
+    fn a_quota_is_a_disk_of_that_size_but_never_more_than_the_file_system_has() {
+        let of =
+            |used, avail| Ledger::default().figures(QUOTA, disk(avail), counted(used)).unwrap();
+        let all = |total, used, avail, used_percent| DiskFigures {
+            total,
+            used,
+            avail,
+            free: avail,
+            used_percent,
+        };
+        assert_eq!(of(250, 5000), all(1000, 250, 750, 25));
+        assert_eq!(of(250, 250), all(1000, 250, 250, 50));
+        assert_eq!(of(1200, 5000), all(1000, 1200, 0, 100));
+    }
+
+    #[test]
+    fn the_same_bytes_are_never_promised_twice() {
+        for (capacity, avail) in [(QUOTA, 5000), (Capacity::FileSystem, 1000)] {
+            let ledger = Ledger::default();
+            let reserve = |bytes| ledger.reserve(bytes, capacity, disk(avail), counted(0));
+            let first = reserve(600).unwrap();
+            let refused = reserve(401).unwrap_err();
+            assert!(matches!(refused, NoRoom::Full { room: 400, wanted: 401 }), "{refused}");
+            drop(reserve(400).unwrap());
+            drop(first);
+            assert!(reserve(1000).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_is_settled_is_used_from_then_on() {
+        let ledger = Ledger::default();
+        let reserve = |bytes| ledger.reserve(bytes, QUOTA, disk(5000), counted(100));
+        reserve(600).unwrap().settle();
+        assert!(matches!(reserve(301), Err(NoRoom::Full { room: 300, .. })));
+        ledger.count_anew();
+        assert!(reserve(900).is_ok(), "the count says that it is gone again");
+    }
+}

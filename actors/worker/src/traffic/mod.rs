@@ -1,0 +1,4 @@
+//! The load of this host's network link.
+
+pub mod gauge;
+pub mod link;

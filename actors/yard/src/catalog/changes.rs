@@ -1,0 +1,45 @@
+//! What changed of the inputs, as the feed of changes tells it.
+
+use super::Catalog;
+use super::masters::Masters;
+use super::ranking::Ranking;
+use super::rising::RisingHits;
+use crate::changes::{InputChange, YardChange};
+use reelyard_core::change_feed::FeedPublisher;
+
+impl Catalog {
+    /// Tells of changes on `feed` from now on.
+    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
+        self.changes = Some(feed);
+        self
+    }
+
+    /// Tells of what changed, if anything did.
+    pub(super) fn publish_changes(&self, changes: impl IntoIterator<Item = InputChange>) {
+        let Some(feed) = &self.changes else { return };
+        for change in changes {
+            feed.publish(self.clock.now(), YardChange::Input(change));
+        }
+    }
+
+    /// Tells which problems are new, and which of those before are over.
+    pub(super) fn publish_problem_changes(&self, before: &[String]) {
+        let now = &self.view.problems;
+        let new = now.iter().filter(|problem| !before.contains(problem));
+        self.publish_changes(new.map(|problem| InputChange::Unusable { problem: problem.clone() }));
+        let over = before.iter().filter(|problem| !now.contains(problem));
+        self.publish_changes(over.map(|problem| InputChange::Usable { problem: problem.clone() }));
+    }
+}
+
+pub(super) fn of_ranking(ranking: &Ranking, bad_rows: u64) -> InputChange {
+    InputChange::Ranking { files: ranking.len() as u64, bad_rows }
+}
+
+pub(super) fn of_masters(masters: &Masters) -> InputChange {
+    InputChange::Masters { files: masters.files.len() }
+}
+
+pub(super) fn of_rising(rising: &RisingHits) -> InputChange {
+    InputChange::Hot { files: rising.hot().len() as u64 }
+}

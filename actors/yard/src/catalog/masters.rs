@@ -1,0 +1,30 @@
+//! Which names the source directories hold. Pure; spec 4.2.
+
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use reelyard_core::names::FileId;
+
+/// The names in the source directories at the last listing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Masters {
+    /// Every name that some source directory holds as something other than a directory. A symbolic
+    /// link counts as what it leads to, as in cfm.
+    pub files: RoaringBitmap,
+    /// What each directory holds, in the order in which they are searched. Empty where there is one
+    /// directory only, which holds all of `files`.
+    pub by_dir: Vec<(String, Arc<RoaringBitmap>)>,
+    /// Directories that could not be listed, with why; what they held at their last good listing
+    /// is still in `files`. While there is one, absence from `files` is not proof that a master is
+    /// gone.
+    pub unlisted: Vec<(String, String)>,
+}
+
+impl Masters {
+    /// Which of several directories a name is copied from: the first that has it.
+    pub fn dir_of(&self, file: FileId) -> Option<&str> {
+        let (dir, _) = self.by_dir.iter().find(|(_, files)| files.contains(file.0))?;
+        Some(dir)
+    }
+}

@@ -1,0 +1,108 @@
+//! The face of the Catalog: what it tells its subscribers.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use actix::{Message, Recipient};
+
+use super::masters::Masters;
+use super::ranking::Ranking;
+use super::rising::RisingHits;
+use super::settings::CatalogSettings;
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
+
+/// The ranking was read anew: grade.info or hitcount.history changed.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct RankingChanged(pub Arc<Ranking>);
+
+/// The hot files changed: hits came in or left the window.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct RisingChanged(pub Arc<RisingHits>);
+
+/// The listing of the source directories changed.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct MastersChanged(pub Arc<Masters>);
+
+/// Who is told what. Each is told by `do_send`: these messages are few and none may be lost.
+#[derive(Clone, Default)]
+pub struct Subscribers {
+    /// Told each new ranking.
+    pub ranking: Vec<Recipient<RankingChanged>>,
+    /// Told the hot files whenever they or their hits change.
+    pub rising: Vec<Recipient<RisingChanged>>,
+    /// Told each new listing.
+    pub masters: Vec<Recipient<MastersChanged>>,
+}
+
+/// Adds subscribers and tells them at once what is known so far. For those that start, or start
+/// again, after the Catalog.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct SubscribeToCatalog(pub Subscribers);
+
+/// Reads the inputs by these settings from now on. What was read last stays in use until they are
+/// read; `destination_ips` is [`SetDestinations`]' to change.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeCatalogSettings(pub CatalogSettings);
+
+/// These are the destinations' addresses from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SetDestinations {
+    /// Every one.
+    pub ips: BTreeSet<IpAddr>,
+}
+
+/// A kind of input that is looked at by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// grade.info and hitcount.history.
+    Ranking,
+    /// The source directories.
+    Masters,
+    /// The event log.
+    EventLog,
+}
+
+/// Something seems to have changed in an input: it is looked at soon. Sent by the watch over it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct InputMayHaveChanged(pub InputKind);
+
+/// Asks for a look at every input now. Answered once it is complete: the subscribers were told
+/// what it found, and the view shows it.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct CheckInputsNow;
+
+/// Asks for the masters of some files as they are now: one `stat` each, off every actor's thread.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Vec<(FileId, MasterLook)>")]
+pub struct LookUpMasters {
+    /// The files.
+    pub files: Vec<FileId>,
+}
+
+/// What a look at a master showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MasterLook {
+    /// It is a regular file.
+    Found {
+        /// Its directory, as configured; the first of `source_dirs` that has the name (spec 4.2).
+        dir: Arc<str>,
+        /// Bytes.
+        size: u64,
+        /// When it was last written.
+        modified: Millis,
+    },
+    /// No source directory has it as a regular file.
+    Absent,
+    /// The directories could not be looked at.
+    Unknown,
+}

@@ -1,0 +1,186 @@
+//! The ranking: which files there are, best first, and what hitcount.history says of them.
+//! Pure; spec 1.1 and 1.2.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::grade_info::Grades;
+use super::hitcount_history::HitcountHistory;
+use reelyard_core::names::FileId;
+
+/// grade.info and hitcount.history, joined. Immutable once built; shared by `Arc`.
+/// About 30 bytes a file.
+#[derive(Clone, Debug, Default)]
+pub struct Ranking {
+    grades: Arc<Grades>,
+    history: HitcountHistory,
+}
+
+/// How many copies of a file there should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiesWanted {
+    /// Whether grade.info says it (`TargetCopyCount`); otherwise one of each.
+    pub by_grade_info: bool,
+    /// How many at most; at least 1.
+    pub most: u32,
+}
+
+impl Default for CopiesWanted {
+    fn default() -> Self {
+        CopiesWanted { by_grade_info: false, most: 1 }
+    }
+}
+
+impl CopiesWanted {
+    /// Whether there is a file of which more than one copy may be wanted.
+    pub fn are_several(self) -> bool {
+        self.by_grade_info && self.most > 1
+    }
+
+    /// How many copies of `file` there should be: at least 1.
+    pub fn of(self, file: FileId, ranking: Option<&Ranking>) -> u32 {
+        let target = ranking.filter(|_| self.are_several()).map(|ranking| ranking.target(file));
+        target.unwrap_or(1).clamp(1, self.most.max(1))
+    }
+}
+
+/// A graded file and what hitcount.history says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankedFile {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, if told.
+    pub size: Option<u64>,
+    /// The destinations' IPs that are listed for it.
+    pub listed_on: Vec<IpAddr>,
+}
+
+/// A graded file, its size, and how many copies are wanted of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizedFile {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// How many copies are wanted.
+    pub copies: u8,
+}
+
+impl Ranking {
+    /// Joins what the two files said; `history` was read against `grades`.
+    pub(super) fn new(grades: Arc<Grades>, history: HitcountHistory) -> Self {
+        Ranking { grades, history }
+    }
+
+    /// A ranking of `files`, best first; of a file that comes twice the last holds.
+    pub fn from_files(files: impl IntoIterator<Item = RankedFile>) -> Self {
+        let files: Vec<RankedFile> = files.into_iter().collect();
+        let grades = Grades::from_rows(files.iter().map(|ranked| Some(ranked.file)));
+        let mut history = HitcountHistory::empty(&grades);
+        for RankedFile { file, size, listed_on } in files {
+            if let Some(position) = grades.position(file) {
+                history.set(position, size, &listed_on);
+            }
+        }
+        Ranking::new(Arc::new(grades), history)
+    }
+
+    /// A ranking of `files`, best first, each with how many copies are wanted of it.
+    pub fn from_files_wanting(files: impl IntoIterator<Item = (FileId, u8)>) -> Self {
+        let rows = files.into_iter().map(|(file, copies)| (Some(file), copies));
+        let grades = Grades::from_rows_wanting(rows);
+        let history = HitcountHistory::empty(&grades);
+        Ranking::new(Arc::new(grades), history)
+    }
+
+    /// A ranking of `files`, best first, as grade.info and hitcount.history tell it together.
+    pub fn from_sized_files(files: impl Iterator<Item = SizedFile> + Clone) -> Self {
+        let rows = files.clone().map(|ranked| (Some(ranked.file), ranked.copies));
+        let grades = Grades::from_rows_wanting(rows);
+        let mut history = HitcountHistory::empty(&grades);
+        for SizedFile { file, size, .. } in files {
+            if let Some(position) = grades.position(file) {
+                history.set(position, Some(size), &[]);
+            }
+        }
+        Ranking::new(Arc::new(grades), history)
+    }
+
+    /// Every graded file, best first, each once.
+    pub fn files(&self) -> &[FileId] {
+        self.grades.files()
+    }
+
+    /// How many files are graded.
+    pub fn len(&self) -> usize {
+        self.files().len()
+    }
+
+    /// Whether no file is graded.
+    pub fn is_empty(&self) -> bool {
+        self.files().is_empty()
+    }
+
+    /// Every graded file, as a set.
+    pub fn set(&self) -> &RoaringBitmap {
+        self.grades.set()
+    }
+
+    /// The rank of a file, 1 = best: the number of its last line in grade.info. Ranks grow along
+    /// [`Ranking::files`] but may leave numbers out.
+    pub fn rank(&self, file: FileId) -> Option<u32> {
+        self.grades.rank(file)
+    }
+
+    /// How many copies grade.info wants of a file (`TargetCopyCount`): at least 1, and no more
+    /// than 255 are told.
+    pub fn target(&self, file: FileId) -> u32 {
+        self.grades.target(file)
+    }
+
+    /// The files of which grade.info wants more than one copy, best first.
+    pub fn wanted_more_than_once(&self) -> impl Iterator<Item = FileId> {
+        self.grades.wanted_more_than_once()
+    }
+
+    /// The size that hitcount.history tells, in bytes. A hint: the master's own size decides.
+    pub fn size(&self, file: FileId) -> Option<u64> {
+        self.grades.position(file).and_then(|position| self.history.size(position))
+    }
+
+    /// The destinations' IPs that hitcount.history lists for the file, each once, ascending.
+    pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
+        self.grades.position(file).map_or(&[], |position| self.history.listed_on(position))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_file_that_comes_twice_the_last_holds() {
+        let ip: IpAddr = "10.0.0.1".parse().unwrap();
+        let ranked = |file, size| RankedFile { file: FileId(file), size, listed_on: vec![ip, ip] };
+        let ranking =
+            Ranking::from_files([ranked(7, Some(1)), ranked(3, None), ranked(7, Some(2))]);
+        assert_eq!(ranking.files(), [FileId(3), FileId(7)]);
+        assert_eq!([3, 7, 5].map(|file| ranking.rank(FileId(file))), [Some(2), Some(3), None]);
+        assert_eq!([3, 7, 5].map(|file| ranking.size(FileId(file))), [None, Some(2), None]);
+        assert_eq!(ranking.listed_on(FileId(3)), [ip]);
+        assert_eq!(ranking.set().iter().collect::<Vec<_>>(), [3, 7]);
+        assert_eq!(ranking.len(), 2);
+    }
+
+    #[test]
+    fn sizes_and_copies_stay_with_their_files() {
+        let ranked = |file, size, copies| SizedFile { file: FileId(file), size, copies };
+        let files = [ranked(3, 30, 2), ranked(1, 10, 1)];
+        let ranking = Ranking::from_sized_files(files.into_iter());
+        assert_eq!(ranking.files(), [FileId(3), FileId(1)]);
+        assert_eq!([3, 1, 2].map(|file| ranking.size(FileId(file))), [Some(30), Some(10), None]);
+        assert_eq!([3, 1].map(|file| ranking.target(FileId(file))), [2, 1]);
+    }
+}

@@ -1,0 +1,209 @@
+//! One kind of input, looked at by one blocking job at a time, so that a slow kind never holds up
+//! another.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::watch::ChangeNotifier;
+use reelyard_core::clock::Millis;
+
+/// What a job needs and keeps between looks. It lies with the actor while no job is at work.
+pub trait InputReader: Send + 'static {
+    /// What a look found.
+    type Found: Send + 'static;
+
+    /// From the next look on, `stir` is called when the input seems to have changed.
+    fn watch(&mut self, stir: ChangeNotifier);
+
+    /// Looks at the input. May block.
+    fn look(&mut self, now: Millis) -> Self::Found;
+}
+
+/// Looks because something changed are no closer together than this: what changes in between is
+/// seen together.
+const GAP: Duration = Duration::from_millis(100);
+
+/// A look under way for longer than this is told as a problem: a mount may hang.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
+
+/// A bench and who waits for a look.
+pub struct SingleFlightReader<B> {
+    /// What is looked at, for people.
+    what: &'static str,
+    /// None while a job has it.
+    reader: Option<B>,
+    /// Counts the benches that took the place of another.
+    life: u64,
+    /// When the last look began.
+    begun: Millis,
+    /// The same, by the machine's running time.
+    begun_at: Option<Instant>,
+    /// Whether something changed and the look at it has not begun.
+    notified: bool,
+    /// Those who asked before the present job began: its end answers them.
+    waiting: Vec<oneshot::Sender<()>>,
+    /// Those who asked after it began: they want another look.
+    next: Vec<oneshot::Sender<()>>,
+}
+
+impl<B> SingleFlightReader<B> {
+    /// An idle lane for looks at `what`.
+    pub fn new(what: &'static str, bench: B) -> Self {
+        SingleFlightReader {
+            what,
+            reader: Some(bench),
+            life: 0,
+            begun: Millis::default(),
+            begun_at: None,
+            notified: false,
+            waiting: Vec::new(),
+            next: Vec::new(),
+        }
+    }
+
+    /// The end of the next look that begins from now on.
+    pub fn ask(&mut self) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        self.next.push(sender);
+        receiver
+    }
+
+    /// Takes the bench for a look, unless one is under way.
+    pub fn begin(&mut self, now: Millis) -> Option<B> {
+        let bench = self.reader.take()?;
+        self.begun = now;
+        self.begun_at = Some(Instant::now());
+        self.notified = false;
+        self.waiting.append(&mut self.next);
+        Some(bench)
+    }
+
+    /// Something changed at `now`. Answers after how long a look is to begin; none if that is
+    /// clear already, or will be when the present look ends.
+    pub fn notify_changed(&mut self, now: Instant) -> Option<Duration> {
+        let is_news = !std::mem::replace(&mut self.notified, true);
+        (is_news && self.reader.is_some()).then(|| self.debounce_delay(now))
+    }
+
+    /// How long the next look is to wait for what else may change.
+    pub fn debounce_delay(&self, now: Instant) -> Duration {
+        let since = self.begun_at.map(|begun| now.saturating_duration_since(begun));
+        since.map_or(Duration::ZERO, |since| GAP.saturating_sub(since))
+    }
+
+    /// Whether something changed that no look was begun for.
+    pub fn is_notified(&self) -> bool {
+        self.notified
+    }
+
+    /// Which bench it is: what ends a look of an earlier one counts for nothing.
+    pub fn generation(&self) -> u64 {
+        self.life
+    }
+
+    /// A look ended. False if the bench has lost its place meanwhile.
+    pub fn end(&mut self, bench: B, life: u64) -> bool {
+        let is_present = life == self.life;
+        if is_present {
+            self.reader = Some(bench);
+        }
+        is_present
+    }
+
+    /// Another bench takes the place of the present one, also while a job has that. Those who wait
+    /// for a look wait for one of the new bench.
+    pub fn replace(&mut self, bench: B) {
+        self.reader = Some(bench);
+        self.life += 1;
+        self.notified = false;
+        self.next.append(&mut self.waiting);
+    }
+
+    /// Answers those who waited, once what the look found was told. True if others have asked
+    /// meanwhile.
+    pub fn answer(&mut self) -> bool {
+        for waiter in self.waiting.drain(..) {
+            // One who no longer waits has nothing to learn.
+            let _ = waiter.send(());
+        }
+        !self.next.is_empty()
+    }
+
+    /// What is wrong if the present look takes too long. It goes on: a job cannot be ended.
+    pub fn problem(&self, now: Millis) -> Option<String> {
+        let is_stuck = self.reader.is_none() && now.since(self.begun) > LONGEST_LOOK;
+        is_stuck.then(|| format!("a look at {} does not end: a mount may hang", self.what))
+    }
+
+    /// The bench, while no look is under way.
+    pub fn idle(&mut self) -> Option<&mut B> {
+        self.reader.as_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: Millis = Millis(1_527_951_600_000);
+
+    #[test]
+    fn who_asks_during_a_look_waits_for_the_next_one() {
+        let mut lane = SingleFlightReader::new("a bench", "bench");
+        let mut early = lane.ask();
+        let bench = lane.begin(NOON).unwrap();
+        assert!(lane.begin(NOON).is_none() && lane.idle().is_none());
+        let mut late = lane.ask();
+        assert!(lane.end(bench, 0));
+        assert!(lane.answer());
+        assert_eq!((early.try_recv().is_ok(), late.try_recv().is_ok()), (true, false));
+        let bench = lane.begin(NOON).unwrap();
+        assert!(lane.end(bench, 0));
+        assert!(!lane.answer());
+        assert!(late.try_recv().is_ok());
+    }
+
+    #[test]
+    fn a_storm_is_one_look_at_a_time_and_a_gap_between() {
+        let mut lane = SingleFlightReader::new("a bench", "bench");
+        let noon = Instant::now();
+        assert_eq!(lane.notify_changed(noon), Some(Duration::ZERO));
+        assert_eq!(lane.notify_changed(noon), None, "a look is about to begin");
+        let bench = lane.begin(NOON).unwrap();
+        let begun = lane.begun_at.unwrap();
+        assert_eq!(lane.notify_changed(begun), None, "the end of the look tells");
+        assert!(lane.end(bench, 0));
+        assert!(lane.is_notified());
+        assert_eq!(lane.debounce_delay(begun + GAP / 4), GAP * 3 / 4);
+        assert_eq!(lane.debounce_delay(begun + GAP), Duration::ZERO);
+        lane.begin(NOON).unwrap();
+        assert!(!lane.is_notified());
+    }
+
+    #[test]
+    fn a_look_of_a_bench_that_lost_its_place_counts_for_nothing() {
+        let mut lane = SingleFlightReader::new("a bench", "old");
+        let mut asked = lane.ask();
+        let (old, life) = (lane.begin(NOON).unwrap(), lane.generation());
+        lane.replace("new");
+        assert!(!lane.end(old, life));
+        assert!(asked.try_recv().is_err());
+        let (new, life) = (lane.begin(NOON).unwrap(), lane.generation());
+        assert_eq!(new, "new");
+        assert!(lane.end(new, life) && !lane.answer());
+        assert!(asked.try_recv().is_ok());
+    }
+
+    #[test]
+    fn a_look_that_does_not_end_is_told() {
+        let mut lane = SingleFlightReader::new("a mount", "bench");
+        let late = NOON.after(2 * LONGEST_LOOK);
+        assert_eq!(lane.problem(late), None);
+        let bench = lane.begin(NOON).unwrap();
+        assert_eq!(lane.problem(NOON), None);
+        assert!(lane.problem(late).unwrap().starts_with("a look at a mount does not end"));
+        assert!(lane.end(bench, 0));
+        assert_eq!(lane.problem(late), None);
+    }
+}

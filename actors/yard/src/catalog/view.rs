@@ -1,0 +1,270 @@
+//! What a Catalog shows of itself: how each input stands, and whether it is ready.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::master_sizes::MasterSizes;
+use super::masters::Masters;
+use super::ranking::Ranking;
+use super::rising::RisingHits;
+use super::rows::RowTally;
+use super::settings::CatalogSettings;
+use reelyard_core::clock::Millis;
+
+/// How an input stood at the last look.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum CatalogInputState {
+    /// Nobody has looked yet.
+    #[default]
+    NotRead,
+    /// What is in use is what the file holds.
+    Ok,
+    /// It is being written; it will be read once it keeps still.
+    Changing,
+    /// It does not exist.
+    Missing,
+    /// It exists but could not be read.
+    Unreadable {
+        /// What the system said.
+        why: String,
+    },
+}
+
+impl CatalogInputState {
+    /// The state of an input that failed with `error`.
+    pub fn of_error(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => CatalogInputState::Missing,
+            _ => CatalogInputState::Unreadable { why: error.to_string() },
+        }
+    }
+
+    /// What is wrong, if anything is.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            CatalogInputState::NotRead | CatalogInputState::Ok | CatalogInputState::Changing => {
+                None
+            }
+            CatalogInputState::Missing => Some("does not exist".to_owned()),
+            CatalogInputState::Unreadable { why } => Some(format!("cannot be read: {why}")),
+        }
+    }
+}
+
+/// How changes of an input are noticed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum NoticedBy {
+    /// The kernel tells of them, at once. It is looked at every now and then all the same.
+    Events,
+    /// Only by looking every now and then.
+    Polling {
+        /// Why nothing tells of them.
+        why: String,
+    },
+}
+
+/// One input: a file, or one day's event log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CatalogInputView {
+    /// Its path, as configured.
+    pub path: String,
+    /// How it stood at the last look.
+    #[serde(flatten)]
+    pub state: CatalogInputState,
+    /// When what is in use was read.
+    pub read_at: Option<Millis>,
+    /// When what is in use was last found to be what the file holds.
+    pub good_at: Option<Millis>,
+    /// When the file had been written that was read then.
+    pub modified: Option<Millis>,
+    /// How changes of it are noticed; none before the first look.
+    pub noticed_by: Option<NoticedBy>,
+    /// Its rows, as read then.
+    #[serde(flatten)]
+    pub tally: RowTally,
+}
+
+impl CatalogInputView {
+    /// An input nobody has looked at.
+    pub fn of(path: &Path) -> Self {
+        CatalogInputView { path: path.display().to_string(), ..CatalogInputView::default() }
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.state.problem().map(|problem| format!("{} {problem}", self.path))
+    }
+}
+
+/// One day's event log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EventLogFileView {
+    /// The file; its tally counts since this process began to follow it.
+    #[serde(flatten)]
+    pub input: CatalogInputView,
+    /// Up to where the file is read, in bytes.
+    pub offset: u64,
+    /// The latest time in a selection, of whatever address. Far from now it tells of a log that has
+    /// stopped, or of a clock that is wrong.
+    pub newest: Option<Millis>,
+    /// Selections of the watched address in the window when they were read.
+    pub hits: u64,
+    /// Selections of other addresses.
+    pub selections_elsewhere: u64,
+    /// Selections that were older than the window when they were read.
+    pub too_old: u64,
+    /// "File Not Found" rows.
+    pub not_found: u64,
+    /// Rows of other events.
+    pub other: u64,
+}
+
+/// The event log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EventLogView {
+    /// The days whose files are followed, oldest first.
+    pub files: Vec<EventLogFileView>,
+    /// Hits in the window.
+    pub hits_in_window: usize,
+    /// Files that are hot.
+    pub hot: usize,
+}
+
+impl EventLogView {
+    /// It is enough that one day's file can be read: at midnight the new one may not exist yet.
+    fn problem(&self) -> Option<String> {
+        let problems: Option<Vec<String>> =
+            self.files.iter().map(|file| file.input.problem()).collect();
+        problems?.pop().filter(|_| self.missing().is_none())
+    }
+
+    /// That the load balancer has not written any of the files yet: no file is hot then, and all else
+    /// goes on.
+    fn missing(&self) -> Option<String> {
+        let newest = self.files.last()?;
+        let is_missing = |file: &EventLogFileView| file.input.state == CatalogInputState::Missing;
+        self.files.iter().all(is_missing).then(|| {
+            format!(
+                "There is no event log yet, so no file becomes hot: {} does not exist.",
+                newest.input.path
+            )
+        })
+    }
+}
+
+/// The source directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SourceDirsView {
+    /// The directories, in the order in which they are searched.
+    pub dirs: Vec<SourceDirView>,
+    /// Different names in all of them.
+    pub masters: u64,
+}
+
+/// One source directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SourceDirView {
+    /// Its path, as configured.
+    pub path: String,
+    /// How it stood at the last look.
+    #[serde(flatten)]
+    pub state: CatalogInputState,
+    /// When it was last listed.
+    pub listed_at: Option<Millis>,
+    /// When what is in use was last found to be what it holds.
+    pub good_at: Option<Millis>,
+    /// Names found then.
+    pub files: u64,
+    /// How changes of it are noticed; none before the first look.
+    pub noticed_by: Option<NoticedBy>,
+}
+
+/// The observable state of a Catalog. Cheap to clone.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CatalogView {
+    /// Whether every input was read and could be used at the last look.
+    pub ready: bool,
+    /// What is wrong with the inputs, one sentence each. The last good state of each stays in use.
+    pub problems: Vec<String>,
+    /// What else needs attention, though all inputs that are needed can be used.
+    pub warnings: Vec<String>,
+    /// When the last look at any input ended.
+    pub looked_at: Option<Millis>,
+    /// How often more had changed at once than the kernel tells; everything was looked at then.
+    pub overflows: u64,
+    /// Files in the ranking.
+    pub graded: usize,
+    /// grade.info, if one is configured.
+    pub grade_info: Option<CatalogInputView>,
+    /// hitcount.history, if one is configured.
+    pub hitcount_history: Option<CatalogInputView>,
+    /// Rows of hitcount.history whose names are not graded.
+    pub ungraded_history_rows: u64,
+    /// The source directories.
+    pub source_dirs: SourceDirsView,
+    /// The event log, if one is configured.
+    pub event_log: Option<EventLogView>,
+    /// The ranking in use; none before the first one.
+    #[serde(skip)]
+    pub ranking: Option<Arc<Ranking>>,
+    /// The hot files.
+    #[serde(skip)]
+    pub rising: Arc<RisingHits>,
+    /// The sizes of masters that were looked up.
+    #[serde(skip)]
+    pub master_sizes: MasterSizes,
+    /// The masters; none before the first listing.
+    #[serde(skip)]
+    pub masters: Option<Arc<Masters>>,
+}
+
+impl CatalogView {
+    /// The view of a Catalog that has not looked yet.
+    pub(super) fn of(settings: &CatalogSettings) -> Self {
+        let dir = |path: &Arc<str>| SourceDirView { path: path.to_string(), ..Default::default() };
+        CatalogView {
+            grade_info: settings.grade_info_file.as_deref().map(CatalogInputView::of),
+            hitcount_history: settings.history_in_use().map(|path| CatalogInputView::of(path)),
+            source_dirs: SourceDirsView {
+                dirs: settings.source_dirs.iter().map(dir).collect(),
+                masters: 0,
+            },
+            event_log: settings.event_log.as_ref().map(|_| EventLogView::default()),
+            ..CatalogView::default()
+        }
+    }
+
+    /// Renews what follows from the rest: `ready`, `problems` and the counts. `stuck` are looks
+    /// that do not end.
+    pub(super) fn sum_up(&mut self, stuck: impl IntoIterator<Item = String>) {
+        let inputs = self.grade_info.iter().chain(&self.hitcount_history);
+        let inputs = inputs.filter_map(CatalogInputView::problem);
+        let dirs = self.source_dirs.dirs.iter();
+        let dirs = dirs.filter_map(|dir| Some(format!("{} {}", dir.path, dir.state.problem()?)));
+        let log = self.event_log.as_ref().and_then(EventLogView::problem);
+        self.problems = inputs.chain(dirs).chain(log).chain(stuck).collect();
+        self.warnings = self.event_log.iter().filter_map(EventLogView::missing).collect();
+        self.ready = self.problems.is_empty() && self.is_read();
+        self.graded = self.ranking.as_ref().map_or(0, |ranking| ranking.len());
+    }
+
+    /// By what changes of each input are noticed, as far as that is known.
+    pub(super) fn noticed_by(&self) -> impl Iterator<Item = (&str, &NoticedBy)> {
+        let files = self.grade_info.iter().chain(&self.hitcount_history);
+        let days = self.event_log.iter().flat_map(|log| &log.files).map(|day| &day.input);
+        let files = files.chain(days).map(|input| (&input.path, &input.noticed_by));
+        let dirs = self.source_dirs.dirs.iter().map(|dir| (&dir.path, &dir.noticed_by));
+        files.chain(dirs).filter_map(|(path, by)| Some((path.as_str(), by.as_ref()?)))
+    }
+
+    /// Whether the first look at everything is over.
+    fn is_read(&self) -> bool {
+        self.ranking.is_some()
+            && self.masters.is_some()
+            && self.event_log.as_ref().is_none_or(|log| !log.files.is_empty())
+    }
+}

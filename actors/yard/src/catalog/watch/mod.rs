@@ -1,0 +1,283 @@
+//! Watching the inputs: the kernel tells of changes at once where it can. Whatever it tells is
+//! only a reason to look; what counts is what the look finds, and looks go on at their interval
+//! whether anything is told or not.
+//!
+//! The directories that hold an input are watched, never the input's inode: every entry that its
+//! path leads through, links too, so that it may be replaced, deleted and made again, or appear
+//! for the first time, in whatever directory. A watch that fails is tried again at the next look.
+
+pub mod interest;
+pub mod path_entries;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+
+use self::interest::{Interest, Weight};
+use self::path_entries::{PathEntries, places_of};
+use super::view::NoticedBy;
+use reelyard_core::mounts;
+
+/// What is called when something changed. On a thread of the watcher's; it must not block.
+pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;
+
+/// How often paths are followed anew because they led elsewhere once they were watched.
+const ATTEMPTS: usize = 3;
+
+/// Something to be looked out for.
+#[derive(Clone, Copy, Debug)]
+pub enum WatchTarget<'a> {
+    /// A file, whatever stands at its path.
+    File(&'a Path),
+    /// A directory of which it matters which names it holds.
+    Listing(&'a Path),
+    /// A directory in which every change matters of a file whose name begins so.
+    Prefixed(&'a Path, &'static str),
+}
+
+impl WatchTarget<'_> {
+    fn path(&self) -> &Path {
+        match self {
+            WatchTarget::File(path)
+            | WatchTarget::Listing(path)
+            | WatchTarget::Prefixed(path, _) => path,
+        }
+    }
+}
+
+/// The watch over the inputs of one kind.
+#[derive(Debug, Default)]
+pub struct InputWatch {
+    /// None: nothing is watched, by configuration.
+    hub: Option<Arc<InputWatchShared>>,
+    /// None until there is something to watch, and after the watcher failed.
+    watcher: Option<RecommendedWatcher>,
+    /// The directories watched, with device and inode of each.
+    dirs: BTreeMap<PathBuf, (u64, u64)>,
+}
+
+/// What the watcher's thread and the looks share.
+struct InputWatchShared {
+    stir: ChangeNotifier,
+    /// Whether `stir` was called since the last look began: once is enough.
+    stirred: AtomicBool,
+    interest: Mutex<Interest>,
+    /// Entries that were put into place by a rename, and not written to since.
+    replaced: Mutex<HashSet<PathBuf>>,
+    /// Whether the watcher told of an error of its own: it is made anew.
+    failed: AtomicBool,
+    /// How often the kernel's queue ran over.
+    overflows: AtomicU64,
+}
+
+impl std::fmt::Debug for InputWatchShared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("interest", &self.interest).finish_non_exhaustive()
+    }
+}
+
+/// How the watch over what was sought stands after [`InputWatch::follow`].
+#[derive(Clone, Debug, Default)]
+pub struct WatchReport {
+    /// By what changes of each are noticed, in the order in which they were sought.
+    pub noticed_by: Vec<NoticedBy>,
+    /// Whether each was put into place as a whole since the last time.
+    pub replaced: Vec<bool>,
+}
+
+impl InputWatch {
+    /// Watches from now on, and calls `stir` once for all that changes until the next
+    /// [`InputWatch::follow`].
+    pub fn with_notifier(stir: ChangeNotifier) -> Self {
+        let hub = InputWatchShared {
+            stir,
+            stirred: AtomicBool::new(false),
+            interest: Mutex::default(),
+            replaced: Mutex::default(),
+            failed: AtomicBool::new(false),
+            overflows: AtomicU64::new(0),
+        };
+        InputWatch { hub: Some(Arc::new(hub)), watcher: None, dirs: BTreeMap::new() }
+    }
+
+    /// How often the kernel's queue of changes ran over since the start; each time everything is
+    /// looked at.
+    pub fn overflows(&self) -> u64 {
+        self.hub.as_ref().map_or(0, |hub| hub.overflows.load(Ordering::Relaxed))
+    }
+
+    /// Watches over exactly `sought`. To be called at the beginning of a look: what changes from
+    /// here on is told.
+    pub fn follow(&mut self, sought: &[WatchTarget<'_>]) -> WatchReport {
+        let Some(hub) = self.hub.clone() else {
+            let why = "catalog.watch is \"poll\"".to_owned();
+            let noticed_by = vec![NoticedBy::Polling { why }; sought.len()];
+            return WatchReport { noticed_by, replaced: vec![false; sought.len()] };
+        };
+        hub.stirred.store(false, Ordering::SeqCst);
+        if hub.failed.swap(false, Ordering::SeqCst) {
+            self.watcher = None;
+        }
+        let mut all = follow_all(sought);
+        let mut unwatched = BTreeMap::new();
+        for _ in 0..ATTEMPTS {
+            unwatched = self.watch_all(&hub, sought, &all);
+            let again = follow_all(sought);
+            if again == all {
+                break;
+            }
+            all = again;
+        }
+        let replaced = std::mem::take(&mut *locked(&hub.replaced));
+        WatchReport {
+            noticed_by: all.iter().map(|places| noticed_by(places, &unwatched)).collect(),
+            replaced: all
+                .iter()
+                .map(|places| places.entries.iter().any(|entry| replaced.contains(entry)))
+                .collect(),
+        }
+    }
+
+    /// Watches every directory that these places need. Answers which cannot be watched, and why.
+    fn watch_all(
+        &mut self,
+        hub: &Arc<InputWatchShared>,
+        sought: &[WatchTarget<'_>],
+        all: &[PathEntries],
+    ) -> BTreeMap<PathBuf, String> {
+        let interest = interest_in(sought, all);
+        let wanted = interest.dirs();
+        *locked(&hub.interest) = interest;
+        self.let_go(&wanted);
+        let mut unwatched = BTreeMap::new();
+        for dir in wanted {
+            if let Err(why) = self.watch_one(hub, &dir) {
+                unwatched.insert(dir, why);
+            }
+        }
+        unwatched
+    }
+
+    fn let_go(&mut self, wanted: &BTreeSet<PathBuf>) {
+        let surplus: Vec<PathBuf> =
+            self.dirs.keys().filter(|dir| !wanted.contains(*dir)).cloned().collect();
+        surplus.iter().for_each(|dir| self.unwatch(dir));
+    }
+
+    fn unwatch(&mut self, dir: &Path) {
+        self.dirs.remove(dir);
+        if let Some(watcher) = &mut self.watcher {
+            // The watcher lets go by itself of what was deleted or moved away.
+            let _ = watcher.unwatch(dir);
+        }
+    }
+
+    /// Watches `dir`, also if it should be watched already: the watcher lets go of what is moved
+    /// away, and does not notice when it comes back.
+    fn watch_one(&mut self, hub: &Arc<InputWatchShared>, dir: &Path) -> Result<(), String> {
+        let shown = dir.display();
+        let metadata = std::fs::metadata(dir).map_err(|error| format!("{shown}: {error}"))?;
+        let identity = (metadata.dev(), metadata.ino());
+        if self.dirs.get(dir).is_some_and(|watched| *watched != identity) {
+            self.unwatch(dir);
+        }
+        let figures = rustix::fs::statfs(dir).map_err(|error| format!("{shown}: {error}"))?;
+        if let Some(kind) = mounts::unwatchable_kind(&figures) {
+            self.unwatch(dir);
+            return Err(format!("{shown} is on {kind}, which others change untold"));
+        }
+        let told = |error: notify::Error| format!("{shown} cannot be watched: {error}");
+        let watcher = match &mut self.watcher {
+            Some(watcher) => watcher,
+            none => {
+                self.dirs.clear();
+                none.insert(watcher_of(hub).map_err(told)?)
+            }
+        };
+        watcher.watch(dir, RecursiveMode::NonRecursive).map_err(told)?;
+        self.dirs.insert(dir.to_owned(), identity);
+        Ok(())
+    }
+}
+
+fn watcher_of(hub: &Arc<InputWatchShared>) -> notify::Result<RecommendedWatcher> {
+    let hub = Arc::clone(hub);
+    notify::recommended_watcher(move |told: notify::Result<Event>| hub.take(told))
+}
+
+fn follow_all(sought: &[WatchTarget<'_>]) -> Vec<PathEntries> {
+    sought.iter().map(|one| places_of(one.path())).collect()
+}
+
+fn interest_in(sought: &[WatchTarget<'_>], all: &[PathEntries]) -> Interest {
+    let mut interest = Interest::default();
+    for (one, places) in sought.iter().zip(all) {
+        places.entries.iter().for_each(|entry| interest.add_entry(entry.clone()));
+        let Some(end) = &places.end else { continue };
+        match one {
+            WatchTarget::File(_) => {}
+            WatchTarget::Listing(_) => interest.add_listing(end.clone()),
+            WatchTarget::Prefixed(_, prefix) => interest.add_prefixed(end.clone(), prefix),
+        }
+    }
+    interest
+}
+
+/// By what changes of what these places lead to are noticed.
+fn noticed_by(places: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> NoticedBy {
+    let parents = places.entries.iter().filter_map(|entry| entry.parent());
+    let dirs = parents.chain(places.end.as_deref());
+    match dirs.filter_map(|dir| unwatched.get(dir)).next() {
+        Some(why) => NoticedBy::Polling { why: why.clone() },
+        None => NoticedBy::Events,
+    }
+}
+
+impl InputWatchShared {
+    /// Takes what the watcher tells.
+    fn take(&self, told: notify::Result<Event>) {
+        let is_news = match told {
+            Ok(event) if event.need_rescan() => {
+                self.overflows.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Ok(event) => self.weigh(&event),
+            Err(_) => {
+                self.failed.store(true, Ordering::SeqCst);
+                true
+            }
+        };
+        if is_news && !self.stirred.swap(true, Ordering::SeqCst) {
+            (self.stir)();
+        }
+    }
+
+    /// Whether an event is a reason to look.
+    fn weigh(&self, event: &Event) -> bool {
+        let interest = locked(&self.interest);
+        let mut is_news = false;
+        for path in &event.paths {
+            match interest.weigh(&event.kind, path) {
+                Weight::None => continue,
+                Weight::Changed => {}
+                Weight::Replaced => {
+                    locked(&self.replaced).insert(path.clone());
+                }
+                Weight::Written => {
+                    locked(&self.replaced).remove(path);
+                }
+            }
+            is_news = true;
+        }
+        is_news
+    }
+}
+
+/// A panic while it was held leaves nothing half done.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,155 @@
+//! How the host is to be dealt with: whether calls to it go, who else has to do with it, and telling
+//! of that.
+
+use actix::prelude::*;
+use tracing::{info, warn};
+
+use super::client::WorkerStatus;
+use super::{
+    AdoptHost, AskFailure, CfwWorker, CircuitState, HostCallKind, HostCallStatus, ResetBreaker,
+    SubscribeToCallStatus,
+};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::WorkerAdopted;
+
+/// What spreads the trials of hosts that got into trouble together.
+pub(super) fn seed(host: HostAddr) -> u64 {
+    let hash = blake3::hash(host.to_string().as_bytes());
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.as_bytes()[..8]);
+    u64::from_le_bytes(first)
+}
+
+impl CfwWorker {
+    /// Why the host is left alone because of its calls, if so.
+    pub(super) fn left_alone(&self) -> Option<AskFailure> {
+        let trouble = self.breaker.trouble()?;
+        self.breaker.state(self.clock.now()).is_open().then(|| {
+            let back_off = &trouble.back_off;
+            let why = format!(
+                "calls to it kept failing ({}): left alone until {}",
+                back_off.reason, back_off.until
+            );
+            AskFailure::NotAsked(why)
+        })
+    }
+
+    /// Why one more call would be one too many for a host on probation, if so.
+    pub(super) fn is_on_trial(&self) -> Option<AskFailure> {
+        let on_trial = self.is_asked() && self.breaker.state(self.clock.now()).on_probation();
+        let why = "it is on probation: one call at a time, and one is under way";
+        on_trial.then(|| AskFailure::NotAsked(why.to_owned()))
+    }
+
+    /// Whether any call but a probe is under way.
+    fn is_asked(&self) -> bool {
+        self.looking_for.is_some()
+            || self.disk_asked
+            || self.traffic.worker_is_asked()
+            || self.open_requests > 0
+    }
+
+    /// Takes in how a call ended.
+    pub(super) fn judge<T>(&mut self, call: HostCallKind, outcome: &Result<T, AskFailure>) {
+        self.breaker.ended(call, outcome, self.clock.now());
+    }
+
+    /// Tells of how calls stand when that changed, and has a trial made where one is due.
+    pub(super) fn follow_breaker(&mut self) {
+        let now = self.clock.now();
+        // While a trial is under way its outcome is awaited, however long it takes: a list may take
+        // longer than the cool-down was, and its failure is to make the next one longer.
+        if !self.is_asked() {
+            self.breaker.forget(now);
+        }
+        let standing = self.breaker.state(now);
+        if standing == self.notified_circuit {
+            return;
+        }
+        let host = self.host;
+        match (standing, self.breaker.trouble()) {
+            (CircuitState::Open, Some(trouble)) => {
+                let (call, back_off) = (trouble.call, &trouble.back_off);
+                let (until, reason, times) = (back_off.until, &back_off.reason, back_off.failures);
+                warn!(%host, ?call, %until, times, reason, "calls keep failing: left alone");
+            }
+            (CircuitState::Probation, _) => {
+                info!(%host, "on probation: one call and one copy at a time");
+                self.look_schedule.at_once();
+            }
+            _ => info!(%host, "calls go again"),
+        }
+        self.notified_circuit = standing;
+        self.notify_call_status();
+        self.publish();
+    }
+
+    /// Takes in what a worker of ours tells of those who have to do with it, and tells it on.
+    pub(super) fn record_worker_status(&mut self, word: Option<WorkerStatus>, asked: Millis) {
+        self.record_worker_traffic(word.as_ref(), asked);
+        self.worker_status = word;
+        if self.worker_status.is_some() {
+            self.notify_call_status();
+        }
+    }
+
+    fn notify_call_status(&mut self) {
+        let conduct = self.call_status();
+        self.call_status_subscribers.retain(|subscriber| subscriber.connected());
+        for subscriber in &self.call_status_subscribers {
+            subscriber.do_send(conduct.clone());
+        }
+    }
+
+    fn call_status(&self) -> HostCallStatus {
+        let (host, calls, at) = (self.host, self.notified_circuit, self.clock.now());
+        let epoch = self.worker_status.as_ref().map(|word| word.epoch);
+        let managers =
+            self.worker_status.as_ref().map(|word| word.managers.clone()).unwrap_or_default();
+        HostCallStatus { host, calls, epoch, managers, at }
+    }
+}
+
+impl Handler<SubscribeToCallStatus> for CfwWorker {
+    type Result = ();
+
+    fn handle(
+        &mut self,
+        SubscribeToCallStatus { to }: SubscribeToCallStatus,
+        _: &mut Context<Self>,
+    ) {
+        to.do_send(self.call_status());
+        // A subscriber that panicked is another one since.
+        self.call_status_subscribers
+            .retain(|subscriber| subscriber.connected() && *subscriber != to);
+        self.call_status_subscribers.push(to);
+    }
+}
+
+impl Handler<ResetBreaker> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, _: ResetBreaker, ctx: &mut Context<Self>) {
+        self.breaker.reset();
+        self.look_schedule.at_once();
+        self.turn(ctx);
+        self.publish();
+    }
+}
+
+impl Handler<AdoptHost> for CfwWorker {
+    type Result = ResponseActFuture<Self, Result<WorkerAdopted, AskFailure>>;
+
+    fn handle(&mut self, AdoptHost { epoch }: AdoptHost, _: &mut Context<Self>) -> Self::Result {
+        let client = self.client.clone();
+        let asking = fut::wrap_future::<_, Self>(async move { client.adopt(epoch).await });
+        Box::pin(asking.map(move |adopted, worker, ctx| {
+            if let Ok(WorkerAdopted { epoch, before }) = &adopted {
+                warn!(host = %worker.host, %epoch, %before, "the host was adopted on request");
+                worker.look_soon(ctx, None);
+            }
+            adopted
+        }))
+    }
+}

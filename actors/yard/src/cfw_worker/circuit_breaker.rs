@@ -1,0 +1,278 @@
+//! The breaker of the calls to one host: when they keep failing although the host answers its
+//! probes, it is left alone but for those. Pure.
+//!
+//! Each kind of call counts its own failures in a row: a host whose disk figures come while its list
+//! never does is in trouble all the same. What opened the breaker is also what closes it; how long
+//! it stays open and how it comes back is [`reelyard_core::backoff`]'s.
+
+use serde::{Deserialize, Serialize};
+
+use super::AskFailure;
+use reelyard_core::backoff::{BackOff, ExponentialBackoff};
+use reelyard_core::clock::Millis;
+
+/// A kind of call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostCallKind {
+    /// What program answers: `GET /info`.
+    Info,
+    /// What it holds: `GET /files` or `GET /inventory`.
+    List,
+    /// Its disk: `GET /df`.
+    Disk,
+    /// A deletion.
+    Delete,
+}
+
+/// When a breaker opens, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitBreakerSettings {
+    /// After so many failures in a row of one kind of call; at least 1.
+    pub open_after: u32,
+    /// How long it stays open.
+    pub cool_down: ExponentialBackoff,
+}
+
+/// How calls to a host stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CircuitState {
+    /// They go.
+    #[default]
+    Closed,
+    /// They kept failing: only probes go there, and nothing new is planned on it.
+    Open,
+    /// They are tried again: one call and one copy at a time.
+    Probation,
+}
+
+impl CircuitState {
+    /// Whether nothing but probes goes there.
+    pub fn is_open(self) -> bool {
+        self == CircuitState::Open
+    }
+
+    /// Whether one thing at a time goes there, as a trial.
+    pub fn on_probation(self) -> bool {
+        self == CircuitState::Probation
+    }
+}
+
+/// Calls that kept failing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallTrouble {
+    /// Which.
+    pub call: HostCallKind,
+    /// How often the breaker opened, until when, and why.
+    #[serde(flatten)]
+    pub back_off: BackOff,
+}
+
+/// The breaker of one host.
+#[derive(Clone, Debug)]
+pub struct CircuitBreaker {
+    settings: CircuitBreakerSettings,
+    /// Spreads the ends of cool-downs over the hosts.
+    seed: u64,
+    /// Failures in a row by kind of call, while it is closed.
+    in_a_row: [u32; 4],
+    trouble: Option<CallTrouble>,
+}
+
+impl CircuitBreaker {
+    /// A closed one.
+    pub fn new(settings: CircuitBreakerSettings, seed: u64) -> Self {
+        CircuitBreaker { settings, seed, in_a_row: [0; 4], trouble: None }
+    }
+
+    /// Goes by these settings from now on; a cool-down under way stays as it is.
+    pub fn change_settings(&mut self, settings: CircuitBreakerSettings) {
+        self.settings = settings;
+    }
+
+    /// How calls stand at `now`.
+    pub fn state(&self, now: Millis) -> CircuitState {
+        match &self.trouble {
+            None => CircuitState::Closed,
+            Some(trouble) if trouble.back_off.holds(now) => CircuitState::Open,
+            Some(_) => CircuitState::Probation,
+        }
+    }
+
+    /// What is wrong, while it is not closed.
+    pub fn trouble(&self) -> Option<&CallTrouble> {
+        self.trouble.as_ref()
+    }
+
+    /// Takes in how a call ended at `now`.
+    pub fn ended<T>(&mut self, call: HostCallKind, outcome: &Result<T, AskFailure>, now: Millis) {
+        match outcome {
+            Ok(_) => self.succeeded(call, now),
+            // That it was not asked says nothing of the host.
+            Err(AskFailure::Busy | AskFailure::NotAsked(_) | AskFailure::NoDescriptor) => {}
+            Err(failure) => self.failed(call, failure, now),
+        }
+    }
+
+    fn failed(&mut self, call: HostCallKind, failure: &AskFailure, now: Millis) {
+        let failures = match &self.trouble {
+            // It was sent before the breaker opened: part of the same trouble.
+            Some(trouble) if trouble.back_off.holds(now) => return,
+            Some(trouble) => trouble.back_off.failures.saturating_add(1),
+            None => {
+                let in_a_row = &mut self.in_a_row[call as usize];
+                *in_a_row = in_a_row.saturating_add(1);
+                if *in_a_row < self.settings.open_after.max(1) {
+                    return;
+                }
+                1
+            }
+        };
+        let seed = self.seed.wrapping_add(u64::from(failures));
+        let until = now.after(self.settings.cool_down.jittered(failures, seed));
+        let back_off = BackOff { failures, since: now, until, reason: failure.to_string() };
+        self.trouble = Some(CallTrouble { call, back_off });
+    }
+
+    fn succeeded(&mut self, call: HostCallKind, now: Millis) {
+        self.in_a_row[call as usize] = 0;
+        let Some(trouble) = self.trouble.take_if(|trouble| trouble.call == call) else { return };
+        match trouble.back_off.after_success(now) {
+            Some(back_off) => self.trouble = Some(CallTrouble { call, back_off }),
+            None => self.reset(),
+        }
+    }
+
+    /// The host was away and answers its probes again: another program may answer there, so that
+    /// a trial is worth while at once.
+    pub fn came_back(&mut self, now: Millis) {
+        if let Some(trouble) = &mut self.trouble {
+            trouble.back_off.until = trouble.back_off.until.min(now);
+        }
+    }
+
+    /// Closes it when there was nothing for so long that what happened says nothing any more: a
+    /// call of the kind that opened it may simply not be wanted again.
+    pub fn forget(&mut self, now: Millis) {
+        let base = self.settings.cool_down.base;
+        if self.trouble.as_ref().is_some_and(|trouble| trouble.back_off.is_stale(base, now)) {
+            self.reset();
+        }
+    }
+
+    /// Closes it.
+    pub fn reset(&mut self) {
+        self.trouble = None;
+        self.in_a_row = [0; 4];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const SECOND: i64 = 1000;
+
+    fn breaker() -> CircuitBreaker {
+        let cool_down =
+            ExponentialBackoff { base: Duration::from_secs(10), cap: Duration::from_secs(60) };
+        CircuitBreaker::new(CircuitBreakerSettings { open_after: 3, cool_down }, 7)
+    }
+
+    fn fail(breaker: &mut CircuitBreaker, call: HostCallKind, at: i64) {
+        breaker.ended::<()>(call, &Err(AskFailure::Status(500)), Millis(at));
+    }
+
+    fn succeed(breaker: &mut CircuitBreaker, call: HostCallKind, at: i64) {
+        breaker.ended(call, &Ok(()), Millis(at));
+    }
+
+    /// A breaker that has just opened at 0.
+    fn opened() -> CircuitBreaker {
+        let mut breaker = breaker();
+        (0..3).for_each(|_| fail(&mut breaker, HostCallKind::List, 0));
+        breaker
+    }
+
+    fn until(breaker: &CircuitBreaker) -> Millis {
+        breaker.trouble().unwrap().back_off.until
+    }
+
+    #[test]
+    fn it_opens_after_failures_in_a_row_of_one_kind_whatever_the_others_do() {
+        let mut breaker = breaker();
+        for _ in 0..2 {
+            fail(&mut breaker, HostCallKind::List, 0);
+            succeed(&mut breaker, HostCallKind::Disk, 0);
+            assert_eq!(breaker.state(Millis(0)), CircuitState::Closed);
+        }
+        succeed(&mut breaker, HostCallKind::List, 0);
+        fail(&mut breaker, HostCallKind::List, 0);
+        fail(&mut breaker, HostCallKind::Disk, 0);
+        fail(&mut breaker, HostCallKind::List, 0);
+        assert_eq!(breaker.state(Millis(0)), CircuitState::Closed);
+        fail(&mut breaker, HostCallKind::List, 0);
+        assert_eq!(breaker.state(Millis(0)), CircuitState::Open);
+        assert_eq!(breaker.trouble().unwrap().call, HostCallKind::List);
+    }
+
+    #[test]
+    fn what_was_not_asked_is_no_failure() {
+        let mut breaker = breaker();
+        for _ in 0..9 {
+            breaker.ended::<()>(HostCallKind::List, &Err(AskFailure::Busy), Millis(0));
+            breaker.ended::<()>(HostCallKind::List, &Err(AskFailure::NoDescriptor), Millis(0));
+            breaker.ended::<()>(
+                HostCallKind::List,
+                &Err(AskFailure::NotAsked("x".into())),
+                Millis(0),
+            );
+        }
+        assert_eq!(breaker.state(Millis(0)), CircuitState::Closed);
+    }
+
+    #[test]
+    fn a_failed_trial_opens_it_for_longer_and_a_success_closes_it_in_steps() {
+        let mut breaker = opened();
+        let first = until(&breaker);
+        assert!((Millis(9 * SECOND)..=Millis(10 * SECOND)).contains(&first));
+        // What was under way when it opened changes nothing.
+        fail(&mut breaker, HostCallKind::Disk, SECOND);
+        assert_eq!(until(&breaker), first);
+        assert_eq!(breaker.state(first), CircuitState::Probation);
+        fail(&mut breaker, HostCallKind::List, first.0);
+        assert_eq!(breaker.state(first), CircuitState::Open);
+        let second = until(&breaker);
+        assert!(second.since(first) >= Duration::from_secs(18));
+        succeed(&mut breaker, HostCallKind::Info, second.0);
+        assert_eq!(breaker.trouble().unwrap().back_off.failures, 2, "it is the list that failed");
+        succeed(&mut breaker, HostCallKind::List, second.0);
+        assert_eq!(breaker.state(second), CircuitState::Probation);
+        succeed(&mut breaker, HostCallKind::List, second.0);
+        assert_eq!(breaker.state(second), CircuitState::Closed);
+        fail(&mut breaker, HostCallKind::List, second.0);
+        assert_eq!(breaker.state(second), CircuitState::Closed, "it counts from the beginning");
+    }
+
+    #[test]
+    fn a_host_that_was_away_and_an_operator_shorten_it() {
+        let mut breaker = opened();
+        breaker.came_back(Millis(SECOND));
+        assert_eq!(breaker.state(Millis(SECOND)), CircuitState::Probation);
+        let mut breaker = opened();
+        breaker.reset();
+        assert_eq!(breaker.state(Millis(SECOND)), CircuitState::Closed);
+    }
+
+    #[test]
+    fn it_does_not_stay_on_probation_for_ever_for_want_of_a_trial() {
+        let mut breaker = opened();
+        breaker.forget(Millis(19 * SECOND - 1000));
+        assert_eq!(breaker.state(Millis(19 * SECOND)), CircuitState::Probation);
+        breaker.forget(Millis(20 * SECOND));
+        assert_eq!(breaker.state(Millis(20 * SECOND)), CircuitState::Closed);
+    }
+}

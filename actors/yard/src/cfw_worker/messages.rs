@@ -1,0 +1,322 @@
+//! The face of a CfwWorker: what can be asked of a host, and what it tells of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Message, Recipient};
+use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
+
+use super::circuit_breaker::{CallTrouble, CircuitState};
+use super::settings::CfwWorkerSettings;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::names::{FileId, FileName};
+use reelyard_core::traffic::Traffic;
+use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
+use reelyard_protocol::worker::{ManagerSeen, WorkerAdopted};
+
+/// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
+/// "empty" or "gone".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum AskFailure {
+    /// No connection, or it broke.
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
+    /// No answer within the time-out.
+    #[error("no answer within {}", humantime::format_duration(*.0))]
+    TimedOut(Duration),
+    /// An answer of another status than the call allows.
+    #[error("answered {0}")]
+    Status(u16),
+    /// An answer that does not read as what the call answers.
+    #[error("answered something that is not understood: {0}")]
+    Garbled(String),
+    /// Too many calls to this host are waiting.
+    #[error("too many calls to this host are waiting")]
+    Busy,
+    /// It was not asked, as things stand with it.
+    #[error("not asked: {0}")]
+    NotAsked(String),
+    /// An answer that is refused for its length.
+    #[error("its answer is refused: {0}")]
+    TooMuch(String),
+    /// This process had no file descriptor for the call, which says nothing of the host.
+    #[error("not asked: this node has no free file descriptor")]
+    NoDescriptor,
+    /// The worker and this node do not share a token.
+    #[error("{0}")]
+    Token(TokenTrouble),
+}
+
+/// Why a worker and a node do not take each other's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum TokenTrouble {
+    /// The worker asks for a token, and the node has none.
+    #[error("the worker wants a token, and this node has none: set the same token at both")]
+    Wanted,
+    /// The worker refuses calls that are signed with the node's token.
+    #[error("the worker has another token than this node: set the same token at both")]
+    Other,
+    /// The worker answers without proof that it knows the node's token.
+    #[error(
+        "the worker does not prove that it knows this node's token: it has none, or another \
+         program listens there; set the same token at both"
+    )]
+    NotProved,
+}
+
+impl AskFailure {
+    /// Nothing is asked of a host in maintenance.
+    pub(super) fn in_maintenance() -> Self {
+        AskFailure::NotAsked("it is in maintenance".to_owned())
+    }
+}
+
+/// Asks nothing of the host from now on, or asks again. Calls that are under way come to their end.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SetHostMaintenance {
+    /// Whether it is in maintenance.
+    pub on: bool,
+}
+
+/// Calls the host as these settings say from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeCfwWorkerSettings {
+    /// The settings.
+    pub settings: CfwWorkerSettings,
+    /// A client that was made for them.
+    pub http: reqwest::Client,
+}
+
+/// Asks `HEAD /hb`. Sent by the HeartbeatSupervisor.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Duration, AskFailure>")]
+pub struct ProbeHeartbeat {
+    /// How long to wait for the answer.
+    pub timeout: Duration,
+}
+
+/// Asks the host for what it holds and its disk, now, and tells the subscribers.
+/// Answered once they were told, or with why the host could not be asked.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Arc<Inventory>, AskFailure>")]
+pub struct Refresh;
+
+/// A copy was verified on this host: its inventory holds it from now on, without asking again.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct CopyArrived {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, when known.
+    pub size: Option<u64>,
+}
+
+/// Deletes a copy. The caller has committed the intent before.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Deleted, AskFailure>")]
+pub struct DeleteCopy {
+    /// The file.
+    pub name: FileName,
+    /// The epoch of the leader that decided it: our workers refuse one lower than they have seen.
+    pub epoch: Epoch,
+}
+
+/// What a host holds: every file, or nothing is known. A failed call never makes one of these.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    /// The files, by their process-wide ids.
+    pub files: RoaringBitmap,
+    /// Entries whose names cannot be file names of this wire (never planned with, never deleted).
+    pub unreadable_names: u64,
+    /// When the host was asked.
+    pub at: Millis,
+}
+
+/// Told to the subscribers after each successful look at a host.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct HostObserved {
+    /// The host.
+    pub host: HostAddr,
+    /// What program answers there.
+    pub kind: HostKind,
+    /// What it holds. None for a host that was not asked (a pure source).
+    pub inventory: Option<Arc<Inventory>>,
+    /// Its disk, and when it was asked for: what arrived since then is not in the figures. None
+    /// while it is not known.
+    pub disk: Option<(DiskFigures, Millis)>,
+    /// What its link carries, and when it was asked for. None while it is not known.
+    pub traffic: Option<(Traffic, Millis)>,
+    /// When this was told.
+    pub at: Millis,
+}
+
+/// Tells `to` of the host from now on, and at once what is known already.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct SubscribeToHost {
+    /// Who is told.
+    pub to: Recipient<HostObserved>,
+}
+
+/// Told to the subscribers when it changes how a host is to be dealt with, and after each look at
+/// one of our workers.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct HostCallStatus {
+    /// The host.
+    pub host: HostAddr,
+    /// How calls to it stand.
+    pub calls: CircuitState,
+    /// The highest epoch that a worker of ours has heard.
+    pub epoch: Option<Epoch>,
+    /// Who had to do lately with a worker of ours.
+    pub managers: Vec<ManagerSeen>,
+    /// When this was told.
+    pub at: Millis,
+}
+
+/// Tells `to` how the host is to be dealt with, now and whenever that changes.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct SubscribeToCallStatus {
+    /// Who is told.
+    pub to: Recipient<HostCallStatus>,
+}
+
+/// Has a worker of ours obey this node from now on, in this epoch, whatever it heard before.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<WorkerAdopted, AskFailure>")]
+pub struct AdoptHost {
+    /// The epoch in which this node leads.
+    pub epoch: Epoch,
+}
+
+/// Closes the breaker of this host's calls and looks at it at once. For an operator who has mended
+/// it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ResetBreaker;
+
+/// Asks the host for what is due. A CfwWorker sends itself this by its timer; tests send it after
+/// they moved the clock.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct LookDue;
+
+/// What a CfwWorker shows of its host.
+#[derive(Clone, Debug, Serialize)]
+pub struct CfwWorkerView {
+    /// The host.
+    pub host: HostAddr,
+    /// What it is for.
+    pub role: HostRole,
+    /// What program answers there.
+    pub kind: HostKind,
+    /// That program's version, when it tells it.
+    pub version: Option<String>,
+    /// Whether it is in maintenance: then nothing is asked of it.
+    pub in_maintenance: bool,
+    /// Whether it answered its last probe; none before the first, and in maintenance.
+    pub answers: Option<bool>,
+    /// How long its last answered probe took, in milliseconds.
+    pub latency_ms: Option<u64>,
+    /// What it holds; none while that is not known.
+    pub inventory: Option<InventoryView>,
+    /// The files themselves.
+    #[serde(skip)]
+    pub held: Option<Arc<Inventory>>,
+    /// Its disk as last told; none while that is not known.
+    pub disk: Option<DiskFigures>,
+    /// When it told its disk.
+    pub disk_at: Option<Millis>,
+    /// What its link carries as last told; none while that is not known, or was long ago.
+    pub traffic: Option<Traffic>,
+    /// When it was asked for that.
+    pub traffic_at: Option<Millis>,
+    /// Why the agent there told nothing the last time; none where there is none or it did.
+    pub agent_failure: Option<String>,
+    /// Times the agent there answered.
+    pub agent_answers: u64,
+    /// Calls under way or waiting for their turn, probes and looks not counted.
+    pub open_requests: usize,
+    /// How calls to it stand.
+    pub calls: CircuitState,
+    /// What is wrong with them, while they are not trusted.
+    pub trouble: Option<CallTrouble>,
+    /// Why the worker and this node do not take each other's calls, if so.
+    pub token_trouble: Option<TokenTrouble>,
+    /// The last thing that went wrong, in words.
+    pub last_failure: Option<FailureView>,
+    /// Times it was asked for what it is and holds.
+    pub looks: u64,
+    /// How many of them failed.
+    pub failed_looks: u64,
+    /// How many told everything it holds; the others that succeeded, what had changed.
+    pub whole_lists: u64,
+    /// Copies deleted there.
+    pub deleted: u64,
+}
+
+impl CfwWorkerView {
+    /// The view of a host that was never asked.
+    pub fn unasked(host: HostAddr, role: HostRole) -> Self {
+        CfwWorkerView {
+            host,
+            role,
+            kind: HostKind::Unknown,
+            version: None,
+            in_maintenance: false,
+            answers: None,
+            latency_ms: None,
+            inventory: None,
+            held: None,
+            disk: None,
+            disk_at: None,
+            traffic: None,
+            traffic_at: None,
+            agent_failure: None,
+            agent_answers: 0,
+            open_requests: 0,
+            calls: CircuitState::Closed,
+            trouble: None,
+            token_trouble: None,
+            last_failure: None,
+            looks: 0,
+            failed_looks: 0,
+            whole_lists: 0,
+            deleted: 0,
+        }
+    }
+}
+
+/// The inventory of a host, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct InventoryView {
+    /// Files it holds.
+    pub files: u64,
+    /// Entries whose names cannot be file names.
+    pub unreadable_names: u64,
+    /// When it was asked.
+    pub at: Millis,
+    /// When it was last asked for everything; in between it was asked for what changed.
+    pub whole_at: Option<Millis>,
+    /// Whether it tells what changed.
+    pub follows_changes: bool,
+}
+
+/// Something that went wrong with a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailureView {
+    /// What was asked, as in `GET /files`.
+    pub asked: &'static str,
+    /// What came of it.
+    pub failure: String,
+    /// When.
+    pub at: Millis,
+}

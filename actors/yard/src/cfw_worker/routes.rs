@@ -1,0 +1,52 @@
+//! Ways to the CfwWorkers of a process, which come and go with the hosts of the yard.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use actix::{Message, Recipient};
+
+use reelyard_core::host::HostAddr;
+use reelyard_core::supervision::Route;
+
+/// A way to the CfwWorker of whichever hosts there are, for one kind of message. Cheap to clone.
+pub struct HostRoutes<M>(Arc<dyn Fn(HostAddr) -> Option<Recipient<M>> + Send + Sync>)
+where
+    M: Message + Send + 'static,
+    M::Result: Send;
+
+impl<M> Clone for HostRoutes<M>
+where
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    fn clone(&self) -> Self {
+        HostRoutes(self.0.clone())
+    }
+}
+
+impl<M> HostRoutes<M>
+where
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    /// Ways that are found anew each time one is wanted.
+    pub fn new(find: impl Fn(HostAddr) -> Option<Recipient<M>> + Send + Sync + 'static) -> Self {
+        HostRoutes(Arc::new(find))
+    }
+
+    /// The present recipient for a host, if it is one of the yard. Not to be kept.
+    pub fn to(&self, host: HostAddr) -> Option<Recipient<M>> {
+        (self.0)(host)
+    }
+}
+
+impl<M> From<HashMap<HostAddr, Route<M>>> for HostRoutes<M>
+where
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    /// Ways to hosts that neither come nor go.
+    fn from(routes: HashMap<HostAddr, Route<M>>) -> Self {
+        HostRoutes::new(move |host| routes.get(&host).map(Route::recipient))
+    }
+}

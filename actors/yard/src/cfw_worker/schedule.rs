@@ -1,0 +1,91 @@
+//! When a host is asked again for what it holds and for its disk. Pure.
+
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+
+/// The shortest pause after a question that failed.
+const FIRST_RETRY: Duration = Duration::from_secs(5);
+
+/// How far one distance may differ from the interval, as a share of it, so that hosts that came
+/// up together are not asked together for ever.
+const JITTER: f64 = 0.1;
+
+/// The schedule of one question to one host.
+#[derive(Clone, Copy, Debug)]
+pub struct PollSchedule {
+    interval: Duration,
+    next: Millis,
+    failures: u32,
+}
+
+impl PollSchedule {
+    /// Due at once, then about every `interval`.
+    pub fn new(interval: Duration) -> Self {
+        PollSchedule { interval, next: Millis(i64::MIN), failures: 0 }
+    }
+
+    /// When it is due.
+    pub fn next(&self) -> Millis {
+        self.next
+    }
+
+    /// Whether it is due. A time further ahead than two intervals was set before the clock was
+    /// set back: it is due.
+    pub fn is_due(&self, now: Millis) -> bool {
+        self.next <= now || self.next > now.after(self.interval * 2)
+    }
+
+    /// It is due now.
+    pub fn at_once(&mut self) {
+        self.next = Millis(i64::MIN);
+    }
+
+    /// It was answered, having been asked at `asked`, and is due again about `interval` later.
+    /// `draw` is even in `[0, 1)`.
+    pub fn answered(&mut self, asked: Millis, interval: Duration, draw: f64) {
+        self.failures = 0;
+        self.interval = interval;
+        self.next = asked.after(self.interval.mul_f64(1.0 + JITTER * (2.0 * draw - 1.0)));
+    }
+
+    /// It failed at `at`: asked again after a pause that doubles, up to the interval.
+    pub fn failed(&mut self, at: Millis) {
+        let pause = FIRST_RETRY * 2u32.saturating_pow(self.failures.min(16));
+        self.failures += 1;
+        self.next = at.after(pause.min(self.interval));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_retried_sooner_than_the_interval_and_less_and_less_often() {
+        let mut schedule = PollSchedule::new(Duration::from_secs(30));
+        assert!(schedule.is_due(Millis(0)));
+        schedule.answered(Millis(0), Duration::from_secs(30), 0.5);
+        assert_eq!(schedule.next(), Millis(30_000));
+        let pauses: Vec<i64> = (0..5)
+            .map(|_| {
+                schedule.failed(Millis(0));
+                schedule.next().0
+            })
+            .collect();
+        assert_eq!(pauses, [5000, 10_000, 20_000, 30_000, 30_000]);
+        schedule.answered(Millis(0), Duration::from_secs(30), 0.0);
+        assert_eq!(schedule.next(), Millis(27_000));
+        schedule.failed(Millis(0));
+        assert_eq!(schedule.next(), Millis(5000));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_stop_the_questions() {
+        let mut schedule = PollSchedule::new(Duration::from_secs(30));
+        schedule.answered(Millis(1_000_000), Duration::from_secs(30), 0.5);
+        assert!(!schedule.is_due(Millis(1_029_999)));
+        assert!(schedule.is_due(Millis(1_030_000)));
+        assert!(schedule.is_due(Millis(500_000)));
+    }
+}

@@ -1,0 +1,86 @@
+//! How hosts are called.
+
+use std::time::Duration;
+
+use super::agent::Agents;
+use super::circuit_breaker::CircuitBreakerSettings;
+use reelyard_core::backoff::ExponentialBackoff;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::inventory::listing::ListLimits;
+
+/// How CfwWorkers call their hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CfwWorkerSettings {
+    /// How long making a connection may take.
+    pub connect_timeout: Duration,
+    /// How long `/info`, `/df` and `DELETE` may take as a whole.
+    pub call_timeout: Duration,
+    /// How long a list of files may take as a whole. Old cfws cut theirs after 5 s themselves.
+    pub list_timeout: Duration,
+    /// How often a destination is asked for everything it holds that cannot tell changes: an old
+    /// cfw, or a worker whose file system tells it of none.
+    pub inventory_interval: Duration,
+    /// How often one that can is asked for what changed.
+    pub changes_interval: Duration,
+    /// How often it is asked for everything all the same.
+    pub full_inventory_interval: Duration,
+    /// How often a destination is asked for its disk.
+    pub disk_interval: Duration,
+    /// How often a host is asked what its link carries: our workers tell, or an agent there does.
+    pub traffic_interval: Duration,
+    /// The agents, by the host that they tell of.
+    pub agents: Agents,
+    /// Shared with our workers: calls to them are signed with it. It is never sent.
+    pub token: Option<SharedToken>,
+    /// How many files a host may list; a longer list is refused as a whole. Also how many names
+    /// that nobody has met its lists may bring within an hour.
+    pub max_files: u64,
+    /// Calls to one host at the same time; probes and looks not counted.
+    pub open_calls: usize,
+    /// Calls that may wait for their turn beyond those.
+    pub waiting_calls: usize,
+    /// When calls to a host that keep failing are given up for a while.
+    pub breaker: CircuitBreakerSettings,
+}
+
+/// Figures of a link are told no longer once they are this many intervals old: they are unknown then.
+const TRAFFIC_KEPT_FOR_INTERVALS: u32 = 4;
+
+impl CfwWorkerSettings {
+    /// How old what is known of a link may get.
+    pub fn traffic_fresh_for(&self) -> Duration {
+        self.traffic_interval * TRAFFIC_KEPT_FOR_INTERVALS
+    }
+
+    /// How much one list may hold.
+    pub fn list_limits(&self) -> ListLimits {
+        ListLimits::of(self.max_files)
+    }
+}
+
+impl Default for CfwWorkerSettings {
+    fn default() -> Self {
+        CfwWorkerSettings {
+            connect_timeout: Duration::from_secs(2),
+            call_timeout: Duration::from_secs(5),
+            list_timeout: Duration::from_secs(60),
+            inventory_interval: Duration::from_secs(60),
+            changes_interval: Duration::from_secs(10),
+            full_inventory_interval: Duration::from_secs(1800),
+            disk_interval: Duration::from_secs(30),
+            traffic_interval: Duration::from_secs(10),
+            agents: Agents::default(),
+            token: None,
+            max_files: 200_000,
+            open_calls: 4,
+            waiting_calls: 64,
+            breaker: CircuitBreakerSettings {
+                open_after: 3,
+                cool_down: ExponentialBackoff {
+                    base: Duration::from_secs(10),
+                    cap: Duration::from_secs(300),
+                },
+            },
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Asking what a host's link carries: an agent where one is configured, else a worker of ours, in
+//! between the looks at it. Whoever does not answer makes it unknown, which is neither idle nor busy.
+
+use actix::prelude::*;
+use tracing::{info, warn};
+
+use super::agent::{Agent, AgentMeter};
+use super::client::WorkerStatus;
+use super::schedule::PollSchedule;
+use super::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::traffic::Traffic;
+
+/// How many intervals after a look a worker of ours is asked again, if no other look comes before.
+const LEFT_TO_LOOKS: f64 = 1.5;
+
+/// What is kept of a host's link.
+pub(super) struct TrafficWatch {
+    /// As last told, and when it was asked for.
+    known: Option<(Traffic, Millis)>,
+    schedule: PollSchedule,
+    /// Who is being asked now.
+    asked: Option<TrafficSource>,
+    /// Who tells, where it is not the host's worker.
+    agent: Option<Agent>,
+    meter: AgentMeter,
+    agent_failure: Option<AskFailure>,
+    agent_answers: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TrafficSource {
+    Worker,
+    Agent,
+}
+
+impl TrafficWatch {
+    pub fn new(host: HostAddr, settings: &CfwWorkerSettings) -> Self {
+        TrafficWatch {
+            known: None,
+            schedule: PollSchedule::new(settings.traffic_interval),
+            asked: None,
+            agent: settings.agents.get(&host).cloned(),
+            meter: AgentMeter::new(settings.traffic_interval),
+            agent_failure: None,
+            agent_answers: 0,
+        }
+    }
+
+    /// Whether the host's own worker is being asked.
+    pub fn worker_is_asked(&self) -> bool {
+        self.asked == Some(TrafficSource::Worker)
+    }
+
+    /// How often the agent has answered.
+    pub fn agent_answers(&self) -> u64 {
+        self.agent_answers
+    }
+
+    /// Why the agent told nothing the last time.
+    pub fn agent_failure(&self) -> Option<&AskFailure> {
+        self.agent_failure.as_ref()
+    }
+}
+
+impl CfwWorker {
+    /// What the link carries, unless that was told too long ago.
+    pub(super) fn known_traffic(&self, now: Millis) -> Option<&(Traffic, Millis)> {
+        let kept = self.settings.traffic_fresh_for();
+        self.traffic.known.as_ref().filter(|(_, at)| now.since(*at) <= kept)
+    }
+
+    /// When somebody is to be asked next; none while there is nobody who would tell.
+    pub(super) fn next_traffic(&self) -> Option<Millis> {
+        self.who_tells().map(|_| self.traffic.schedule.next())
+    }
+
+    fn who_tells(&self) -> Option<TrafficSource> {
+        if self.traffic.agent.is_some() {
+            return Some(TrafficSource::Agent);
+        }
+        // One that told nothing yet may be about to: a link is measured over some seconds.
+        self.worker_status.as_ref().map(|_| TrafficSource::Worker)
+    }
+
+    /// Asks if it is time. The host may be asked.
+    pub(super) fn ask_traffic_if_due(&mut self, ctx: &mut Context<Self>, now: Millis) {
+        if self.traffic.asked.is_some() || !self.traffic.schedule.is_due(now) {
+            return;
+        }
+        match self.who_tells() {
+            Some(TrafficSource::Agent) => self.ask_agent(ctx, now),
+            // A look asks for it as well. On probation nothing else is asked than what must be.
+            Some(TrafficSource::Worker) if self.looking_for.is_none() && self.is_on_probation() => {
+            }
+            Some(TrafficSource::Worker) if self.looking_for.is_none() => self.ask_worker(ctx, now),
+            _ => {}
+        }
+    }
+
+    fn is_on_probation(&self) -> bool {
+        self.breaker.state(self.clock.now()).on_probation()
+    }
+
+    fn ask_worker(&mut self, ctx: &mut Context<Self>, asked: Millis) {
+        self.traffic.asked = Some(TrafficSource::Worker);
+        let looks = self.looks;
+        let client = self.client.clone();
+        let asking = fut::wrap_future::<_, Self>(async move { client.program().await });
+        ctx.spawn(asking.map(move |told, worker, ctx| {
+            worker.traffic.asked = None;
+            worker.judge(HostCallKind::Info, &told);
+            match told {
+                // A look that began meanwhile brings the like, and may be answered before.
+                _ if worker.looks != looks => {}
+                Ok((program, _)) if program != worker.program => worker.look_schedule.at_once(),
+                Ok((_, word)) => {
+                    worker.record_worker_status(word, asked);
+                    let interval = worker.settings.traffic_interval;
+                    worker.traffic.schedule.answered(asked, interval, fastrand::f64());
+                    worker.notify_subscribers();
+                }
+                Err(failure) => {
+                    worker.record_failure("GET /info", &failure);
+                    worker.traffic.schedule.failed(worker.clock.now());
+                }
+            }
+            worker.publish();
+            worker.turn(ctx);
+        }));
+    }
+
+    /// Takes what a worker of ours told beside. Where there is an agent, that one tells of the
+    /// link, and the worker which part of it are copies.
+    pub(super) fn record_worker_traffic(&mut self, word: Option<&WorkerStatus>, asked: Millis) {
+        let Some(word) = word.filter(|_| self.traffic.agent.is_none()) else { return };
+        self.traffic.known = word.traffic.clone().map(|traffic| (traffic, asked));
+        // A look that comes about as often leaves nothing to ask for in between.
+        let interval = self.settings.traffic_interval.mul_f64(LEFT_TO_LOOKS);
+        self.traffic.schedule.answered(asked, interval, fastrand::f64());
+    }
+
+    fn ask_agent(&mut self, ctx: &mut Context<Self>, asked: Millis) {
+        let Some(agent) = self.traffic.agent.clone() else { return };
+        self.traffic.asked = Some(TrafficSource::Agent);
+        let client = self.client.clone();
+        // Spawned by itself, so that reading a long page does not run inside the actor.
+        let url = agent.url.clone();
+        let asking = async move {
+            let asking = tokio::spawn(async move { client.devices(&url).await });
+            asking.await.unwrap_or_else(|panic| {
+                Err(AskFailure::Garbled(format!("reading the answer failed: {panic}")))
+            })
+        };
+        let asking = fut::wrap_future::<_, Self>(asking);
+        ctx.spawn(asking.map(move |told, worker, ctx| {
+            worker.traffic.asked = None;
+            if worker.traffic.agent.as_ref() != Some(&agent) {
+                // Another agent was configured meanwhile, or none: what this one says is of no use.
+                return worker.turn(ctx);
+            }
+            let at = worker.clock.now().since(Millis(0));
+            let told = told.and_then(|devices| {
+                worker.traffic.meter.take(at, devices);
+                worker.traffic.meter.traffic(&agent)
+            });
+            worker.take_agent_word(told, asked);
+            worker.publish();
+            worker.turn(ctx);
+        }));
+    }
+
+    fn take_agent_word(&mut self, told: Result<Option<Traffic>, AskFailure>, asked: Millis) {
+        match told {
+            Ok(traffic) => {
+                self.traffic.agent_answers += 1;
+                if self.traffic.agent_failure.take().is_some() {
+                    info!(host = %self.host, "its agent answers again");
+                }
+                let copies =
+                    self.worker_status.as_ref().and_then(|word| word.traffic.as_ref()?.copies);
+                let with_copies = |traffic| (Traffic { copies, ..traffic }, asked);
+                self.traffic.known = traffic.map(with_copies);
+                let interval = self.settings.traffic_interval;
+                self.traffic.schedule.answered(asked, interval, fastrand::f64());
+                self.notify_subscribers();
+            }
+            Err(failure) => {
+                if self.traffic.agent_failure.as_ref() != Some(&failure) {
+                    warn!(host = %self.host, %failure, "its agent could not be asked");
+                }
+                self.traffic.agent_failure = Some(failure);
+                self.traffic.schedule.failed(self.clock.now());
+            }
+        }
+    }
+
+    /// Goes by the agent and the interval that are configured now, and were `before`.
+    pub(super) fn follow_agent(&mut self, before: &CfwWorkerSettings) {
+        let now = TrafficWatch::new(self.host, &self.settings);
+        let same_agent = now.agent == self.traffic.agent;
+        if !same_agent || self.settings.traffic_interval != before.traffic_interval {
+            let asked = self.traffic.asked;
+            let known = self.traffic.known.take().filter(|_| same_agent);
+            self.traffic = TrafficWatch { asked, known, ..now };
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The face of the HeartbeatSupervisor.
+
+use std::sync::Arc;
+
+use actix::{Message, Recipient};
+use serde::{Deserialize, Serialize};
+
+use super::HeartbeatSettings;
+use super::health::Beat;
+use crate::cfw_worker::ProbeHeartbeat;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+
+/// What is known of a host's health.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// Not asked yet, or not often enough to say.
+    #[default]
+    Unknown,
+    /// It answers.
+    Up,
+    /// It missed a probe or more: it gets nothing new, what it has under way goes on.
+    Suspect,
+    /// It missed so many that what it has under way is given up.
+    Down,
+}
+
+/// Told to whoever subscribed when a host's health changes.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct HealthChanged {
+    /// The host.
+    pub host: HostAddr,
+    /// Its health before.
+    pub from: Health,
+    /// Its health now.
+    pub to: Health,
+    /// When the probe that decided it ended.
+    pub at: Millis,
+}
+
+/// Watches one more host from now on. A host that is watched already is watched anew through the
+/// given probe: what was known of its health is forgotten.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct WatchHost {
+    /// The host.
+    pub host: HostAddr,
+    /// Who asks it: its CfwWorker.
+    pub probe: Recipient<ProbeHeartbeat>,
+    /// Whether it is in maintenance: then it is not asked until that ends.
+    pub in_maintenance: bool,
+}
+
+/// Probes a host no more until maintenance ends, and then at once. In maintenance a host's health is
+/// unknown, whatever it was; a probe that is still under way counts for nothing.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SetHeartbeatMaintenance {
+    /// The host.
+    pub host: HostAddr,
+    /// Whether it is in maintenance.
+    pub on: bool,
+}
+
+/// Probes as these settings say from now on, and judges by them.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeHeartbeatSettings(pub HeartbeatSettings);
+
+/// Watches a host no longer. A probe of it that is still under way counts for nothing.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct UnwatchHost {
+    /// The host.
+    pub host: HostAddr,
+}
+
+/// Tells `to` of every change of health from now on, and first of each host whose health is known
+/// already, as a change from unknown.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct SubscribeToHealth {
+    /// Who is told.
+    pub to: Recipient<HealthChanged>,
+}
+
+/// Probes now: one host, or all, before whatever else is due. A host whose probe is under way is not
+/// probed twice. Answers how many probes began; the others wait for one to end.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "usize")]
+pub struct ProbeNow {
+    /// The host; none for every one.
+    pub host: Option<HostAddr>,
+}
+
+/// Begins the probes whose time has come. The supervisor sends itself this by its timer; tests
+/// send it after they moved the clock. Answers how many probes began.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "usize")]
+pub struct ProbeDue;
+
+/// What the HeartbeatSupervisor shows of itself.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HeartbeatView {
+    /// Every watched host, by address.
+    pub hosts: Vec<Arc<HostBeats>>,
+    /// Probes sent since the start.
+    pub probes: u64,
+    /// How many of them were missed.
+    pub misses: u64,
+}
+
+impl HeartbeatView {
+    /// What is known of one host's health.
+    pub fn of(&self, host: HostAddr) -> Option<&Arc<HostBeats>> {
+        let place = self.hosts.binary_search_by_key(&host, |beats| beats.host).ok()?;
+        self.hosts.get(place)
+    }
+}
+
+/// What is known of one host's health, for people and metrics.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostBeats {
+    /// The host.
+    pub host: HostAddr,
+    /// Its health.
+    pub health: Health,
+    /// Whether it is in maintenance: then it is not probed.
+    pub in_maintenance: bool,
+    /// When that last changed; none while it never did.
+    pub changed: Option<Millis>,
+    /// When the last probe ended; none before the first.
+    pub checked: Option<Millis>,
+    /// When the host last answered.
+    pub last_answer: Option<Millis>,
+    /// How long the last probe took, in milliseconds; none when it was missed.
+    pub latency_ms: Option<u64>,
+    /// Misses since the last answer.
+    pub misses_in_a_row: u32,
+    /// Why the last missed probe was missed.
+    pub last_miss: Option<String>,
+    /// The latest probes, oldest first.
+    pub beats: Vec<Beat>,
+}

@@ -1,0 +1,124 @@
+//! Which hosts are probed when: each by its own schedule, a bounded number at once.
+
+use std::time::Duration;
+
+use actix::prelude::*;
+use tokio::time::timeout;
+
+use super::{GATHERING, HeartbeatSupervisor, WatchedHost};
+use crate::cfw_worker::{AskFailure, ProbeHeartbeat};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+
+/// The supervisor looks at its schedule at least this often, so that jumps of the clock and
+/// suspends are noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Time that a CfwWorker gets beyond the probe's own time-out to answer at all. One that does not
+/// is stuck, which is a miss like any other.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// When a host is planned for that goes before all others.
+pub(super) const AT_ONCE: Millis = Millis(i64::MIN);
+
+impl HeartbeatSupervisor {
+    /// Begins the probes that are due, those due for longest first, as far as the bound allows: a host
+    /// that answers nobody takes a place for as long as its time-out. Whoever waits for a place has
+    /// missed nothing. Answers how many probes began.
+    pub(super) fn probe_what_is_due(&mut self, ctx: &mut Context<Self>) -> usize {
+        let (now, rhythm) = (self.clock.now(), self.settings.rhythm);
+        let is_due = |watched: &WatchedHost| {
+            !watched.is_being_probed
+                && !watched.in_maintenance
+                && rhythm.is_due(watched.next_probe, now)
+        };
+        // What was planned before the clock was set back is due for longest.
+        let planned =
+            |watched: &WatchedHost| Some(watched.next_probe).filter(|planned| *planned <= now);
+        let due = self.hosts.iter().filter(|(_, watched)| is_due(watched));
+        let mut due: Vec<(Option<Millis>, HostAddr)> =
+            due.map(|(host, watched)| (planned(watched), *host)).collect();
+        let places = self.settings.probes_at_once.max(1).saturating_sub(self.under_way);
+        self.is_behind = due.len() > places;
+        if self.is_behind {
+            due.sort_unstable();
+            due.truncate(places);
+        }
+        for (_, host) in &due {
+            self.probe(*host, now, ctx);
+        }
+        self.sleep(ctx);
+        due.len()
+    }
+
+    fn probe(&mut self, host: HostAddr, now: Millis, ctx: &mut Context<Self>) {
+        let wait = self.settings.timeout;
+        let Some(watched) = self.hosts.get_mut(&host) else { return };
+        watched.is_being_probed = true;
+        watched.next_probe = self.settings.rhythm.next(now, fastrand::f64());
+        let watch = watched.watch;
+        let answer = timeout(wait + GRACE, watched.probe.send(ProbeHeartbeat { timeout: wait }));
+        let outcome = async move {
+            match answer.await {
+                // A lack of our own: no beat, and no miss.
+                Ok(Ok(Err(AskFailure::NoDescriptor))) => None,
+                Ok(Ok(answer)) => Some(answer.map_err(|failure| failure.to_string())),
+                Ok(Err(mailbox)) => Some(Err(format!("its worker cannot be asked: {mailbox}"))),
+                Err(_) => Some(Err(AskFailure::TimedOut(wait + GRACE).to_string())),
+            }
+        };
+        self.probes += 1;
+        self.under_way += 1;
+        let outcome = fut::wrap_future::<_, Self>(outcome);
+        ctx.spawn(outcome.map(move |outcome, supervisor, ctx| {
+            supervisor.under_way -= 1;
+            match outcome {
+                Some(outcome) => supervisor.ended(host, watch, outcome, ctx),
+                None => supervisor.was_not_probed(host, watch),
+            }
+            if supervisor.is_behind {
+                supervisor.probe_soon(ctx);
+            }
+        }));
+    }
+
+    /// A probe was not sent.
+    fn was_not_probed(&mut self, host: HostAddr, watch: u64) {
+        if let Some(watched) = self.hosts.get_mut(&host).filter(|watched| watched.watch == watch) {
+            watched.is_being_probed = false;
+        }
+    }
+
+    /// Sleeps until the next probe is due. Who waits for a place is probed when another's probe ends.
+    pub(super) fn sleep(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
+        let until_next = next.map(|host| host.next_probe.since(now)).min();
+        let until_next = until_next.filter(|_| !self.is_behind);
+        let nap = until_next.unwrap_or(LONGEST_SLEEP).clamp(self.shortest_sleep(), LONGEST_SLEEP);
+        if let Some(timer) = self.timer.take() {
+            ctx.cancel_future(timer);
+        }
+        self.timer = Some(ctx.run_later(nap, |supervisor, ctx| {
+            supervisor.timer = None;
+            supervisor.probe_what_is_due(ctx);
+        }));
+    }
+
+    fn shortest_sleep(&self) -> Duration {
+        if self.are_few() { Duration::from_millis(1) } else { GATHERING }
+    }
+
+    /// Probes what is due now, or with many hosts in a moment: then those that are added together
+    /// are gone through once.
+    pub(super) fn probe_soon(&mut self, ctx: &mut Context<Self>) {
+        if self.are_few() {
+            self.probe_what_is_due(ctx);
+        } else if !std::mem::replace(&mut self.due_soon, true) {
+            ctx.run_later(GATHERING, |supervisor, ctx| {
+                supervisor.due_soon = false;
+                supervisor.probe_what_is_due(ctx);
+            });
+        }
+    }
+}

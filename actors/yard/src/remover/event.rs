@@ -1,0 +1,168 @@
+//! What can happen to copies that are to go: the events of the piece, their outcomes and refusals.
+//!
+//! **Invariant:** whatever a setting or a clock decides stands in the event (until when a copy is
+//! in doubt, what is forgotten), so that `apply` gives the same on nodes configured differently.
+
+use serde::{Deserialize, Serialize};
+
+use super::reason::Reason;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+
+/// One event. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RemovalEvent {
+    /// A copy is to go. From here on it counts as gone, whether its host was asked yet or not.
+    Intended(Intent),
+    /// What came of it.
+    Ended {
+        /// The host.
+        host: HostAddr,
+        /// The file.
+        name: FileName,
+        /// What its host did or said.
+        ending: Ending,
+    },
+    /// Nobody is to remove any copy of this file.
+    Pinned {
+        /// The file.
+        name: FileName,
+        /// Who asked.
+        asked_by: String,
+    },
+    /// Its copies may be removed like any other.
+    Unpinned {
+        /// The file.
+        name: FileName,
+    },
+    /// The oldest lines of the history go, and doubts that are over.
+    Forgot {
+        /// Every line with a lower number.
+        history_before: u64,
+        /// When the doubts were looked at: those that are over by then.
+        doubts_until: Millis,
+    },
+}
+
+/// A copy that is to go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// On which host.
+    pub host: HostAddr,
+    /// The file.
+    pub name: FileName,
+    /// Its size in bytes, where that is known.
+    pub size: Option<u64>,
+    /// Why.
+    pub reason: Reason,
+    /// The host whose copy stays, confirmed by that host just before. None where the last copy
+    /// may go: on a disk over its limit, or for a better file.
+    pub keeper: Option<HostAddr>,
+    /// Who wants it: the Remover itself, or whoever asked.
+    pub asked_by: String,
+}
+
+/// What came of an intent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The host removed it.
+    Removed,
+    /// It was not there, or its host lists it no longer.
+    Absent,
+    /// The host was not asked, and is not going to be: it is as if nothing had been intended.
+    NotAsked {
+        /// Why, in words.
+        why: String,
+    },
+    /// The host refused.
+    Refused {
+        /// Why, in words.
+        why: String,
+    },
+    /// The call came to no clear end, and later the host still lists the copy. The call may still
+    /// be on its way: until then this copy is nobody's reason to remove another.
+    StillThere {
+        /// Until when the copy is in doubt.
+        doubted_until: Millis,
+    },
+}
+
+impl Ending {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        match self {
+            Ending::Removed => "removed".to_owned(),
+            Ending::Absent => "was not there".to_owned(),
+            Ending::NotAsked { why } => format!("not removed: {why}"),
+            Ending::Refused { why } => format!("refused by its host: {why}"),
+            Ending::StillThere { .. } => "not removed: it is still there".to_owned(),
+        }
+    }
+
+    /// Whether the copy is gone.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Ending::Removed | Ending::Absent)
+    }
+}
+
+/// What an applied event did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RemovalOutcome {
+    /// It changed the piece.
+    Applied,
+    /// The piece was so already.
+    AlreadySo,
+}
+
+/// Why an event changed nothing: its precondition no longer held when it came to be applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum RemovalRefusal {
+    /// The copy that was to stay is itself to go.
+    #[error("the copy of {name} on {keeper} was kept, and is now planned for removal itself")]
+    KeeperGoes {
+        /// The file.
+        name: FileName,
+        /// Whose copy was to stay.
+        keeper: HostAddr,
+    },
+    /// The copy that was to stay is the one to go.
+    #[error("the copy of {name} on {host} cannot both stay and go")]
+    KeepsItself {
+        /// The file.
+        name: FileName,
+        /// The host.
+        host: HostAddr,
+    },
+    /// The file is pinned.
+    #[error("{name} is pinned: no copy of it is removed")]
+    IsPinned {
+        /// The file.
+        name: FileName,
+    },
+    /// It is on its way out already.
+    #[error("the copy of {name} on {host} is already being removed")]
+    UnderWay {
+        /// The file.
+        name: FileName,
+        /// The host.
+        host: HostAddr,
+    },
+    /// The copy that others were removed for is not to go before their removals ended.
+    #[error("the copy of {name} on {host} is the one that stays while others are being removed")]
+    IsKeeper {
+        /// The file.
+        name: FileName,
+        /// The host.
+        host: HostAddr,
+    },
+    /// Nothing of the kind is under way.
+    #[error("no removal of {name} on {host} is under way")]
+    NotIntended {
+        /// The file.
+        name: FileName,
+        /// The host.
+        host: HostAddr,
+    },
+}

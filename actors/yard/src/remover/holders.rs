@@ -1,0 +1,290 @@
+//! The destinations as they last told of themselves. In memory only, pure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::repeated_files::RepeatedFiles;
+use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
+use crate::heartbeat::{Health, HealthChanged};
+use crate::task_manager::HostRecord;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind, HostMode};
+use reelyard_core::names::FileId;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+
+/// What a host's copies are good for, as the TaskManager has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CopyHolderStatus {
+    /// Nothing: it is not one of the yard, as far as was told. What it tells is kept all the same,
+    /// since it may tell before the TaskManager does.
+    #[default]
+    Outside,
+    /// They count.
+    Serves,
+    /// It is being drained: they count for nothing and go as soon as there are others.
+    Leaves,
+    /// Nothing is asked of it.
+    Apart,
+}
+
+impl CopyHolderStatus {
+    /// What the copies of a host on record are good for. One that was presumed lost counts again
+    /// once it has answered.
+    pub fn of(record: &HostRecord) -> Self {
+        match record.mode {
+            HostMode::Maintenance => CopyHolderStatus::Apart,
+            HostMode::Draining => CopyHolderStatus::Leaves,
+            HostMode::Active if record.lost => CopyHolderStatus::Apart,
+            HostMode::Active => CopyHolderStatus::Serves,
+        }
+    }
+}
+
+/// One destination.
+#[derive(Clone, Debug, Default)]
+pub struct CopyHolder {
+    /// What its copies are good for.
+    pub status: CopyHolderStatus,
+    /// Whether it answers.
+    pub health: Health,
+    /// What program answers.
+    pub kind: HostKind,
+    /// Whether calls to it go well.
+    pub calls: CircuitState,
+    /// Its disk and when it was asked.
+    pub disk: Option<(DiskFigures, Millis)>,
+    /// What it holds, as it last told.
+    pub inventory: Option<Arc<Inventory>>,
+    /// When a copy last went from it.
+    pub lightened: Option<Millis>,
+}
+
+impl CopyHolder {
+    /// Whether it can be asked now, and what it holds is known.
+    pub fn is_askable(&self) -> bool {
+        self.health == Health::Up
+            && !self.calls.is_open()
+            && self.kind != HostKind::Unknown
+            && matches!(self.status, CopyHolderStatus::Serves | CopyHolderStatus::Leaves)
+            && self.inventory.is_some()
+    }
+
+    /// What it listed last, if it can be asked now.
+    fn askable_inventory(&self) -> Option<&Arc<Inventory>> {
+        self.inventory.as_ref().filter(|_| self.is_askable())
+    }
+
+    /// The files that it listed last.
+    pub fn files(&self) -> Option<&RoaringBitmap> {
+        self.inventory.as_ref().map(|inventory| &inventory.files)
+    }
+
+    /// Whether it listed `file` when it was last asked.
+    pub fn lists(&self, file: FileId) -> bool {
+        self.files().is_some_and(|files| files.contains(file.0))
+    }
+
+    /// Whether it was asked for what it holds at `at` or later.
+    pub fn was_listed_since(&self, at: Millis) -> bool {
+        self.inventory.as_ref().is_some_and(|inventory| inventory.at >= at)
+    }
+
+    /// Its disk, if that was read after the last copy went.
+    pub fn present_disk(&self) -> Option<&DiskFigures> {
+        let (disk, at) = self.disk.as_ref()?;
+        self.lightened.is_none_or(|went| *at > went).then_some(disk)
+    }
+
+    /// Bytes free below `limit_percent`; 0 while its disk is not known.
+    pub fn room(&self, limit_percent: u32) -> u64 {
+        self.disk.as_ref().map_or(0, |(disk, _)| disk.room(limit_percent))
+    }
+
+    /// Whether a Reelyard worker answers there, which can tell our calls from an old leader's.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind, HostKind::Reelyard { .. })
+    }
+}
+
+/// Every destination of the yard.
+#[derive(Clone, Debug, Default)]
+pub struct CopyHolders {
+    hosts: BTreeMap<HostAddr, CopyHolder>,
+    /// What those list that can be asked.
+    repeats: RepeatedFiles,
+}
+
+impl CopyHolders {
+    /// The destinations are these from now on. Of those that stay, everything stays known.
+    pub fn set_hosts(&mut self, yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>) {
+        let mut before = std::mem::take(&mut self.hosts);
+        let known = |(addr, standing)| {
+            let host = before.remove(&addr).unwrap_or_default();
+            (addr, CopyHolder { status: standing, ..host })
+        };
+        self.hosts = yard.into_iter().map(known).collect();
+        before.retain(|_, host| host.status == CopyHolderStatus::Outside);
+        self.hosts.append(&mut before);
+        let CopyHolders { hosts, repeats } = self;
+        let gone: Vec<HostAddr> =
+            repeats.hosts().filter(|addr| !hosts.contains_key(addr)).collect();
+        gone.into_iter().for_each(|addr| repeats.set(addr, None));
+        hosts.iter().for_each(|(addr, host)| repeats.set(*addr, host.askable_inventory()));
+    }
+
+    /// Something changed of one host.
+    fn recount(&mut self, addr: HostAddr) {
+        let inventory = self.hosts.get(&addr).and_then(CopyHolder::askable_inventory);
+        self.repeats.set(addr, inventory);
+    }
+
+    /// The files that more than one host lists, of those that can be asked.
+    pub fn repeated(&self) -> &RoaringBitmap {
+        self.repeats.files()
+    }
+
+    /// How many of those that can be asked list a file.
+    pub fn listed(&self, file: FileId) -> usize {
+        self.repeats.copies(file)
+    }
+
+    /// One of them.
+    pub fn get(&self, addr: HostAddr) -> Option<&CopyHolder> {
+        self.hosts.get(&addr).filter(|host| host.status != CopyHolderStatus::Outside)
+    }
+
+    /// All of them, by address.
+    pub fn iter(&self) -> impl Iterator<Item = (HostAddr, &CopyHolder)> {
+        self.hosts.iter().map(|(addr, host)| (*addr, host))
+    }
+
+    /// Those that can be asked.
+    pub fn askable(&self) -> impl Iterator<Item = (HostAddr, &CopyHolder)> {
+        self.iter().filter(|(_, host)| host.is_askable())
+    }
+
+    /// Takes a change of health. What was known of a host that went down is forgotten: it may come
+    /// back with another disk.
+    pub fn health_changed(&mut self, changed: &HealthChanged) {
+        let host = self.hosts.entry(changed.host).or_default();
+        host.health = changed.to;
+        if changed.to == Health::Down {
+            host.disk = None;
+            host.inventory = None;
+        }
+        self.recount(changed.host);
+    }
+
+    /// Takes what a host told.
+    pub fn observe(&mut self, seen: &HostObserved) {
+        let host = self.hosts.entry(seen.host).or_default();
+        host.kind = seen.kind;
+        host.disk = seen.disk;
+        if seen.inventory.is_some() {
+            host.inventory.clone_from(&seen.inventory);
+        }
+        self.recount(seen.host);
+    }
+
+    /// Takes how calls to a host go.
+    pub fn set_calls(&mut self, conduct: &HostCallStatus) {
+        self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
+        self.recount(conduct.host);
+    }
+
+    /// A copy went from a host.
+    pub fn lightened(&mut self, addr: HostAddr, at: Millis) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.lightened = host.lightened.max(Some(at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remover::samples::host;
+
+    fn seen(files: &[u32], at: i64) -> HostObserved {
+        let at = Millis(at);
+        let files = files.iter().copied().collect();
+        let disk = DiskFigures { used: 40, avail: 60, ..DiskFigures::default() };
+        HostObserved {
+            host: host(1),
+            kind: HostKind::Cfw,
+            inventory: Some(Arc::new(Inventory { files, unreadable_names: 0, at })),
+            disk: Some((disk, at)),
+            traffic: None,
+            at,
+        }
+    }
+
+    fn health(to: Health) -> HealthChanged {
+        HealthChanged { host: host(1), from: Health::Unknown, to, at: Millis(1) }
+    }
+
+    #[test]
+    fn a_host_can_be_asked_once_it_is_up_and_was_listed() {
+        let mut holders = CopyHolders::default();
+        holders.health_changed(&health(Health::Up));
+        holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
+        let askable = |holders: &CopyHolders| holders.askable().count();
+        assert_eq!(askable(&holders), 0);
+        holders.observe(&seen(&[3], 2));
+        assert_eq!(askable(&holders), 1);
+        holders.set_hosts([(host(1), CopyHolderStatus::Apart)]);
+        assert_eq!(askable(&holders), 0, "nothing is asked of it");
+        holders
+            .set_hosts([(host(1), CopyHolderStatus::Leaves), (host(2), CopyHolderStatus::Serves)]);
+        assert_eq!(askable(&holders), 1, "what is known of a host stays");
+        holders.health_changed(&health(Health::Down));
+        holders.health_changed(&health(Health::Up));
+        assert_eq!(askable(&holders), 0, "it is listed again first");
+        holders.set_hosts([(host(2), CopyHolderStatus::Serves)]);
+        assert!(holders.get(host(1)).is_none());
+    }
+
+    #[test]
+    fn only_hosts_that_can_be_asked_repeat_files() {
+        let mut holders = CopyHolders::default();
+        let yard = [(host(1), CopyHolderStatus::Serves), (host(2), CopyHolderStatus::Serves)];
+        holders.set_hosts(yard);
+        for at in [host(1), host(2)] {
+            holders.health_changed(&HealthChanged { host: at, ..health(Health::Up) });
+            holders.observe(&HostObserved { host: at, ..seen(&[3, 4], 2) });
+        }
+        let repeated = |holders: &CopyHolders| holders.repeated().iter().collect::<Vec<_>>();
+        assert_eq!(repeated(&holders), [3, 4]);
+        holders.observe(&seen(&[4, 5], 3));
+        assert_eq!(repeated(&holders), [4]);
+        holders
+            .set_hosts([(host(1), CopyHolderStatus::Serves), (host(2), CopyHolderStatus::Apart)]);
+        assert!(repeated(&holders).is_empty());
+        holders.set_hosts(yard);
+        assert_eq!(repeated(&holders), [4]);
+        let (calls, at) = (CircuitState::Open, Millis(9));
+        let conduct =
+            HostCallStatus { host: host(1), calls, epoch: None, managers: Vec::new(), at };
+        holders.set_calls(&conduct);
+        assert!(repeated(&holders).is_empty());
+        holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
+        assert!(holders.repeats.hosts().next().is_none());
+    }
+
+    #[test]
+    fn a_disk_counts_once_it_was_read_after_the_last_removal() {
+        let mut holders = CopyHolders::default();
+        holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
+        holders.observe(&seen(&[3], 2));
+        let is_present =
+            |holders: &CopyHolders| holders.get(host(1)).unwrap().present_disk().is_some();
+        assert!(is_present(&holders));
+        holders.lightened(host(1), Millis(5));
+        holders.observe(&seen(&[], 5));
+        assert!(!is_present(&holders));
+        holders.observe(&seen(&[], 6));
+        assert!(is_present(&holders));
+    }
+}

@@ -1,0 +1,99 @@
+//! The face of the Remover.
+
+use actix::Message;
+use serde::{Deserialize, Serialize};
+
+use super::reason::{Reason, Spared};
+use super::settings::RemoverSettings;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_replication::CommitError;
+
+/// Pins a file: no copy of it is removed until it is unpinned. Answers whether that was news.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<bool, CommitError>")]
+pub struct PinFile {
+    /// The file.
+    pub name: FileName,
+    /// Pinned, or no longer.
+    pub pinned: bool,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Removes by these settings from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeRemoverSettings(pub RemoverSettings);
+
+/// Looks at all copies now instead of when the next look is due. The Remover sends itself the like
+/// by its timer; operators and tests send it. Answered once the look itself is over; what it
+/// decided is carried out afterwards.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct RemoveNow;
+
+/// Asks which copies of a file stay and which go, and why.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Vec<CopySays>")]
+pub struct ExplainCopies {
+    /// The file.
+    pub name: FileName,
+}
+
+/// What is said of one copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CopySays {
+    /// Its host.
+    pub host: HostAddr,
+    /// What is to become of it.
+    pub fate: Fate,
+}
+
+impl Fate {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        let kept = |keeper: &Option<HostAddr>| {
+            keeper.map(|keeper| format!("; the copy on {keeper} stays")).unwrap_or_default()
+        };
+        match self {
+            Fate::Stays { why } => format!("stays: {}", why.words()),
+            Fate::Goes { reason, keeper } => {
+                format!("to be removed: {}{}", reason.words(), kept(keeper))
+            }
+            Fate::Going { reason, keeper } => {
+                format!("being removed: {}{}", reason.words(), kept(keeper))
+            }
+        }
+    }
+}
+
+/// What is to become of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It stays.
+    Stays {
+        /// Why.
+        why: Spared,
+    },
+    /// It goes as soon as that is confirmed.
+    Goes {
+        /// Why.
+        reason: Reason,
+        /// Whose copy stays.
+        #[schema(required)]
+        keeper: Option<HostAddr>,
+    },
+    /// It is being removed.
+    Going {
+        /// Why.
+        reason: Reason,
+        /// Whose copy stays.
+        #[schema(required)]
+        keeper: Option<HostAddr>,
+    },
+}

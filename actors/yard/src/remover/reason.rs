@@ -1,0 +1,175 @@
+//! Why a copy goes, and why one stays: codes with the numbers that decided. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use reelyard_core::names::FileName;
+
+/// Why a copy goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// There are more copies than there should be.
+    Duplicate {
+        /// Copies that count and were confirmed, this one included.
+        copies: u32,
+        /// How many there should be.
+        wanted: u32,
+        /// By which rule the others stay.
+        kept_by: KeptBy,
+    },
+    /// Its host is being drained, and there are enough copies elsewhere.
+    Draining {
+        /// Copies elsewhere that count and were confirmed.
+        elsewhere: u32,
+    },
+    /// The disk of its host is over the limit, and this is the worst file on it that may go.
+    OverLimit {
+        /// Bytes in use when it was decided, what is being removed already taken off.
+        used: u64,
+        /// The limit in bytes.
+        limit: u64,
+        /// Removal goes on until no more than this is in use.
+        low_water: u64,
+        /// Its rank, 1 = best; none without a grade.
+        #[schema(required)]
+        grade: Option<u32>,
+    },
+    /// A much better file has no room anywhere.
+    MakesRoom {
+        /// For which file.
+        better: FileName,
+        /// That file's size in bytes.
+        better_size: u64,
+        /// That file's rank; none without a grade.
+        #[schema(required)]
+        better_grade: Option<u32>,
+        /// That file's rising hits.
+        better_hits: u32,
+        /// The rank of the one that goes; none without a grade.
+        #[schema(required)]
+        grade: Option<u32>,
+    },
+}
+
+impl Reason {
+    /// The reason in words, with its numbers.
+    pub fn words(&self) -> String {
+        let graded = |grade: &Option<u32>| match grade {
+            Some(grade) => format!("rank {grade}"),
+            None => "no grade".to_owned(),
+        };
+        match self {
+            Reason::Duplicate { copies, wanted, .. } => {
+                format!("{copies} copies, {wanted} wanted")
+            }
+            Reason::Draining { elsewhere } => {
+                format!("its host is being drained, and there are {elsewhere} copies elsewhere")
+            }
+            Reason::OverLimit { used, limit, grade, .. } => format!(
+                "the disk of its host is over its limit ({used} of {limit} bytes), and it is the \
+                 worst file there ({})",
+                graded(grade)
+            ),
+            Reason::MakesRoom { better, better_grade, better_hits, grade, .. } => format!(
+                "it makes room for {better} ({}, {better_hits} rising hits) and has {}",
+                graded(better_grade),
+                graded(grade)
+            ),
+        }
+    }
+
+    /// The stable code of the reason.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Reason::Duplicate { .. } => "duplicate",
+            Reason::Draining { .. } => "draining",
+            Reason::OverLimit { .. } => "over_limit",
+            Reason::MakesRoom { .. } => "makes_room",
+        }
+    }
+}
+
+/// The rule by which the copies that stay are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeptBy {
+    /// Those on the hosts with the most free room.
+    #[default]
+    Room,
+    /// As cfm: those whose host's address as text comes first (spec 4.5, step 2).
+    Cfm,
+}
+
+/// Why a copy that might have gone stays.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Spared {
+    /// No source directory lists its master, or the master was looked at and is not there.
+    NoMaster,
+    /// Its master could not be looked at.
+    MasterUnknown,
+    /// Its name begins with an ignored prefix.
+    Ignored,
+    /// Somebody pinned it.
+    Pinned,
+    /// It is hot.
+    Hot,
+    /// It was copied there lately.
+    CopiedLately,
+    /// It is one of the copies that there should be.
+    Wanted,
+    /// There is no other copy that counts and could be confirmed.
+    OnlyCopy,
+    /// The host whose copy was to stay did not confirm it.
+    NotConfirmed,
+    /// Its host cannot be asked at present.
+    HostNotAsked,
+    /// Whether an earlier removal of it was carried out is not known yet.
+    InDoubt,
+    /// Enough goes already.
+    Enough,
+    /// It is at work: a removal is under way.
+    UnderWay,
+    /// It was hot when it was copied there, which its grade may not know yet.
+    CameHot,
+    /// It was to make room for a file that is hot or without room no longer.
+    NotNeeded,
+    /// It was to make room together with others, of which one stays: that would not be enough.
+    InVain,
+}
+
+impl Spared {
+    /// In words, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Spared::NoMaster => "it has no master: nothing could bring it back",
+            Spared::MasterUnknown => "its master could not be looked at",
+            Spared::Ignored => "its name begins with an ignored prefix",
+            Spared::Pinned => "it is pinned",
+            Spared::Hot => "it is hot",
+            Spared::CopiedLately => "it was copied there lately",
+            Spared::Wanted => "it is one of the copies that there should be",
+            Spared::OnlyCopy => "no other copy is confirmed",
+            Spared::NotConfirmed => "the host of the copy that was to stay did not confirm it",
+            Spared::HostNotAsked => "its host cannot be asked at present",
+            Spared::InDoubt => "whether an earlier removal was carried out is not known yet",
+            Spared::Enough => "enough goes already",
+            Spared::UnderWay => "a removal of it is under way",
+            Spared::CameHot => "it was hot when it came, which its grade may not tell yet",
+            Spared::NotNeeded => "the room that it was to make is needed no longer",
+            Spared::InVain => "what else was to go with it stays: that would not make room enough",
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Removals for the tests of this actor.
+
+use super::event::{Ending, Intent, RemovalEvent};
+use super::reason::{KeptBy, Reason};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+
+pub(super) fn host(last: u8) -> HostAddr {
+    format!("10.0.0.{last}:80").parse().unwrap()
+}
+
+pub(super) fn name(text: &str) -> FileName {
+    FileName::new(text).unwrap()
+}
+
+/// The copy on host `from` is one too many; the one on `keeper` stays.
+pub(super) fn duplicate(file: &str, from: u8, keeper: u8) -> Intent {
+    let reason = Reason::Duplicate { copies: 2, wanted: 1, kept_by: KeptBy::Room };
+    Intent {
+        host: host(from),
+        name: name(file),
+        size: Some(7),
+        reason,
+        keeper: Some(host(keeper)),
+        asked_by: "remover".to_owned(),
+    }
+}
+
+/// The copy on host `from` goes because its disk is over the limit.
+pub(super) fn over_limit(file: &str, from: u8) -> Intent {
+    let reason = Reason::OverLimit { used: 95, limit: 90, low_water: 85, grade: Some(9) };
+    Intent { reason, keeper: None, ..duplicate(file, from, 0) }
+}
+
+pub(super) fn ended(file: &str, on: u8, ending: Ending) -> RemovalEvent {
+    RemovalEvent::Ended { host: host(on), name: name(file), ending }
+}

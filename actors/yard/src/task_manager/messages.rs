@@ -1,0 +1,290 @@
+//! Messages of the TaskManager, their answers and their refusals.
+
+use actix::Message;
+
+use super::event::TaskRefusal;
+use super::host_rules::HostRefused;
+use super::plan::{ByHandRefused, Explanation};
+use super::settings::{HostSetting, TaskSettings};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
+use reelyard_core::names::FileName;
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
+use reelyard_replication::CommitError;
+use serde::{Deserialize, Serialize};
+
+/// The state of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskState {
+    /// Planned; the destination has not begun.
+    Ready,
+    /// The destination fetches the file.
+    Working,
+    /// The copy is in place. A final state.
+    Done,
+    /// The copy failed, and a part is blamed for it. A final state.
+    Failed,
+    /// No report came before the deadline, or the copy never began. A final state.
+    Timeout,
+    /// An operator, a mode or a change of hosts cancelled it. A final state.
+    Cancelled,
+}
+
+impl TaskState {
+    /// Whether the task still occupies its source, its destination and its file.
+    pub fn is_open(self) -> bool {
+        matches!(self, TaskState::Ready | TaskState::Working)
+    }
+}
+
+/// One planned copy, from its planning to its end. Durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number: Unix nanoseconds at creation, made unique by counting up.
+    pub id: TaskId,
+    /// The file to copy.
+    pub name: FileName,
+    /// Directory of the master on the source.
+    pub dir: String,
+    /// The host that serves the master.
+    pub source: HostAddr,
+    /// The host that takes the copy.
+    pub destination: HostAddr,
+    /// Rank when planned, 1 = best; 0 for a hot file without a grade.
+    pub grade: u32,
+    /// Rising hits when planned; 0 for a file planned by its grade.
+    pub hits: u32,
+    /// The master's size when planned, in bytes.
+    pub size: u64,
+    /// The rate limit set when it was planned; none means no limit.
+    pub copy_speed: Option<BitsPerSecond>,
+    /// The current state; open or final.
+    pub state: TaskState,
+    /// Wall clock of the leader when it was planned.
+    pub created: Millis,
+    /// Wall clock of the leader at the last change of state.
+    pub changed: Millis,
+    /// Whether an old cfw reported `done`, and its inventory must still confirm it.
+    pub claimed_done: bool,
+    /// The reason of an end without success, or a remark on a success.
+    pub reason: Option<String>,
+    /// The part that was blamed; none unless it failed or timed out.
+    pub blame: Option<Blame>,
+    /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
+    pub hash: Option<ContentHash>,
+    /// The operator or program that asked; none for the planner's own tasks.
+    pub asked_by: Option<String>,
+}
+
+impl Task {
+    /// Whether it failed or timed out. A cancelled task has not failed.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.state, TaskState::Failed | TaskState::Timeout)
+    }
+}
+
+/// A request over cfm's wire to change a state: `PATCH /tasks/{id}` (spec 2.1).
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), ChangeRefused>")]
+pub struct ChangeTask {
+    /// Unix nanoseconds at its creation.
+    pub id: TaskId,
+    /// The requested state, one of cfm's four. None for a body without a status: cfm refuses it
+    /// with 409 once the task is found.
+    pub to: Option<OldState>,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Why a task was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeRefused {
+    /// There is no such task (404).
+    #[error("task {0} does not exist")]
+    NoSuchTask(TaskId),
+    /// The table of spec 2.1 does not allow it (409).
+    #[error("a task that is {from:?} cannot become {to:?}")]
+    Transition {
+        /// The task's present state.
+        from: TaskState,
+        /// The requested state; none for a body without a status.
+        to: Option<OldState>,
+    },
+    /// It could not be committed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Cancels a task: `DELETE /tasks/{id}` and `reelyard tasks cancel`. An ended task is dropped from
+/// the list.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), ChangeRefused>")]
+pub struct CancelTask {
+    /// An open task, or an ended one to drop from the list.
+    pub id: TaskId,
+    /// The caller, as logs and events name it.
+    pub asked_by: String,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Reports of a Reelyard worker. The answer comes once `Done` and `Failed` among them are durable.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<ReportsTaken, ReportsRefused>")]
+pub struct TakeReports {
+    /// The reporting host.
+    pub host: HostAddr,
+    /// The reports, in the order of the worker's events.
+    pub reports: Vec<Report>,
+}
+
+/// Why reports were refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReportsRefused {
+    /// The reporting host is no destination of this yard (404).
+    #[error("{0} is not configured as a destination of this yard")]
+    UnknownHost(HostAddr),
+    /// The commit failed: the worker keeps the reports and sends them again.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Copies a file to a destination now, before better ones: `reelyard files copy`. All rules of
+/// planning hold except the order.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<TaskId, CopyRefused>")]
+pub struct CopyFile {
+    /// The file to copy.
+    pub name: FileName,
+    /// The host that takes the copy.
+    pub destination: HostAddr,
+    /// The host that serves the master; none means any source.
+    pub source: Option<HostAddr>,
+    /// The caller, as logs and events name it.
+    pub asked_by: String,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Retries a copy that failed, timed out or was cancelled, to the same destination.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<TaskId, CopyRefused>")]
+pub struct RetryTask {
+    /// The task that ended.
+    pub id: TaskId,
+    /// The caller, as logs and events name it.
+    pub asked_by: String,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Why a requested copy was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CopyRefused {
+    /// There is no such task.
+    #[error("task {0} does not exist")]
+    NoSuchTask(TaskId),
+    /// The task is still open, or it succeeded.
+    #[error("task {id} is {state:?}: only what failed or was taken back is tried again")]
+    NotEndedBadly {
+        /// The task in the request.
+        id: TaskId,
+        /// Its present state.
+        state: TaskState,
+    },
+    /// The rules of planning do not allow the copy.
+    #[error(transparent)]
+    Rules(#[from] ByHandRefused),
+    /// The state changed between the decision and its application.
+    #[error("it was not started: {0}")]
+    Meanwhile(TaskRefusal),
+    /// It could not be committed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Deletes the failures of a host: its backoffs as source, as destination, and in pairs. An
+/// operator sends it after a repair. The answer is the number of deleted backoffs.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<usize, CommitError>")]
+pub struct ResetHost {
+    /// The repaired host.
+    pub host: HostAddr,
+    /// The caller, as logs and events name it.
+    pub asked_by: String,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Sets the mode of a host. Tasks that the mode forbids are cancelled at once.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct SetHostMode {
+    /// A host on record.
+    pub host: HostAddr,
+    /// The new mode.
+    pub mode: HostMode,
+    /// The caller, as logs and events name it.
+    pub asked_by: String,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Adds a host to the yard beside those of the configuration, or changes the role of an added one.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct AddHost {
+    /// A host that the configuration does not name.
+    pub host: HostAddr,
+    /// Whether it serves masters, takes copies, or both.
+    pub role: HostRole,
+    /// The caller, as logs and events name it.
+    pub asked_by: String,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Removes an added host. Its placements are deleted, and open tasks from and to it are cancelled.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct RemoveHost {
+    /// A host that was added at run time.
+    pub host: HostAddr,
+    /// The caller, as logs and events name it.
+    pub asked_by: String,
+    /// Idempotency key: a repetition gets the first result.
+    pub request: RequestId,
+}
+
+/// Replaces the settings. A leader also puts these hosts on record.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeTaskSettings {
+    /// The new settings; they replace all former ones.
+    pub settings: TaskSettings,
+    /// The hosts that the configuration names.
+    pub hosts: Vec<HostSetting>,
+}
+
+/// Asks why a file is or is not planned. Its master is looked up first unless a recent result is
+/// known.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Explanation")]
+pub struct ExplainFile {
+    /// The file; an unknown name is explained too.
+    pub name: FileName,
+}
+
+/// Checks now which work is due. The TaskManager's timer does the same; tests send this after they
+/// moved the clock.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct CheckTasksNow;
+
+/// Starts a planning round now, on an operator's request. The answer is the epoch of the round.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Epoch, CommitError>")]
+pub struct PlanNow;

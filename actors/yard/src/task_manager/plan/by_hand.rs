@@ -1,0 +1,185 @@
+//! A copy that somebody asks for: this file, there, now. By the rules of a round, but for the turn:
+//! it goes before better files, a file or a pair that backs off is tried all the same, and a source
+//! serves one copy more than it may by itself.
+
+use super::explanation::Says;
+use super::pairing::{UsableDestination, UsableSource};
+use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
+use crate::heartbeat::Health;
+use crate::task_manager::event::NewTask;
+use reelyard_core::host::{HostAddr, HostMode};
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::worker::TaskId;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct ByHand<'a> {
+    /// The file.
+    pub name: &'a FileName,
+    /// Where to.
+    pub destination: HostAddr,
+    /// Where from; none for any source.
+    pub source: Option<HostAddr>,
+    /// Who asks.
+    pub asked_by: &'a str,
+    /// Whether nobody would remove a copy too many: the file is pinned.
+    pub is_pinned: bool,
+}
+
+/// Why it is not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ByHandRefused {
+    /// The file may not be copied, wherever to.
+    #[error("{name}: {skip}")]
+    File {
+        /// The file.
+        name: FileName,
+        /// Why.
+        skip: Skip,
+    },
+    /// A task copies it already.
+    #[error("{name}: task {task} already copies it")]
+    UnderWay {
+        /// The file.
+        name: FileName,
+        /// The task.
+        task: TaskId,
+    },
+    /// There are as many copies as there should be: one more would be removed again.
+    #[error(
+        "{name}: there are as many copies as there should be ({}); one more would be removed again, \
+         unless the file is pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    Enough {
+        /// The file.
+        name: FileName,
+        /// Who holds one.
+        on: Vec<HostAddr>,
+    },
+    /// The destination cannot take it.
+    #[error("{host}: {says}")]
+    Destination {
+        /// The destination.
+        host: HostAddr,
+        /// Why.
+        says: Says,
+    },
+    /// It is no destination of this yard.
+    #[error("{0} is not a destination of this yard")]
+    NoDestination(HostAddr),
+    /// No source can serve it there.
+    #[error(
+        "no source can serve it there: each is down, left alone, has a link that is too busy, or has \
+         no data port"
+    )]
+    NoSource,
+    /// The source that was asked for cannot.
+    #[error(
+        "{0} cannot serve it there: it is no source, is down, left alone, has a link that is too \
+         busy, or has no data port"
+    )]
+    Source(HostAddr),
+}
+
+impl Planner {
+    /// Plans a copy that somebody asks for.
+    ///
+    /// # Errors
+    /// Why it cannot be done, in words.
+    pub fn by_hand(
+        &mut self,
+        asked: &ByHand<'_>,
+        yard: &PlanningContext<'_>,
+    ) -> Result<NewTask, ByHandRefused> {
+        self.candidates.refresh(yard.book, yard.hosts, yard.settings);
+        if !yard.hosts.get(asked.destination).is_some_and(|host| host.role.is_destination()) {
+            return Err(ByHandRefused::NoDestination(asked.destination));
+        }
+        let occupied = Occupied::of(yard);
+        let of_file = |skip| ByHandRefused::File { name: asked.name.clone(), skip };
+        let file = yard.book.names().find(asked.name.as_bytes());
+        let file = file.ok_or_else(|| of_file(Skip::NoMaster))?;
+        if let Some(task) = yard.copied_by(file) {
+            return Err(ByHandRefused::UnderWay { name: asked.name.clone(), task });
+        }
+        if !self.candidates.lists_master(file) {
+            return Err(of_file(Skip::NoMaster));
+        }
+        if self.candidates.traits().ignored().contains(file.0) {
+            return Err(of_file(Skip::Ignored));
+        }
+        let holders = self.candidates.holders(file, yard.book, yard.hosts);
+        let holds = holders.contains(&asked.destination);
+        if self.candidates.is_placed(file) && !asked.is_pinned && !holds {
+            return Err(ByHandRefused::Enough { name: asked.name.clone(), on: holders });
+        }
+        let master = self.master_cache.get(file, yard.now).unwrap_or(Err(Skip::MasterUnknown));
+        let master = master.map_err(of_file)?;
+        let mut pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.keep_rooms(yard, &occupied, &mut pairing);
+        let destination = self.destination(asked, file, master.size, &pairing, yard)?;
+        let source = source(asked, &destination, &pairing, yard)?;
+        let pair = (source, asked.destination);
+        let (grade, hits) = (self.candidates.grade(file), self.candidates.hits(file));
+        let candidate = Candidate { file, grade, hits };
+        let speed = yard.rate_for(&[], pair);
+        let task = super::new_task(yard, TaskId(yard.first_id()), candidate, &master, pair, speed);
+        let asked_by = Some(asked.asked_by.to_owned());
+        Ok(NewTask { asked_by, source_cap: task.source_cap.saturating_add(1), ..task })
+    }
+
+    fn destination(
+        &self,
+        asked: &ByHand<'_>,
+        file: FileId,
+        size: u64,
+        pairing: &Pairing,
+        yard: &PlanningContext<'_>,
+    ) -> Result<UsableDestination, ByHandRefused> {
+        let host = asked.destination;
+        let refused = |says| ByHandRefused::Destination { host, says };
+        if self.candidates.holders(file, yard.book, yard.hosts).contains(&host) {
+            return Err(refused(Says::Holds));
+        }
+        let part = pairing.parts().get(&host).copied().unwrap_or_default();
+        if let Some(unusable) = part.no_destination {
+            return Err(refused(unusable.into()));
+        }
+        let usable = pairing.destinations.iter().find(|to| to.addr == host);
+        let to = usable.ok_or_else(|| refused(Says::DiskUnknown))?;
+        let room = to.room_for(Some(file), true);
+        if !to.ours && !self.candidates.traits().old_hosts_carry(file) {
+            Err(refused(Says::NameNotCarried))
+        } else if size > room.saturating_add(part.on_its_way) {
+            Err(refused(Says::TooBig))
+        } else if size > room {
+            Err(refused(Says::NoRoom))
+        } else {
+            Ok(to.clone())
+        }
+    }
+}
+
+/// The source for a copy there: one that is up, active and trusted, the least busy first.
+fn source(
+    asked: &ByHand<'_>,
+    to: &UsableDestination,
+    pairing: &Pairing,
+    yard: &PlanningContext<'_>,
+) -> Result<HostAddr, ByHandRefused> {
+    let serving = |addr: HostAddr| yard.under_way().filter(|copy| copy.source == addr).count();
+    let most = yard.settings.copies_per_source.max(1);
+    let able = yard.hosts.iter().filter(|(addr, host)| {
+        let active = yard.book.host(*addr).is_none_or(|record| record.mode == HostMode::Active);
+        let link = pairing.parts().get(addr).and_then(|part| part.source_link);
+        let well = host.health == Health::Up
+            && !host.calls.is_open()
+            && !link.is_some_and(|link| link.is_too_busy());
+        let source = UsableSource::of(*addr, host);
+        host.role.is_source() && active && well && source.goes_with(to, &Default::default())
+    });
+    let asked_for = able.filter(|(addr, _)| asked.source.is_none_or(|source| source == *addr));
+    let free = asked_for.map(|(addr, _)| (serving(addr), addr)).filter(|(busy, _)| *busy <= most);
+    let refused = asked.source.map_or(ByHandRefused::NoSource, ByHandRefused::Source);
+    free.min().map(|(_, addr)| addr).ok_or(refused)
+}

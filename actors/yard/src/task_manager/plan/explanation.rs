@@ -1,0 +1,298 @@
+//! What an explanation of a file says: stable codes, their words, and the numbers behind them.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::skip::{Skip, Unusable};
+use reelyard_core::backoff::BackOff;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::task_id_text::optional_id_in_text;
+use reelyard_protocol::worker::TaskId;
+
+/// What becomes of a file, as a stable code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanVerdict {
+    /// Nothing stands in its way.
+    #[error("nothing prevents it: the next round would plan it")]
+    Goes,
+    /// Sources that could serve it are busy.
+    #[error("it waits for its turn: every source that could serve it is busy")]
+    WaitsForTurn,
+    /// There is no ranking.
+    #[error("the ranking was not read yet")]
+    RankingUnread,
+    /// The source directories were not listed.
+    #[error("the source directories were not listed yet")]
+    MastersUnlisted,
+    /// A destination that answers has never told what it holds.
+    #[error("a destination answers but has not listed its files yet: any file might be there")]
+    FirstLook,
+    /// No destination is usable.
+    #[error("no destination is up, known and free to take copies")]
+    NoDestination,
+    /// Nobody plans.
+    #[error("planning is switched off: task.mode = \"off\"")]
+    SwitchedOff,
+    /// It is passed over.
+    #[error(transparent)]
+    #[serde(untagged)]
+    Skipped(Skip),
+}
+
+impl PlanVerdict {
+    /// Those that are not that it is passed over.
+    const OTHERS: [PlanVerdict; 7] = [
+        PlanVerdict::Goes,
+        PlanVerdict::WaitsForTurn,
+        PlanVerdict::RankingUnread,
+        PlanVerdict::MastersUnlisted,
+        PlanVerdict::FirstLook,
+        PlanVerdict::NoDestination,
+        PlanVerdict::SwitchedOff,
+    ];
+}
+
+// By hand: the derived one does not know of the one variant without a tag.
+impl PartialSchema for PlanVerdict {
+    fn schema() -> RefOr<Schema> {
+        let words = PlanVerdict::OTHERS.map(|verdict| serde_json::to_value(verdict).ok());
+        let others = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(words.into_iter().flatten()));
+        OneOfBuilder::new()
+            .description(Some("What becomes of a file: one of these, or why it is passed over."))
+            .item(others)
+            .item(Ref::from_schema_name(Skip::name()))
+            .into()
+    }
+}
+
+impl ToSchema for PlanVerdict {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Skip::name().into_owned(), Skip::schema()));
+        Skip::schemas(schemas);
+    }
+}
+
+/// What a host says to a copy of the file, as a stable code.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Says {
+    /// It would take part now.
+    #[error("yes")]
+    Yes,
+    /// It is being drained.
+    #[error("it is being drained")]
+    Draining,
+    /// It is in maintenance.
+    #[error("it is in maintenance")]
+    Maintenance,
+    /// It was silent for so long that it is presumed lost.
+    #[error("it is presumed lost after a long silence")]
+    Lost,
+    /// It is not up.
+    #[error("it is not up")]
+    NotUp,
+    /// It is not known what program answers there.
+    #[error("it is not known what program answers there")]
+    KindUnknown,
+    /// Its inventory was never read.
+    #[error("its inventory was never read")]
+    InventoryUnknown,
+    /// Its disk is not known.
+    #[error("its disk is not known")]
+    DiskUnknown,
+    /// It backs off after a failure.
+    #[error("it is in backoff after failures")]
+    BacksOff,
+    /// Calls to it keep failing.
+    #[error("its circuit breaker is open: calls to it failed")]
+    CallsFail,
+    /// It is on probation, and its one copy at a time is under way.
+    #[error("it is on probation: one copy at a time, and one is under way")]
+    OnTrial,
+    /// Others use more of its link than its mark allows.
+    #[error("its link is too busy with other traffic")]
+    BusyLink,
+    /// It holds the file.
+    #[error("it holds the file")]
+    Holds,
+    /// The file does not fit even with nothing on its way there.
+    #[error("the file does not fit")]
+    TooBig,
+    /// The file does not fit beside what is on its way there.
+    #[error("the file does not fit beside what is on its way there")]
+    NoRoom,
+    /// Its protocol cannot carry the name.
+    #[error("its old protocol cannot carry the name")]
+    NameNotCarried,
+    /// No source goes with it now.
+    #[error("no source that is free goes with it")]
+    NoSource,
+    /// It serves as many copies as it may.
+    #[error("it serves as many copies as it may")]
+    Busy,
+    /// It has no data port, and every destination that could take the file needs one.
+    #[error("it has no data port, and every destination that could take the file needs one")]
+    NoDataPort,
+    /// No destination goes with it now.
+    #[error("it fits together with no destination that could take the file")]
+    NoDestination,
+}
+
+impl From<Unusable> for Says {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Draining => Says::Draining,
+            Unusable::Maintenance => Says::Maintenance,
+            Unusable::Lost => Says::Lost,
+            Unusable::NotUp => Says::NotUp,
+            Unusable::KindUnknown => Says::KindUnknown,
+            Unusable::InventoryUnknown => Says::InventoryUnknown,
+            Unusable::DiskUnknown => Says::DiskUnknown,
+            Unusable::BacksOff => Says::BacksOff,
+            Unusable::CallsFail => Says::CallsFail,
+            Unusable::OnTrial => Says::OnTrial,
+            Unusable::BusyLink => Says::BusyLink,
+        }
+    }
+}
+
+/// What is known of the file's master.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum MasterState {
+    /// No source directory lists it.
+    NotListed,
+    /// A source directory lists it; it was not looked at yet.
+    Listed,
+    /// It is there.
+    Found {
+        /// In which directory.
+        dir: String,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// It is listed, but not there as a regular file.
+    Absent,
+    /// It could not be looked at.
+    Unknown,
+}
+
+/// A destination that holds the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HeldOn {
+    /// The host.
+    pub host: HostAddr,
+    /// When what it holds was last confirmed; missing while that is not durable yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Millis>,
+}
+
+/// How busy a host's link is, as far as it matters for copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct LinkSays {
+    /// How much of it others than our copies use, in percent: of a source what it sends, of a
+    /// destination the busier direction.
+    pub used_percent: u32,
+    /// From where on it takes no part in new copies; missing where there is no mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_percent: Option<u32>,
+}
+
+/// What a destination says, with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct DestinationSays {
+    /// The host.
+    pub host: HostAddr,
+    /// What it says.
+    pub says: Says,
+    /// Bytes it has room for once everything on its way there has arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<u64>,
+    /// Bytes on their way to it.
+    pub on_its_way: u64,
+    /// Copies under way to it.
+    pub fetching: usize,
+    /// How many turns it takes until it is its turn; only where destinations take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<usize>,
+    /// How busy its link is; missing where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSays>,
+    /// That it is left alone or on probation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOff>,
+}
+
+/// What a source says, with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SourceSays {
+    /// The host.
+    pub host: HostAddr,
+    /// What it says.
+    pub says: Says,
+    /// Copies under way from it.
+    pub serving: usize,
+    /// How many more it may serve now.
+    pub free: usize,
+    /// How busy its link is; missing where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSays>,
+    /// That it is left alone or on probation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOff>,
+    /// The destinations with which it backs off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_with: Vec<HostAddr>,
+}
+
+/// Why a file is or is not planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Explanation {
+    /// What becomes of it.
+    pub verdict: PlanVerdict,
+    /// Its rank, 1 = best; missing where grade.info does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Its rising hits; 0 when it is not hot.
+    pub hits: u32,
+    /// How many files that want a copy come before it; missing for one that wants none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
+    /// Its master.
+    pub master: MasterState,
+    /// The destinations that hold it, as last confirmed.
+    pub held_on: Vec<HeldOn>,
+    /// The IPs for which hitcount.history lists it.
+    #[schema(value_type = Vec<String>)]
+    pub listed_on: Vec<IpAddr>,
+    /// The task that copies it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
+    #[schema(value_type = Option<String>)]
+    pub task: Option<TaskId>,
+    /// Its own back-off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOff>,
+    /// What each source says.
+    pub sources: Vec<SourceSays>,
+    /// What each destination says.
+    pub destinations: Vec<DestinationSays>,
+}

@@ -1,0 +1,102 @@
+//! What a round looks at beside the files, and what is under way there.
+
+use crate::task_manager::event::{NewTask, TaskEvent};
+use crate::task_manager::hosts::HostTable;
+use crate::task_manager::rates::CopyRateContext;
+use crate::task_manager::settings::TaskSettings;
+use crate::task_manager::state::TaskBook;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::names::FileId;
+use reelyard_protocol::worker::TaskId;
+use reelyard_replication::InFlight;
+
+/// Everything outside the planner that a round looks at.
+#[derive(Clone, Copy)]
+pub struct PlanningContext<'a> {
+    /// The piece as applied.
+    pub book: &'a TaskBook,
+    /// What was decided but is not yet applied: it occupies its hosts and its file already.
+    pub in_flight: &'a InFlight<TaskEvent>,
+    /// The hosts as last seen.
+    pub hosts: &'a HostTable,
+    /// The settings.
+    pub settings: &'a TaskSettings,
+    /// Since when this node leads.
+    pub leading_since: Millis,
+    /// The present.
+    pub now: Millis,
+}
+
+/// What keeps two hosts and a file occupied.
+pub(super) struct OccupyingCopy {
+    pub(super) source: HostAddr,
+    pub(super) destination: HostAddr,
+    pub(super) size: u64,
+}
+
+impl PlanningContext<'_> {
+    /// Tasks that are decided but not applied.
+    pub(super) fn created_in_flight(&self) -> impl Iterator<Item = &NewTask> {
+        self.in_flight.events().filter_map(|event| match event {
+            TaskEvent::Created(task) if self.book.task(task.id).is_none() => Some(task),
+            _ => None,
+        })
+    }
+
+    /// Every copy that is under way, applied or not.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = OccupyingCopy> {
+        let open = self.book.open().values().map(|task| OccupyingCopy {
+            source: task.source,
+            destination: task.destination,
+            size: task.size,
+        });
+        open.chain(self.created_in_flight().map(|task| OccupyingCopy {
+            source: task.source,
+            destination: task.destination,
+            size: task.size,
+        }))
+    }
+
+    /// What a new copy is told of its rate, of which there are `planned` others in this round.
+    pub(super) fn rate_for(
+        &self,
+        planned: &[NewTask],
+        pair: (HostAddr, HostAddr),
+    ) -> Option<BitsPerSecond> {
+        let roads =
+            CopyRateContext { hosts: self.hosts, in_force: self.settings.bandwidth.at(self.now) };
+        let goes_there = |destination: &HostAddr| *destination == pair.1;
+        let others = self.under_way().map(|copy| copy.destination).filter(goes_there).count()
+            + planned.iter().map(|task| task.destination).filter(|to| goes_there(to)).count();
+        roads.rate_of_new(pair, self.settings.copies_per_source, others)
+    }
+
+    /// The task that copies `file`, applied or not.
+    pub(super) fn copied_by(&self, file: FileId) -> Option<TaskId> {
+        let in_flight = || {
+            let of_file = |task: &&NewTask| self.book.file(&task.name) == file;
+            self.created_in_flight().find(of_file).map(|task| task.id)
+        };
+        self.book.open_for(file).or_else(in_flight)
+    }
+
+    /// The destination that was planned to last, applied or not.
+    pub(super) fn last_planned_to(&self) -> Option<HostAddr> {
+        let in_flight = self.created_in_flight().max_by_key(|task| task.id);
+        in_flight.map(|task| task.destination).or(self.book.last_planned_to())
+    }
+
+    /// A number for a new task: the time in nanoseconds, and more than any number so far.
+    pub(super) fn first_id(&self) -> i64 {
+        let by_time = self.now.0.saturating_mul(1_000_000);
+        let open = self.book.open().last_key_value().map(|(id, _)| *id);
+        let ended = self.book.ended().last_key_value().map(|(id, _)| *id);
+        let in_flight = self.created_in_flight().map(|task| task.id).max();
+        [open, ended, in_flight]
+            .into_iter()
+            .flatten()
+            .map(|id| id.0.saturating_add(1))
+            .fold(by_time, i64::max)
+    }
+}

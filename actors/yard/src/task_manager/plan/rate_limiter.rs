@@ -1,0 +1,50 @@
+//! So many a second.
+
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What rounds spend of something that there is only so much of in each second. A round's looks
+/// call the next round at once: a bound on each would be none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlanningRateLimiter {
+    since: Option<Millis>,
+    spent: usize,
+}
+
+impl PlanningRateLimiter {
+    /// How much is left at `now` of `most` a second.
+    pub fn left(&mut self, most: usize, now: Millis) -> usize {
+        // A clock that was set back begins a second of its own.
+        let same = self.since.is_some_and(|since| since <= now && now.since(since) < SECOND);
+        if !same {
+            *self = PlanningRateLimiter { since: Some(now), spent: 0 };
+        }
+        most.saturating_sub(self.spent)
+    }
+
+    /// So much was spent.
+    pub fn spend(&mut self, spent: usize) {
+        self.spent = self.spent.saturating_add(spent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_second_has_its_own() {
+        let mut pace = PlanningRateLimiter::default();
+        assert_eq!(pace.left(10, Millis(5000)), 10);
+        pace.spend(7);
+        assert_eq!(pace.left(10, Millis(5999)), 3);
+        pace.spend(7);
+        assert_eq!(pace.left(10, Millis(5999)), 0);
+        assert_eq!(pace.left(10, Millis(6000)), 10);
+        pace.spend(10);
+        assert_eq!(pace.left(10, Millis(4000)), 10, "the clock was set back");
+    }
+}

@@ -1,0 +1,123 @@
+//! Why a file is not planned, and why a round plans nothing.
+
+use serde::{Deserialize, Serialize};
+
+use reelyard_core::host::HostAddr;
+
+/// Why a file gets no copy in a round.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Skip {
+    /// It has no grade, and is not hot or may not be placed for being hot alone.
+    #[error("it has no grade")]
+    Ungraded,
+    /// No source directory lists it.
+    #[error("no source directory has it")]
+    NoMaster,
+    /// Its name begins with an ignored prefix.
+    #[error("its name begins with an ignored prefix")]
+    Ignored,
+    /// A host holds it, as last confirmed.
+    #[error("a host already holds it")]
+    Placed,
+    /// hitcount.history lists it on a host whose inventory was never read.
+    #[error("hitcount.history lists it on a host that could not be asked yet")]
+    Listed,
+    /// An open task copies it.
+    #[error("a task already copies it")]
+    UnderWay,
+    /// It failed and backs off.
+    #[error("it is in backoff after a failure")]
+    BacksOff,
+    /// A look found no regular file where the listing has it.
+    #[error("its master is not there as a regular file")]
+    MasterAbsent,
+    /// Its master could not be looked at.
+    #[error("its master could not be looked at")]
+    MasterUnknown,
+    /// Its master is being looked at.
+    #[error("its master is being looked at")]
+    LookUnderWay,
+    /// It is larger than the room of any destination.
+    #[error("it is larger than the room on any destination")]
+    TooBig,
+    /// It fits no destination once what is on its way there has arrived.
+    #[error("no destination has room for it at present")]
+    NoRoom,
+    /// Only old hosts have room, and their protocol cannot carry its name.
+    #[error("only old hosts have room, and their protocol cannot carry its name")]
+    NameNotCarried,
+    /// No source that is free and a destination with room go together.
+    #[error("no free source goes with a destination that has room")]
+    NoPair,
+}
+
+/// Why a host takes no part in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unusable {
+    /// It is being drained.
+    Draining,
+    /// It is in maintenance.
+    Maintenance,
+    /// It was silent for so long that it is presumed lost.
+    Lost,
+    /// It is not up.
+    NotUp,
+    /// It is not known what program answers there.
+    KindUnknown,
+    /// Its files were not listed since this node started.
+    InventoryUnknown,
+    /// Its disk is not known.
+    DiskUnknown,
+    /// It backs off after a failure.
+    BacksOff,
+    /// It answers its probes, but calls to it keep failing.
+    CallsFail,
+    /// It is on probation after failures, and its one copy at a time is under way.
+    OnTrial,
+    /// Others use more of its link than its mark allows.
+    BusyLink,
+}
+
+impl Unusable {
+    /// Whether it is so because of what is on record of the host, which does not pass by itself.
+    pub fn is_on_record(self) -> bool {
+        matches!(self, Unusable::Draining | Unusable::Maintenance | Unusable::Lost)
+    }
+}
+
+/// What a round as a whole waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlannerWaits {
+    /// The ranking was not read yet.
+    Ranking,
+    /// The source directories were not listed yet.
+    Masters,
+    /// These destinations answer but their inventories were never read: any file might be there.
+    FirstLook(Vec<HostAddr>),
+    /// No source is up and free.
+    Source,
+    /// No destination is usable.
+    Destination,
+    /// So many masters are to be looked at first.
+    Looks(usize),
+    /// Nothing: every file that can have a copy has one or gets one.
+    Nothing,
+    /// Planning is switched off.
+    SwitchedOff,
+}

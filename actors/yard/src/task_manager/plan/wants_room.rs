@@ -1,0 +1,37 @@
+//! Hot files for which no destination has room: what the Remover may make room for. Pure.
+
+use super::candidates::Candidate;
+use super::pairing::{Pairing, PlacementRequest};
+use reelyard_core::names::FileId;
+
+/// How many such files a round names, hottest first.
+pub(super) const MOST_NAMED: usize = 16;
+
+/// A hot file for which no destination has room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantsRoom {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its rising hits.
+    pub hits: u32,
+    /// Its rank, 1 = best; 0 without a grade.
+    pub grade: u32,
+    /// Whether old hosts can carry its name.
+    pub old_hosts_carry: bool,
+}
+
+impl WantsRoom {
+    /// If `candidate` is hot and fits nowhere, whoever is busy at present.
+    pub(super) fn of(
+        candidate: Candidate,
+        wish: &PlacementRequest,
+        pairing: &Pairing,
+    ) -> Option<Self> {
+        let Candidate { file, grade, hits } = candidate;
+        let wants = hits > 0 && pairing.lacks_room_for(wish);
+        let PlacementRequest { size, old_hosts_carry, .. } = *wish;
+        wants.then_some(WantsRoom { file, size, hits, grade, old_hosts_carry })
+    }
+}

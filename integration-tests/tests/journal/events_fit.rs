@@ -1,0 +1,341 @@
+//! Every event that a decision can emit fits a journal entry, with each text and list at its limit. A
+//! new event is to be added here as well.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use reelyard_boxes::box_lease::{BoxEvent, MOST_AT_ONCE, NewGrant, PoolSpec, TERMS_AT_ONCE};
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
+use reelyard_core::manager::ClusterId;
+use reelyard_core::names::{FileName, LONGEST_NAME};
+use reelyard_protocol::boxes::{
+    BoxNumber, FenceToken, Holder, HookOutput, LeaseId, PoolName, Reason,
+};
+use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
+use reelyard_replication::{Piece, ReplicaHandle};
+use reelyard_shares::share_expiry::{
+    self, ClientKey, Deadline, LONGEST_NOTE, LONGEST_OWNER, LONGEST_PATH, MoveEnd, NewMove,
+    NewShare, RootName, ShareChanges, ShareEvent, ShareId, ShareKind, ShareLocation, ShareNote,
+    ShareOwner, SharePath, ShareTable, SharedFileIdentity,
+};
+use reelyard_yard::remover::{self, Intent, RemovalBook, RemovalEvent};
+use reelyard_yard::task_manager::{
+    BackingOff, Blamed, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskDecisionContext,
+    TaskEnding, TaskEvent, TaskLiveness, TaskSettings,
+};
+
+/// The longest text that a path, an answer or a reason is taken from.
+const LONGEST_TEXT: usize = 4096;
+
+/// How many hosts a yard may have.
+const HOSTS: u16 = 20_000;
+
+/// Fails if a single event does not fit a commit.
+fn fits<P: Piece>(events: &[P::Event])
+where
+    P::Event: Clone + std::fmt::Debug,
+{
+    for event in events {
+        assert!(ReplicaHandle::<P>::fits_an_entry(event), "{:.200}", format!("{event:?}"));
+    }
+}
+
+/// Every variant has a number, and each number is among the events.
+fn is_complete<E>(events: &[E], number: impl Fn(&E) -> usize, variants: usize) {
+    let numbers: BTreeSet<usize> = events.iter().map(number).collect();
+    assert_eq!(numbers, (0..variants).collect(), "an event is not tried");
+}
+
+/// One of the addresses that take most bytes.
+fn host(number: u16) -> HostAddr {
+    format!("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:{:x}]:65535", 0x1000 + number).parse().unwrap()
+}
+
+fn file() -> FileName {
+    FileName::new("x".repeat(LONGEST_NAME)).unwrap()
+}
+
+fn text(length: usize) -> String {
+    "x".repeat(length)
+}
+
+fn task_events() -> Vec<TaskEvent> {
+    let (id, size, name) = (TaskId(i64::MIN), u64::MAX, file());
+    let asked_by = text(LONGEST_TEXT);
+    let ending =
+        TaskEnding { how: GivenUp::Failed, reason: text(LONGEST_TEXT), blame: Some(Blame::Pair) };
+    let back_off = Some(BackingOff { blamed: Blamed::File(name.clone()), until: Millis(i64::MAX) });
+    let created = NewTask {
+        id,
+        name: name.clone(),
+        dir: text(LONGEST_TEXT),
+        source: host(1),
+        destination: host(2),
+        grade: u32::MAX,
+        hits: u32::MAX,
+        size,
+        copy_speed: Some(BitsPerSecond(u64::MAX)),
+        source_cap: u32::MAX,
+        asked_by: Some(asked_by.clone()),
+    };
+    let names = |bytes: usize| vec![name.clone(); bytes / (LONGEST_NAME + 2)];
+    let (host, role) = (host(1), HostRole::Both);
+    vec![
+        TaskEvent::Created(created),
+        TaskEvent::Began { id },
+        TaskEvent::Claimed { id },
+        TaskEvent::Completed { id, size: Some(size), hash: Some(ContentHash([255; 32])) },
+        TaskEvent::Ended { id, ending, back_off },
+        TaskEvent::Placed { host, name: name.clone() },
+        TaskEvent::InventoryDiffered {
+            host,
+            added: names(10 * 1024),
+            removed: names(10 * 1024),
+            complete: true,
+        },
+        TaskEvent::Forgot {
+            tasks: vec![id; 100],
+            back_offs: vec![Blamed::File(name.clone()); 100],
+        },
+        TaskEvent::CompletedUnverified { id, size, hash: ContentHash([255; 32]) },
+        TaskEvent::ClusterNamed { cluster: ClusterId(u128::MAX) },
+        TaskEvent::HostModeSet { host, mode: HostMode::Active, asked_by: asked_by.clone() },
+        TaskEvent::HostAdded { host, role, asked_by: asked_by.clone() },
+        TaskEvent::HostRemoved { host, asked_by },
+        TaskEvent::HostSilent { host, since: Millis(i64::MAX) },
+        TaskEvent::HostLost { host },
+        TaskEvent::HostHeard { host },
+        TaskEvent::HistoryForgotten { before: u64::MAX },
+        TaskEvent::HostsNamed { named: vec![(host, role); 500], dropped: Vec::new() },
+    ]
+}
+
+fn task_number(event: &TaskEvent) -> usize {
+    match event {
+        TaskEvent::Created(_) => 0,
+        TaskEvent::Began { .. } => 1,
+        TaskEvent::Claimed { .. } => 2,
+        TaskEvent::Completed { .. } => 3,
+        TaskEvent::Ended { .. } => 4,
+        TaskEvent::Placed { .. } => 5,
+        TaskEvent::InventoryDiffered { .. } => 6,
+        TaskEvent::Forgot { .. } => 7,
+        TaskEvent::CompletedUnverified { .. } => 8,
+        TaskEvent::ClusterNamed { .. } => 9,
+        TaskEvent::HostModeSet { .. } => 10,
+        TaskEvent::HostAdded { .. } => 11,
+        TaskEvent::HostRemoved { .. } => 12,
+        TaskEvent::HostSilent { .. } => 13,
+        TaskEvent::HostLost { .. } => 14,
+        TaskEvent::HostHeard { .. } => 15,
+        TaskEvent::HistoryForgotten { .. } => 16,
+        TaskEvent::HostsNamed { .. } => 17,
+        // Only earlier versions wrote it.
+        TaskEvent::HostsConfigured { .. } => usize::MAX,
+    }
+}
+
+#[test]
+fn events_of_tasks_fit() {
+    let events = task_events();
+    is_complete(&events, task_number, 18);
+    fits::<TaskBook>(&events);
+}
+
+/// Events of a yard with this many hosts, each step applied.
+fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
+    let (mut hosts, settings) = (HostTable::new(configured), TaskSettings::default());
+    hosts.follow(book);
+    let deciding = TaskDecisionContext {
+        book,
+        in_flight: &Default::default(),
+        hosts: &hosts,
+        liveness: &TaskLiveness::default(),
+        settings: &settings,
+        now: Millis(1_800_000_000_000),
+    };
+    let events = deciding.due();
+    for event in &events {
+        book.apply(Millis(1_800_000_000_000), event).unwrap();
+    }
+    events
+}
+
+#[test]
+fn what_is_decided_of_twenty_thousand_hosts_fits() {
+    let mut book = TaskBook::default();
+    let all: Vec<HostSetting> = (0..HOSTS)
+        .map(|number| HostSetting { addr: host(number), role: HostRole::Destination })
+        .collect();
+    fits::<TaskBook>(&decided(&mut book, &all));
+    assert_eq!(book.hosts().len(), usize::from(HOSTS));
+    assert_eq!(decided(&mut book, &all), []);
+    // Half of them go, and one is named that fails with all others.
+    fits::<TaskBook>(&decided(&mut book, &all[..usize::from(HOSTS / 2)]));
+    assert_eq!(book.hosts().len(), usize::from(HOSTS / 2));
+    let back_offs = (1..HOSTS).map(|number| Blamed::Pair(host(number), host(0)));
+    let reset = reelyard_yard::task_manager::forgetting(back_offs.collect());
+    fits::<TaskBook>(&reset);
+    let forgotten = reset.iter().map(|event| match event {
+        TaskEvent::Forgot { back_offs, .. } => back_offs.len(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(forgotten.sum::<usize>(), usize::from(HOSTS - 1));
+}
+
+#[test]
+fn events_of_removals_fit() {
+    let (host, name, asked_by) = (host(1), file(), text(LONGEST_TEXT));
+    let reason = remover::Reason::MakesRoom {
+        better: name.clone(),
+        better_size: u64::MAX,
+        better_grade: Some(u32::MAX),
+        better_hits: u32::MAX,
+        grade: Some(u32::MAX),
+    };
+    let intent = Intent {
+        host,
+        name: name.clone(),
+        size: Some(u64::MAX),
+        reason,
+        keeper: Some(host),
+        asked_by: asked_by.clone(),
+    };
+    let ending = remover::Ending::Refused { why: text(LONGEST_TEXT) };
+    let events = [
+        RemovalEvent::Intended(intent),
+        RemovalEvent::Ended { host, name: name.clone(), ending },
+        RemovalEvent::Pinned { name: name.clone(), asked_by },
+        RemovalEvent::Unpinned { name },
+        RemovalEvent::Forgot { history_before: u64::MAX, doubts_until: Millis(i64::MAX) },
+    ];
+    let number = |event: &RemovalEvent| match event {
+        RemovalEvent::Intended(_) => 0,
+        RemovalEvent::Ended { .. } => 1,
+        RemovalEvent::Pinned { .. } => 2,
+        RemovalEvent::Unpinned { .. } => 3,
+        RemovalEvent::Forgot { .. } => 4,
+    };
+    is_complete(&events, number, 5);
+    fits::<RemovalBook>(&events);
+}
+
+#[test]
+fn events_of_shares_fit() {
+    let (id, by) = (ShareId(u128::MAX), text(LONGEST_OWNER));
+    let root = RootName::new(&text(64)).unwrap();
+    let path = SharePath::new(text(LONGEST_PATH)).unwrap();
+    let place = ShareLocation { root: root.clone(), path: path.clone() };
+    let owner = Some(ShareOwner::new(&text(LONGEST_OWNER)).unwrap());
+    let note = Some(ShareNote::new(&text(LONGEST_NOTE)).unwrap());
+    let created = NewShare {
+        id,
+        root: root.clone(),
+        path: path.clone(),
+        kind: ShareKind::Directory,
+        deadline: Deadline::NEVER,
+        noticed: true,
+        owner,
+        note: note.clone(),
+        password: None,
+        max_downloads: Some(std::num::NonZeroU32::MAX),
+        room: Default::default(),
+    };
+    let changes = ShareChanges { note: Some(note), ..ShareChanges::default() };
+    let ids = vec![id; share_expiry::AT_ONCE];
+    let (most, why, request) = (u64::MAX, share_expiry::ShareEnding::Revoked, RequestId(u128::MAX));
+    let file = SharedFileIdentity { device: u64::MAX, inode: u64::MAX, born: Some(i64::MIN) };
+    let begun = NewMove { from: place.clone(), to: place, file, by: by.clone(), request };
+    let taken = ShareEvent::Taken {
+        id,
+        client: ClientKey(u64::MAX),
+        resume_until: Millis(i64::MAX),
+        forget_before: Millis(i64::MAX),
+        request,
+    };
+    let events = [
+        ShareEvent::Created(Box::new(created)),
+        ShareEvent::Changed { id, generation: u32::MAX, changes: Box::new(changes) },
+        ShareEvent::Reclaimed { ids: ids.clone() },
+        ShareEvent::Ended { ids: ids.clone(), why, cut: true, by: by.clone() },
+        ShareEvent::EndedWithin { root, path, why, most, by: by.clone() },
+        taken,
+        ShareEvent::MoveBegun(Box::new(begun)),
+        ShareEvent::Noticed { ids, until: Millis(i64::MAX) },
+        ShareEvent::Paused { by: by.clone() },
+        ShareEvent::Resumed { by },
+        ShareEvent::Forgot {
+            tombstones_before: most,
+            happenings_before: most,
+            hooks: vec![text(200); 100],
+        },
+        ShareEvent::Delivered { hook: text(LONGEST_TEXT), up_to: most },
+        ShareEvent::MoveSettled { number: most, end: MoveEnd::Lost, most },
+        ShareEvent::MoveFollowed { number: most, part: u32::MAX, most },
+    ];
+    fits::<ShareTable>(&events);
+}
+
+#[test]
+fn events_of_boxes_fit() {
+    let pool = PoolName::new(&text(64)).unwrap();
+    let (lease, number, token) = (LeaseId(u128::MAX), BoxNumber(u32::MAX), FenceToken(u64::MAX));
+    let (term, said, by) = (Duration::MAX, HookOutput::cut(&text(LONGEST_TEXT)), text(200));
+    let labels = (0..32).map(|label| (format!("{label:0200}"), text(200))).collect();
+    let spec = PoolSpec { labels, host: Some(host(1)), ..PoolSpec::of(u32::MAX, u32::MAX) };
+    let together = MOST_AT_ONCE as usize;
+    let granted = NewGrant {
+        pool: pool.clone(),
+        leases: vec![(lease, number); together],
+        holder: Holder::new(&text(200)).unwrap(),
+        ttl: term,
+        term,
+        request: Some(RequestId(u128::MAX)),
+        rested_before: u64::MAX,
+    };
+    let reason = Some(Reason::new(&text(500)).unwrap());
+    let many = vec![lease; 1000];
+    let clean = vec![number; 2000];
+    let dirty = vec![(number, said.clone()); 20];
+    let (cleaning, attempt) = (u64::MAX, u32::MAX);
+    let events = [
+        BoxEvent::PoolPut { pool: pool.clone(), spec: Box::new(spec) },
+        BoxEvent::PoolRemoved { pool: pool.clone() },
+        BoxEvent::Granted(Box::new(granted)),
+        BoxEvent::Prepared { leases: vec![lease; together], term },
+        BoxEvent::InitFailed { lease, said: said.clone() },
+        BoxEvent::Renewed { lease, token, term },
+        BoxEvent::Released { lease, token },
+        BoxEvent::Expired { leases: vec![(lease, u32::MAX); 1000] },
+        BoxEvent::Revoked { leases: many.clone(), by: by.clone(), reason },
+        BoxEvent::NotTaken { leases: many },
+        BoxEvent::Cleaned { pool: pool.clone(), number, cleaning, said: Some(said.clone()) },
+        BoxEvent::CleanFailed { pool: pool.clone(), number, cleaning, attempt, said: said.clone() },
+        BoxEvent::Quarantined {
+            pool: pool.clone(),
+            number,
+            cleaning: Some(cleaning),
+            said,
+            by: Some(by.clone()),
+        },
+        BoxEvent::Unquarantined { pool: pool.clone(), number, by },
+        BoxEvent::Recheck { pool: pool.clone() },
+        BoxEvent::Reconciled { pool: pool.clone(), clean, dirty: Vec::new() },
+        BoxEvent::Adopted {
+            pool: pool.clone(),
+            said: HookOutput::cut(&text(LONGEST_TEXT)),
+            by: text(200),
+        },
+        BoxEvent::Reconciled { pool, clean: Vec::new(), dirty },
+        BoxEvent::Forgot { ended_before: u64::MAX, care_before: u64::MAX },
+        BoxEvent::TermsGiven {
+            boot: BootId([0xff; 16]),
+            uptime: term,
+            leases: vec![(lease, u32::MAX, term); TERMS_AT_ONCE],
+        },
+    ];
+    fits::<reelyard_boxes::box_lease::SharedTable>(&events);
+}
