@@ -12,7 +12,4 @@ pub mod logging;
 pub mod node;
 pub mod reloading;
 pub mod role;
-pub mod shown_text;
-pub mod simulate;
-pub mod tls;
 pub mod worker;

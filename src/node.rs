@@ -37,7 +37,9 @@ pub use boxes::BoxServices;
 pub use host_actors::{HostActor, HostActors};
 pub use live_config::{ActiveConfig, LiveConfig};
 pub use reload::{LoadedNodeConfig, NodeReloader};
-pub use settings::{journal_dir, remover as remover_settings, tasks as task_settings};
+pub use settings::{
+    journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
+};
 use share_links::ShareLinks;
 pub use share_links::ShareLinksView;
 pub use webhook_actors::WebhookActors;

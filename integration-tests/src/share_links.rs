@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::certificate::Pem;
 use actix::prelude::*;
-use reelyard::http::share::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
-use reelyard::tls::Certificate;
+use reelyard_links::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
+use reelyard_links::tls::Certificate;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::supervision::Route;
 use reelyard_replication::Piece;

@@ -12,7 +12,7 @@ use super::client::{NodeArgs, NodeClient};
 use super::failure::CommandFailure;
 use super::layers::LayerArgs;
 use super::output::{self, plain};
-use crate::config::bounded_read::{self, InputSource};
+use reelyard_core::bounded_read::{self, InputSource};
 use crate::config::import::{LegacyProgram, import};
 use crate::config::{
     self, EffectiveSetting, NodeConfig, RoleConfig, SettingOrigin, WorkerConfig, exposed,

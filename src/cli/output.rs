@@ -71,7 +71,7 @@ pub fn name(name: &ShownName) -> String {
 
 /// A text from elsewhere, with everything escaped that could steer a terminal.
 pub fn plain(text: &str) -> String {
-    crate::shown_text::escaped(text)
+    reelyard_core::shown_text::escaped(text)
 }
 
 #[cfg(test)]

@@ -13,10 +13,11 @@ use super::failure::CommandFailure;
 use super::layers::LayerArgs;
 use super::output::{self, number, size};
 use crate::config::{self, size_argument};
-use crate::simulate::options::{
+use crate::node::simulation_rules;
+use reelyard_simulate::options::{
     DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
 };
-use crate::simulate::{self, Amount, DiskFill, Rules, SimulationReport};
+use reelyard_simulate::{Amount, DiskFill, SimulationReport};
 
 pub const AFTER_HELP: &str = "\
 The simulation runs the rules of a node with these settings: task.*, storage.*, remover.*, copies.*,
@@ -113,10 +114,10 @@ pub struct SimulateArgs {
 pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let (json, plots) = (args.json, args.plots.clone());
     let (layers, options) = args.taken_apart();
-    let rules = Rules::of(&config::load_node(&layers.layers())?);
+    let rules = simulation_rules(&config::load_node(&layers.layers())?);
     options.check().map_err(|bad| CommandFailure::Usage(bad.to_string()))?;
     let began = Instant::now();
-    let report = simulate::simulate(&options, rules)?;
+    let report = reelyard_simulate::simulate(&options, rules)?;
     let took = Duration::from_millis(began.elapsed().as_millis() as u64);
     // Beside the report: that is the same each time.
     eprintln!("simulated in {}", humantime::format_duration(took));
@@ -124,7 +125,7 @@ pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure
         true => output::json(&report, out)?,
         false => print(&report, out)?,
     }
-    for path in plots.iter().map(|dir| simulate::plots::write(&report, dir)) {
+    for path in plots.iter().map(|dir| reelyard_simulate::plots::write(&report, dir)) {
         for path in path? {
             eprintln!("drawn: {}", path.display());
         }
@@ -196,7 +197,7 @@ fn print(report: &SimulationReport, out: &mut dyn Write) -> io::Result<()> {
 fn days_table(report: &SimulationReport) -> Table {
     let header = ["DAY", "REQUESTS", "HIT RATIO", "COPIED", "BYTES", "REMOVED", "BYTES"];
     let mut table = output::table(&header);
-    let mut add = |name: Cell, tally: &simulate::Tally| {
+    let mut add = |name: Cell, tally: &reelyard_simulate::Tally| {
         table.add_row([
             name,
             number(tally.requests),

@@ -13,7 +13,7 @@ use reelyard_worker::box_host::{
 };
 use toml::{Table, Value};
 
-use super::bounded_read::{self, InputSource};
+use reelyard_core::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 

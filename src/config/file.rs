@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
-use super::bounded_read::{self, InputSource};
+use reelyard_core::bounded_read::{self, InputSource};
 use super::declare::{KnownKeys, join};
 use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 use super::layers::{Gathered, RawSetting, RawValue};

@@ -8,7 +8,7 @@ use reelyard_shares::share_expiry::ShareNotificationKind;
 use reelyard_shares::webhook::{WebhookName, WebhookSecret, WebhookUrl};
 use toml::{Table, Value};
 
-use super::bounded_read::{self, InputSource};
+use reelyard_core::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 

@@ -8,7 +8,6 @@
 //! documentation, the commented file that `reelyard config default` prints, and the known keys.
 
 mod address;
-pub mod bounded_read;
 mod box_hooks;
 mod boxes;
 pub(crate) mod declare;

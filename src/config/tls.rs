@@ -7,7 +7,7 @@ use toml::Value;
 use super::declare::settings;
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue};
-use crate::tls::{BadCertificate, Certificate};
+use reelyard_links::tls::{BadCertificate, Certificate};
 
 settings! {
     /// TLS for the links of shares. A reload reads both files again; new connections get the

@@ -11,5 +11,4 @@ mod health;
 mod metrics;
 pub mod node;
 mod problem;
-pub mod share;
 pub mod worker;

@@ -15,6 +15,7 @@ use reelyard_journal::JournalOptions;
 use reelyard_shares::share_expiry::{ShareExpirySettings, ShareNotificationKind, TermsPolicy};
 use reelyard_shares::share_files::ShareFilesSettings;
 use reelyard_shares::webhook::{WebhookName, WebhookSettings};
+use reelyard_simulate::Rules;
 use reelyard_yard::bandwidth::Bandwidth;
 use reelyard_yard::catalog::ranking::CopiesWanted;
 use reelyard_yard::catalog::{CatalogSettings, EventLogSettings};
@@ -25,7 +26,7 @@ use reelyard_yard::remover::RemoverSettings;
 use reelyard_yard::task_manager::{HostSetting, LinkRules, TaskSettings};
 
 use crate::config::{NodeConfig, Percent};
-use crate::http::share::ShareServerSettings;
+use reelyard_links::ShareServerSettings;
 
 /// What the Catalog looks at.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {
@@ -320,5 +321,15 @@ pub fn journal(config: &NodeConfig) -> JournalOptions {
         snapshot_log_bytes: journal.snapshot_log_bytes.as_u64(),
         reserve: journal.reserve.as_u64(),
         ..JournalOptions::alone(journal_dir(&config.data_dir), config.node_id.get())
+    }
+}
+
+/// The rules by which `reelyard simulate` plans and removes: those of a node with this configuration.
+pub fn simulation_rules(config: &NodeConfig) -> Rules {
+    Rules {
+        tasks: tasks(config),
+        remover: remover(config),
+        window: config.event_log.window,
+        hit_base: config.event_log.hit_base.get(),
     }
 }

@@ -15,11 +15,11 @@ use tokio::task::JoinSet;
 
 use super::{LiveConfig, NodeError, Wiring, settings};
 use crate::config::NodeConfig;
-use crate::http::share::{
+use reelyard_links::{
     Roots, ShareServer, ShareServerCollaborators, ShareServerCounters, ShareServerMeter,
     ShareServerSettings,
 };
-use crate::tls::Certificate;
+use reelyard_links::tls::Certificate;
 
 /// The public links: served while there is anything that may be shared. A reload may change all of it.
 pub(super) struct ShareLinks {

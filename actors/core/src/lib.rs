@@ -4,6 +4,7 @@
 
 pub mod backoff;
 pub mod boot;
+pub mod bounded_read;
 pub mod change_feed;
 pub mod clock;
 pub mod durations;
@@ -19,6 +20,7 @@ pub mod open_files;
 pub mod private_dir;
 pub mod rate_text;
 pub mod secret_id;
+pub mod shown_text;
 pub mod supervision;
 pub mod token;
 pub mod traffic;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard::http::share::Roots;
+use reelyard_links::Roots;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;

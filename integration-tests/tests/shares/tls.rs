@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use reelyard::http::share::hash_password;
+use reelyard_links::hash_password;
 use reelyard_integration_tests::certificate::Pem;
 use reelyard_integration_tests::share_links::{ManualLinks, curl};
 use reelyard_integration_tests::waiting::eventually;

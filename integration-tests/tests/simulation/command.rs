@@ -4,10 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use reelyard::config::{Layers, load_node};
-use reelyard::simulate::options::{
+use reelyard_simulate::options::{
     DemandOptions, SimulationOptions, SyntheticOptions, YardOptions,
 };
-use reelyard::simulate::{Rules, SimulationReport, simulate};
+use reelyard::node::simulation_rules;
+use reelyard_simulate::{Rules, SimulationReport, simulate};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::binary::{ProgramOutput, run};
 
@@ -49,7 +50,7 @@ fn steady() -> SyntheticOptions {
 
 fn rules(set: &[&str]) -> Result<Rules> {
     let set = set.iter().map(|setting| (*setting).to_owned()).collect();
-    Ok(Rules::of(&load_node(&Layers { set, ..Layers::default() })?))
+    Ok(simulation_rules(&load_node(&Layers { set, ..Layers::default() })?))
 }
 
 fn simulated(options: &SimulationOptions, set: &[&str]) -> Result<SimulationReport> {

@@ -15,7 +15,7 @@ use super::share_password::{hashed, is_the_same};
 use super::shares::{API, share_time, shown};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
-use crate::http::share::{NotOpened, Roots};
+use reelyard_links::{NotOpened, Roots};
 
 /// How often it is looked what is there while all sorts of things are moved.
 const LOOKS: usize = 20;

@@ -7,7 +7,7 @@ use reelyard_shares::share_expiry::{LAG_STEPS, Lags, ShareEnding, ShareViewHandl
 use reelyard_shares::share_files::ShareFilesView;
 
 use super::metrics_writer::MetricsWriter;
-use crate::http::share::ShareServerCounters;
+use reelyard_links::ShareServerCounters;
 
 /// Writes what there is to see of shares, and of their links where any are served.
 pub fn write(

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use crate::http::share::roots::open_beneath;
+use crate::roots::open_beneath;
 
 /// A directory that was listed.
 pub(super) struct ListedDirectory {

@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reelyard_core::clock::Millis;
 
 use super::conditions::http_date;
-use crate::shown_text::misleads;
+use reelyard_core::shown_text::misleads;
 
 /// What may stand in an extended header value (RFC 8187) as it is.
 const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC

@@ -17,7 +17,7 @@ use reelyard_yard::catalog::single_flight::InputReader;
 use super::demand::FileRequest;
 use super::options::RecordedOptions;
 use super::synthetic::DAY;
-use crate::config::bounded_read::{self, InputSource};
+use reelyard_core::bounded_read::{self, InputSource};
 
 /// The requests of some logs, over and over.
 #[derive(Debug)]

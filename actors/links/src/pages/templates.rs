@@ -10,8 +10,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_core::clock::Millis;
 use sha2::{Digest, Sha256};
 
-use crate::http::share::refusal::HELD;
-use crate::shown_text::escaped;
+use crate::refusal::HELD;
+use reelyard_core::shown_text::escaped;
 
 use super::listing::{Contents, DirectoryListing};
 use super::qr;

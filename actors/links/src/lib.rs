@@ -26,6 +26,7 @@ mod settings;
 mod share_location;
 mod socket;
 mod throttle;
+pub mod tls;
 mod watch;
 
 pub use counters::ShareServerCounters;

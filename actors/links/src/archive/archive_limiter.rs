@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::http::share::client_address::client_network;
-use crate::http::share::refusal::LinkRefusal;
+use crate::client_address::client_network;
+use crate::refusal::LinkRefusal;
 
 /// The turns there are. Cheap to clone.
 #[derive(Clone)]
-pub(in crate::http::share) struct ArchiveLimiter(Arc<ArchiveLimiterState>);
+pub(crate) struct ArchiveLimiter(Arc<ArchiveLimiterState>);
 
 struct ArchiveLimiterState {
     most: usize,
@@ -27,14 +27,14 @@ struct ArchiveSlotCounts {
 }
 
 /// One archive's turn. Given back when it is dropped.
-pub(in crate::http::share) struct ArchiveSlot {
+pub(crate) struct ArchiveSlot {
     turns: ArchiveLimiter,
     line: IpAddr,
 }
 
 /// Why there is no turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http::share) enum NoArchiveSlot {
+pub(crate) enum NoArchiveSlot {
     /// All are taken.
     Busy,
     /// This address has as many as one may.
@@ -43,7 +43,7 @@ pub(in crate::http::share) enum NoArchiveSlot {
 
 impl ArchiveLimiter {
     /// `most` turns, `most_of_one` of them at most for one address that is not `trusted`.
-    pub(in crate::http::share) fn new(
+    pub(crate) fn new(
         most: usize,
         most_of_one: usize,
         trusted: Vec<IpAddr>,
@@ -57,7 +57,7 @@ impl ArchiveLimiter {
     }
 
     /// A turn for `client`.
-    pub(in crate::http::share) fn take(
+    pub(crate) fn take(
         &self,
         client: IpAddr,
     ) -> Result<ArchiveSlot, NoArchiveSlot> {

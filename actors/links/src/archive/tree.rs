@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
 use super::listed::ListedDirectory;
-use crate::http::share::roots::{NotOpened, OpenedShare, open_beneath};
+use crate::roots::{NotOpened, OpenedShare, open_beneath};
 
 /// Directories in one another. Each holds a descriptor while its entries are looked at.
 const DEEPEST: usize = 128;

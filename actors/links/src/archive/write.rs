@@ -9,7 +9,7 @@ use rawzip::{CompressionMethod, ZipArchiveWriter};
 use tokio::sync::mpsc;
 
 use super::tree::{self, ArchiveVisitor, NoArchive};
-use crate::http::share::roots::OpenedShare;
+use crate::roots::OpenedShare;
 
 /// How many bytes are handed on at a time.
 const PIECE: usize = 256 << 10;

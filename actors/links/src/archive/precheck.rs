@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 
 use super::tree::{self, ArchiveVisitor, NoArchive};
-use crate::http::share::roots::OpenedShare;
+use crate::roots::OpenedShare;
 
 /// Opens all that goes into the archive of the directory `top`, called `name`, and reads nothing of
 /// it. Goes on as long as somebody waits for that.

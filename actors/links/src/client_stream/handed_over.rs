@@ -12,14 +12,14 @@ use super::session::TlsSession;
 use super::{ClientStream, SendBlocked};
 
 /// A line that no runtime waits for.
-pub(in crate::http::share) struct Detached {
+pub(crate) struct Detached {
     stream: std::net::TcpStream,
     session: Option<Box<Mutex<TlsSession>>>,
 }
 
 impl ClientStream {
     /// Leaves this runtime.
-    pub(in crate::http::share) fn detach(self) -> io::Result<Detached> {
+    pub(crate) fn detach(self) -> io::Result<Detached> {
         Ok(Detached { stream: self.stream.into_std()?, session: self.session })
     }
 
@@ -45,7 +45,7 @@ impl ClientStream {
 
 impl Detached {
     /// Joins this runtime.
-    pub(in crate::http::share) fn attach(self) -> io::Result<ClientStream> {
+    pub(crate) fn attach(self) -> io::Result<ClientStream> {
         Ok(ClientStream { stream: TcpStream::from_std(self.stream)?, session: self.session })
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use reelyard_shares::share_expiry::ShareKind;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
-use crate::http::share::roots::{OpenedShare, open_beneath};
+use crate::roots::{OpenedShare, open_beneath};
 
 /// Entries of a directory that are shown.
 const MOST_SHOWN: usize = 500;

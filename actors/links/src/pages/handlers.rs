@@ -13,10 +13,10 @@ use serde::Deserialize;
 
 use super::listing::{Contents, contents};
 use super::{LONGEST_FORM, ReachedAt, UnderTls, templates};
-use crate::http::share::answer::ALWAYS;
-use crate::http::share::passwords::COOKIE;
-use crate::http::share::refusal::LinkRefusal;
-use crate::http::share::{DisplayName, NotOpened, ShareServerState};
+use crate::answer::ALWAYS;
+use crate::passwords::COOKIE;
+use crate::refusal::LinkRefusal;
+use crate::{DisplayName, NotOpened, ShareServerState};
 
 /// The one form there is.
 #[derive(Deserialize)]

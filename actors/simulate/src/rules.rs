@@ -5,9 +5,6 @@ use std::time::Duration;
 use reelyard_yard::remover::RemoverSettings;
 use reelyard_yard::task_manager::TaskSettings;
 
-use crate::config::NodeConfig;
-use crate::node;
-
 /// What a node goes by when it plans and removes.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -19,16 +16,4 @@ pub struct Rules {
     pub window: Duration,
     /// How many of these make a file hot.
     pub hit_base: u32,
-}
-
-impl Rules {
-    /// The rules of a node with this configuration.
-    pub fn of(config: &NodeConfig) -> Self {
-        Rules {
-            tasks: node::task_settings(config),
-            remover: node::remover_settings(config),
-            window: config.event_log.window,
-            hit_base: config.event_log.hit_base.get(),
-        }
-    }
 }

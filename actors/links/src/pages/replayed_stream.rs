@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::http::share::client_stream::ClientStream;
-use crate::http::share::connection_limiter::LinkConnectionSlot;
+use crate::client_stream::ClientStream;
+use crate::connection_limiter::LinkConnectionSlot;
 
 /// How much of what nobody answers is read at a time.
 const SCRATCH: usize = 4096;
