@@ -26,13 +26,13 @@ use reelyard_journal::{Journal, NoPeers, OpenError};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
 use reelyard_yard::task_manager::CheckTasksNow;
-
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::config::NodeConfig;
-use crate::http::node::{self as http, NodeHttpState};
+use crate::http::node as http;
+use crate::http::node::NodeHttpState;
 pub use boxes::BoxServices;
 pub use host_actors::{HostActor, HostActors};
 pub use live_config::{ActiveConfig, LiveConfig};

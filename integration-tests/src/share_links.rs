@@ -8,12 +8,11 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::certificate::Pem;
 use actix::prelude::*;
-use reelyard_links::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
-use reelyard_links::tls::Certificate;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::supervision::Route;
+use reelyard_links::tls::Certificate;
+use reelyard_links::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
 use reelyard_replication::Piece;
 use reelyard_shares::share_expiry::{
     Deadline, DownloadAdmission, NewShare, RootName, Share, ShareError, ShareEvent, ShareId,
@@ -22,6 +21,8 @@ use reelyard_shares::share_expiry::{
 };
 use tempfile::TempDir;
 use tokio::process::Command;
+
+use crate::certificate::Pem;
 
 /// When the tests begin.
 pub const START: Millis = Millis(1_800_000_000_000);

@@ -4,14 +4,13 @@
 mod polling;
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use std::{fs, io};
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::header::AUTHORIZATION;

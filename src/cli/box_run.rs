@@ -14,16 +14,15 @@ use reelyard_api::Span;
 use reelyard_boxes::box_lease::Priority;
 use rustix::process::{Signal, WaitStatus};
 
-use command::RunningCommand;
-use guard::Guard;
-use signals::RunnerSignals;
-
 use super::NO_BOX;
 use super::boxes::priority;
 use super::client::NodeArgs;
 use super::failure::CommandFailure;
 use super::output::plain;
 use crate::box_client::{BoxClient, BoxClientError, BoxRequest, HeldBoxes, Lost};
+use command::RunningCommand;
+use guard::Guard;
+use signals::RunnerSignals;
 
 pub use command::become_command;
 

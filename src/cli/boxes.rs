@@ -15,13 +15,11 @@ use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::de::DeserializeOwned;
 
 use super::box_run::{self, BecomeArgs, BoxRunArgs};
-use super::box_tables;
 use super::client::{NodeArgs, NodeClient, PageArgs, filters};
-use super::enum_word;
 use super::event_stream::ServerSentEvent;
 use super::failure::CommandFailure;
-use super::output;
 use super::pools::{self, PoolsArgs};
+use super::{box_tables, enum_word, output};
 
 #[derive(Debug, Args)]
 pub struct BoxArgs {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use reelyard_api::{ReloadView, SettingChange};
+use reelyard_core::bounded_read::{self, InputSource};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient};
 use super::failure::CommandFailure;
 use super::layers::LayerArgs;
 use super::output::{self, plain};
-use reelyard_core::bounded_read::{self, InputSource};
 use crate::config::import::{LegacyProgram, import};
 use crate::config::{
     self, EffectiveSetting, NodeConfig, RoleConfig, SettingOrigin, WorkerConfig, exposed,

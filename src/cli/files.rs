@@ -15,10 +15,9 @@ use reelyard_core::names::{BadFileName, FileName, ShownName};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient, PageArgs, filters};
-use super::enum_word;
-use super::explain;
 use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
+use super::{enum_word, explain};
 
 #[derive(Debug, Args)]
 pub struct FilesArgs {

@@ -8,10 +8,9 @@ use comfy_table::Cell;
 use reelyard_api::{BackedOff, PlanView, PlannedCopy, Skipped};
 
 use super::client::{NodeArgs, NodeClient};
-use super::explain;
 use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
-use super::removals;
+use super::{explain, removals};
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {

@@ -9,10 +9,9 @@ use reelyard_boxes::box_lease::PoolSpec;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, HooksName, PoolName, SlotId};
 
-use super::box_tables;
 use super::client::{NodeClient, PageArgs};
 use super::failure::CommandFailure;
-use super::output;
+use super::{box_tables, output};
 
 #[derive(Debug, Args)]
 pub struct PoolsArgs {

@@ -15,12 +15,11 @@ use reelyard_shares::share_expiry::{Moved, OnlyIf, ShareId, ShareNote, ShareOwne
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient, PageArgs, filters};
-use super::events;
 use super::failure::CommandFailure;
 use super::output::{self, maybe, plain};
 use super::share_revoke::{RevokeArgs, revoke};
 use super::share_tables::{created, downloads, ends_in, show, show_hooks, show_moves, status};
-use super::{enum_word, password};
+use super::{enum_word, events, password};
 
 #[derive(Debug, Args)]
 pub struct ShareArgs {

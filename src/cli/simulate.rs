@@ -8,16 +8,16 @@ use bytesize::ByteSize;
 use clap::Args;
 use comfy_table::{Cell, Table};
 use reelyard_core::host::BitsPerSecond;
+use reelyard_simulate::options::{
+    DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
+};
+use reelyard_simulate::{Amount, DiskFill, SimulationReport};
 
 use super::failure::CommandFailure;
 use super::layers::LayerArgs;
 use super::output::{self, number, size};
 use crate::config::{self, size_argument};
 use crate::node::simulation_rules;
-use reelyard_simulate::options::{
-    DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
-};
-use reelyard_simulate::{Amount, DiskFill, SimulationReport};
 
 pub const AFTER_HELP: &str = "\
 The simulation runs the rules of a node with these settings: task.*, storage.*, remover.*, copies.*,

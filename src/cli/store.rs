@@ -8,9 +8,7 @@ use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_journal as journal;
-use reelyard_journal::UpkeepError;
-use reelyard_journal::{BackupError, BackupSummary};
-use reelyard_journal::{Condition, StoreReport};
+use reelyard_journal::{BackupError, BackupSummary, Condition, StoreReport, UpkeepError};
 
 use super::failure::CommandFailure;
 use super::layers::LayerArgs;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_protocol::boxes::HooksName;
 use reelyard_worker::box_host::{
     CleanBoxChecks, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, Template,
@@ -13,7 +14,6 @@ use reelyard_worker::box_host::{
 };
 use toml::{Table, Value};
 
-use reelyard_core::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use reelyard_core::bounded_read::{self, InputSource};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
-use reelyard_core::bounded_read::{self, InputSource};
 use super::declare::{KnownKeys, join};
 use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 use super::layers::{Gathered, RawSetting, RawValue};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_shares::share_expiry::ShareNotificationKind;
 use reelyard_shares::webhook::{WebhookName, WebhookSecret, WebhookUrl};
 use toml::{Table, Value};
 
-use reelyard_core::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 

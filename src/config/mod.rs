@@ -63,9 +63,10 @@ pub use worker::{
 };
 pub use zone::Zone;
 
+use reelyard_core::token::SharedToken;
+
 use declare::SettingsGroup;
 use reader::SettingsReader;
-use reelyard_core::token::SharedToken;
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 

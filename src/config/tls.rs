@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use reelyard_links::tls::{BadCertificate, Certificate};
 use toml::Value;
 
 use super::declare::settings;
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue};
-use reelyard_links::tls::{BadCertificate, Certificate};
 
 settings! {
     /// TLS for the links of shares. A reload reads both files again; new connections get the

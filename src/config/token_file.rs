@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::token::SharedToken;
 
-use reelyard_core::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;
 
 /// The token itself, wherever it is written.

@@ -26,13 +26,14 @@ use reelyard_yard::task_manager::plan::Unusable;
 use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
-use super::auth::{Authority, NoAuthority};
+use super::auth::{self, Authority, NoAuthority};
 use super::compat::{self, CompatState};
 use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};
 use super::file_table::RankedFiles;
+use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
 use super::problem::ProblemResponse;
-use super::{api, auth, guide, health, metrics};
+use super::{api, guide, health};
 use crate::config::HttpConfig;
 use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 

@@ -4,8 +4,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use reelyard_api::ChangeEvent;
-use reelyard_boxes::box_lease::BoxLink;
-use reelyard_boxes::box_lease::{AcquireRoutes, BoxLease, BoxViewHandle, ChangeBoxSettings};
+use reelyard_boxes::box_lease::{
+    AcquireRoutes, BoxLease, BoxLink, BoxViewHandle, ChangeBoxSettings,
+};
 use reelyard_core::change_feed::Feed;
 use reelyard_core::clock::Clock;
 use reelyard_core::manager::ManagerIdentity;

@@ -8,8 +8,7 @@ use std::sync::{Arc, Weak};
 
 use reelyard_core::host::HostAddr;
 use reelyard_yard::cfw_worker;
-use reelyard_yard::heartbeat;
-use reelyard_yard::heartbeat::UnwatchHost;
+use reelyard_yard::heartbeat::{self, UnwatchHost};
 use reelyard_yard::task_manager::{HostRecord, HostRoster, TaskViewHandle};
 
 use super::Wiring;

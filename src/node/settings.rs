@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_boxes::box_lease::BoxLeaseSettings;
-use reelyard_boxes::box_lease::BoxLinkSettings;
+use reelyard_boxes::box_lease::{BoxLeaseSettings, BoxLinkSettings};
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::open_files;
 use reelyard_core::token::SharedToken;
 use reelyard_journal::JournalOptions;
+use reelyard_links::ShareServerSettings;
 use reelyard_shares::share_expiry::{ShareExpirySettings, ShareNotificationKind, TermsPolicy};
 use reelyard_shares::share_files::ShareFilesSettings;
 use reelyard_shares::webhook::{WebhookName, WebhookSettings};
@@ -26,7 +26,6 @@ use reelyard_yard::remover::RemoverSettings;
 use reelyard_yard::task_manager::{HostSetting, LinkRules, TaskSettings};
 
 use crate::config::{NodeConfig, Percent};
-use reelyard_links::ShareServerSettings;
 
 /// What the Catalog looks at.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {

@@ -8,6 +8,11 @@ use arc_swap::ArcSwapOption;
 use futures::FutureExt;
 use reelyard_core::clock::Clock;
 use reelyard_journal::Journal;
+use reelyard_links::tls::Certificate;
+use reelyard_links::{
+    Roots, ShareServer, ShareServerCollaborators, ShareServerCounters, ShareServerMeter,
+    ShareServerSettings,
+};
 use reelyard_replication::Leadership;
 use reelyard_shares::share_expiry::{RootName, ShareViewHandle};
 use tokio::sync::Mutex;
@@ -15,11 +20,6 @@ use tokio::task::JoinSet;
 
 use super::{LiveConfig, NodeError, Wiring, settings};
 use crate::config::NodeConfig;
-use reelyard_links::{
-    Roots, ShareServer, ShareServerCollaborators, ShareServerCounters, ShareServerMeter,
-    ShareServerSettings,
-};
-use reelyard_links::tls::Certificate;
 
 /// The public links: served while there is anything that may be shared. A reload may change all of it.
 pub(super) struct ShareLinks {

@@ -1,14 +1,14 @@
 //! Single boxes and what happened to them, as the API shows them and takes them.
 
+use reelyard_boxes::box_lease::{
+    AuditEntry, BoxLogEntry, BoxLogEvent, BoxPhase, BoxState, BoxStatus, LeaseEnd,
+};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, PoolName, Reason, SlotId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::instant::Rfc3339;
 use super::lease::LeaseShown;
-use reelyard_boxes::box_lease::{
-    AuditEntry, BoxLogEntry, BoxLogEvent, BoxPhase, BoxState, BoxStatus, LeaseEnd,
-};
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, PoolName, Reason, SlotId};
 
 /// State of one box of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

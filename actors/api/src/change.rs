@@ -4,11 +4,6 @@
 //! [`ChangeEvent`] as one line of JSON. This version can get more kinds and more members: a client
 //! ignores events of a kind that it does not know.
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use super::host::BackOffView;
-use super::task::TaskView;
 use reelyard_boxes::box_lease::BoxChange;
 use reelyard_core::backoff::BackOff;
 use reelyard_core::change_feed::Missed;
@@ -21,6 +16,11 @@ use reelyard_yard::changes::{
     HostEvent, InputChange, PinChange, PlacementChange, RemovalChange, TaskStep, YardChange,
 };
 use reelyard_yard::task_manager::{Blamed, Stranger};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::host::BackOffView;
+use super::task::TaskView;
 
 /// One change: the `data` of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -282,8 +282,9 @@ pub struct Reset {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_yard::heartbeat::Health;
+
+    use super::*;
 
     #[test]
     fn an_event_is_one_flat_object_with_its_kind() {

@@ -1,10 +1,9 @@
 //! Why a file is or is not planned, as the API shows it.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::names::{FileName, ShownName};
 use reelyard_yard::remover::CopySays;
 use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
+use serde::{Deserialize, Serialize};
 
 /// Why a file is or is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -39,8 +38,9 @@ impl ExplainView {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_protocol::worker::TaskId;
+
+    use super::*;
 
     #[test]
     fn the_number_of_a_task_is_text_as_everywhere() {

@@ -1,12 +1,12 @@
 //! A file, as the API shows it.
 
-use serde::{Deserialize, Serialize};
-
-use super::host::BackOffView;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::ShownName;
 use reelyard_protocol::task_id_text::optional_id_in_text;
 use reelyard_protocol::worker::TaskId;
+use serde::{Deserialize, Serialize};
+
+use super::host::BackOffView;
 
 /// A ranked or hot file and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -1,10 +1,10 @@
 //! Moves of shared files, as the API takes them.
 
+use reelyard_shares::share_files::UnsettledMove;
 use serde::{Deserialize, Serialize};
 
 use super::request_name::request_name;
 use crate::Rfc3339;
-use reelyard_shares::share_files::UnsettledMove;
 
 /// A move that is wanted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]

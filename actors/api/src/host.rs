@@ -1,7 +1,5 @@
 //! A host, as the API shows it.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
@@ -10,6 +8,7 @@ use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::Stranger;
 use reelyard_yard::task_manager::plan::LinkSays;
+use serde::{Deserialize, Serialize};
 
 /// A host and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

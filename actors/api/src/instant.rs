@@ -4,9 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
-
 use reelyard_core::clock::Millis;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// An instant as RFC 3339 has it, with any offset when it is read and in UTC when it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

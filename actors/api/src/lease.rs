@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use reelyard_boxes::box_lease::{EndedLease, Grant, Lease, LeaseEnd, Priority};
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
 use super::instant::Rfc3339;
 use super::request_name::request_name;
 use super::span::Span;
-use reelyard_boxes::box_lease::{EndedLease, Grant, Lease, LeaseEnd, Priority};
-use reelyard_core::clock::Millis;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
 
 /// Boxes that are wanted: all of them or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

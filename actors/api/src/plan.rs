@@ -1,14 +1,14 @@
 //! The last round of planning, as the API shows it.
 
-use serde::{Deserialize, Serialize};
-
-use super::host::BackOffView;
-use super::removal::RemovalView;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::ShownName;
 use reelyard_protocol::task_id_text::id_in_text;
 use reelyard_protocol::worker::TaskId;
+use serde::{Deserialize, Serialize};
+
+use super::host::BackOffView;
+use super::removal::RemovalView;
 
 /// The last round of planning, and the obstacles to further copies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

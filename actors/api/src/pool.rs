@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use super::span::Span;
 use reelyard_boxes::box_lease::{
     BoxCounts, BoxPhase, LeaseEnd, PoolQueueView, PoolSpec, PoolStatus, PoolTotals, SlotRange,
 };
 use reelyard_core::durations::rounded;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HooksName, PoolName, SlotId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::span::Span;
 
 /// Settings of a pool. Settings that are left out get their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

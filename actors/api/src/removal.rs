@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::ShownName;
@@ -12,6 +10,7 @@ use reelyard_yard::remover::{
     Ending, Reason, Relief, RemovalMode, RemoverCounters, RemoverWaits, RoomVerdict, Spared,
 };
 use reelyard_yard::task_manager::TaskState;
+use serde::{Deserialize, Serialize};
 
 /// State of the Remover: answer of `GET /api/v1/removals`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
-
-use super::instant::{Rfc3339, Ttl};
-use super::request_name::request_name;
 use reelyard_core::clock::Millis;
 use reelyard_shares::share_expiry::{
     BadPath, Deadline, OnlyIf, RootName, Share, ShareCounters, ShareId, ShareKind, ShareLifetime,
     ShareNote, ShareOwner, SharePath, ShareState, Totals,
 };
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::instant::{Rfc3339, Ttl};
+use super::request_name::request_name;
 
 /// A password as it is given. It never prints.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

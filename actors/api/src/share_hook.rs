@@ -1,9 +1,8 @@
 //! Webhooks, as the API shows them.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
 use reelyard_shares::webhook::{ReceiverTrouble, WebhookView};
+use serde::{Deserialize, Serialize};
 
 /// State of a webhook. The counters are those of the answering node, since its start or since the
 /// webhook was configured.

@@ -1,13 +1,12 @@
 //! A task, as the API shows it.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::ShownName;
 use reelyard_protocol::task_id_text::id_in_text;
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use reelyard_yard::task_manager::{Task, TaskState};
+use serde::{Deserialize, Serialize};
 
 /// One copy, from its planning to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -146,8 +145,9 @@ impl StateFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::names::FileName;
+
+    use super::*;
 
     #[test]
     fn a_task_is_one_flat_object_with_its_number_in_text() {

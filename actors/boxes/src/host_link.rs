@@ -6,12 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
-
 use reelyard_core::host::HostAddr;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::manager::{ClusterId, ManagerIdentity};
@@ -19,15 +13,17 @@ use reelyard_core::open_files;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::{
-    AdoptBoxes, BoxHosts, BoxInspection, HookAnswer, HookTarget, InspectBoxes, NotHeard, PoolName,
-    ProbeHost, RunHook,
-};
-use reelyard_protocol::boxes::{
-    BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, BoxInspectionResponse,
-    HookRunRequest, HookRunResponse,
+    AdoptBoxes, BoxAdoptionRequest, BoxAdoptionResponse, BoxHosts, BoxInspection,
+    BoxInspectionRequest, BoxInspectionResponse, HookAnswer, HookRunRequest, HookRunResponse,
+    HookTarget, InspectBoxes, NotHeard, PoolName, ProbeHost, RunHook,
 };
 use reelyard_protocol::http_client;
 use reelyard_protocol::signed_call::{Addressee, SignedCaller};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 /// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose hooks
 /// hang blocks none of another pool.
@@ -367,9 +363,10 @@ impl Handler<ProbeHost> for BoxLinkActor {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::event::Epoch;
     use reelyard_protocol::boxes::{BoxNumber, HookKind};
+
+    use super::*;
 
     /// Each test has a process of its own: the limit is no other one's.
     #[actix::test]

@@ -6,9 +6,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
+use serde::{Deserialize, Serialize};
 
 /// The coarsest that a file system keeps time (FAT): two changes within it can look like one.
 const COARSEST_TIME: Duration = Duration::from_secs(2);

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{Mode, OFlags, openat};
-
 use reelyard_core::names::FileName;
+use rustix::fs::{Mode, OFlags, openat};
 
 /// Opens `name` in `dir` for reading, if it is a regular file. Symlinks are not followed, and a
 /// FIFO does not block.

@@ -6,9 +6,8 @@
 //! subtrees, left to right, one for each set bit of the number of groups.
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
-use serde::{Deserialize, Serialize};
-
 use reelyard_protocol::worker::ContentHash;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of one group: a power of two of BLAKE3's chunks.
 pub const GROUP: usize = 1 << 20;

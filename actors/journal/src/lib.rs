@@ -18,25 +18,25 @@ use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use futures::future::BoxFuture;
-use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-
-use reelyard_replication::Leadership;
-use reelyard_replication::{CommitAnswer, CommitError, JournalCommand};
-use reelyard_replication::{OnFullDisk, ReplicatedLog};
+use reelyard_replication::{
+    CommitAnswer, CommitError, JournalCommand, Leadership, OnFullDisk, ReplicatedLog,
+};
 pub use settings::{JournalOptions, OpenError};
 pub use status::JournalStatus;
 pub use store::StoreObserver;
 pub use store::backup::{BackupError, BackupSummary, back_up, restore};
 pub use store::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
 pub use store::upkeep::{UpkeepError, accept_loss, check};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 pub use transport::{NoPeers, NodeUnreachable, Transport};
+
+use reelyard_core::event::{Commit, PieceId};
 
 use owners::PieceOwners;
 use proposer::CommitProposer;
 use raft::RaftNode;
-use reelyard_core::event::{Commit, PieceId};
 use status::JournalCounters;
 use store::{JournalStore, StoreError, StoreSettings};
 use stuck::StuckOwners;

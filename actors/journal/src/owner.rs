@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actix::Recipient;
+use reelyard_core::event::{Commit, Epoch, PieceId};
+use reelyard_replication::{
+    Apply, CommitAnswer, FrozenPiece, Install, InstallStage, JournalCommand,
+};
 use tokio::sync::oneshot;
 
 use crate::store::{JournalStore, SnapshotManifest, StoreError, Trees};
 use crate::stream::StreamPart;
-use reelyard_core::event::{Commit, Epoch, PieceId};
-use reelyard_replication::FrozenPiece;
-use reelyard_replication::{Apply, CommitAnswer, Install, InstallStage, JournalCommand};
 
 /// How many log entries are read at once to rebuild a piece.
 const REPLAY_CHUNK: u64 = 256;

@@ -11,13 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::Recipient;
+use reelyard_core::event::{Epoch, PieceId};
+use reelyard_replication::{CommitAnswer, FrozenPiece, JournalCommand};
 use tokio::sync::Notify;
 
 use crate::owner::{CommittedEntry, OwnersError, PieceOwner, ReadEntry};
 use crate::store::{JournalStore, SnapshotManifest, StoreError};
-use reelyard_core::event::{Epoch, PieceId};
-use reelyard_replication::FrozenPiece;
-use reelyard_replication::{CommitAnswer, JournalCommand};
 
 /// Time to wait for a missing owner before each warning in the log.
 const MISSED_AFTER: Duration = Duration::from_secs(10);

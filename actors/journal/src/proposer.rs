@@ -10,6 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use reelyard_core::event::{Commit, Epoch, RequestId};
+use reelyard_replication::batch::{self, EntryFill};
+use reelyard_replication::{
+    CommitAnswer, CommitError, ENTRY_BYTES, ENTRY_EVENTS, Leadership, OnFullDisk,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -18,12 +23,6 @@ use crate::raft::RaftNode;
 use crate::session::ProposerSession;
 use crate::status::JournalCounters;
 use crate::store::DiskSpace;
-use reelyard_core::event::{Commit, Epoch, RequestId};
-use reelyard_replication::Leadership;
-use reelyard_replication::OnFullDisk;
-use reelyard_replication::batch::EntryFill;
-use reelyard_replication::{CommitAnswer, CommitError};
-use reelyard_replication::{ENTRY_BYTES, ENTRY_EVENTS, batch};
 
 /// How many commits may wait.
 const QUEUE_COMMITS: usize = 4096;

@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
-
 use reelyard_core::durations::Durations;
+use serde::Serialize;
 
 /// The journal of this node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

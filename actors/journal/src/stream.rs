@@ -6,9 +6,8 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::event::PieceId;
+use serde::{Deserialize, Serialize};
 
 const VERSION: u8 = 1;
 const END: u8 = 0;

@@ -2,9 +2,9 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reelyard_core::clock::Millis;
+use reelyard_core::shown_text::misleads;
 
 use super::conditions::http_date;
-use reelyard_core::shown_text::misleads;
 
 /// What may stand in an extended header value (RFC 8187) as it is.
 const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC

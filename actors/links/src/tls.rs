@@ -4,12 +4,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use reelyard_core::bounded_read::{self, InputSource};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{InconsistentKeys, ServerConfig, ServerConnection};
-
-use reelyard_core::bounded_read::{self, InputSource};
 
 /// What is spoken over TLS, by its names there. curl asks for the older one by `--http1.0`.
 const PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];

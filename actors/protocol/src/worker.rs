@@ -37,14 +37,13 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::manager::ManagerId;
 use reelyard_core::names::FileName;
 use reelyard_core::traffic::Traffic;
+use serde::{Deserialize, Serialize};
 
 /// Header of a call that deletes: the epoch of the leader that decided it.
 pub const EPOCH_HEADER: &str = "Reelyard-Epoch";

@@ -1,8 +1,7 @@
 //! Limits of a journal entry, and the encoding of its commits.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::event::{Commit, PieceId};
+use serde::{Deserialize, Serialize};
 
 /// The most events of one entry.
 pub const ENTRY_EVENTS: usize = 256;
@@ -144,9 +143,10 @@ fn unreadable(body: &[u8], error: &postcard::Error) -> UnreadableEntry {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::clock::Millis;
     use reelyard_core::event::{EncodedEvent, Epoch, RequestId};
+
+    use super::*;
 
     fn commit(request: u128, events: usize, body: usize) -> Commit {
         Commit {

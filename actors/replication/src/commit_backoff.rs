@@ -4,8 +4,9 @@
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
-use crate::messages::CommitError;
 use reelyard_core::clock::Millis;
+
+use crate::messages::CommitError;
 
 /// The pause after an error that does not say how long it lasts.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -53,8 +54,9 @@ impl CommitBackoff {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::event::RequestId;
+
+    use super::*;
 
     #[test]
     fn nothing_is_decided_until_the_pause_is_over() {

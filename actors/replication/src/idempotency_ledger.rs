@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::piece::{Piece, UnreadableEvent};
 use reelyard_core::clock::Millis;
 use reelyard_core::elapsed_time::ElapsedTime;
 use reelyard_core::event::RequestId;
+use serde::{Deserialize, Serialize};
+
+use crate::piece::{Piece, UnreadableEvent};
 
 /// How long an answered request is remembered, by the time of its commit.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);

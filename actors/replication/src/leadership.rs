@@ -1,7 +1,8 @@
 //! The leader, as far as this node knows.
 
-use crate::messages::CommitError;
 use reelyard_core::event::Epoch;
+
+use crate::messages::CommitError;
 
 /// Added to the highest known term when a store continues that may have forgotten some terms.
 /// Workers refuse a leader of an older epoch than they have seen.

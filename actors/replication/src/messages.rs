@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Message;
+use reelyard_core::durations::in_words;
+use reelyard_core::event::{Commit, Epoch, RequestId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::piece::{FrozenPiece, UnreadableEvent};
-use reelyard_core::durations::in_words;
-use reelyard_core::event::{Commit, Epoch, RequestId};
 
 /// A command of the journal to the owner of a piece. Commands arrive by `do_send` in the order in
 /// which they apply. An owner passes each to its [`ReplicaHandle`](crate::ReplicaHandle).

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Commit, EncodedEvent, Epoch, RequestId};
+use reelyard_core::names::NamePin;
+
 use crate::idempotency_ledger::{FrozenLedger, IdempotencyLedger};
 use crate::in_flight::InFlight;
 use crate::messages::{CommitAnswer, CommitError, InstallStage};
 use crate::piece::{FrozenPiece, Piece, UnreadableEvent};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::{Commit, EncodedEvent, Epoch, RequestId};
-use reelyard_core::names::NamePin;
 
 /// A piece and what its owner knows of it.
 pub struct Ownership<P: Piece> {

@@ -3,12 +3,11 @@
 use std::error::Error;
 use std::fmt::Debug;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{EncodedEvent, PieceId};
 use reelyard_core::names::NamePin;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A piece: the part of the durable state that one actor owns. Pure, in memory, rebuilt from the
 /// newest snapshot and the events behind it.

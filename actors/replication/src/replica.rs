@@ -3,6 +3,9 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, RequestId};
+
 use crate::batch;
 use crate::in_flight::InFlight;
 use crate::messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
@@ -11,8 +14,6 @@ use crate::ownership::{
 };
 use crate::piece::Piece;
 use crate::replicated_log::{LogHandle, OnFullDisk};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::{Epoch, RequestId};
 
 /// A piece and everything that ties it to the journal.
 pub struct ReplicaHandle<P: Piece> {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use actix::Recipient;
 use futures::future::BoxFuture;
+use reelyard_core::event::{Commit, PieceId};
 use tokio::sync::watch;
 
 use crate::Leadership;
 use crate::messages::{CommitAnswer, CommitError, JournalCommand};
-use reelyard_core::event::{Commit, PieceId};
 
 /// Treatment of a commit while the disk is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileId, NameTable};
 use reelyard_yard::catalog::CatalogSettings;
@@ -17,7 +18,6 @@ use reelyard_yard::catalog::single_flight::InputReader;
 use super::demand::FileRequest;
 use super::options::RecordedOptions;
 use super::synthetic::DAY;
-use reelyard_core::bounded_read::{self, InputSource};
 
 /// The requests of some logs, over and over.
 #[derive(Debug)]

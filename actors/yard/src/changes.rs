@@ -1,14 +1,14 @@
 //! Changes of the yard, as its actors publish them. The API gives them their public form.
 
+use reelyard_core::backoff::BackOff;
+use reelyard_core::host::{HostAddr, HostMode, HostRole};
+use reelyard_core::names::{FileName, ShownName};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::heartbeat::Health;
 use crate::remover::{Ending, Reason};
 use crate::task_manager::{Blamed, Stranger, Task};
-use reelyard_core::backoff::BackOff;
-use reelyard_core::host::{HostAddr, HostMode, HostRole};
-use reelyard_core::names::{FileName, ShownName};
 
 /// A change that an actor of the yard publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]

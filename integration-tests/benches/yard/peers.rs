@@ -6,7 +6,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-
 use reelyard_integration_tests::certificate::Pem;
 
 use crate::usage::cpu_of;

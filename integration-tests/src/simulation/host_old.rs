@@ -4,8 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_protocol::legacy::cfm::CfmTask;
-use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::legacy::cfm::{CfmTask, OldState};
 use reelyard_protocol::worker::TaskId;
 
 use super::context::Context;

@@ -4,8 +4,7 @@
 use std::collections::VecDeque;
 
 use reelyard_core::event::{Commit, Epoch, RequestId};
-use reelyard_replication::batch;
-use reelyard_replication::batch::EntryFill;
+use reelyard_replication::batch::{self, EntryFill};
 use reelyard_replication::{CommitAnswer, CommitError, ENTRY_BYTES, ENTRY_EVENTS};
 
 /// One commit on its way, and who waits for it.

@@ -9,8 +9,7 @@ use std::{fs, io};
 
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::http_client::without_tls;
-use reelyard_protocol::legacy::cfm::CfmTask;
-use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::legacy::cfm::{CfmTask, OldState};
 use tokio::sync::watch;
 
 use super::used_percent;

@@ -12,9 +12,9 @@ use reelyard_integration_tests::journal_probe::{
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
-use reelyard_journal::Condition;
-use reelyard_journal::accept_loss;
-use reelyard_journal::{Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
+use reelyard_journal::{
+    Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver, accept_loss,
+};
 use reelyard_replication::{CommitError, ENTRY_EVENTS, Leadership, ReplicaHandle};
 
 async fn open(dir: &Path) -> Journal {

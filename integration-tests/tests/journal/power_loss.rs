@@ -19,8 +19,7 @@ use reelyard_integration_tests::journal_probe::{
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::PATIENCE;
 use reelyard_journal as journal;
-use reelyard_journal::Condition;
-use reelyard_journal::{Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
+use reelyard_journal::{Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
 
 const POWER_LOSSES: usize = 16;
 const DAMAGES: usize = 40;

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_links::Roots;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
@@ -14,6 +13,7 @@ use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 use reelyard_journal::{Journal, JournalOptions};
+use reelyard_links::Roots;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{
     BeginMove, BegunMove, CreateShare, MoveRefused, Moved, RootName, ShareError, ShareExpiry,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use reelyard_links::Roots;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_links::Roots;
 use reelyard_shares::share_expiry::{
     CreateShare, MoveRefused, Moved, RootName, Share, ShareEnding, ShareError, ShareExpiry,
     ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,

@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_links::hash_password;
 use reelyard_integration_tests::share_links::{A_DAY, ManualLinks, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
+use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::ShareId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use reelyard_links::hash_password;
 use reelyard_integration_tests::certificate::Pem;
 use reelyard_integration_tests::share_links::{ManualLinks, curl};
 use reelyard_integration_tests::waiting::eventually;
+use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -4,13 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use reelyard::config::{Layers, load_node};
-use reelyard_simulate::options::{
-    DemandOptions, SimulationOptions, SyntheticOptions, YardOptions,
-};
 use reelyard::node::simulation_rules;
-use reelyard_simulate::{Rules, SimulationReport, simulate};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::binary::{ProgramOutput, run};
+use reelyard_simulate::options::{DemandOptions, SimulationOptions, SyntheticOptions, YardOptions};
+use reelyard_simulate::{Rules, SimulationReport, simulate};
 
 /// A yard of five destinations whose disks hold three of five files.
 fn small() -> SimulationOptions {

@@ -13,8 +13,7 @@ use toml::Value;
 
 use super::draft::ImportDraft;
 use super::yaml::YamlEntry;
-use super::{ImportNote, ImportNoteKind};
-use super::{hosts, runs};
+use super::{ImportNote, ImportNoteKind, hosts, runs};
 use crate::config::units::{NamePrefix, Percent};
 
 /// Keeps what `entries` say in `draft`.

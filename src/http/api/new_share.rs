@@ -5,6 +5,7 @@ use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 use reelyard_api::{Password, ShareShown, WantedShare, place, term};
 use reelyard_core::event::RequestId;
+use reelyard_links::{NotOpened, Roots};
 use reelyard_shares::share_expiry::{
     CreateShare, RecallShare, RootName, Share, ShareError, ShareKind, SharePath, ShareRefusal,
 };
@@ -15,7 +16,6 @@ use super::share_password::{hashed, is_the_same};
 use super::shares::{API, share_time, shown};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
-use reelyard_links::{NotOpened, Roots};
 
 /// How often it is looked what is there while all sorts of things are moved.
 const LOOKS: usize = 20;

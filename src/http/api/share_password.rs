@@ -2,10 +2,10 @@
 
 use actix_web::web;
 use reelyard_api::Password;
+use reelyard_links::{hash_password, is_password};
 use reelyard_shares::share_expiry::{PasswordHash, Share, ShareError, ShareRefusal};
 
 use crate::http::problem::ProblemResponse;
-use reelyard_links::{hash_password, is_password};
 
 /// What is kept of a password. Slow, as is meant.
 pub(super) async fn hashed(

@@ -10,8 +10,7 @@ use reelyard_core::event::Epoch;
 use reelyard_core::supervision::SupervisionStatus;
 use reelyard_journal::JournalStatus;
 use reelyard_yard::catalog::rows::BadRow;
-use reelyard_yard::catalog::view;
-use reelyard_yard::catalog::view::{CatalogView, SourceDirView};
+use reelyard_yard::catalog::view::{self, CatalogView, SourceDirView};
 use serde_json::Value;
 
 use super::NoQuery;

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use reelyard_core::clock::Millis;
+use reelyard_links::ShareServerCounters;
 use reelyard_shares::share_expiry::{LAG_STEPS, Lags, ShareEnding, ShareViewHandle};
 use reelyard_shares::share_files::ShareFilesView;
 
 use super::metrics_writer::MetricsWriter;
-use reelyard_links::ShareServerCounters;
 
 /// Writes what there is to see of shares, and of their links where any are served.
 pub fn write(

@@ -9,8 +9,7 @@ use reelyard_core::event::Epoch;
 use reelyard_core::manager::{ClusterId, MANAGER_HEADER, ManagerId};
 use reelyard_core::names::{BadFileName, FileName};
 use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
-use reelyard_protocol::legacy::cfw::Deleted;
-use reelyard_protocol::legacy::cfw::write_df;
+use reelyard_protocol::legacy::cfw::{Deleted, write_df};
 use reelyard_protocol::signed_call::{Addressee, CHALLENGE_HEADER, PROOF_HEADER};
 use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerAction,

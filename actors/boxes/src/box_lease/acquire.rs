@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use actix::{Context, Handler};
+use reelyard_protocol::boxes::{LeaseId, PoolName};
+use reelyard_replication::CommitError;
 
 use super::BoxLease;
 use super::decide::PriorAcquire;
@@ -10,8 +12,6 @@ use super::event::BoxRefusal;
 use super::messages::{Acquire, AcquireProgress, BoxError, BoxLeaseRequest, CancelAcquire, Grant};
 use super::queue::{LeaseQueuePosition, WaiterId};
 use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
-use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::CommitError;
 
 /// The shortest wait of a request that arrives before this node's leadership is on record.
 const UNTIL_LED: Duration = Duration::from_secs(1);

@@ -7,12 +7,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix::dev::SendError;
+use reelyard_core::supervision::Route;
 use tokio::sync::{oneshot, watch};
 
 use super::messages::{
     Acquire, AcquireProgress, AcquireTicket, BoxError, BoxLeaseRequest, CancelAcquire, Grant,
 };
-use reelyard_core::supervision::Route;
 
 /// After which time a full mailbox may be tried again.
 const BUSY: Duration = Duration::from_secs(1);

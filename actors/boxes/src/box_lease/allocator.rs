@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
+use reelyard_protocol::boxes::{BoxNumber, Holder};
+
 use super::pool::{BoxPhase, BoxRecord, Pool};
 use super::queue::{LeaseQueue, WaiterId};
-use reelyard_protocol::boxes::BoxNumber;
-use reelyard_protocol::boxes::Holder;
 
 /// The shortest and longest retry time for a refused caller.
 const LEAST_RETRY: Duration = Duration::from_secs(1);
@@ -255,14 +255,15 @@ impl SlotRests {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_protocol::boxes::{HookOutput, PoolName};
+
     use super::*;
     use crate::box_lease::event::BoxEvent;
     use crate::box_lease::queue::{LeaseQueuePosition, Priority};
     use crate::box_lease::samples::{self, granted, p, release};
     use crate::box_lease::spec::PoolSpec;
     use crate::box_lease::state::BoxTable;
-    use reelyard_core::clock::Millis;
-    use reelyard_protocol::boxes::{HookOutput, PoolName};
 
     fn table(size: u32) -> (BoxTable, PoolName) {
         let (mut table, pool) = (BoxTable::default(), PoolName::new("p").unwrap());

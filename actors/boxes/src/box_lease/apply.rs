@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, LeaseId, PoolName, Reason};
+use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
+
 use super::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
 use super::lease::{EndedLease, Lease, LeaseEnd};
 use super::pool::{BoxState, Pool};
 use super::snapshot::{FrozenBoxTable, thaw_row};
 use super::state::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::{PieceId, RequestId};
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
-use reelyard_protocol::boxes::{HookOutput, PoolName, Reason};
-use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
 pub(super) type BoxApplyResult = Result<BoxOutcome, BoxRefusal>;
 

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::{BoxNumber, HookOutput, PoolName};
+
 use super::apply::BoxApplyResult;
 use super::event::{BoxLogEvent, BoxOutcome, BoxRefusal};
 use super::pool::{BoxPhase, BoxState, Draining, Pool};
 use super::slots::Slots;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, DroppedPool};
-use reelyard_core::clock::Millis;
-use reelyard_protocol::boxes::BoxNumber;
-use reelyard_protocol::boxes::{HookOutput, PoolName};
 
 impl BoxTable {
     pub(super) fn put_pool(

@@ -1,5 +1,11 @@
 use std::time::Duration;
 
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, HooksName, LeaseId, PoolName};
+use reelyard_replication::{FrozenPiece, Piece};
+
 use super::event::{BoxEvent, BoxLogEvent, BoxOutcome, BoxRefusal};
 use super::lease::LeaseEnd;
 use super::pool::BoxPhase;
@@ -10,12 +16,6 @@ use super::samples::{
 use super::snapshot::FrozenBoxTable;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, SharedTable};
-use reelyard_core::boot::BootId;
-use reelyard_core::clock::Millis;
-use reelyard_core::event::{Epoch, RequestId};
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
-use reelyard_protocol::boxes::{HookOutput, HooksName, PoolName};
-use reelyard_replication::{FrozenPiece, Piece};
 
 fn no_grace(size: u32) -> PoolSpec {
     PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }

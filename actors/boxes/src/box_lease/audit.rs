@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
+use reelyard_core::history::BoundedLog;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName};
+
 use super::event::{BoxLogEntry, BoxLogEvent};
 use super::lease::EndedLease;
-use reelyard_core::history::BoundedLog;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken};
-use reelyard_protocol::boxes::{Holder, PoolName};
 
 /// One entry of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,11 +147,12 @@ pub(super) fn newest(
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_protocol::boxes::{HookOutput, Reason};
+
     use super::*;
     use crate::box_lease::samples::{grant, holder, p, release, table};
     use crate::box_lease::{BoxEvent, BoxTable, PoolSpec};
-    use reelyard_core::clock::Millis;
-    use reelyard_protocol::boxes::{HookOutput, Reason};
 
     /// Two leases of box 0, one of box 1; box 1 was taken out of use in between.
     fn audited() -> BoxTable {

@@ -1,10 +1,10 @@
 //! Changes of boxes, as the event stream reports them. Renewals are not reported.
 
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName, Reason, SlotId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Lease, LeaseEnd};
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName, Reason, SlotId};
 
 /// A change of a box. Events carry no lease id, because a client that knows one can end the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::{LeaseId, PoolName};
+use reelyard_replication::{AppliedEvent, Piece};
+
 use super::event::{BoxEvent, BoxOutcome};
 use super::state::{BoxTable, FoundLease};
 use super::{BoxChange, BoxLease, LeaseOf, SharedTable};
-use reelyard_core::clock::Millis;
-use reelyard_protocol::boxes::LeaseId;
-use reelyard_protocol::boxes::PoolName;
-use reelyard_replication::{AppliedEvent, Piece};
 
 impl BoxLease {
     /// Publishes the changes of the last entry.

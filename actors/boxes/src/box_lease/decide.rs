@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use reelyard_core::clock::ClockReading;
+use reelyard_core::event::RequestId;
+use reelyard_protocol::boxes::{FenceToken, LeaseId};
+
 use super::allocator::PoolAllocator;
 use super::event::{BoxEvent, BoxRefusal};
 use super::lease::{EndedLease, Lease};
@@ -10,9 +14,6 @@ use super::pool::Pool;
 use super::spec::MOST_AT_ONCE;
 use super::state::{BoxTable, FoundLease};
 use super::terms::LeaseTerms;
-use reelyard_core::clock::ClockReading;
-use reelyard_core::event::RequestId;
-use reelyard_protocol::boxes::{FenceToken, LeaseId};
 
 /// The state of a named request to acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,12 +135,13 @@ fn whole_millis(duration: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+
     use super::*;
     use crate::box_lease::event::BoxOutcome;
     use crate::box_lease::samples::{TERM, grant, granted, holder, p, release, table};
     use crate::box_lease::spec::PoolSpec;
     use crate::box_lease::terms::HoldLimit;
-    use reelyard_core::clock::Millis;
 
     fn ask() -> BoxLeaseRequest {
         BoxLeaseRequest::one(p(), holder())

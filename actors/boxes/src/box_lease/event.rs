@@ -5,17 +5,19 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::lease::LeaseEnd;
-use super::spec::{BadSpec, PoolSpec};
 use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
 use reelyard_core::durations::in_words;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::HostAddr;
-use reelyard_protocol::boxes::{BadBoxText, Holder, HookOutput, PoolName, Reason};
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
+use reelyard_protocol::boxes::{
+    BadBoxText, BoxNumber, FenceToken, Holder, HookOutput, IdRange, LeaseId, PoolName, Reason,
+    SlotId,
+};
+use serde::{Deserialize, Serialize};
+
+use super::lease::LeaseEnd;
+use super::spec::{BadSpec, PoolSpec};
 
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::LeaseId;
 use serde::{Deserialize, Serialize};
 
 use super::event::BoxOutcome;
 use super::state::BoxTable;
-use reelyard_core::boot::BootId;
-use reelyard_core::clock::Millis;
-use reelyard_protocol::boxes::LeaseId;
 
 /// The term that a live lease got. Stored with postcard in this form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

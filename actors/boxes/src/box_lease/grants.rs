@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use reelyard_protocol::boxes::{BoxNumber, LeaseId, PoolName};
+use reelyard_replication::{CommitError, ReplicaHandle, RequestContext};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
 use super::messages::{AcquireProgress, BoxError};
 use super::queue::WaiterId;
 use super::waiters::WaiterStage;
 use super::{BoxLease, SharedTable};
-use reelyard_protocol::boxes::PoolName;
-use reelyard_protocol::boxes::{BoxNumber, LeaseId};
-use reelyard_replication::{CommitError, ReplicaHandle, RequestContext};
 
 /// The name under which the actor commits its own work.
 pub(super) const MYSELF: &str = "box-lease";

@@ -5,15 +5,14 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use actix::{AsyncContext, Context, Handler, Message};
+use reelyard_core::backoff::ExponentialBackoff;
+use reelyard_protocol::boxes::{
+    BoxHosts, BoxInspection, BoxNumber, HookAnswer, HookKind, HookTarget, InspectBoxes,
+    InspectedBox, LeaseId, PoolName, RunHook,
+};
 
 use super::event::BoxRefusal;
 use super::{BoxKey, BoxLease, BoxPhase};
-use reelyard_core::backoff::ExponentialBackoff;
-use reelyard_protocol::boxes::PoolName;
-use reelyard_protocol::boxes::{
-    BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox, RunHook,
-};
-use reelyard_protocol::boxes::{BoxNumber, LeaseId};
 
 /// How long a host that does not answer is left alone.
 const SILENT: ExponentialBackoff =

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, SlotId};
-use reelyard_protocol::boxes::{Holder, PoolName, Reason};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason, SlotId};
+use serde::{Deserialize, Serialize};
 
 /// The right of a holder to a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use actix::Context;
+use reelyard_protocol::boxes::{
+    BoxInspection, BoxNumber, HookAnswer, HookKind, HookOutput, InspectedBox, PoolName,
+};
 
 use super::event::BoxEvent;
 use super::pool::{BoxPhase, BoxState, Draining};
 use super::{BoxKey, BoxLease};
-use reelyard_protocol::boxes::BoxNumber;
-use reelyard_protocol::boxes::{BoxInspection, HookAnswer, HookKind, InspectedBox};
-use reelyard_protocol::boxes::{HookOutput, PoolName};
 
 /// How many boxes one event reports as inspected, and how many as dirty: with their evidence these fit an
 /// entry of the journal.

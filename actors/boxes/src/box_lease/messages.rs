@@ -5,6 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Message;
+use reelyard_core::durations::{in_words, rounded};
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
+use reelyard_replication::CommitError;
 use tokio::sync::{oneshot, watch};
 
 use super::event::BoxRefusal;
@@ -12,11 +16,6 @@ use super::lease::Lease;
 use super::queue::Priority;
 use super::settings::BoxLeaseSettings;
 use super::spec::PoolSpec;
-use reelyard_core::durations::{in_words, rounded};
-use reelyard_core::event::{Epoch, RequestId};
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
-use reelyard_protocol::boxes::{Holder, PoolName, Reason};
-use reelyard_replication::CommitError;
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

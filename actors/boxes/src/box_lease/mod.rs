@@ -68,13 +68,14 @@ pub use terms::{HoldLimit, LeaseTerms};
 pub use view_handle::{BoxStatus, BoxViewHandle, LARGEST_PAGE, ListPage, PoolStatus};
 pub use views::{BoxView, PoolQueueCounts, PoolQueueView};
 
-use hooks::HookCalls;
-use prepare::PreparingGroups;
-use probes::BoxHostProbes;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, ClockReading};
 use reelyard_core::turns::TurnTimer;
 use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
+
+use hooks::HookCalls;
+use prepare::PreparingGroups;
+use probes::BoxHostProbes;
 use waiters::LeaseWaiters;
 
 /// A box by pool and number.

@@ -1,8 +1,9 @@
 //! Why boxes of a pool cannot be granted, in words. Pure.
 
+use reelyard_protocol::boxes::BoxNumber;
+
 use super::lease::LeaseEnd;
 use super::pool::{BoxPhase, BoxState, Pool};
-use reelyard_protocol::boxes::BoxNumber;
 
 impl Pool {
     /// Why some of its boxes cannot be granted: they are quarantined, or cannot be cleaned or made ready.

@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 
 use actix::{Context, Handler};
+use reelyard_core::boot::BootId;
+use reelyard_protocol::boxes::{BoxNumber, LeaseId, PoolName};
+use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use super::lease::LeaseEnd;
@@ -10,10 +13,6 @@ use super::pool::BoxPhase;
 use super::state::FoundLease;
 use super::terms::HoldLimit;
 use super::{BoxError, BoxKey, BoxLease, SharedTable};
-use reelyard_core::boot::BootId;
-use reelyard_protocol::boxes::LeaseId;
-use reelyard_protocol::boxes::{BoxNumber, PoolName};
-use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
 
 /// Of how many leases one event says that they have their full terms again.
 pub const TERMS_AT_ONCE: usize = 500;

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::{
+    BoxNumber, FenceToken, Holder, HookOutput, IdRange, LeaseId, SlotId,
+};
 use serde::{Deserialize, Serialize};
 
 use super::lease::LeaseEnd;
 use super::slots::Slots;
 use super::spec::PoolSpec;
-use reelyard_core::clock::Millis;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
-use reelyard_protocol::boxes::{Holder, HookOutput};
 
 /// A pool.
 ///

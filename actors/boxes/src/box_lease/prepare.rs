@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use reelyard_protocol::boxes::{HookKind, HookOutput, LeaseId};
+use reelyard_replication::RequestContext;
 
 use super::event::BoxEvent;
 use super::grants::MYSELF;
@@ -13,10 +15,6 @@ use super::probes::OVERDUE_AFTER;
 use super::queue::{LeaseQueuePosition, WaiterId};
 use super::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use super::{BoxLease, BoxRefusal};
-use reelyard_protocol::boxes::HookKind;
-use reelyard_protocol::boxes::HookOutput;
-use reelyard_protocol::boxes::LeaseId;
-use reelyard_replication::RequestContext;
 
 /// The granted leases whose boxes are being made ready, by request.
 #[derive(Default)]

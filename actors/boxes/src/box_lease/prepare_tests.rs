@@ -5,13 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, Context, Handler, Message, ResponseFuture, System};
-use tokio::sync::oneshot;
-
-use super::samples::{hosted, p, said};
-use super::{
-    AcquireRoutes, Acquisition, BoxLease, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
-    BoxViewHandle, ProcessDueBoxes, PutPool,
-};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{Epoch, PieceId, RequestId};
 use reelyard_core::supervision::Route;
@@ -21,6 +14,13 @@ use reelyard_protocol::boxes::{
     NotHeard, PoolName, ProbeHost, RunHook,
 };
 use reelyard_replication::JournalCommand;
+use tokio::sync::oneshot;
+
+use super::samples::{hosted, p, said};
+use super::{
+    AcquireRoutes, Acquisition, BoxLease, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
+    BoxViewHandle, ProcessDueBoxes, PutPool,
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

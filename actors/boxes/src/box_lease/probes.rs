@@ -5,15 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use actix::{AsyncContext, Context, Handler, Message};
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::boxes::{NotHeard, PoolName, ProbeHost};
 
 use super::BoxLease;
 use super::messages::BoxError;
 use super::queue::WaiterId;
 use super::schedule::KeyedDeadlines;
 use super::waiters::WaiterStage;
-use reelyard_core::host::HostAddr;
-use reelyard_protocol::boxes::PoolName;
-use reelyard_protocol::boxes::{NotHeard, ProbeHost};
 
 /// How often a host is asked, and how often one that did not answer.
 const EVERY: Duration = Duration::from_secs(4);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
+use reelyard_protocol::boxes::{AdoptBoxes, FenceToken, HookOutput, LeaseId, PoolName};
+use reelyard_replication::{Outcomes, ReplicaHandle, RequestContext};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use super::grants::MYSELF;
@@ -13,11 +15,6 @@ use super::{
     QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable,
     UnquarantineBox, VerifyLease,
 };
-use reelyard_protocol::boxes::AdoptBoxes;
-use reelyard_protocol::boxes::FenceToken;
-use reelyard_protocol::boxes::LeaseId;
-use reelyard_protocol::boxes::{HookOutput, PoolName};
-use reelyard_replication::{Outcomes, ReplicaHandle, RequestContext};
 
 type BoxReply<T> = ResponseActFuture<BoxLease, Result<T, BoxError>>;
 

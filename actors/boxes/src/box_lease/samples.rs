@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, HookOutput, LeaseId, PoolName};
+
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
 use super::pool::{BoxPhase, BoxState};
 use super::spec::PoolSpec;
 use super::state::BoxTable;
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
-use reelyard_protocol::boxes::{Holder, HookOutput, PoolName};
 
 pub(super) const TERM: Duration = Duration::from_millis(100);
 

@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 use std::mem::take;
 
+use reelyard_protocol::boxes::SlotId;
 use serde::{Deserialize, Serialize};
 
 use super::spec::SlotRange;
-use reelyard_protocol::boxes::SlotId;
 
 /// The ids of a pool that no box has.
 ///

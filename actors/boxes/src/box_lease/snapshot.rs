@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use reelyard_core::event::{Epoch, PieceId};
+use reelyard_core::history::BoundedLog;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
+use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::event::BoxLogEntry;
@@ -11,11 +15,6 @@ use super::pool::{BoxRecord, BoxState, Pool, PoolTotals};
 use super::slots::Slots;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, DroppedPool, GrantedRequest};
-use reelyard_core::event::{Epoch, PieceId};
-use reelyard_core::history::BoundedLog;
-use reelyard_protocol::boxes::PoolName;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
-use reelyard_replication::{FrozenPiece, UnreadableEvent};
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;

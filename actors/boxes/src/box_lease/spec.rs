@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::host::HostAddr;
-use reelyard_protocol::boxes::{BoxNumber, IdRange, SlotId};
-use reelyard_protocol::boxes::{HooksName, PoolName};
+use reelyard_protocol::boxes::{BoxNumber, HooksName, IdRange, PoolName, SlotId};
+use serde::{Deserialize, Serialize};
 
 /// The most boxes of a pool.
 pub const LARGEST_POOL: u32 = 65_536;

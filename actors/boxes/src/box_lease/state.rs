@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_core::history::BoundedLog;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
+
 use super::event::{BoxLogEntry, BoxRefusal};
 use super::given_terms::GivenTerms;
 use super::lease::{EndedLease, Lease};
 use super::pool::Pool;
 use super::slots::Slots;
-use reelyard_core::event::{Epoch, RequestId};
-use reelyard_core::history::BoundedLog;
-use reelyard_protocol::boxes::PoolName;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
 
 /// The durable state of the BoxLeaseActor.
 ///

@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::schedule::KeyedDeadlines;
 use reelyard_core::clock::{ClockReading, Millis};
 use reelyard_protocol::boxes::LeaseId;
+
+use super::schedule::KeyedDeadlines;
 
 /// The terms of the live leases.
 #[derive(Clone, Debug, Default)]

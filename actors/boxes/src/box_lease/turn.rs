@@ -3,18 +3,17 @@
 use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use reelyard_core::clock::{ClockReading, Millis};
+use reelyard_core::turns::{ScheduledTurns, TurnTimer};
+use reelyard_protocol::boxes::{FenceToken, LeaseId, PoolName};
+use reelyard_replication::{
+    CommitError, CommitSettlement, EPOCH_LEAP, Outcomes, Piece, ReplicaHandle, RequestContext,
+};
 
 use super::event::BoxEvent;
 use super::grants::MYSELF;
 use super::state::FoundLease;
 use super::{BoxLease, SharedTable};
-use reelyard_core::clock::{ClockReading, Millis};
-use reelyard_core::turns::{ScheduledTurns, TurnTimer};
-use reelyard_protocol::boxes::PoolName;
-use reelyard_protocol::boxes::{FenceToken, LeaseId};
-use reelyard_replication::{
-    CommitError, CommitSettlement, EPOCH_LEAP, Outcomes, Piece, ReplicaHandle, RequestContext,
-};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName};
 
 use super::audit::{self, AuditCursor, AuditEntry, AuditFilter};
 use super::event::{BoxLogEntry, BoxRefusal};
@@ -13,8 +14,6 @@ use super::pool::{BoxCounts, BoxRecord, PoolTotals};
 use super::spec::PoolSpec;
 use super::state::SharedTable;
 use super::views::BoxView;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId};
-use reelyard_protocol::boxes::{Holder, PoolName};
 
 /// The most lines of one page.
 pub const LARGEST_PAGE: usize = 1000;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use reelyard_core::event::RequestId;
 use tokio::sync::{oneshot, watch};
 
 use super::event::BoxRefusal;
 use super::messages::{AcquireProgress, AcquireTicket, BoxError, BoxLeaseRequest, Grant};
 use super::queue::{LeaseQueuePosition, WaiterId};
 use super::schedule::KeyedDeadlines;
-use reelyard_core::event::RequestId;
 
 /// One waiting request, however often it is repeated.
 pub(super) struct LeaseWaiter {

@@ -1,13 +1,13 @@
 //! What a data port needs of the worker: hashes of the files that it serves, and its copies.
 
-use std::fmt;
 use std::fs::File;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
-use crate::file_fingerprint::FileFingerprint;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::ContentHash;
+
+use crate::file_fingerprint::FileFingerprint;
 
 /// What came of hashing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use reelyard_protocol::worker::{CONTENT_HASH_HEADER, ContentHash, FileHash};
 use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -23,7 +24,6 @@ use crate::http_files::range::{RequestedRange, wanted};
 use crate::thread_memory::ThreadMemory;
 use crate::ticket::TicketKey;
 use crate::tree_hash::GROUP;
-use reelyard_protocol::worker::{CONTENT_HASH_HEADER, ContentHash, FileHash};
 
 /// The most that one `sendfile` is asked for: long enough to cost nothing, short enough that the
 /// hasher behind it is never far.

@@ -19,13 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use connection_limiter::DataPortConnectionLimiter;
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Clock;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
 use reelyard_core::traffic::ByteCount;
+use serde::{Deserialize, Serialize};
+
+use connection_limiter::DataPortConnectionLimiter;
 
 /// What a data port is run with.
 #[derive(Clone, Debug)]

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
+use reelyard_core::names::FileName;
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::backends::CopyDirectory;
 use crate::open_regular::open_regular;
-use reelyard_core::names::FileName;
 
 /// The directories a worker serves from.
 #[derive(Clone, Debug, Default)]

@@ -14,14 +14,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use openraft::{EntryPayload, StorageError, StorageIOError};
+use reelyard_core::event::Epoch;
+use reelyard_replication::{CommitAnswer, batch};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
-use reelyard_core::event::Epoch;
-use reelyard_replication::CommitAnswer;
-use reelyard_replication::batch;
 
 pub(crate) use node::RaftNode;
 pub(crate) use reading::{raised_vote, read_vote, voters};

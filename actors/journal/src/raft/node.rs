@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use actix::Recipient;
 use openraft::{Config, SnapshotPolicy};
+use reelyard_core::event::PieceId;
+use reelyard_replication::{CommitAnswer, JournalCommand, Leadership};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -19,9 +21,6 @@ use crate::session::ProposerSession;
 use crate::settings::{JournalOptions, OpenError};
 use crate::store::{JournalStore, SnapshotManifest};
 use crate::transport::Transport;
-use reelyard_core::event::PieceId;
-use reelyard_replication::Leadership;
-use reelyard_replication::{CommitAnswer, JournalCommand};
 
 pub(super) type Raft = openraft::Raft<Types>;
 

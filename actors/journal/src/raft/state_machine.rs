@@ -8,6 +8,8 @@ use openraft::{
     BasicNode, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta,
     StoredMembership,
 };
+use reelyard_core::event::PieceId;
+use reelyard_replication::{CommitAnswer, FrozenPiece};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
@@ -21,9 +23,6 @@ use crate::store::{
     JournalStore, SnapshotInstalled, SnapshotManifest, SnapshotReader, SnapshotWriter, StoreError,
 };
 use crate::stream::{StreamChecker, StreamPart, StreamWriter};
-use reelyard_core::event::PieceId;
-use reelyard_replication::CommitAnswer;
-use reelyard_replication::FrozenPiece;
 
 /// Bytes of a snapshot that are written, or received, at once.
 const PIECE_BYTES: usize = 256 * 1024;

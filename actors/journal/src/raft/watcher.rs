@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use openraft::error::{Fatal, InitializeError, RaftError};
 use openraft::{BasicNode, RaftMetrics, ServerState};
+use reelyard_core::event::Epoch;
+use reelyard_replication::Leadership;
 
 use super::node::{Raft, RaftNode};
 use crate::owners::PieceOwners;
-use reelyard_core::event::Epoch;
-use reelyard_replication::Leadership;
 
 type Metrics = RaftMetrics<u64, BasicNode>;
 

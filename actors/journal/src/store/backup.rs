@@ -9,6 +9,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use reelyard_core::private_dir;
 use serde::Serialize;
 
 use super::durability_mark::{self, MarkFile};
@@ -20,7 +21,6 @@ use super::trees::inspect;
 use super::upkeep::{self, DatabaseCopy, UpkeepError};
 use super::{SLED, StoreError};
 use crate::raft;
-use reelyard_core::private_dir;
 
 const MAGIC: &[u8] = b"REELYARD STORE";
 const VERSION: u8 = 1;

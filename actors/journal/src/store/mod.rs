@@ -40,13 +40,14 @@ pub(crate) use snapshots::{SnapshotInstalled, SnapshotManifest, SnapshotReader, 
 
 pub(crate) use trees::Trees;
 
+use reelyard_core::private_dir;
+
 use crate::settings::OpenError;
 use database::{LOCK_PATIENCE, is_full};
 use disk_space::DiskSpaceMonitor;
 use durability_mark::MarkFile;
 use lock::DirectoryLock;
 use opening::open_whole;
-use reelyard_core::private_dir;
 use writer::{MarkSync, StoreWriter, SyncData, WriteJob, WriterState};
 
 /// The directory of sled, within that of the store.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use reelyard_core::event::PieceId;
 use serde::Serialize;
 
 use super::StoreError;
@@ -11,9 +12,7 @@ use super::head::StoreHead;
 use super::opening::loss;
 use super::trees::{InspectedDatabase, Trees};
 use crate::raft;
-use crate::stream;
-use crate::stream::StreamChecker;
-use reelyard_core::event::PieceId;
+use crate::stream::{self, StreamChecker};
 
 /// How many log entries are read at once.
 const ENTRIES: u64 = 256;

@@ -3,10 +3,11 @@
 //! sled changes a database when it opens it, and what it cannot read it may take for free space.
 //! So looking is done on a copy.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
+
+use reelyard_core::private_dir;
 
 use super::database::guarded;
 use super::durability_mark::{self, MarkFile, MarkState};
@@ -17,7 +18,6 @@ use super::trees::inspect;
 use super::{SLED, StoreError, disk_space, rewrite, snapshots};
 use crate::raft;
 use crate::settings::OpenError;
-use reelyard_core::private_dir;
 
 /// Why nothing could be done with a store.
 #[derive(Debug, thiserror::Error)]

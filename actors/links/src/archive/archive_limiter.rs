@@ -43,11 +43,7 @@ pub(crate) enum NoArchiveSlot {
 
 impl ArchiveLimiter {
     /// `most` turns, `most_of_one` of them at most for one address that is not `trusted`.
-    pub(crate) fn new(
-        most: usize,
-        most_of_one: usize,
-        trusted: Vec<IpAddr>,
-    ) -> Self {
+    pub(crate) fn new(most: usize, most_of_one: usize, trusted: Vec<IpAddr>) -> Self {
         ArchiveLimiter(Arc::new(ArchiveLimiterState {
             most,
             most_of_one,
@@ -57,10 +53,7 @@ impl ArchiveLimiter {
     }
 
     /// A turn for `client`.
-    pub(crate) fn take(
-        &self,
-        client: IpAddr,
-    ) -> Result<ArchiveSlot, NoArchiveSlot> {
+    pub(crate) fn take(&self, client: IpAddr) -> Result<ArchiveSlot, NoArchiveSlot> {
         let (line, mut taken) = (client_network(client), self.taken());
         let of_line = taken.by_line.get(&line).copied().unwrap_or(0);
         if of_line >= self.0.most_of_one && !self.0.trusted.contains(&client) {

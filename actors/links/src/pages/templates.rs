@@ -8,13 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use bytesize::ByteSize;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_core::clock::Millis;
-use sha2::{Digest, Sha256};
-
-use crate::refusal::HELD;
 use reelyard_core::shown_text::escaped;
+use sha2::{Digest, Sha256};
 
 use super::listing::{Contents, DirectoryListing};
 use super::qr;
+use crate::refusal::HELD;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

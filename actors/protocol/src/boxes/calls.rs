@@ -6,13 +6,13 @@
 //! two, and one that has done it does it again. For one box only one thing is asked at a time.
 
 use actix::Message;
-
-use super::id::{BoxNumber, FenceToken, IdRange};
-use super::text::{Holder, HookOutput, HooksName, PoolName};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
 use reelyard_core::supervision::Route;
+
+use super::id::{BoxNumber, FenceToken, IdRange};
+use super::text::{Holder, HookOutput, HooksName, PoolName};
 
 /// The host and pool of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]

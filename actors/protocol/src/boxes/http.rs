@@ -11,15 +11,15 @@
 //! The worker answers a refusal with 200 and the reason. It answers 400 with the reason as text
 //! only to a body that it cannot read. It ignores unknown fields.
 
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::ClusterId;
 use serde::{Deserialize, Serialize};
 
 use super::{
     AdoptBoxes, BoxInspection, BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookOutput,
     HookTarget, HooksName, IdRange, InspectBoxes, InspectedBox, PoolName, RunHook,
 };
-use reelyard_core::event::Epoch;
-use reelyard_core::host::HostAddr;
-use reelyard_core::manager::ClusterId;
 
 /// Where something is run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

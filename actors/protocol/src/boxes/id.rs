@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::secret_id;
+use serde::{Deserialize, Serialize};
 
 secret_id! {
     /// The id of a lease: 128 random bits. The id and the token are enough to end the lease.

@@ -5,12 +5,12 @@
 //! since a part of it would make files vanish that are there.
 
 use percent_encoding::percent_decode;
-use roaring::RoaringBitmap;
-
-use super::new_names::NewNameLimiter;
 use reelyard_core::names::{
     FileId, FileName, HashedName, NameHash, NameHasher, NamePin, NameTable,
 };
+use roaring::RoaringBitmap;
+
+use super::new_names::NewNameLimiter;
 
 /// How many names are taken into the table at once.
 const BATCH: usize = 4096;
@@ -375,8 +375,9 @@ fn decoded(name: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::clock::Millis;
+
+    use super::*;
 
     fn reader(form: ListForm, names: &NameTable, limits: ListLimits) -> ListReader {
         let new_names = NewNameLimiter::full(limits, Millis(0));

@@ -6,8 +6,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::listing::{BadList, ListLimits};
 use reelyard_core::clock::Millis;
+
+use super::listing::{BadList, ListLimits};
 
 /// In this time a host may bring as many new names as one list may hold.
 const REFILLED_IN: Duration = Duration::from_secs(60 * 60);

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use reelyard_core::host::BitsPerSecond;
+use reelyard_core::names::{FileName, LONGEST_NAME};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::Serialize;
 
 use crate::worker::TaskId;
-use reelyard_core::host::BitsPerSecond;
-use reelyard_core::names::{FileName, LONGEST_NAME};
 
 /// A header with our version in every answer of a Reelyard node on cfm's wire. Old cfws ignore it.
 /// A worker of ours that expects an old cfm notices by it that a Reelyard node has replaced the

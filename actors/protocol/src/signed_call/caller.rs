@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use reelyard_core::manager::MANAGER_HEADER;
+use reelyard_core::token::SharedToken;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Request, Response, StatusCode};
 
@@ -11,8 +13,6 @@ use super::{
     proof,
 };
 use crate::worker::EPOCH_HEADER;
-use reelyard_core::manager::MANAGER_HEADER;
-use reelyard_core::token::SharedToken;
 
 /// A challenge may be replaced while a call is on its way: so often a call is signed again.
 const MOST_TRIES: usize = 3;

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{CallText, Challenge, Signature, proof};
 use reelyard_core::token::SharedToken;
+
+use super::{CallText, Challenge, Signature, proof};
 
 /// The lifetime of a challenge. It is good until the next one has been replaced.
 const HANDED_OUT_FOR: Duration = Duration::from_secs(600);

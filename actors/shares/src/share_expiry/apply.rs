@@ -3,6 +3,11 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use ShareOutcome::{AlreadySo, Applied};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
+
 use super::download_cache::CountedDownload;
 use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
 use super::id::ShareId;
@@ -15,11 +20,6 @@ use super::snapshot::{FrozenShareTable, thaw_row};
 use super::state::{NotificationRecord, ShareTable, TombstoneKey};
 use super::text::SharedText;
 use super::value_types::{ShareEnding, Tombstone};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::{PieceId, RequestId};
-use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
-
-use ShareOutcome::{AlreadySo, Applied};
 
 /// How many clients of one share may resume a download without counting again: the last ones.
 const MOST_TAKERS: usize = 10_000;

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_replication::ENTRY_EVENTS;
+
 use super::event::{ShareOutcome, ShareRefusal};
 use super::moves::{
     MOST_MOVES, MoveEnd, MoveRefused, MoveStage, NewMove, PendingMove, ShareLocation,
@@ -11,8 +14,6 @@ use super::share::Share;
 use super::state::ShareTable;
 use super::text::SharedText;
 use super::value_types::ShareEnding;
-use reelyard_core::clock::Millis;
-use reelyard_replication::ENTRY_EVENTS;
 
 type MoveApplyResult = Result<ShareOutcome, ShareRefusal>;
 

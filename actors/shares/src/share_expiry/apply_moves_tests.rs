@@ -1,5 +1,8 @@
 //! How moves change the piece, in parts of any size and with readers in between.
 
+use reelyard_core::clock::Millis;
+use reelyard_replication::Piece;
+
 use super::event::*;
 use super::id::ShareId;
 use super::moves::{MoveEnd, MoveRefused, NewMove, PendingMove, ResolvedLocation, ShareLocation};
@@ -8,8 +11,6 @@ use super::samples::{new_move, new_share, path, root};
 use super::shards::ShareLookup;
 use super::state::ShareTable;
 use super::value_types::ShareEnding;
-use reelyard_core::clock::Millis;
-use reelyard_replication::Piece;
 
 fn table(places: &[(u128, &str)]) -> ShareTable {
     let mut table = ShareTable::default();

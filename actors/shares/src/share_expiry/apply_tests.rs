@@ -2,6 +2,10 @@
 
 use std::num::NonZeroU32;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_replication::Piece;
+
 use super::event::*;
 use super::id::ShareId;
 use super::messages::ShareNotificationKind;
@@ -11,9 +15,6 @@ use super::share::ClientKey;
 use super::state::ShareTable;
 use super::value_types::{Deadline, ShareEnding, ShareOwner, Tombstone};
 use super::views::Totals;
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
-use reelyard_replication::Piece;
 
 fn created(ids: impl IntoIterator<Item = u128>) -> ShareTable {
     let mut table = ShareTable::default();

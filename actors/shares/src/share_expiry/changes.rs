@@ -1,11 +1,12 @@
 //! The changes of an applied event, as the feed publishes them.
 
+use reelyard_core::clock::Millis;
+use reelyard_replication::{AppliedEvent, Piece};
+
 use super::{
     NewMove, PendingMove, ShareChange, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable,
     ShareTold,
 };
-use reelyard_core::clock::Millis;
-use reelyard_replication::{AppliedEvent, Piece};
 
 impl ShareExpiry {
     /// Publishes the changes of the last entry.

@@ -4,6 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_replication::InFlight;
+
 use super::event::{
     NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits, ShareRefusal,
 };
@@ -16,8 +19,6 @@ use super::share::{ClientKey, Share};
 use super::state::ShareTable;
 use super::terms::ShareLifetime;
 use super::value_types::{ShareEnding, ShareOwner};
-use reelyard_core::clock::Millis;
-use reelyard_replication::InFlight;
 
 /// How many shares one commit ends at most: their ids fit an entry of the journal.
 pub const AT_ONCE: usize = 1900;

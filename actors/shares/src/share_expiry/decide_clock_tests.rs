@@ -4,6 +4,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_replication::{InFlight, Piece};
 
 use super::decide::{DownloadDecision, ShareDecisionContext, SharePolicy};
 use super::event::{ShareEvent, ShareRefusal};
@@ -15,9 +18,6 @@ use super::share::ClientKey;
 use super::state::ShareTable;
 use super::terms::{BadTerms, ShareLifetime, TermsPolicy};
 use super::value_types::{Deadline, ShareKind};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
-use reelyard_replication::{InFlight, Piece};
 
 const NOW: Millis = Millis(1_000_000_000);
 const AHEAD: Duration = Duration::from_secs(7200);

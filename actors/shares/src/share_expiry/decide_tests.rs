@@ -4,6 +4,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_replication::{InFlight, Piece};
 
 use super::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
 use super::event::*;
@@ -15,9 +18,6 @@ use super::share::{ClientKey, DownloadLimit, Share};
 use super::state::ShareTable;
 use super::terms::{OnlyIf, ShareLifetime};
 use super::value_types::{Deadline, ShareEnding, ShareKind, ShareOwner};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
-use reelyard_replication::{InFlight, Piece};
 
 const NOW: Millis = Millis(1_000_000);
 

@@ -4,11 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::clock::Millis;
 use reelyard_core::elapsed_time::ElapsedTime;
 use reelyard_core::event::RequestId;
+use serde::{Deserialize, Serialize};
 
 /// How long one is remembered: no client repeats its request for longer.
 pub(super) const REMEMBERED_FOR: Duration = Duration::from_secs(60);

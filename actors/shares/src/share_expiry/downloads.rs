@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix::{ActorFutureExt, Context, Handler, WrapFuture};
+use reelyard_replication::{CommitError, Outcomes, RequestContext};
 use tokio::sync::oneshot;
 
 use super::requests::{ShareReply, answer};
@@ -10,7 +11,6 @@ use super::{
     ClientKey, DownloadAdmission, DownloadDecision, ShareError, ShareExpiry, ShareOutcome,
     ShareRefusal, ShareTable, TakeDownload,
 };
-use reelyard_replication::{CommitError, Outcomes, RequestContext};
 
 /// The callers whose downloads are being counted.
 pub(super) type DownloadWaiters = Vec<oneshot::Sender<Result<DownloadAdmission, ShareError>>>;

@@ -7,6 +7,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
 use serde::{Deserialize, Serialize};
 
 use super::id::ShareId;
@@ -15,8 +17,6 @@ use super::path::{RootName, SharePath};
 use super::share::ClientKey;
 use super::terms::BadTerms;
 use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
 
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use reelyard_core::clock::Millis;
+
 use super::id::ShareId;
 use super::order::ShareDueKey;
 use super::settings::AtLimit;
 use super::share::Share;
 use super::state::ShareTable;
-use reelyard_core::clock::Millis;
 
 /// As how often used a share counts at least: else each new one would be the least used, and would go
 /// before anybody could use it. As with Redis.
@@ -125,11 +126,12 @@ impl Eviction {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_replication::Piece;
+
     use super::*;
     use crate::share_expiry::event::ShareEvent;
     use crate::share_expiry::samples::new_share;
     use crate::share_expiry::value_types::{Deadline, ShareEnding};
-    use reelyard_replication::Piece;
 
     fn create(table: &mut ShareTable, id: u128, at: i64, deadline: i64) {
         let new = new_share(id, "a", deadline);

@@ -1,8 +1,7 @@
 //! Ids of shares: the secret part of a link.
 
-use serde::{Deserialize, Deserializer, Serializer, de};
-
 use reelyard_core::secret_id;
+use serde::{Deserialize, Deserializer, Serializer, de};
 
 secret_id! {
     /// The id of a share: 128 random bits. The id alone gives access to the link.

@@ -5,6 +5,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use actix::Message;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{Epoch, RequestId};
+use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 
 use super::event::ShareRefusal;
@@ -15,9 +18,6 @@ use super::settings::ShareExpirySettings;
 use super::share::{ClientKey, Share};
 use super::terms::{OnlyIf, ShareLifetime};
 use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::{Epoch, RequestId};
-use reelyard_replication::CommitError;
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -92,13 +92,14 @@ pub use value_types::{
 pub use view_handle::{LARGEST_PAGE, ShareFilter, SharePage, ShareState, ShareViewHandle};
 pub use views::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
 
-use anchor::Anchor;
-use downloads::DownloadWaiters;
-use move_requests::MoveEndWaiters;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::turns::TurnTimer;
 use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
+
+use anchor::Anchor;
+use downloads::DownloadWaiters;
+use move_requests::MoveEndWaiters;
 
 /// The actor that owns all shares. Every node runs one: on the leader it decides, on followers it only
 /// applies.

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler};
+use reelyard_core::event::RequestId;
+use reelyard_replication::{AppliedEvent, CommitError, Outcomes, RequestContext};
 use tokio::sync::oneshot;
 
 use super::requests::{ShareReply, answer};
@@ -12,8 +14,6 @@ use super::{
     BeginMove, BegunMove, MoveAnswer, MoveStage, Moved, RecallMove, SettleMove, ShareError,
     ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
 };
-use reelyard_core::event::RequestId;
-use reelyard_replication::{AppliedEvent, CommitError, Outcomes, RequestContext};
 
 /// How many shares one event has follow at most: each of them changes three orders.
 pub(super) const FOLLOW_AT_ONCE: u64 = 1000;

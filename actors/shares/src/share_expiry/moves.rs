@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use reelyard_core::event::RequestId;
 use serde::{Deserialize, Serialize};
 
 use super::path::{RootName, SharePath};
-use reelyard_core::event::RequestId;
 
 /// How many moves may be under way at a time: readers look through all of them.
 pub(super) const MOST_MOVES: usize = 32;

@@ -2,12 +2,12 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
+use reelyard_core::clock::Millis;
 
 use super::id::ShareId;
 use super::share::Share;
 use super::text::SharedText;
 use super::value_types::Deadline;
-use reelyard_core::clock::Millis;
 
 /// When a share is due, and which. Small, so that an order of millions of them is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
-
-use super::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 use reelyard_core::clock::{Millis, time_of_thread};
 use reelyard_core::turns::ScheduledTurns;
 use reelyard_replication::{AppliedEvent, Outcomes, RequestContext};
+
+use super::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 
 /// How many commits of reclaimed shares may be under way: the journal writes one while the next ones are
 /// prepared.

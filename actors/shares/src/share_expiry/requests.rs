@@ -5,6 +5,8 @@ use std::sync::Arc;
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
+use reelyard_core::event::RequestId;
+use reelyard_replication::{CommitError, CommitSettlement, Outcomes, RequestContext};
 
 use super::turn::refusal;
 use super::{
@@ -13,8 +15,6 @@ use super::{
     RevokeShares, Revoked, Share, ShareEnding, ShareError, ShareEvent, ShareExpiry, ShareId,
     ShareLookup, ShareNotifications, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
 };
-use reelyard_core::event::RequestId;
-use reelyard_replication::{CommitError, CommitSettlement, Outcomes, RequestContext};
 
 pub(super) type ShareReply<T, E = ShareError> = ResponseActFuture<ShareExpiry, Result<T, E>>;
 

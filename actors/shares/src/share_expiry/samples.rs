@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+
 use super::event::{NewShare, ShareLimits};
 use super::id::ShareId;
 use super::moves::{NewMove, ShareLocation, SharedFileIdentity};
 use super::path::{RootName, SharePath};
 use super::share::{ColdShareFields, Share, ShareInit};
 use super::value_types::{Deadline, ShareKind};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
 
 pub(super) fn root() -> RootName {
     RootName::new("films").unwrap()

@@ -181,10 +181,11 @@ impl Shards {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+
     use super::*;
     use crate::share_expiry::samples::share;
     use crate::share_expiry::value_types::{Deadline, ShareEnding};
-    use reelyard_core::clock::Millis;
 
     fn tombstone() -> Tombstone {
         let deadline = Deadline::at(Millis(9));

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::id::ShareId;
@@ -12,7 +13,6 @@ use super::path::{RootName, SharePath};
 use super::path_order::ChunkNumber;
 use super::usage::UsageCounter;
 use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
-use reelyard_core::clock::Millis;
 
 /// One share. Immutable except for its last use: a change replaces the record.
 ///

@@ -1,11 +1,11 @@
 //! Changes of shares, as event streams and webhooks report them.
 
+use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::{
     RootName, Share, ShareEnding, ShareId, ShareNotification, ShareNotificationKind, SharePath,
 };
-use reelyard_core::clock::Millis;
 
 /// A change of shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

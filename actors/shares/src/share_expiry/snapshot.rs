@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::PieceId;
+use reelyard_core::history::BoundedLog;
+use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::download_cache::CountedDownload;
@@ -21,10 +25,6 @@ use super::state::{NotificationRecord, ShareTable, TombstoneKey};
 use super::text::SharedText;
 use super::value_types::{Deadline, PasswordHash, ShareKind, ShareNote, ShareOwner, Tombstone};
 use super::views::Totals;
-use reelyard_core::clock::Millis;
-use reelyard_core::event::PieceId;
-use reelyard_core::history::BoundedLog;
-use reelyard_replication::{FrozenPiece, UnreadableEvent};
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;

@@ -1,5 +1,9 @@
 //! The restored content of a snapshot.
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_replication::{Piece, UnreadableEvent};
+
 use super::event::{ShareEvent, ShareOutcome};
 use super::id::ShareId;
 use super::moves::MoveEnd;
@@ -8,12 +12,7 @@ use super::samples::{new_move, new_share, path, root};
 use super::shards::ShareLookup;
 use super::share::{ClientKey, Share};
 use super::state::ShareTable;
-use super::value_types::ShareEnding;
-use super::value_types::{Deadline, PasswordHash, ShareNote, ShareOwner};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
-use reelyard_replication::Piece;
-use reelyard_replication::UnreadableEvent;
+use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareNote, ShareOwner};
 
 fn rows(table: &ShareTable) -> Vec<Vec<u8>> {
     let mut rows = Vec::new();

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::history::BoundedLog;
+
 use super::download_cache::DownloadIdempotencyCache;
 use super::event::ShareRefusal;
 use super::id::ShareId;
@@ -17,9 +21,6 @@ use super::text::SharedText;
 use super::value_types::{ShareOwner, Tombstone};
 use super::view_handle::{LARGEST_PAGE, ShareViewHandle};
 use super::views::Totals;
-use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
-use reelyard_core::history::BoundedLog;
 
 /// The durable state of the ShareExpiryActor.
 ///

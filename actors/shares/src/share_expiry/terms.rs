@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::durations::in_words;
 use serde::{Deserialize, Serialize};
 
 use super::value_types::Deadline;
-use reelyard_core::clock::Millis;
-use reelyard_core::durations::in_words;
 
 /// The lifetimes that an operator allows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,11 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use reelyard_core::clock::Millis;
+
 use super::id::ShareId;
 use super::order::ShareDueKey;
 use super::share::Share;
 use super::state::ShareTable;
-use reelyard_core::clock::Millis;
 
 /// How many deadlines a window has.
 pub const WINDOW: usize = 16 * 1024;
@@ -115,11 +116,12 @@ impl ExpiryTimerWheel {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_replication::Piece;
+
     use super::*;
     use crate::share_expiry::event::{NewDeadline, ShareChanges, ShareEvent};
     use crate::share_expiry::samples::new_share;
     use crate::share_expiry::value_types::Deadline;
-    use reelyard_replication::Piece;
 
     fn create(table: &mut ShareTable, timer: &mut ExpiryTimerWheel, id: u128, deadline: i64) {
         let new = new_share(id, "a", deadline);

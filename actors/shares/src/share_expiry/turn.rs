@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
-
-use super::watch_clock::{COUNTED, COUNTED_EACH_TURN};
-use super::{ShareDueKey, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
 use reelyard_core::clock::{Millis, time_of_thread};
 use reelyard_core::turns::{ScheduledTurns, TurnTimer};
 use reelyard_replication::{
     AppliedEvent, CommitBackoff, CommitError, CommitSettlement, JournalCommand, Outcomes,
     ReplicaHandle, RequestContext, StateChange,
 };
+
+use super::watch_clock::{COUNTED, COUNTED_EACH_TURN};
+use super::{ShareDueKey, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
 
 /// The name under which the actor commits its own work.
 const MYSELF: &str = "share-expiry";

@@ -1,11 +1,12 @@
 //! The actor's upkeep besides reclaim: it sends notices of ends, forgets delivered notifications, and
 //! ends shares of removed roots and above a lowered limit. Pure.
 
+use reelyard_core::clock::Millis;
+
 use super::decide::{AT_ONCE, ShareDecisionContext, SharePolicy};
 use super::event::ShareEvent;
 use super::path::{RootName, SharePath};
 use super::value_types::ShareEnding;
-use reelyard_core::clock::Millis;
 
 /// How many tombstones and notifications one event looks at: forgetting many takes several.
 const LOOKED_AT: usize = 4000;

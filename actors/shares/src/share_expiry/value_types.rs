@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use reelyard_core::clock::Millis;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::text::SharedText;
-use reelyard_core::clock::Millis;
 
 /// The longest name of an owner, in bytes.
 pub const LONGEST_OWNER: usize = 200;

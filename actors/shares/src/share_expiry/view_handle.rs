@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use reelyard_core::clock::{Clock, Millis};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
@@ -19,7 +20,6 @@ use super::share::Share;
 use super::time::{ShareMoment, ShareTime};
 use super::value_types::ShareOwner;
 use super::views::ShareView;
-use reelyard_core::clock::{Clock, Millis};
 
 /// How many shares a list looks at before it returns a page: a millisecond or two.
 const LOOKED_AT: usize = 20_000;

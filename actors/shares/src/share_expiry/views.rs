@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
 
 use super::value_types::ShareEnding;
-use reelyard_core::clock::Millis;
-use reelyard_core::event::Epoch;
 
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, Context, Handler, WrapFuture};
+use reelyard_core::clock::Millis;
+use reelyard_replication::{AppliedEvent, CommitError, RequestContext};
 
 use super::requests::{ShareReply, answer};
 use super::{
     ClockStep, ClockTrouble, ConfirmClock, ShareEvent, ShareExpiry, ShareMoment, ShareTable,
 };
-use reelyard_core::clock::Millis;
-use reelyard_replication::{AppliedEvent, CommitError, RequestContext};
 
 /// Up to how many due shares are counted for the backlog.
 pub(super) const COUNTED: usize = 1_000_000;

@@ -3,10 +3,11 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use reelyard_core::event::RequestId;
+
 use super::dirs::*;
 use super::open_roots::SharedDir;
 use crate::share_expiry::{MoveEnd, MoveRefused, NewMove, ShareLocation, SharedFileIdentity};
-use reelyard_core::event::RequestId;
 
 pub(super) fn opened(name: &str, path: &Path) -> SharedDir {
     SharedDir::new(name.parse().unwrap(), path.to_owned())

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use actix::Message;
 use arc_swap::ArcSwap;
-
-use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
+
+use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
 
 /// Moves or renames a file or directory; every share of it and of its contents follows. Repeated under
 /// the same id it is answered as before.

@@ -30,15 +30,16 @@ pub use disk::{NameInDirectory, ShareFileSystem, SystemFileSystem};
 pub use messages::*;
 pub use open_roots::{ReachableRoot, RootUnreachable, SharedDir};
 
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::RequestId;
+use reelyard_core::supervision::Route;
+use reelyard_replication::Leadership;
+
 use crate::share_expiry::{
     BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareId, ShareViewHandle,
 };
 use missing::MissingShares;
 use moves::MoveRequestWaiters;
-use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::event::RequestId;
-use reelyard_core::supervision::Route;
-use reelyard_replication::Leadership;
 use sweep::SweepResult;
 
 /// The name under which shares of missing files end.

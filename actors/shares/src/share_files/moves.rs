@@ -9,6 +9,8 @@ use actix::{
     ActorFutureExt, AsyncContext, Context, Handler, MailboxError, Message, ResponseActFuture,
     WrapFuture,
 };
+use reelyard_core::event::RequestId;
+use reelyard_replication::CommitError;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
@@ -20,8 +22,6 @@ use crate::share_expiry::{
     BeginMove, BegunMove, MoveEnd, Moved, NewMove, PendingMove, RecallMove, SettleMove, ShareError,
     ShareRefusal,
 };
-use reelyard_core::event::RequestId;
-use reelyard_replication::CommitError;
 
 type MoveReply = Result<Moved, MoveError>;
 

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+
 use super::dirs::{PathPresence, SharedDirs};
 use crate::share_expiry::{
     ResolvedLocation, RootName, Share, ShareFilter, ShareId, ShareLocation, ShareLookup,
     ShareViewHandle,
 };
-use reelyard_core::clock::Millis;
 
 /// How many shares are looked at in one go.
 pub(super) const IN_ONE_GO: usize = 100;

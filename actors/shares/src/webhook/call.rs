@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_protocol::http_client;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 
 use super::delivery::DeliveryFailure;
 use super::settings::WebhookSettings;
 use super::signature::SIGNATURE_HEADER;
-use reelyard_core::clock::Millis;
-use reelyard_protocol::http_client;
 
 /// So much of an answer is read, so that its connection can be used again.
 const READ_OF_ANSWER: usize = 64 << 10;

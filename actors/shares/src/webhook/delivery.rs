@@ -6,10 +6,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+
 use super::settings::WebhookSettings;
 use super::views::{ReceiverTrouble, WebhookCounters};
 use crate::share_expiry::{ShareNotification, ShareNotifications};
-use reelyard_core::clock::Millis;
 
 /// How many notifications are fetched at a time, and at how few the next ones are.
 pub const FETCHED: usize = 500;

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+
 use super::delivery::{DeliveryFailure, DeliveryLogEvent, DeliveryStep, WebhookDelivery};
 use super::settings::WebhookSettings;
 use super::signature::WebhookSecret;
@@ -7,7 +9,6 @@ use crate::share_expiry::{
     Deadline, RootName, ShareEnding, ShareId, ShareNotification, ShareNotificationKind,
     ShareNotifications, SharePath,
 };
-use reelyard_core::clock::Millis;
 
 const START: i64 = 1_700_000_000_000;
 const AGE: Duration = Duration::from_secs(86_400);

@@ -24,13 +24,14 @@ pub use settings::{BadWebhookName, BadWebhookUrl, WebhookName, WebhookSettings, 
 pub use signature::{BadWebhookSecret, SIGNATURE_HEADER, WebhookSecret};
 pub use views::{ReceiverTrouble, WebhookCounters, WebhookView, WebhookViewHandle};
 
-use crate::share_expiry::{
-    FetchNotifications, GetDeliveryCursor, RecordDelivery, ShareNotification, ShareViewHandle,
-};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
 use reelyard_core::supervision::Route;
 use reelyard_replication::Leadership;
+
+use crate::share_expiry::{
+    FetchNotifications, GetDeliveryCursor, RecordDelivery, ShareNotification, ShareViewHandle,
+};
 
 /// The longest sleep: missed wake-ups are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

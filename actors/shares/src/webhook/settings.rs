@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use reelyard_core::backoff::ExponentialBackoff;
 use reqwest::Url;
 
 use super::signature::WebhookSecret;
 use crate::share_expiry::ShareNotificationKind;
-use reelyard_core::backoff::ExponentialBackoff;
 
 /// The longest name of a hook.
 const LONGEST_NAME: usize = 64;

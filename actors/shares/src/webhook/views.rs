@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use reelyard_core::clock::Millis;
 
 use super::settings::WebhookName;
-use reelyard_core::clock::Millis;
 
 /// The published view of a hook. Outlives a restart of its actor.
 pub type WebhookViewHandle = Arc<ArcSwap<WebhookView>>;

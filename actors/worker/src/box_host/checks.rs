@@ -191,9 +191,10 @@ fn are(count: usize) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_protocol::boxes::{BoxNumber, PoolName};
+
     use super::super::template::TemplateBlank;
     use super::*;
-    use reelyard_protocol::boxes::{BoxNumber, PoolName};
 
     fn process(pid: i32, name: &str) -> LeftProcess {
         LeftProcess { pid, name: name.to_owned() }

@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use reelyard_core::manager::ClusterId;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, IdRange, PoolName};
 use serde::{Deserialize, Serialize};
 
 use crate::downloader::state_store::{StateStore, StateStoreError};
-use reelyard_core::manager::ClusterId;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, IdRange, PoolName};
 
 /// A claim is written again only after this many tokens: a hook does not wait for the disk.
 const TOKENS_A_WRITE: u64 = 1000;
@@ -203,9 +203,10 @@ fn conflict(other: &BoxClaim, wanted: &BoxClaim) -> Option<BoxClaimConflict> {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_protocol::boxes::HooksName;
+
     use super::super::samples::place;
     use super::*;
-    use reelyard_protocol::boxes::HooksName;
 
     fn at(cluster: u128, pool: &str, first: u32, count: u32) -> HookTarget {
         HookTarget {

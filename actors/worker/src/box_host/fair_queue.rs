@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::job_queue::HostedBoxKey;
 use reelyard_protocol::boxes::PoolName;
+
+use super::job_queue::HostedBoxKey;
 
 /// Boxes that wait for their turn, and how many have it.
 #[derive(Debug, Default)]

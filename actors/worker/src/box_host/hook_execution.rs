@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::time::Instant;
 
+use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, RunHook};
+
 use super::box_probe::{ProcessSnapshot, kill_left};
 use super::checks::{LeftProcess, LeftoverTargets, named};
 use super::hooks::{CLEANUPS_AGAIN, HookProgram, HookSet};
 use super::program::{HookCancellation, HookRunEnding, HookRunResult};
 use super::template::TemplateValues;
-use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, RunHook};
 
 /// How much of a program's output goes into an answer, in bytes of each stream.
 const SAID_IN_ANSWER: usize = 300;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_protocol::boxes::{HookKind, HookTarget, HooksName};
+
 use super::checks::CleanBoxChecks;
 use super::template::{Template, TemplateValues};
-use reelyard_protocol::boxes::{HookKind, HookTarget, HooksName};
 
 /// How often a cleanup is run again at once.
 pub const CLEANUPS_AGAIN: u32 = 3;

@@ -6,6 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_protocol::boxes::{
+    AdoptBoxes, BoxInspection, BoxNumber, FenceToken, HookAnswer, HookTarget, InspectBoxes,
+    PoolName, RunHook,
+};
 use tokio::sync::{Semaphore, watch};
 
 use super::BoxHost;
@@ -15,12 +21,6 @@ use super::messages::{EndHooks, SettingsChanged};
 use super::views::BoxHostView;
 use crate::downloader::epoch_guard::{EpochGuard, Jumps, NotObeyed};
 use crate::downloader::state_store::{StateStore, StateStoreError};
-use reelyard_core::live_setting::LiveSetting;
-use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
-use reelyard_protocol::boxes::{
-    AdoptBoxes, BoxInspection, BoxNumber, FenceToken, HookAnswer, HookTarget, InspectBoxes,
-    PoolName, RunHook,
-};
 
 /// How many looks at boxes go on at a time.
 const LOOKS_AT_ONCE: usize = 4;

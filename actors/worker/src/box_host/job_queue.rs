@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::fair_queue::FairBoxQueue;
 use reelyard_core::event::Epoch;
 use reelyard_core::manager::ClusterId;
 use reelyard_protocol::boxes::{FenceToken, HookKind, HookTarget, RunHook};
+
+use super::fair_queue::FairBoxQueue;
 
 /// A box of this worker: an id of a set of hooks, independent of its pool and cluster. In a pool that
 /// draws ids the number of a box changes, and hooks run for the id.
@@ -233,10 +234,11 @@ impl<W> BoxJobQueue<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{hook, key};
-    use super::*;
     use HookKind::{Cleanup, Init};
     use reelyard_protocol::boxes::HooksName;
+
+    use super::super::samples::{hook, key};
+    use super::*;
 
     const NOTHING: SubmitOutcome<&str> = SubmitOutcome { given_up: Vec::new(), end: None };
 

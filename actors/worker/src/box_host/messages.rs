@@ -2,9 +2,9 @@
 //! [`InspectBoxes`](reelyard_protocol::boxes::InspectBoxes), which come from the leader.
 
 use actix::Message;
+use reelyard_protocol::boxes::{HookAnswer, HookKind};
 
 use super::job_queue::{HookRunId, HostedBoxKey};
-use reelyard_protocol::boxes::{HookAnswer, HookKind};
 
 /// Something that was run for a box has ended.
 #[derive(Message)]

@@ -35,6 +35,11 @@ pub use program::end_left_hooks;
 pub use template::{BadTemplate, Template, TemplateBlank, TemplateValues};
 pub use views::{BoxHostView, HookCounts};
 
+use reelyard_protocol::boxes::{
+    BoxInspection, BoxNumber, HookAnswer, HookKind, HookOutput, HookTarget, InspectBoxes,
+    InspectedBox, PoolName, RunHook,
+};
+
 use crate::downloader::epoch_guard::Deposed;
 use box_probe::ProcessSnapshot;
 use hook_execution::{GIVEN_UP, HookExecution};
@@ -42,10 +47,6 @@ use hosted::{BoxHostShared, RunningHookGuard};
 use job_queue::{BoxJobQueue, HookJobStart, HostedBoxKey};
 use messages::{EndHooks, HookOverdue, HookRunEnded, SettingsChanged};
 use program::HookCancellation;
-use reelyard_protocol::boxes::{
-    BoxInspection, BoxNumber, HookAnswer, HookKind, HookOutput, HookTarget, InspectBoxes,
-    InspectedBox, PoolName, RunHook,
-};
 
 /// How long a look at boxes may take.
 const LONGEST_LOOK: Duration = Duration::from_secs(30);

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookKind, HookTarget, PoolName, RunHook};
+
 use super::checks::CleanBoxChecks;
 use super::hooks::{HookProgram, HookSet};
 use super::job_queue::HostedBoxKey;
 use super::template::{Template, TemplateBlank};
-use reelyard_core::event::Epoch;
-use reelyard_core::host::HostAddr;
-use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookKind, HookTarget, PoolName, RunHook};
 
 /// A pool on this worker.
 pub fn place(pool: &str) -> HookTarget {

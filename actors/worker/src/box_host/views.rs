@@ -1,9 +1,8 @@
 //! The read view of a worker's hook runs.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::durations::Durations;
 use reelyard_protocol::boxes::{HookAnswer, HookKind};
+use serde::{Deserialize, Serialize};
 
 /// Hook runs of a worker, since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use actix::Addr;
+use reelyard_core::clock::Millis;
+use reelyard_protocol::worker::{Report, Said, TaskId};
 
 use super::messages::TransferMoved;
 use super::publisher::{FetchResult, panicked};
@@ -12,8 +14,6 @@ use crate::downloader::cancel::CopyCancellation;
 use crate::downloader::fetch::{FetchProgressCallback, RequestPipeline};
 use crate::downloader::live_rate::LiveRate;
 use crate::downloader::order::CopyOrder;
-use reelyard_core::clock::Millis;
-use reelyard_protocol::worker::{Report, Said, TaskId};
 
 /// One copy, from its beginning until its end is told.
 pub(super) struct ActiveCopy {

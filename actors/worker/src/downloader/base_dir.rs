@@ -14,15 +14,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstatvfs, mkdirat,
-    openat, statat, unlinkat,
-};
-use rustix::io::Errno;
-
-use file_syncs::FileSyncs;
-
-use crate::downloader::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
 use reelyard_core::clock::Millis;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::names::FileName;
@@ -30,6 +21,14 @@ use reelyard_file_server::data_port::CopyDirectory;
 use reelyard_file_server::open_regular::{open_regular, open_regular_at};
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
 use reelyard_protocol::worker::TaskId;
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstatvfs, mkdirat,
+    openat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::downloader::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
+use file_syncs::FileSyncs;
 
 /// Where copies under way stand, inside the base directory (spec 2.5).
 pub const TEMP_DIR: &str = "temp.downloaded";

@@ -73,10 +73,11 @@ impl BatchSlots {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::host::BitsPerSecond;
     use reelyard_core::names::FileName;
     use reelyard_protocol::worker::TaskId;
+
+    use super::*;
 
     fn order(id: i64, size: Option<u64>, port: u16) -> CopyOrder {
         CopyOrder {

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use reelyard_protocol::worker::{Blame, TaskId};
+
 use super::active_copy::ActiveCopy;
 use super::copy_threads::CopyThreads;
 use super::messages::TransfersArrived;
 use super::publisher::FetchResult;
 use crate::downloader::fault::CopyFault;
 use crate::downloader::fetch::{FetchedCopy, RequestPipeline};
-use reelyard_protocol::worker::{Blame, TaskId};
 
 /// The copies of one run, from its beginning until the end of each is left to be told.
 pub(super) struct CopyBatch {

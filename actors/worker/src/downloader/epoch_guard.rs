@@ -12,11 +12,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use reelyard_core::event::Epoch;
+use reelyard_core::manager::ClusterId;
 use serde::{Deserialize, Serialize};
 
 use crate::downloader::state_store::{StateStore, StateStoreError};
-use reelyard_core::event::Epoch;
-use reelyard_core::manager::ClusterId;
 
 /// How far an epoch may be beyond the highest one. An election raises it by one, and
 /// `reelyard store restore` by about a thousand: neither comes near.

@@ -20,6 +20,9 @@ use rustix::process::Pid;
 
 pub use crate::processes::family::LEFTOVER_GRACE;
 
+use reelyard_core::host::{BitsPerSecond, OLD_COPY_SPEED};
+use reelyard_protocol::worker::{Blame, ContentHash};
+
 use crate::downloader::cancel::CopyCancellation;
 use crate::downloader::fault::{CopyFault, local, publishing};
 use crate::downloader::fetch::{CommittedCopy, FetchProgressCallback, Fetcher, meanwhile};
@@ -27,8 +30,6 @@ use crate::downloader::order::CopyOrder;
 use crate::processes::family::{MarkName, ProcessFamily, end_leftovers};
 use crate::processes::table::has_ended;
 use crate::processes::tail::Tail;
-use reelyard_core::host::{BitsPerSecond, OLD_COPY_SPEED};
-use reelyard_protocol::worker::{Blame, ContentHash};
 
 /// The variable that marks the processes of a download; its value is the path of its temporary
 /// file.
@@ -357,9 +358,10 @@ fn pair(reason: String) -> CopyFault {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::names::FileName;
     use reelyard_protocol::worker::TaskId;
+
+    use super::*;
 
     fn order(dir: &str) -> CopyOrder {
         CopyOrder {

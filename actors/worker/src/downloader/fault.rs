@@ -2,11 +2,11 @@
 
 use std::io::ErrorKind;
 
+use reelyard_core::open_files;
+use reelyard_protocol::worker::Blame;
 use rustix::io::Errno;
 
 use crate::downloader::source_link::{AnswerHead, SourceLink};
-use reelyard_core::open_files;
-use reelyard_protocol::worker::Blame;
 
 /// Why a copy was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]

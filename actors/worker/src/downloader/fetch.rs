@@ -19,8 +19,12 @@ use std::time::Duration;
 use liveness::LARGE;
 pub(super) use liveness::meanwhile;
 pub use pipelining::RequestPipeline;
-use source::{DataPorts, IdleSourceLinks};
-use unfinished_copy::UnfinishedCopy;
+use reelyard_core::clock::Clock;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::token::SharedToken;
+use reelyard_core::traffic::ByteCount;
+use reelyard_file_server::data_port::master_path;
+use reelyard_protocol::worker::{Blame, ContentHash};
 
 use crate::downloader::base_dir::{BaseDir, TempFileGuard};
 use crate::downloader::batching;
@@ -32,12 +36,8 @@ use crate::downloader::order::CopyOrder;
 use crate::downloader::partials::{MasterOrigin, PartialClaim, Partials};
 use crate::downloader::room::{NoRoom, Reservation};
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
-use reelyard_core::clock::Clock;
-use reelyard_core::live_setting::LiveSetting;
-use reelyard_core::token::SharedToken;
-use reelyard_core::traffic::ByteCount;
-use reelyard_file_server::data_port::master_path;
-use reelyard_protocol::worker::{Blame, ContentHash};
+use source::{DataPorts, IdleSourceLinks};
+use unfinished_copy::UnfinishedCopy;
 
 /// How long a copy waits for another of the same name, which was given up, to keep what it has.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);

@@ -10,12 +10,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::downloader::state_store::StateStore;
 use reelyard_core::clock::Clock;
 use reelyard_file_server::data_port::{FileHashes, Hashed, SendProgress};
 use reelyard_file_server::file_fingerprint::FileFingerprint;
 use reelyard_file_server::tree_hash::{GROUP, TreeHasher};
 use reelyard_protocol::worker::ContentHash;
+
+use crate::downloader::state_store::StateStore;
 
 /// How much is hashed in one step.
 const STEP: usize = GROUP;

@@ -1,11 +1,11 @@
 //! The face of the Downloader.
 
 use actix::Message;
+use reelyard_protocol::worker::{Report, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::downloader::order::CopyOrder;
 use crate::downloader::transfers::{TransferCounters, TransferView};
-use reelyard_protocol::worker::{Report, TaskId};
 
 /// Everything this host is to copy now, best first: replaces the list before. What is under way
 /// and not in it is given up.

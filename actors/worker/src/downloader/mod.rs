@@ -49,7 +49,10 @@ pub use messages::{
     TransfersArrived, TransfersEnded,
 };
 
-use messages::CopiesAtOnceChanged;
+use reelyard_core::clock::Clock;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_protocol::worker::{Report, TaskId};
 
 use crate::downloader::active_copy::{ActiveCopy, ActiveCopyGuard};
 use crate::downloader::cancel::CopyCancellation;
@@ -61,10 +64,7 @@ use crate::downloader::order::CopyOrder;
 use crate::downloader::publisher::Publisher;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{TransferAction, Transfers};
-use reelyard_core::clock::Clock;
-use reelyard_core::live_setting::LiveSetting;
-use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
-use reelyard_protocol::worker::{Report, TaskId};
+use messages::CopiesAtOnceChanged;
 
 /// How often what is left of copies is collected.
 const COLLECT_EVERY: Duration = Duration::from_secs(600);

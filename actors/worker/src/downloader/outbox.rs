@@ -45,10 +45,11 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::clock::Millis;
     use reelyard_core::names::FileName;
     use reelyard_protocol::worker::Blame;
+
+    use super::*;
 
     fn report(task: i64, said: Said) -> Report {
         Report { task: TaskId(task), name: FileName::new("x").unwrap(), at: Millis(1), said }

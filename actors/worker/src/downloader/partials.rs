@@ -7,16 +7,16 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::downloader::base_dir::BaseDir;
-use crate::downloader::state_store::{StateStore, StateStoreError};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::names::FileName;
 use reelyard_file_server::tree_hash::Trunk;
 use reelyard_protocol::worker::TaskId;
+use serde::{Deserialize, Serialize};
+
+use crate::downloader::base_dir::BaseDir;
+use crate::downloader::state_store::{StateStore, StateStoreError};
 
 /// A copy that was interrupted: what must be known to go on with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

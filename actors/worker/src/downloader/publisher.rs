@@ -7,11 +7,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use reelyard_protocol::worker::{Blame, Report, Said, TaskId};
+
 use super::active_copy::ActiveCopy;
 use super::messages::TransfersEnded;
 use crate::downloader::fault::CopyFault;
 use crate::downloader::fetch::{CommittedCopy, FetchedCopy};
-use reelyard_protocol::worker::{Blame, Report, Said, TaskId};
 
 /// Longer reasons are cut, in characters: a report must fit the store and be read by people.
 const LONGEST_REASON: usize = 1000;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::downloader::live_rate::LiveRate;
 use reelyard_core::host::BitsPerSecond;
+
+use crate::downloader::live_rate::LiveRate;
 
 /// What may pass at once after a pause. Short, so that "per second" means each second.
 const BURST: Duration = Duration::from_millis(100);

@@ -6,9 +6,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::downloader::cancel::CopyCancellation;
 use reelyard_protocol::signed_call::{CHALLENGE_HEADER, Challenge};
 use reelyard_protocol::worker::{CONTENT_HASH_HEADER, ContentHash};
+
+use crate::downloader::cancel::CopyCancellation;
 
 /// The longest answer head that is read.
 const LONGEST_HEAD: usize = 16 << 10;

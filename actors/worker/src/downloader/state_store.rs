@@ -369,10 +369,11 @@ fn hash_key(kind: StateKeyKind, identity: &FileFingerprint) -> [u8; 17] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::clock::Millis;
     use reelyard_core::names::FileName;
     use reelyard_protocol::worker::{Blame, Said};
+
+    use super::*;
 
     fn failed(task: i64) -> Report {
         Report {

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::{Report, Said, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::downloader::batching::{self, BatchSlot, BatchSlots};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::outbox::Outbox;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileName;
-use reelyard_protocol::worker::{Report, Said, TaskId};
 
 /// How many copies may wait for the disk besides those whose bytes are coming: enough for one
 /// sync to stand for many, and few enough to be open files.
@@ -333,8 +333,9 @@ impl Transfers {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_protocol::worker::{Blame, ContentHash};
+
+    use super::*;
 
     const NOW: Millis = Millis(1000);
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use reelyard_core::host::BitsPerSecond;
+use reelyard_core::traffic::meter::{Measured, Meter};
+use reelyard_core::traffic::{ByteCount, Traffic, TrafficBytes};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::link::{NetworkInterface, NoLink};
-use reelyard_core::host::BitsPerSecond;
-use reelyard_core::traffic::meter::{Measured, Meter};
-use reelyard_core::traffic::{ByteCount, Traffic, TrafficBytes};
 
 /// How often the counters are read.
 const EVERY: Duration = Duration::from_secs(1);

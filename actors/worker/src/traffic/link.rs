@@ -1,9 +1,8 @@
 //! The kernel's word on a network interface, as it stands below `/sys/class/net`.
 
-use std::fs;
-use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use reelyard_core::host::BitsPerSecond;
 use reelyard_core::traffic::TrafficBytes;

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-
 use reelyard_core::clock::Millis;
 use reelyard_core::host::BitsPerSecond;
 

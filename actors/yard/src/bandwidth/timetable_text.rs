@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::timetable::{Timetable, TimetableEntry, TwiceInTimetable};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_core::rate_text::BadRate;
+
+use super::timetable::{Timetable, TimetableEntry, TwiceInTimetable};
 
 /// A text that is no timetable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

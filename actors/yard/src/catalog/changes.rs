@@ -1,11 +1,12 @@
 //! What changed of the inputs, as the feed of changes tells it.
 
+use reelyard_core::change_feed::FeedPublisher;
+
 use super::Catalog;
 use super::masters::Masters;
 use super::ranking::Ranking;
 use super::rising::RisingHits;
 use crate::changes::{InputChange, YardChange};
-use reelyard_core::change_feed::FeedPublisher;
 
 impl Catalog {
     /// Tells of changes on `feed` from now on.

@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileId, NameTable};
+
 use super::followed_day::FollowedDay;
 use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
 use super::rising::{HitTaken, HitWindow, RisingHits};
@@ -11,8 +14,6 @@ use super::single_flight::InputReader;
 use super::unknown_hits::UnknownHits;
 use super::view::EventLogView;
 use super::watch::{ChangeNotifier, InputWatch, WatchTarget};
-use reelyard_core::clock::Millis;
-use reelyard_core::names::{FileId, NameTable};
 
 /// How many names that nobody knew may become hot within a window and so be known.
 const MOST_UNKNOWN_HOT: usize = 1000;

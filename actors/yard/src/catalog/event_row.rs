@@ -4,10 +4,10 @@
 use std::net::IpAddr;
 
 use memchr::memmem;
-
-use super::rows::RowFault;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileName;
+
+use super::rows::RowFault;
 
 /// What a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +90,9 @@ fn closing_parenthesis(text: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use reelyard_core::names::BadFileName;
 
     use super::*;
-    use reelyard_core::names::BadFileName;
 
     fn selection(row: &[u8]) -> Selection<'_> {
         match read_event_row(row) {

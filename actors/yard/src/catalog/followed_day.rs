@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileName, NameLookup, NameTable};
 
 use super::event_log::HitCounter;
 use super::event_row::{EventRow, read_event_row};
@@ -13,8 +15,6 @@ use super::rising::HitTaken;
 use super::rows::RowFault;
 use super::settings::EventLogSettings;
 use super::view::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
-use reelyard_core::clock::Millis;
-use reelyard_core::names::{FileName, NameLookup, NameTable};
 
 /// The log of one day.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use reelyard_core::names::{ByFile, FileId, NamePin, NameTable};
 use roaring::RoaringBitmap;
 
 use super::lines::{InputLine, LineSplitter};
 use super::rows::{RowFault, RowTally};
-use reelyard_core::names::{ByFile, FileId, NamePin, NameTable};
 
 /// The position of a file that is not graded.
 const NOT_GRADED: u32 = u32::MAX;
@@ -242,9 +242,9 @@ fn read_row(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use reelyard_core::names::BadFileName;
 
     use super::*;
-    use reelyard_core::names::BadFileName;
 
     fn read(bytes: &[u8], chunk: usize) -> (NameTable, Grades, RowTally) {
         let names = NameTable::new();

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use reelyard_core::names::{FileName, HashedName, NameHash, NameHasher};
+
 use super::address_lists::{AddressLists, AddressReader, ListNumber};
 use super::lines::{InputLine, LineSplitter};
 use super::rows::{BAD_ROWS_SHOWN, FaultCount, RowFault, RowTally, beginning};
-use reelyard_core::names::{FileName, HashedName, NameHash, NameHasher};
 
 /// How many rows make a block. Names are looked up a block at a time: many independent look-ups
 /// in a row are several times as fast as the same between other work.
@@ -225,8 +226,9 @@ fn size_in(text: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::names::NameTable;
+
+    use super::*;
 
     #[test]
     fn a_file_that_is_no_history_is_counted_and_not_kept() {

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reelyard_core::names::NameTable;
+
 use super::address_lists::{AddressLists, ListNumber};
 use super::grade_info::Grades;
 use super::history_rows::{HistoryBlock, HistoryRowReader, HistoryRows};
 use super::rows::RowTally;
-use reelyard_core::names::NameTable;
 
 /// Stands in [`HitcountHistory::sizes`] for a size that was not told.
 const NO_SIZE: u64 = u64::MAX;

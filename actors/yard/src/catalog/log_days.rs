@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-
 use reelyard_core::clock::Millis;
 
 /// The most days that are followed: a window longer than that is looked at from its young end.

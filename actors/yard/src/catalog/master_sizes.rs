@@ -3,9 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
+use reelyard_core::names::FileId;
 
 use super::messages::MasterLook;
-use reelyard_core::names::FileId;
 
 /// How many sizes are kept; beyond that all are forgotten, and learned again as they are needed.
 const MOST: usize = 1 << 16;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
 use reelyard_core::names::FileId;
+use roaring::RoaringBitmap;
 
 /// The names in the source directories at the last listing.
 #[derive(Clone, Debug, Default, PartialEq)]

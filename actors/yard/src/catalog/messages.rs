@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix::{Message, Recipient};
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
 
 use super::masters::Masters;
 use super::ranking::Ranking;
 use super::rising::RisingHits;
 use super::settings::CatalogSettings;
-use reelyard_core::clock::Millis;
-use reelyard_core::names::FileId;
 
 /// The ranking was read anew: grade.info or hitcount.history changed.
 #[derive(Clone, Debug, Message)]

@@ -48,10 +48,11 @@ use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 use self::view::{CatalogView, NoticedBy};
 use self::watch::ChangeNotifier;
 pub use self::watched_servers::{AddressPattern, WatchedServers};
-use crate::changes::YardChange;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::{FileId, NameTable};
+
+use crate::changes::YardChange;
 
 /// The longest sleep while files are hot, so that jumps of the clock are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -4,11 +4,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use super::grade_info::Grades;
 use super::hitcount_history::HitcountHistory;
-use reelyard_core::names::FileId;
 
 /// grade.info and hitcount.history, joined. Immutable once built; shared by `Arc`.
 /// About 30 bytes a file.

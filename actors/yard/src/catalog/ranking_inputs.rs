@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::names::NameTable;
+
 use super::grade_info::{GradeInfoReader, Grades};
 use super::history_rows::{HistoryBlock, HistoryRowReader};
 use super::hitcount_history::{
@@ -15,8 +18,6 @@ use super::single_flight::InputReader;
 use super::view::CatalogInputView;
 use super::watch::{ChangeNotifier, InputWatch, WatchReport, WatchTarget};
 use super::watched_file::{FileDebounce, FileLookOptions, WatchedFile};
-use reelyard_core::clock::Millis;
-use reelyard_core::names::NameTable;
 
 /// Both files and what was last read of them.
 #[derive(Debug)]

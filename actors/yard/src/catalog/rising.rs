@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hashbrown::HashMap;
-
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileId, NameTable};
 

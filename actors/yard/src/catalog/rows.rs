@@ -1,9 +1,8 @@
 //! What was wrong with the rows of an input: counted by reason, the first ones kept to be shown.
 //! Pure. A bad row is never fatal (D16) and never silent (D28).
 
-use serde::Serialize;
-
 use reelyard_core::names::BadFileName;
+use serde::Serialize;
 
 /// Why a row, or a part of it, is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use reelyard_core::clock::Millis;
 use tokio::sync::oneshot;
 
 use super::watch::ChangeNotifier;
-use reelyard_core::clock::Millis;
 
 /// What a job needs and keeps between looks. It lies with the actor while no job is at work.
 pub trait InputReader: Send + 'static {

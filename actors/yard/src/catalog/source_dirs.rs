@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileName, NameTable};
 use roaring::RoaringBitmap;
 
 use super::masters::Masters;
@@ -16,8 +18,6 @@ use super::settings::CatalogSettings;
 use super::single_flight::InputReader;
 use super::view::{CatalogInputState, NoticedBy, SourceDirView, SourceDirsView};
 use super::watch::{ChangeNotifier, InputWatch, WatchTarget};
-use reelyard_core::clock::Millis;
-use reelyard_core::names::{FileName, NameTable};
 
 /// How young a directory may be when it is listed for its time to be trusted afterwards: two
 /// changes within one tick of a file system's clock leave the same time.
@@ -272,8 +272,9 @@ fn is_absence(error: &io::Error) -> bool {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::*;
     use reelyard_core::names::FileId;
+
+    use super::*;
 
     fn text(path: &Path) -> Arc<str> {
         path.to_str().unwrap().into()

@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-
 use reelyard_core::names::{FileId, NameLookup, NameTable};
 
 /// How many names are counted at most.

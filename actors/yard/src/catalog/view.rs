@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
 use serde::Serialize;
 
 use super::master_sizes::MasterSizes;
@@ -12,7 +13,6 @@ use super::ranking::Ranking;
 use super::rising::RisingHits;
 use super::rows::RowTally;
 use super::settings::CatalogSettings;
-use reelyard_core::clock::Millis;
 
 /// How an input stood at the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -6,8 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::view::{CatalogInputState, CatalogInputView};
 use reelyard_core::clock::Millis;
+
+use super::view::{CatalogInputState, CatalogInputView};
 
 /// What tells one state of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

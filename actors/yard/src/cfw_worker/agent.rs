@@ -6,15 +6,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::traffic::meter::Meter;
+use reelyard_core::traffic::{Traffic, TrafficBytes};
 use reqwest::{Method, Url};
 
 use super::AskFailure;
 use super::client::{HostClient, expect_ok, garbled, read_up_to};
-use crate::node_exporter;
-use crate::node_exporter::Device;
-use reelyard_core::host::{BitsPerSecond, HostAddr};
-use reelyard_core::traffic::meter::Meter;
-use reelyard_core::traffic::{Traffic, TrafficBytes};
+use crate::node_exporter::{self, Device};
 
 /// The longest page that is read. One of a host with hundreds of containers has about a megabyte.
 const LONGEST_PAGE: u64 = 8 << 20;

@@ -2,6 +2,9 @@
 //! of that.
 
 use actix::prelude::*;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::WorkerAdopted;
 use tracing::{info, warn};
 
 use super::client::WorkerStatus;
@@ -9,9 +12,6 @@ use super::{
     AdoptHost, AskFailure, CfwWorker, CircuitState, HostCallKind, HostCallStatus, ResetBreaker,
     SubscribeToCallStatus,
 };
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_protocol::worker::WorkerAdopted;
 
 /// What spreads the trials of hosts that got into trouble together.
 pub(super) fn seed(host: HostAddr) -> u64 {

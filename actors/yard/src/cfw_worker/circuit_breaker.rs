@@ -5,11 +5,11 @@
 //! never does is in trouble all the same. What opened the breaker is also what closes it; how long
 //! it stays open and how it comes back is [`reelyard_core::backoff`]'s.
 
+use reelyard_core::backoff::{BackOff, ExponentialBackoff};
+use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::AskFailure;
-use reelyard_core::backoff::{BackOff, ExponentialBackoff};
-use reelyard_core::clock::Millis;
 
 /// A kind of call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

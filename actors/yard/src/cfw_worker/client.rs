@@ -6,12 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::header::TRANSFER_ENCODING;
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
-
-use super::holdings::{Extent, InventoryAnswer};
-use super::settings::CfwWorkerSettings;
-use super::{AskFailure, TokenTrouble};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostKind};
 use reelyard_core::manager::{MANAGER_HEADER, ManagerIdentity};
@@ -21,13 +15,18 @@ use reelyard_core::traffic::Traffic;
 use reelyard_protocol::http_client;
 use reelyard_protocol::inventory::listing::{BadList, FileListing, ListForm, ListReader};
 use reelyard_protocol::inventory::new_names::NewNameLimiter;
-use reelyard_protocol::legacy::cfw::parse_df;
-use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
+use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures, parse_df};
 use reelyard_protocol::signed_call::{Addressee, SignedCaller, SignedResponse};
 use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
     WorkerAdopted, WorkerInfo,
 };
+use reqwest::header::TRANSFER_ENCODING;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+
+use super::holdings::{Extent, InventoryAnswer};
+use super::settings::CfwWorkerSettings;
+use super::{AskFailure, TokenTrouble};
 
 /// The longest answer that is read of calls that answer no list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;

@@ -1,11 +1,11 @@
 //! Deleting copies on a host.
 
 use actix::prelude::*;
-
-use super::{AskFailure, CfwWorker, DeleteCopy, HostCallKind};
 use reelyard_core::host::HostKind;
 use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfw::Deleted;
+
+use super::{AskFailure, CfwWorker, DeleteCopy, HostCallKind};
 
 impl CfwWorker {
     /// Why a copy is not to be deleted there now, if so.

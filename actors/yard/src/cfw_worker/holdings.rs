@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Inventory;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
 use reelyard_protocol::inventory::listing::FileListing;
 use reelyard_protocol::worker::InventoryCursor;
+
+use super::Inventory;
 
 /// What a host answered when it was asked for what it holds.
 #[derive(Clone, Debug)]

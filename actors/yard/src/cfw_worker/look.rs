@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use actix::prelude::*;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostKind, HostRole};
+use reelyard_core::names::NameTable;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_protocol::worker::InventoryCursor;
 use tokio::sync::oneshot;
 use tracing::info;
 
 use super::client::{HostClient, HostProgram, WorkerStatus};
 use super::holdings::{Extent, InventoryAnswer};
 use super::{AskFailure, CfwWorker, HostCallKind, Inventory, Refresh};
-use reelyard_core::clock::Millis;
-use reelyard_core::host::{HostKind, HostRole};
-use reelyard_core::names::NameTable;
-use reelyard_protocol::legacy::cfw::DiskFigures;
-use reelyard_protocol::worker::InventoryCursor;
 
 /// Where the answer to one [`Refresh`] goes.
 pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;

@@ -4,11 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Message, Recipient};
-use roaring::RoaringBitmap;
-use serde::{Deserialize, Serialize};
-
-use super::circuit_breaker::{CallTrouble, CircuitState};
-use super::settings::CfwWorkerSettings;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostKind, HostRole};
@@ -16,6 +11,11 @@ use reelyard_core::names::{FileId, FileName};
 use reelyard_core::traffic::Traffic;
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
 use reelyard_protocol::worker::{ManagerSeen, WorkerAdopted};
+use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
+
+use super::circuit_breaker::{CallTrouble, CircuitState};
+use super::settings::CfwWorkerSettings;
 
 /// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
 /// "empty" or "gone".

@@ -35,15 +35,16 @@ use reelyard_protocol::legacy::cfw::DiskFigures;
 pub use routes::HostRoutes;
 pub use settings::CfwWorkerSettings;
 
-use circuit_breaker::CircuitBreaker;
-use client::{HostClient, HostProgram, WorkerStatus};
-use holdings::HeldFiles;
-use look::RefreshReply;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::{HostAddr, HostKind, HostRole};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_protocol::inventory::new_names::NewNameLimiter;
+
+use circuit_breaker::CircuitBreaker;
+use client::{HostClient, HostProgram, WorkerStatus};
+use holdings::HeldFiles;
+use look::RefreshReply;
 use schedule::PollSchedule;
 use traffic::TrafficWatch;
 

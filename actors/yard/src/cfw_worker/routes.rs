@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::{Message, Recipient};
-
 use reelyard_core::host::HostAddr;
 use reelyard_core::supervision::Route;
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::agent::Agents;
-use super::circuit_breaker::CircuitBreakerSettings;
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::inventory::listing::ListLimits;
+
+use super::agent::Agents;
+use super::circuit_breaker::CircuitBreakerSettings;
 
 /// How CfwWorkers call their hosts.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,15 +2,15 @@
 //! between the looks at it. Whoever does not answer makes it unknown, which is neither idle nor busy.
 
 use actix::prelude::*;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::traffic::Traffic;
 use tracing::{info, warn};
 
 use super::agent::{Agent, AgentMeter};
 use super::client::WorkerStatus;
 use super::schedule::PollSchedule;
 use super::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::traffic::Traffic;
 
 /// How many intervals after a look a worker of ours is asked again, if no other look comes before.
 const LEFT_TO_LOOKS: f64 = 1.5;

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::Health;
-use reelyard_core::clock::Millis;
 
 /// How many probes in a row it takes to change a host's health. Each is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

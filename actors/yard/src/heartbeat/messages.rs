@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use actix::{Message, Recipient};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
 use serde::{Deserialize, Serialize};
 
 use super::HeartbeatSettings;
 use super::health::Beat;
 use crate::cfw_worker::ProbeHeartbeat;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
 
 /// What is known of a host's health.
 #[derive(

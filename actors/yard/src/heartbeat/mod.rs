@@ -17,13 +17,14 @@ use tracing::{info, warn};
 
 pub use messages::*;
 
+use reelyard_core::change_feed::FeedPublisher;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::HostAddr;
+
 use crate::cfw_worker::ProbeHeartbeat;
 use crate::changes::{HostEvent, YardChange};
 use health::{HostHealth, Rhythm, Thresholds};
 use probing::AT_ONCE;
-use reelyard_core::change_feed::FeedPublisher;
-use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::host::HostAddr;
 
 /// How the HeartbeatSupervisor works.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
 use tokio::time::timeout;
 
 use super::{GATHERING, HeartbeatSupervisor, WatchedHost};
 use crate::cfw_worker::{AskFailure, ProbeHeartbeat};
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
 
 /// The supervisor looks at its schedule at least this often, so that jumps of the clock and
 /// suspends are noticed.

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
-use super::snapshot::{FrozenRemovalBook, thaw_row};
-use super::state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
+use RemovalOutcome::{AlreadySo, Applied};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::PieceId;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileName, NamePin};
 use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
-use RemovalOutcome::{AlreadySo, Applied};
+use super::event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
+use super::snapshot::{FrozenRemovalBook, thaw_row};
+use super::state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 
 type RemoverApplyResult = Result<RemovalOutcome, RemovalRefusal>;
 

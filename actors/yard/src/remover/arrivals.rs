@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::history::BoundedLog;
+
 use super::settings::RemoverSettings;
 use super::state::CopyKey;
 use crate::task_manager::{CopyRecord, TaskState};
-use reelyard_core::clock::Millis;
-use reelyard_core::history::BoundedLog;
 
 /// Copies that arrived lately.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,9 @@
 //! What an applied event changes, as the feed of changes tells it.
 
+use reelyard_replication::{AppliedEvent, Piece};
+
 use super::{RemovalBook, RemovalEvent, RemovalOutcome, Remover};
 use crate::changes::{PinChange, RemovalChange, YardChange};
-use reelyard_replication::{AppliedEvent, Piece};
 
 impl Remover {
     /// Tells of what the last entry changed.

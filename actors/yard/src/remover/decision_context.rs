@@ -3,6 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_replication::InFlight;
 use roaring::RoaringBitmap;
 
 use super::arrivals::RecentArrivals;
@@ -14,10 +18,6 @@ use super::settings::RemoverSettings;
 use super::state::{CopyKey, RemovalBook};
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
-use reelyard_replication::InFlight;
 
 /// What the Catalog last told.
 #[derive(Clone, Debug, Default)]

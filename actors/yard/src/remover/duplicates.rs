@@ -6,14 +6,14 @@
 
 use std::cmp::Reverse;
 
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::holders::{CopyHolder, CopyHolderStatus};
 use super::reason::{KeptBy, Reason, Spared};
 use super::round::{Removal, RemovalProposal};
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
 
 impl RemoverDecisionContext<'_> {
     /// Files of which more copies are listed than there should be, and files on hosts that are being

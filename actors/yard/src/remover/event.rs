@@ -3,12 +3,12 @@
 //! **Invariant:** whatever a setting or a clock decides stands in the event (until when a copy is
 //! in doubt, what is forgotten), so that `apply` gives the same on nodes configured differently.
 
-use serde::{Deserialize, Serialize};
-
-use super::reason::Reason;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
+use serde::{Deserialize, Serialize};
+
+use super::reason::Reason;
 
 /// One event. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,13 +1,14 @@
 //! What is said of the copies of one file. Pure.
 
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::duplicates::FileCopies;
 use super::holders::CopyHolderStatus;
 use super::messages::{CopySays, Fate};
 use super::reason::Spared;
 use super::round::Removal;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
 
 impl RemoverDecisionContext<'_> {
     /// What is to become of each copy of `file` that some destination listed.

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind, HostMode};
+use reelyard_core::names::FileId;
+use reelyard_protocol::legacy::cfw::DiskFigures;
 use roaring::RoaringBitmap;
 
 use super::repeated_files::RepeatedFiles;
 use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
 use crate::heartbeat::{Health, HealthChanged};
 use crate::task_manager::HostRecord;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::{HostAddr, HostKind, HostMode};
-use reelyard_core::names::FileId;
-use reelyard_protocol::legacy::cfw::DiskFigures;
 
 /// What a host's copies are good for, as the TaskManager has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+
 use super::decision_context::RemoverDecisionContext;
 use super::event::Intent;
 use super::holders::{CopyHolder, CopyHolderStatus};
@@ -14,8 +17,6 @@ use super::reason::{Reason, Spared};
 use super::room::{RoomMade, RoomSought, RoomVerdict};
 use super::round::{Removal, RemovalProposal};
 use crate::task_manager::plan::WantsRoom;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
 
 /// How many hosts are gone through for one file, those that lack least first.
 const MOST_HOSTS: usize = 8;
@@ -266,6 +267,12 @@ impl RemoverDecisionContext<'_> {
 mod tests {
     use std::sync::Arc;
 
+    use reelyard_core::clock::Millis;
+    use reelyard_core::event::RequestId;
+    use reelyard_core::host::HostKind;
+    use reelyard_protocol::legacy::cfw::DiskFigures;
+    use reelyard_replication::{AppliedEvent, InFlight, Piece};
+
     use super::*;
     use crate::catalog::masters::Masters;
     use crate::catalog::ranking::{RankedFile, Ranking};
@@ -276,11 +283,6 @@ mod tests {
         Confirmation, Ending, RecentArrivals, RemovalBook, RemovalEvent, RemovalOutcome,
         RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
     };
-    use reelyard_core::clock::Millis;
-    use reelyard_core::event::RequestId;
-    use reelyard_core::host::HostKind;
-    use reelyard_protocol::legacy::cfw::DiskFigures;
-    use reelyard_replication::{AppliedEvent, InFlight, Piece};
 
     const NOW: Millis = Millis(10_000_000);
 

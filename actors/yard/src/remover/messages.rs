@@ -1,14 +1,14 @@
 //! The face of the Remover.
 
 use actix::Message;
-use serde::{Deserialize, Serialize};
-
-use super::reason::{Reason, Spared};
-use super::settings::RemoverSettings;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_replication::CommitError;
+use serde::{Deserialize, Serialize};
+
+use super::reason::{Reason, Spared};
+use super::settings::RemoverSettings;
 
 /// Pins a file: no copy of it is removed until it is unpinned. Answers whether that was news.
 #[derive(Clone, Debug, Message)]

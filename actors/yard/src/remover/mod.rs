@@ -47,10 +47,6 @@ pub use state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 pub use turn::WHILE_THERE_IS_MORE;
 pub use views::*;
 
-use crate::catalog::LookUpMasters;
-use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
-use crate::changes::YardChange;
-use crate::task_manager::TaskViewHandle;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
@@ -58,6 +54,11 @@ use reelyard_core::names::NameTable;
 use reelyard_core::supervision::Route;
 use reelyard_core::turns::TurnTimer;
 use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
+
+use crate::catalog::LookUpMasters;
+use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
+use crate::changes::YardChange;
+use crate::task_manager::TaskViewHandle;
 
 /// Whom the Remover asks.
 #[derive(Clone)]

@@ -1,11 +1,11 @@
 //! What the journal orders, and what the Remover does on it.
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use reelyard_core::event::Epoch;
+use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
 
 use super::{Intent, RemovalBook, RemovalEvent, RemovalOutcome, Remover};
 use crate::cfw_worker::{AskFailure, DeleteCopy};
-use reelyard_core::event::Epoch;
-use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
 
 impl Handler<JournalCommand> for Remover {
     type Result = ();

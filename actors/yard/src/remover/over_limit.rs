@@ -5,15 +5,15 @@
 //! between the two marks nothing is removed, and the planner fills cold files in only up to the
 //! low-water mark, so that what goes here does not come back at once.
 
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+use reelyard_protocol::legacy::cfw::DiskFigures;
 use serde::{Deserialize, Serialize};
 
 use super::decision_context::RemoverDecisionContext;
 use super::holders::{CopyHolder, CopyHolderStatus};
 use super::reason::{Reason, Spared};
 use super::round::{Removal, RemovalProposal};
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
-use reelyard_protocol::legacy::cfw::DiskFigures;
 
 /// A disk that is being brought down to its low-water mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

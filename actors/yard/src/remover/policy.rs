@@ -5,6 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_replication::{AppliedEvent, InFlight};
+
 use super::arrivals::RecentArrivals;
 use super::decision_context::{Inputs, RemoverDecisionContext};
 use super::event::{Ending, RemovalEvent, RemovalOutcome};
@@ -21,11 +27,6 @@ use crate::catalog::rising::RisingHits;
 use crate::cfw_worker::{AskFailure, HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 use crate::task_manager::plan::NameTraits;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName, NameTable};
-use reelyard_protocol::legacy::cfw::Deleted;
-use reelyard_replication::{AppliedEvent, InFlight};
 
 /// How many sizes are kept. What is forgotten is looked at again.
 const MOST_SIZES: usize = 1 << 16;

@@ -1,8 +1,7 @@
 //! Why a copy goes, and why one stays: codes with the numbers that decided. Pure.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::names::FileName;
+use serde::{Deserialize, Serialize};
 
 /// Why a copy goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

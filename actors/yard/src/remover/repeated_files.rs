@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{ByFile, FileId};
 use roaring::RoaringBitmap;
 
 use crate::cfw_worker::Inventory;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{ByFile, FileId};
 
 /// How many of the hosts that were taken in list each file.
 ///

@@ -2,14 +2,12 @@
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
-
-use super::{
-    ChangeRemoverSettings, CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome,
-    RemoveNow, Remover,
-};
 use reelyard_replication::{CommitError, Outcomes, RequestContext};
 
-use super::RemovalBook;
+use super::{
+    ChangeRemoverSettings, CopySays, ExplainCopies, PinFile, RemovalBook, RemovalEvent,
+    RemovalOutcome, RemoveNow, Remover,
+};
 
 impl Handler<PinFile> for Remover {
     type Result = ResponseActFuture<Remover, Result<bool, CommitError>>;

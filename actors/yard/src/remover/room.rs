@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
 use serde::{Deserialize, Serialize};
 
 use super::event::Ending;
@@ -10,9 +13,6 @@ use super::reason::Reason;
 use super::settings::RemoverSettings;
 use super::state::RemovalBook;
 use crate::task_manager::plan::WantsRoom;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
 
 /// What the planner lacks room for, as it last told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::event::{Intent, RemovalEvent};
 use super::over_limit::Relief;
 use super::reason::{Reason, Spared};
 use super::room::RoomSought;
 use super::settings::RemoverSettings;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
 
 /// Who commits what the Remover decides by itself.
 pub const MYSELF: &str = "remover";

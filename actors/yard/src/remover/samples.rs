@@ -1,9 +1,10 @@
 //! Removals for the tests of this actor.
 
-use super::event::{Ending, Intent, RemovalEvent};
-use super::reason::{KeptBy, Reason};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
+
+use super::event::{Ending, Intent, RemovalEvent};
+use super::reason::{KeptBy, Reason};
 
 pub(super) fn host(last: u8) -> HostAddr {
     format!("10.0.0.{last}:80").parse().unwrap()

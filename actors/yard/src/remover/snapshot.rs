@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::event::{Ending, Intent};
-use super::state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::PieceId;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NamePin, NameTable};
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
+use serde::{Deserialize, Serialize};
+
+use super::event::{Ending, Intent};
+use super::state::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;
@@ -154,12 +154,12 @@ pub(super) fn thaw_row(book: &mut RemovalBook, row: &[u8]) -> Result<(), Unreada
 
 #[cfg(test)]
 mod tests {
+    use reelyard_replication::Piece;
     use roaring::RoaringBitmap;
 
     use super::*;
     use crate::remover::event::RemovalEvent;
     use crate::remover::samples::{duplicate, ended, host, name, over_limit};
-    use reelyard_replication::Piece;
 
     fn rows(book: &RemovalBook) -> Vec<Vec<u8>> {
         let mut rows = Vec::new();

@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::event::{Ending, Intent};
-use super::reason::Reason;
 use reelyard_core::clock::Millis;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NameTable};
+
+use super::event::{Ending, Intent};
+use super::reason::Reason;
 
 /// A copy: a file on a host.
 pub type CopyKey = (HostAddr, FileId);

@@ -6,6 +6,13 @@ use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use futures::future::join_all;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, NameTable};
+use reelyard_core::turns::{ScheduledTurns, TurnTimer};
+use reelyard_replication::{
+    CommitError, CommitSettlement, Outcomes, ReplicaHandle, RequestContext,
+};
 
 use super::round::MYSELF;
 use super::views::{Decided, FileSeeksRoom};
@@ -15,13 +22,6 @@ use super::{
 };
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, NameTable};
-use reelyard_core::turns::{ScheduledTurns, TurnTimer};
-use reelyard_replication::{
-    CommitError, CommitSettlement, Outcomes, ReplicaHandle, RequestContext,
-};
 
 /// How long changes are gathered before a turn.
 const GATHERING: Duration = Duration::from_millis(5);

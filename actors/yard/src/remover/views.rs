@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::history::BoundedLog;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
 use serde::{Deserialize, Serialize};
 
 use super::event::Ending;
@@ -13,11 +18,6 @@ use super::room::{RoomMade, RoomVerdict};
 use super::round::RemoverWaits;
 use super::settings::RemovalMode;
 use super::state::{CopyKey, OpenRemoval, Pin, RemovalRecord};
-use reelyard_core::clock::Millis;
-use reelyard_core::event::Epoch;
-use reelyard_core::history::BoundedLog;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
 
 /// Where the Remover shows itself. Clones share the board, and it outlives a restart of the actor.
 #[derive(Clone, Default)]

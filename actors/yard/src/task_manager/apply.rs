@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use super::backoff::{BackingOff, Blamed};
-use super::event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
-use super::messages::{Task, TaskState};
-use super::snapshot::{FrozenTaskBook, thaw_row};
-use super::state::TaskBook;
+use TaskOutcome::{AlreadySo, Applied};
 use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::PieceId;
@@ -15,7 +11,11 @@ use reelyard_core::names::{FileName, NamePin};
 use reelyard_protocol::worker::{ContentHash, TaskId};
 use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
-use TaskOutcome::{AlreadySo, Applied};
+use super::backoff::{BackingOff, Blamed};
+use super::event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
+use super::messages::{Task, TaskState};
+use super::snapshot::{FrozenTaskBook, thaw_row};
+use super::state::TaskBook;
 
 /// The remark on a copy whose hash cannot be compared.
 const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";

@@ -1,18 +1,17 @@
 //! Backoffs of the task manager: the blamed part of a failed copy gets no new copies for a while.
 //! All other parts go on. [`reelyard_core::backoff`] decides the length and the return. Pure.
 
+use std::fmt;
 use std::time::Duration;
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-use super::messages::Task;
 use reelyard_core::backoff::{BackOff, ExponentialBackoff};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::Blame;
+use serde::{Deserialize, Serialize};
+
+use super::messages::Task;
 
 /// The part of a copy that backs off.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

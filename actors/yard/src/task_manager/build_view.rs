@@ -3,6 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostKind;
+use reelyard_core::manager::ManagerIdentity;
+use reelyard_protocol::worker::TaskId;
+
 use super::host_record::HostRecord;
 use super::hosts::HostState;
 use super::messages::{Task, TaskState};
@@ -12,11 +18,6 @@ use super::rates::CopyRateContext;
 use super::state::TaskBook;
 use super::{PlannedHost, PlannerView, RoundView, SkippedFile, TaskManager, TaskManagerView};
 use crate::bandwidth::BandwidthInForce;
-use reelyard_core::clock::Millis;
-use reelyard_core::event::Epoch;
-use reelyard_core::host::HostKind;
-use reelyard_core::manager::ManagerIdentity;
-use reelyard_protocol::worker::TaskId;
 
 impl TaskManager {
     /// Publishes a new read view.

@@ -3,14 +3,14 @@
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, ResponseActFuture};
+use reelyard_protocol::worker::TaskId;
+use reelyard_replication::{Outcomes, RequestContext};
 
 use super::turn::LOOK_TIMEOUT;
 use super::{
     Blamed, CopyFile, CopyRefused, RetryTask, TaskBook, TaskEvent, TaskManager, TaskState,
 };
 use crate::catalog::LookUpMasters;
-use reelyard_protocol::worker::TaskId;
-use reelyard_replication::{Outcomes, RequestContext};
 
 type CopyReply = ResponseActFuture<TaskManager, Result<TaskId, CopyRefused>>;
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::Task;
 use reelyard_core::clock::Millis;
 use reelyard_protocol::legacy::cfm::{
     CfmTask, FASTEST_ON_THE_WIRE, OldState, carries, write_task_list,
 };
+
+use super::Task;
 
 /// How long an ended task stays on cfm's list, so that a polling client still sees its result.
 pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
@@ -54,12 +55,13 @@ pub fn write_tasks<'a>(tasks: impl IntoIterator<Item = &'a Task>, now: Millis) -
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::task_manager::TaskState;
     use reelyard_core::host::BitsPerSecond;
     use reelyard_core::names::FileName;
     use reelyard_protocol::legacy::cfm::LONGEST_NAME_CARRIED;
     use reelyard_protocol::worker::TaskId;
+
+    use super::*;
+    use crate::task_manager::TaskState;
 
     fn task(name: &[u8]) -> Task {
         Task {

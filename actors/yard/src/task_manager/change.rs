@@ -1,12 +1,13 @@
 //! Changes asked for from outside: cfm's `PATCH` and `DELETE` (spec 2.1). Pure.
 
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::TaskId;
+use reelyard_replication::Outcomes;
+
 use super::decision_context::TaskDecisionContext;
 use super::event::{GivenUp, TaskEnding, TaskEvent, TaskRefusal};
 use super::messages::{ChangeRefused, Task, TaskState};
 use super::state::TaskBook;
-use reelyard_protocol::legacy::cfm::OldState;
-use reelyard_protocol::worker::TaskId;
-use reelyard_replication::Outcomes;
 
 impl Task {
     /// The state that cfm's wire shows; none for a task that it does not show. A `done` that is
@@ -96,13 +97,14 @@ impl ChangeRefused {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_replication::{InFlight, Piece};
+
     use super::*;
     use crate::task_manager::hosts::HostTable;
     use crate::task_manager::liveness::TaskLiveness;
     use crate::task_manager::samples;
     use crate::task_manager::settings::TaskSettings;
-    use reelyard_core::clock::Millis;
-    use reelyard_replication::{InFlight, Piece};
 
     fn decide(
         book: &TaskBook,

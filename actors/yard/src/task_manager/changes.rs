@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reelyard_core::backoff::BackOff;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::TaskId;
+use reelyard_replication::{AppliedEvent, Piece};
+
 use super::backoff::Blamed;
 use super::event::TaskEvent;
 use super::messages::{Task, TaskState};
 use super::state::TaskBook;
 use super::{TaskManager, TaskOutcome};
 use crate::changes::{HostEvent, PlacementChange, TaskStep, YardChange};
-use reelyard_core::backoff::BackOff;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_protocol::worker::TaskId;
-use reelyard_replication::{AppliedEvent, Piece};
 
 impl TaskManager {
     /// Publishes the changes of the last entry.
@@ -136,11 +137,12 @@ fn placed(
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::host::HostRole;
+    use reelyard_protocol::worker::{Blame, ContentHash};
+
     use super::*;
     use crate::task_manager::event::{GivenUp, TaskEnding};
     use crate::task_manager::samples::{host, name, new_task};
-    use reelyard_core::host::HostRole;
-    use reelyard_protocol::worker::{Blame, ContentHash};
 
     fn book() -> TaskBook {
         let mut book = TaskBook::default();

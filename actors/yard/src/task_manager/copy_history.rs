@@ -1,15 +1,15 @@
 //! What became of every copy that was planned, kept longer than the tasks themselves. Pure.
 
-use serde::{Deserialize, Serialize};
-
-use super::event::TaskEvent;
-use super::messages::{Task, TaskState};
-use super::state::TaskBook;
 use reelyard_core::clock::Millis;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::worker::{Blame, TaskId};
+use serde::{Deserialize, Serialize};
+
+use super::event::TaskEvent;
+use super::messages::{Task, TaskState};
+use super::state::TaskBook;
 
 /// One ended copy, as the history keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,11 +140,12 @@ impl TaskBook {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::host::HostRole;
+    use reelyard_replication::Piece;
+
     use super::*;
     use crate::task_manager::event::{GivenUp, TaskEnding};
     use crate::task_manager::samples::{host, new_task};
-    use reelyard_core::host::HostRole;
-    use reelyard_replication::Piece;
 
     #[test]
     fn every_end_is_a_line_that_outlives_its_task() {

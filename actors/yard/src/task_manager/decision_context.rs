@@ -2,6 +2,10 @@
 
 use std::collections::HashSet;
 
+use reelyard_core::clock::Millis;
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_replication::InFlight;
+
 use super::backoff::{self, BackingOff, Blamed};
 use super::event::{GivenUp, TaskEnding, TaskEvent};
 use super::hosts::HostTable;
@@ -9,9 +13,6 @@ use super::liveness::TaskLiveness;
 use super::messages::Task;
 use super::settings::TaskSettings;
 use super::state::TaskBook;
-use reelyard_core::clock::Millis;
-use reelyard_protocol::worker::{Blame, TaskId};
-use reelyard_replication::InFlight;
 
 /// Everything a decision may look at. A decision looks and answers with events; it changes nothing.
 #[derive(Clone, Copy)]

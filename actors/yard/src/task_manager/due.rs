@@ -3,6 +3,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{Blame, TaskId};
+
 use super::backoff::{Blamed, remembered};
 use super::decision_context::TaskDecisionContext;
 use super::event::{GivenUp, TaskEnding, TaskEvent};
@@ -10,9 +14,6 @@ use super::host_record::HostRecord;
 use super::messages::{Task, TaskState};
 use super::time_out::{self, TaskDestination};
 use crate::heartbeat::Health;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_protocol::worker::{Blame, TaskId};
 
 impl TaskDecisionContext<'_> {
     /// Everything that is due now.
@@ -204,15 +205,16 @@ pub fn forgetting(back_offs: Vec<Blamed>) -> Vec<TaskEvent> {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::event::RequestId;
+    use reelyard_core::host::HostRole;
+    use reelyard_replication::InFlight;
+
     use super::*;
     use crate::task_manager::hosts::HostTable;
     use crate::task_manager::liveness::TaskLiveness;
     use crate::task_manager::samples::{host, task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
     use crate::task_manager::state::TaskBook;
-    use reelyard_core::event::RequestId;
-    use reelyard_core::host::HostRole;
-    use reelyard_replication::InFlight;
 
     #[test]
     fn a_task_whose_end_is_under_way_has_no_deadline() {

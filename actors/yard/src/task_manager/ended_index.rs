@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::messages::{Task, TaskState};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::TaskId;
+
+use super::messages::{Task, TaskState};
 
 /// The index of the ended tasks of a book.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,14 +62,14 @@ impl EndedIndex {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use reelyard_core::clock::Millis;
+    use reelyard_core::host::HostRole;
+    use reelyard_replication::Piece;
 
     use super::*;
     use crate::task_manager::event::{GivenUp, NewTask, TaskEnding, TaskEvent};
     use crate::task_manager::samples::{host, name, new_task};
     use crate::task_manager::state::TaskBook;
-    use reelyard_core::clock::Millis;
-    use reelyard_core::host::HostRole;
-    use reelyard_replication::Piece;
 
     const FILES: i64 = 4;
 

@@ -4,15 +4,15 @@
 //! a backoff, the records to forget. So `apply` gives the same result on nodes with different
 //! configurations.
 
-use serde::{Deserialize, Serialize};
-
-use super::backoff::BackingOff;
-use super::messages::TaskState;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
+use serde::{Deserialize, Serialize};
+
+use super::backoff::BackingOff;
+use super::messages::TaskState;
 
 /// One event. Postcard numbers the variants in this order: append new ones at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

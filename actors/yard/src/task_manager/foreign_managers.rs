@@ -7,17 +7,17 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::event::TaskEvent;
-use super::state::TaskBook;
-use crate::cfw_worker::HostCallStatus;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, TaskId};
+use serde::{Deserialize, Serialize};
+
+use super::event::TaskEvent;
+use super::state::TaskBook;
+use crate::cfw_worker::HostCallStatus;
 
 /// The kinds of signs of another manager.
 #[derive(
@@ -361,10 +361,11 @@ impl TaskBook {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::manager::ManagerId;
+
     use super::*;
     use crate::cfw_worker::CircuitState;
     use crate::task_manager::samples::host;
-    use reelyard_core::manager::ManagerId;
 
     const US: OwnLeadership = OwnLeadership { cluster: ClusterId(1), epoch: Epoch(5) };
 

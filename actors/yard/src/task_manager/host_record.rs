@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use TaskOutcome::{AlreadySo, Applied};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostMode, HostRole};
 use serde::{Deserialize, Serialize};
 
 use super::apply::TaskApplyResult;
 use super::backoff::Blamed;
 use super::event::{TaskOutcome, TaskRefusal};
 use super::state::TaskBook;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::{HostAddr, HostMode, HostRole};
-
-use TaskOutcome::{AlreadySo, Applied};
 
 /// The durable record of a host.
 ///
@@ -212,10 +211,11 @@ impl TaskBook {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_replication::Piece;
+
     use super::*;
     use crate::task_manager::event::{NewTask, TaskEvent};
     use crate::task_manager::samples::{host, name, new_task};
-    use reelyard_replication::Piece;
 
     fn configured(hosts: &[(HostAddr, HostRole)]) -> TaskEvent {
         TaskEvent::HostsConfigured { hosts: hosts.to_vec() }

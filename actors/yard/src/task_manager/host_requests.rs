@@ -3,14 +3,14 @@
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, ResponseActFuture};
+use reelyard_core::host::HostAddr;
+use reelyard_replication::RequestContext;
 
 use super::host_rules::host_answer;
 use super::{
     AddHost, ChangeTaskSettings, HostRefused, RemoveHost, SetHostMode, TaskDecisionContext,
     TaskEvent, TaskManager,
 };
-use reelyard_core::host::HostAddr;
-use reelyard_replication::RequestContext;
 
 type HostReply = ResponseActFuture<TaskManager, Result<(), HostRefused>>;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use reelyard_core::host::HostAddr;
 use tokio::sync::watch;
 
 use super::host_record::HostRecord;
-use reelyard_core::host::HostAddr;
 
 /// Every host on record. Unlike the view it is never shown before everything is in it that this
 /// node had on record when it started: nobody calls a host that is in maintenance, or gone, because
@@ -64,9 +64,10 @@ impl HostRosterViewHandle {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::host::HostRole;
+
     use super::*;
     use crate::task_manager::samples::host;
-    use reelyard_core::host::HostRole;
 
     #[test]
     fn only_another_roll_or_another_incarnation_is_news() {

@@ -4,15 +4,16 @@
 use std::collections::HashSet;
 use std::mem::Discriminant;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostMode, HostRole};
+use reelyard_replication::{CommitError, Outcomes};
+
 use super::decision_context::TaskDecisionContext;
 use super::event::{TaskEvent, TaskRefusal};
 use super::host_record::HostRecord;
 use super::messages::{Task, TaskState};
 use super::state::TaskBook;
 use crate::heartbeat::Health;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::{HostAddr, HostMode, HostRole};
-use reelyard_replication::{CommitError, Outcomes};
 
 /// How many hosts one event names: the longest addresses take some 50 bytes each.
 const HOSTS_AT_ONCE: usize = 500;
@@ -213,6 +214,10 @@ impl TaskDecisionContext<'_> {
 mod tests {
     use std::time::Duration;
 
+    use reelyard_core::event::RequestId;
+    use reelyard_protocol::worker::TaskId;
+    use reelyard_replication::{InFlight, Piece};
+
     use super::*;
     use crate::heartbeat::HealthChanged;
     use crate::task_manager::event::{GivenUp, NewTask, TaskEnding};
@@ -220,9 +225,6 @@ mod tests {
     use crate::task_manager::liveness::TaskLiveness;
     use crate::task_manager::samples::{host, new_task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
-    use reelyard_core::event::RequestId;
-    use reelyard_protocol::worker::TaskId;
-    use reelyard_replication::{InFlight, Piece};
 
     const DAY: i64 = 24 * 60 * 60 * 1000;
 

@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::Discriminant;
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::names::FileId;
+use reelyard_core::traffic::Traffic;
+use reelyard_protocol::legacy::cfw::DiskFigures;
 use roaring::RoaringBitmap;
 
 use super::settings::HostSetting;
@@ -11,11 +16,6 @@ use super::state::TaskBook;
 use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
 use crate::heartbeat::{Health, HealthChanged};
 use crate::remover::RoomMade;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::{HostAddr, HostKind, HostRole};
-use reelyard_core::names::FileId;
-use reelyard_core::traffic::Traffic;
-use reelyard_protocol::legacy::cfw::DiskFigures;
 
 /// One host as last seen.
 #[derive(Clone, Debug)]

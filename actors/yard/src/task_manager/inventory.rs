@@ -1,12 +1,12 @@
 //! How a host's inventory becomes durable placements: by its difference, a part at a time. Pure.
 
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
 use roaring::RoaringBitmap;
 
 use super::event::TaskEvent;
 use super::hosts::HostState;
 use super::state::TaskBook;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
 
 /// How many bytes of names one event carries at most, about: an entry takes 32 KiB.
 const NAMES_PER_EVENT: usize = 20 * 1024;
@@ -54,14 +54,15 @@ pub fn next_difference(book: &TaskBook, addr: HostAddr, host: &HostState) -> Opt
 mod tests {
     use std::sync::Arc;
 
+    use reelyard_core::clock::Millis;
+    use reelyard_core::host::{HostKind, HostRole};
+    use reelyard_replication::Piece;
+
     use super::*;
     use crate::cfw_worker::{HostObserved, Inventory};
     use crate::task_manager::hosts::{HostTable, Landed};
     use crate::task_manager::samples::{host, name};
     use crate::task_manager::settings::HostSetting;
-    use reelyard_core::clock::Millis;
-    use reelyard_core::host::{HostKind, HostRole};
-    use reelyard_replication::Piece;
 
     fn observe(table: &mut HostTable, files: RoaringBitmap, at: i64) {
         let at = Millis(at);

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
-use super::messages::Task;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::TaskId;
+use serde::Serialize;
+
+use super::messages::Task;
 
 /// The last that was heard of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

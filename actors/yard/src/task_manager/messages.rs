@@ -1,11 +1,6 @@
 //! Messages of the TaskManager, their answers and their refusals.
 
 use actix::Message;
-
-use super::event::TaskRefusal;
-use super::host_rules::HostRefused;
-use super::plan::{ByHandRefused, Explanation};
-use super::settings::{HostSetting, TaskSettings};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
@@ -14,6 +9,11 @@ use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
 use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
+
+use super::event::TaskRefusal;
+use super::host_rules::HostRefused;
+use super::plan::{ByHandRefused, Explanation};
+use super::settings::{HostSetting, TaskSettings};
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]

@@ -71,10 +71,6 @@ pub use settings::{HostSetting, LinkRules, PlacementPolicy, PlanningMode, TaskSe
 pub use state::{Placement, TaskBook, TasksById};
 pub use views::*;
 
-use crate::catalog::LookUpMasters;
-use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
-use crate::changes::YardChange;
-use crate::remover::RemoverViewHandle;
 use reelyard_core::backoff::BackOff;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
@@ -83,6 +79,11 @@ use reelyard_core::names::NameTable;
 use reelyard_core::supervision::Route;
 use reelyard_core::turns::TurnTimer;
 use reelyard_replication::{LogHandle, Piece, ReplicaHandle};
+
+use crate::catalog::LookUpMasters;
+use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
+use crate::changes::YardChange;
+use crate::remover::RemoverViewHandle;
 
 /// The actors that the TaskManager calls and notifies.
 #[derive(Clone)]

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use actix::{Context, Handler};
-
-use super::{Arrival, Blamed, GivenUp, TaskEvent, TaskManager, TaskOutcome};
-use crate::cfw_worker::CopyArrived;
 use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
 
-use super::TaskBook;
+use super::{Arrival, Blamed, GivenUp, TaskBook, TaskEvent, TaskManager, TaskOutcome};
+use crate::cfw_worker::CopyArrived;
 
 impl Handler<JournalCommand> for TaskManager {
     type Result = ();

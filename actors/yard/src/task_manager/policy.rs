@@ -6,10 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::worker::{Report, TaskId};
+use reelyard_replication::{AppliedEvent, CommitBackoff, CommitError, CommitPause, InFlight};
+
 use super::build_view::LastRound;
 use super::decision_context::TaskDecisionContext;
-use super::event::NewTask;
-use super::event::{GivenUp, TaskEvent, TaskOutcome};
+use super::event::{GivenUp, NewTask, TaskEvent, TaskOutcome};
 use super::foreign_managers::{ForeignManagers, OwnLeadership, Stranger};
 use super::hosts::{HostTable, Landed};
 use super::inventory::next_difference;
@@ -29,11 +34,6 @@ use crate::catalog::rising::RisingHits;
 use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 use crate::remover::RemoverView;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
-use reelyard_protocol::worker::{Report, TaskId};
-use reelyard_replication::{AppliedEvent, CommitBackoff, CommitError, CommitPause, InFlight};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use reelyard_core::host::{BitsPerSecond, HostAddr, OLD_COPY_SPEED};
+use reelyard_protocol::worker::TaskId;
+
 use super::hosts::HostTable;
 use super::messages::Task;
 use super::state::TasksById;
 use crate::bandwidth::{BandwidthInForce, Flow, LEAST, split};
-use reelyard_core::host::{BitsPerSecond, HostAddr, OLD_COPY_SPEED};
-use reelyard_protocol::worker::TaskId;
 
 /// What every copy goes through, and what is in force there.
 #[derive(Clone, Copy)]
@@ -77,13 +78,14 @@ impl CopyRateContext<'_> {
 mod tests {
     use std::sync::Arc;
 
+    use reelyard_core::clock::Millis;
+    use reelyard_core::host::{HostKind, HostRole};
+
     use super::*;
     use crate::bandwidth::Bandwidth;
     use crate::cfw_worker::HostObserved;
     use crate::task_manager::samples::{host, task};
     use crate::task_manager::settings::HostSetting;
-    use reelyard_core::clock::Millis;
-    use reelyard_core::host::{HostKind, HostRole};
 
     /// Sources 1 and 2 and destinations 21 and 22, of which 2 and 22 are old.
     fn hosts() -> HostTable {

@@ -1,10 +1,11 @@
 //! What the reports of our workers amount to. Pure.
 
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{Report, Said, TaskId};
+
 use super::decision_context::TaskDecisionContext;
 use super::event::{GivenUp, TaskEvent};
 use super::messages::{Task, TaskState};
-use reelyard_core::host::HostAddr;
-use reelyard_protocol::worker::{Report, Said, TaskId};
 
 /// How much of a worker's reason is kept, in characters.
 const LONGEST_REASON: usize = 500;
@@ -97,6 +98,12 @@ impl TaskDecisionContext<'_> {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_core::event::RequestId;
+    use reelyard_core::host::HostRole;
+    use reelyard_protocol::worker::{Blame, ContentHash};
+    use reelyard_replication::{InFlight, Piece};
+
     use super::*;
     use crate::task_manager::backoff::Blamed;
     use crate::task_manager::hosts::HostTable;
@@ -104,11 +111,6 @@ mod tests {
     use crate::task_manager::samples::{host, name, task};
     use crate::task_manager::settings::TaskSettings;
     use crate::task_manager::state::TaskBook;
-    use reelyard_core::clock::Millis;
-    use reelyard_core::event::RequestId;
-    use reelyard_core::host::HostRole;
-    use reelyard_protocol::worker::{Blame, ContentHash};
-    use reelyard_replication::{InFlight, Piece};
 
     fn hear(book: &TaskBook, from: HostAddr, id: i64, file: &str, said: Said) -> ReportsEffect {
         let deciding = TaskDecisionContext {

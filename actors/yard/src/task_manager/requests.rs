@@ -3,6 +3,9 @@
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::{ReportsTaken, TaskId};
+use reelyard_replication::{CommitError, CommitSettlement, ReplicaHandle, RequestContext};
 
 use super::plan::Explanation;
 use super::turn::LOOK_TIMEOUT;
@@ -13,9 +16,6 @@ use super::{
 };
 use crate::catalog::LookUpMasters;
 use crate::changes::HostEvent;
-use reelyard_protocol::legacy::cfm::OldState;
-use reelyard_protocol::worker::{ReportsTaken, TaskId};
-use reelyard_replication::{CommitError, CommitSettlement, ReplicaHandle, RequestContext};
 
 /// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
 const OLD_WIRE: &str = "cfm-wire";

@@ -1,11 +1,12 @@
 //! Values that the unit tests of this folder share.
 
-use super::event::NewTask;
-use super::messages::Task;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
+
+use super::event::NewTask;
+use super::messages::Task;
 
 /// A host with this last number.
 pub fn host(last: u8) -> HostAddr {

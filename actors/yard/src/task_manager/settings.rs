@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::bandwidth::Bandwidth;
-use crate::catalog::ranking::CopiesWanted;
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::host::{HostAddr, HostRole};
+
+use crate::bandwidth::Bandwidth;
+use crate::catalog::ranking::CopiesWanted;
 
 /// One host as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::backoff::Blamed;
-use super::copy_history::{CopyRecord, CopyRow};
-use super::host_record::HostRecord;
-use super::messages::Task;
-use super::state::{Placement, TaskBook, TasksById};
 use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::PieceId;
@@ -19,6 +12,13 @@ use reelyard_core::manager::ClusterId;
 use reelyard_core::names::{FileId, FileName, NamePin, NameTable};
 use reelyard_protocol::worker::TaskId;
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
+use serde::{Deserialize, Serialize};
+
+use super::backoff::Blamed;
+use super::copy_history::{CopyRecord, CopyRow};
+use super::host_record::HostRecord;
+use super::messages::Task;
+use super::state::{Placement, TaskBook, TasksById};
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 2;
@@ -188,14 +188,14 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::host::{HostMode, HostRole};
+    use reelyard_replication::{InstallStage, Ownership, Piece};
     use roaring::RoaringBitmap;
 
     use super::*;
     use crate::task_manager::backoff::BackingOff;
     use crate::task_manager::event::{GivenUp, NewTask, TaskEnding, TaskEvent};
     use crate::task_manager::samples::{host, name, new_task};
-    use reelyard_core::host::{HostMode, HostRole};
-    use reelyard_replication::{InstallStage, Ownership, Piece};
 
     fn rows(book: &TaskBook) -> Vec<Vec<u8>> {
         let mut rows = Vec::new();

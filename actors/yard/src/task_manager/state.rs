@@ -6,13 +6,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
-use super::backoff::Blamed;
-use super::copy_history::CopyRecord;
-use super::ended_index::EndedIndex;
-use super::host_record::HostRecord;
-use super::messages::Task;
 use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::history::BoundedLog;
@@ -20,6 +13,13 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::worker::TaskId;
+use roaring::RoaringBitmap;
+
+use super::backoff::Blamed;
+use super::copy_history::CopyRecord;
+use super::ended_index::EndedIndex;
+use super::host_record::HostRecord;
+use super::messages::Task;
 
 /// Tasks by number.
 pub type TasksById = BTreeMap<TaskId, Arc<Task>>;

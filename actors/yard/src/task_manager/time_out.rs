@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::OLD_COPY_SPEED;
+
 use super::liveness::TaskLiveness;
 use super::messages::{Task, TaskState};
 use super::settings::TaskSettings;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::OLD_COPY_SPEED;
 
 /// What matters of a destination for the deadline of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +74,10 @@ fn old_allowance(task: &Task, settings: &TaskSettings) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::host::BitsPerSecond;
+
     use super::*;
     use crate::task_manager::samples;
-    use reelyard_core::host::BitsPerSecond;
 
     const OURS: TaskDestination =
         TaskDestination { ours: true, at_work: false, program_since: None };

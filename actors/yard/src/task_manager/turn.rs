@@ -4,12 +4,6 @@
 use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
-
-use super::build_view::LastRound;
-use super::plan::PlanningRound;
-use super::{TaskEvent, TaskManager};
-use crate::catalog::LookUpMasters;
-use crate::cfw_worker::Refresh;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
@@ -19,7 +13,11 @@ use reelyard_replication::{
     CommitError, CommitPause, CommitSettlement, ReplicaHandle, RequestContext,
 };
 
-use super::TaskBook;
+use super::build_view::LastRound;
+use super::plan::PlanningRound;
+use super::{TaskBook, TaskEvent, TaskManager};
+use crate::catalog::LookUpMasters;
+use crate::cfw_worker::Refresh;
 
 /// The name under which the TaskManager commits by itself.
 const MYSELF: &str = "task-manager";

@@ -4,6 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use reelyard_core::backoff::BackOff;
+use reelyard_core::clock::Millis;
+use reelyard_core::durations::Durations;
+use reelyard_core::event::Epoch;
+use reelyard_core::history::BoundedLog;
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
+use reelyard_core::manager::ManagerId;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::{Blame, TaskId, TaskOrder, TaskOrders};
 use roaring::RoaringBitmap;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
@@ -20,15 +29,6 @@ use super::plan::{
 };
 use super::state::TasksById;
 use crate::heartbeat::Health;
-use reelyard_core::backoff::BackOff;
-use reelyard_core::clock::Millis;
-use reelyard_core::durations::Durations;
-use reelyard_core::event::Epoch;
-use reelyard_core::history::BoundedLog;
-use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
-use reelyard_core::manager::ManagerId;
-use reelyard_core::names::FileName;
-use reelyard_protocol::worker::{Blame, TaskId, TaskOrder, TaskOrders};
 
 /// Publishes the read view. Clones share the view, and it outlives a restart of the actor.
 #[derive(Clone)]

@@ -3,6 +3,8 @@
 pub mod oracle;
 pub mod world;
 
+use std::time::Duration;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -12,7 +14,6 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::cfw_worker::CircuitState;
 use reelyard_yard::task_manager::{LinkRules, NewTask, PlacementPolicy, TaskSettings};
-use std::time::Duration;
 
 pub const NOW: Millis = Millis(1_800_000_000_000);
 

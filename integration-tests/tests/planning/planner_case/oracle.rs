@@ -1,8 +1,7 @@
 //! The rules of planning, written down once more and naively, from the drawn yard alone.
 
-use std::collections::BTreeSet;
-
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use reelyard_core::host::HostAddr;
 use reelyard_yard::cfw_worker::CircuitState;

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use reelyard_core::names::FileName;
 use rustix::fs::{
     AtFlags, FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl, fsync, ftruncate,
     renameat, unlinkat,
@@ -16,7 +17,6 @@ use rustix::io::Errno;
 use super::BaseDir;
 use super::file_syncs::ErrorsBefore;
 use crate::downloader::room::Reservation;
-use reelyard_core::names::FileName;
 
 /// What direct writes must begin and end at, in the file and in memory: a multiple of every
 /// sector size there is.
@@ -188,9 +188,10 @@ impl Drop for TempFile {
 mod tests {
     use std::path::Path;
 
+    use reelyard_protocol::worker::TaskId;
+
     use super::*;
     use crate::downloader::base_dir::TEMP_DIR;
-    use reelyard_protocol::worker::TaskId;
 
     /// Aligned memory of `size` bytes that begin at some number.
     fn aligned(size: usize) -> (Vec<u8>, usize) {

@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use reelyard_file_server::data_port::master_path;
+
 use super::{Copying, Fetcher};
 use crate::downloader::cancel::CopyCancellation;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::source_link::{AnswerHead, SourceLink};
-use reelyard_file_server::data_port::master_path;
 
 /// What was asked for ahead and is not answered yet. Whatever goes wrong with it, each file is
 /// asked for by itself when its turn comes.

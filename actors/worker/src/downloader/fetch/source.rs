@@ -6,16 +6,17 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Copying, FetchAttemptFailure, Fetcher};
-use crate::downloader::cancel::CopyCancellation;
-use crate::downloader::fault::{CopyFault, remote};
-use crate::downloader::order::CopyOrder;
-use crate::downloader::source_link::{self, AnswerHead, SourceLink, SourceTimeouts};
 use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
 use reelyard_file_server::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
 use reelyard_protocol::signed_call::{Addressee, CallText, SIGNATURE_HEADER, SignedCaller};
 use reelyard_protocol::worker::{Blame, WorkerInfo};
+
+use super::{Copying, FetchAttemptFailure, Fetcher};
+use crate::downloader::cancel::CopyCancellation;
+use crate::downloader::fault::{CopyFault, remote};
+use crate::downloader::order::CopyOrder;
+use crate::downloader::source_link::{self, AnswerHead, SourceLink, SourceTimeouts};
 
 /// How long an unused connection is kept: less than a source waits for the next request.
 const IDLE: Duration = Duration::from_secs(10);

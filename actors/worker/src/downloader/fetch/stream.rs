@@ -6,6 +6,12 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use reelyard_core::clock::Clock;
+use reelyard_core::host::BitsPerSecond;
+use reelyard_core::traffic::ByteCount;
+use reelyard_file_server::thread_memory::ThreadMemory;
+use reelyard_file_server::tree_hash::{GROUP, Trunk};
+
 use super::unfinished_copy::UnfinishedCopy;
 use super::{Copying, FetchAttemptFailure, Fetcher, ResumePolicy};
 use crate::downloader::base_dir::{ALIGNMENT, TempFile};
@@ -14,11 +20,6 @@ use crate::downloader::fault::{CopyFault, local};
 use crate::downloader::partials::{Partial, PartialClaim};
 use crate::downloader::rate_limiter::TransferRateLimiter;
 use crate::downloader::source_link::SourceLink;
-use reelyard_core::clock::Clock;
-use reelyard_core::host::BitsPerSecond;
-use reelyard_core::traffic::ByteCount;
-use reelyard_file_server::thread_memory::ThreadMemory;
-use reelyard_file_server::tree_hash::{GROUP, Trunk};
 
 /// A step that fills slowly is ended after this long, so that progress shows.
 const LONGEST_STEP: Duration = Duration::from_millis(200);

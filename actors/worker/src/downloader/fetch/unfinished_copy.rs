@@ -4,17 +4,17 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use crate::downloader::base_dir::{BaseDir, TempFile};
-use crate::downloader::fault::{CopyFault, local};
-use crate::downloader::order::CopyOrder;
-use crate::downloader::partials::{MasterOrigin, Partial, PartialClaim};
-use crate::downloader::room::Reservation;
 use reelyard_core::clock::Clock;
 use reelyard_core::names::FileName;
 use reelyard_file_server::tree_hash::{GROUP, TreeHasher, Trunk};
 use reelyard_protocol::worker::TaskId;
 
 use super::{CommittedCopy, Copying, Fetcher};
+use crate::downloader::base_dir::{BaseDir, TempFile};
+use crate::downloader::fault::{CopyFault, local};
+use crate::downloader::order::CopyOrder;
+use crate::downloader::partials::{MasterOrigin, Partial, PartialClaim};
+use crate::downloader::room::Reservation;
 
 /// Files from this size on are written past the page cache.
 const DIRECT_FROM: u64 = 16 << 10;

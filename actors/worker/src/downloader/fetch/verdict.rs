@@ -3,12 +3,13 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
+use reelyard_file_server::data_port::master_path;
+use reelyard_protocol::worker::{Blame, FileHash};
+
 use super::unfinished_copy::UnfinishedCopy;
 use super::{CommittedCopy, Copying, FetchAttemptFailure, Fetcher};
 use crate::downloader::fault::{CopyFault, changed, refused, remote};
 use crate::downloader::source_link::{AnswerHead, SourceLink};
-use reelyard_file_server::data_port::master_path;
-use reelyard_protocol::worker::{Blame, FileHash};
 
 /// How long the source's hash is waited for after its last byte, besides the time its size takes
 /// at [`SLOWEST_HASH`].

@@ -4,11 +4,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use reelyard_core::mounts;
 use rustix::fs::fstatfs;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
-
-use reelyard_core::mounts;
 
 /// Bytes of events read at a time; the longest event takes less than 300.
 const BUFFER: usize = 16 << 10;

@@ -10,11 +10,12 @@ pub mod dir_watch;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::InventoryCursor;
+
 use self::changes::ChangeLog;
 use self::dir_watch::DirWatch;
 use super::base_dir::{BaseDir, BaseDirEntry};
-use reelyard_core::names::FileName;
-use reelyard_protocol::worker::InventoryCursor;
 
 /// How many changed names are remembered: a node that asks every few seconds is never behind so
 /// many. Whoever is further behind is told everything.
@@ -143,8 +144,9 @@ mod tests {
     use std::io::Write;
     use std::path::Path;
 
-    use super::*;
     use reelyard_protocol::worker::TaskId;
+
+    use super::*;
 
     struct InventoryFixture {
         dir: tempfile::TempDir,

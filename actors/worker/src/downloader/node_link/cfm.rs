@@ -4,16 +4,16 @@
 
 use std::time::Duration;
 
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::names::FileName;
+use reelyard_protocol::legacy::cfm::REELYARD_HEADER;
+use reelyard_protocol::worker::{Report, Said, TaskId};
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 
 use super::{LinkError, NodeLinkShared};
 use crate::downloader::order::CopyOrder;
-use reelyard_core::host::{BitsPerSecond, HostAddr};
-use reelyard_core::names::FileName;
-use reelyard_protocol::legacy::cfm::REELYARD_HEADER;
-use reelyard_protocol::worker::{Report, Said, TaskId};
 
 /// cfw's own time-out for a call (spec 2.4).
 const TIMEOUT: Duration = Duration::from_secs(10);

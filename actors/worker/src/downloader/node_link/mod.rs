@@ -14,6 +14,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::manager::ManagerId;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::http_client;
+use reelyard_protocol::signed_call::SignedCaller;
+use reelyard_protocol::worker::{ManagerAction, Report, TaskId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -24,15 +33,6 @@ use crate::downloader::node_link::backoff::PollBackoff;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::seen_managers::SeenManagersHandle;
 use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders};
-use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::event::Epoch;
-use reelyard_core::host::HostAddr;
-use reelyard_core::live_setting::LiveSetting;
-use reelyard_core::manager::ManagerId;
-use reelyard_core::token::SharedToken;
-use reelyard_protocol::http_client;
-use reelyard_protocol::signed_call::SignedCaller;
-use reelyard_protocol::worker::{ManagerAction, Report, TaskId};
 
 /// How often a line that speaks cfm's language asks whether a Reelyard node answers there now.
 const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);

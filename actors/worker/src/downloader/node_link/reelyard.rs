@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use reelyard_protocol::signed_call::{Addressee, SignedResponse};
+use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
 
 use super::{LinkError, NodeLinkShared, listed};
 use crate::downloader::order::CopyOrder;
-use reelyard_protocol::signed_call::{Addressee, SignedResponse};
-use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 
 /// How long a node may take beyond the time it was asked to wait.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -124,8 +124,9 @@ pub(super) fn unencodable(error: impl std::fmt::Display) -> StateStoreError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use reelyard_core::event::Epoch;
+
+    use super::*;
 
     #[test]
     fn a_flipped_bit_is_told() {

@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use reelyard_core::mounts;
 
 use self::interest::{Interest, Weight};
 use self::path_entries::{PathEntries, places_of};
 use super::view::NoticedBy;
-use reelyard_core::mounts;
 
 /// What is called when something changed. On a thread of the watcher's; it must not block.
 pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;

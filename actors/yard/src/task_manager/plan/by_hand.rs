@@ -2,14 +2,15 @@
 //! it goes before better files, a file or a pair that backs off is tried all the same, and a source
 //! serves one copy more than it may by itself.
 
+use reelyard_core::host::{HostAddr, HostMode};
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::worker::TaskId;
+
 use super::explanation::Says;
 use super::pairing::{UsableDestination, UsableSource};
 use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
 use crate::task_manager::event::NewTask;
-use reelyard_core::host::{HostAddr, HostMode};
-use reelyard_core::names::{FileId, FileName};
-use reelyard_protocol::worker::TaskId;
 
 /// What is asked for.
 #[derive(Clone, Debug)]

@@ -8,6 +8,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{ByFile, FileId};
 use roaring::RoaringBitmap;
 
 use super::name_traits::NameTraits;
@@ -20,9 +23,6 @@ use crate::task_manager::host_record::HostRecord;
 use crate::task_manager::hosts::HostTable;
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::TaskBook;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{ByFile, FileId};
 
 /// No position: the file has no grade.
 const NOWHERE: u32 = u32::MAX;
@@ -459,13 +459,14 @@ fn counts(addr: HostAddr, book: &TaskBook) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_core::host::{HostMode, HostRole};
+    use reelyard_replication::Piece;
+
     use super::*;
     use crate::catalog::ranking::RankedFile;
     use crate::task_manager::event::TaskEvent;
     use crate::task_manager::samples::{host, name};
-    use reelyard_core::clock::Millis;
-    use reelyard_core::host::{HostMode, HostRole};
-    use reelyard_replication::Piece;
 
     #[test]
     fn of_many_files_that_fit_again_only_the_best_come_back() {

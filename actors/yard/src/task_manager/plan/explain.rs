@@ -1,14 +1,15 @@
 //! Why one file is or is not planned: everything that a round looks at, said of that file.
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+
 use super::explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, PlanVerdict, Says, SourceSays,
 };
 use super::pairing::{UsableDestination, UsableSource};
 use super::{Candidate, Occupied, Pairing, Planner, PlannerWaits, PlanningContext, Skip};
 use crate::task_manager::backoff::Blamed;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
 
 impl Planner {
     /// Whether the master of `file` is to be looked at before it can be explained.

@@ -2,17 +2,17 @@
 
 use std::net::IpAddr;
 
+use reelyard_core::backoff::BackOff;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::task_id_text::optional_id_in_text;
+use reelyard_protocol::worker::TaskId;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::skip::{Skip, Unusable};
-use reelyard_core::backoff::BackOff;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
-use reelyard_protocol::task_id_text::optional_id_in_text;
-use reelyard_protocol::worker::TaskId;
 
 /// What becomes of a file, as a stable code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]

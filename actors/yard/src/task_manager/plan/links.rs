@@ -12,13 +12,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::traffic::{Rates, Traffic};
+
 use super::PlanningContext;
 use super::explanation::LinkSays;
 use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::settings::{LinkRules, Weights};
-use reelyard_core::clock::Millis;
-use reelyard_core::host::{BitsPerSecond, HostAddr};
-use reelyard_core::traffic::{Rates, Traffic};
 
 /// Shares are counted in millionths.
 const WHOLE: u64 = 1_000_000;
@@ -192,6 +193,10 @@ impl Scale {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::host::{HostKind, HostRole};
+    use reelyard_protocol::worker::TaskId;
+    use reelyard_replication::{InFlight, Piece};
+
     use super::*;
     use crate::cfw_worker::HostObserved;
     use crate::task_manager::event::TaskEvent;
@@ -199,9 +204,6 @@ mod tests {
     use crate::task_manager::samples::{host, new_task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
     use crate::task_manager::state::TaskBook;
-    use reelyard_core::host::{HostKind, HostRole};
-    use reelyard_protocol::worker::TaskId;
-    use reelyard_replication::{InFlight, Piece};
 
     /// Half of a gigabit link is used for sending; measured over ten seconds.
     fn traffic(copies: Option<Rates>) -> Traffic {

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use super::skip::Skip;
 use crate::catalog::MasterLook;
-use reelyard_core::clock::Millis;
-use reelyard_core::names::FileId;
 
 /// How many looks are kept at least before those that are no longer good are dropped.
 const DROP_BEYOND: usize = 8192;

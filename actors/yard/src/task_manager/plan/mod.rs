@@ -37,6 +37,11 @@ pub use skip::{PlannerWaits, Skip, Unusable};
 use unschedulable::UnschedulableReason;
 pub use wants_room::WantsRoom;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::names::FileId;
+use reelyard_protocol::worker::TaskId;
+
 use super::event::NewTask;
 use super::host_record::HostRecord;
 use super::hosts::HostTable;
@@ -47,10 +52,6 @@ use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
 use crate::heartbeat::Health;
-use reelyard_core::clock::Millis;
-use reelyard_core::host::{BitsPerSecond, HostAddr};
-use reelyard_core::names::FileId;
-use reelyard_protocol::worker::TaskId;
 
 /// How many candidates behind the planned ones are looked up ahead, so that a source which
 /// becomes free finds its next file ready.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfm;
+use roaring::RoaringBitmap;
 
 /// Traits of every name met so far. Names never change, so each is looked at once; again only when
 /// other prefixes are ignored.

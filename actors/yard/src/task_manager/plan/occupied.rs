@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+use reelyard_protocol::worker::Blame;
+
 use super::PlanningContext;
 use super::pairing::HeldPairs;
 use crate::task_manager::backoff::Blamed;
 use crate::task_manager::event::TaskEvent;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
-use reelyard_protocol::worker::Blame;
 
 /// What is the same for all candidates of one round.
 pub(super) struct Occupied {

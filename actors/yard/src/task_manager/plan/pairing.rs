@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use reelyard_core::host::{HostAddr, HostKind, HostMode};
+use reelyard_core::names::FileId;
+
 use super::PlanningContext;
 use super::explanation::LinkSays;
 use super::links::{LinkLoads, Scale};
@@ -15,8 +18,6 @@ use crate::task_manager::backoff::Blamed;
 use crate::task_manager::host_record::HostRecord;
 use crate::task_manager::hosts::HostState;
 use crate::task_manager::settings::PlacementPolicy;
-use reelyard_core::host::{HostAddr, HostKind, HostMode};
-use reelyard_core::names::FileId;
 
 /// A source that may serve.
 #[derive(Clone, Debug)]
@@ -498,6 +499,10 @@ fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Opt
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_core::host::HostRole;
+    use reelyard_replication::{InFlight, Piece};
+
     use super::*;
     use crate::heartbeat::HealthChanged;
     use crate::task_manager::event::TaskEvent;
@@ -505,9 +510,6 @@ mod tests {
     use crate::task_manager::samples::host;
     use crate::task_manager::settings::{HostSetting, TaskSettings};
     use crate::task_manager::state::TaskBook;
-    use reelyard_core::clock::Millis;
-    use reelyard_core::host::HostRole;
-    use reelyard_replication::{InFlight, Piece};
 
     #[test]
     fn a_host_that_is_not_active_takes_no_part_and_says_why() {

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use super::skip::Skip;
-use reelyard_core::names::FileId;
 
 /// The files that are no candidates, as far as the planner alone knows why. Empty where no round
 /// was planned.

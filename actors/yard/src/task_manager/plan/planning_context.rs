@@ -1,15 +1,16 @@
 //! What a round looks at beside the files, and what is under way there.
 
-use crate::task_manager::event::{NewTask, TaskEvent};
-use crate::task_manager::hosts::HostTable;
-use crate::task_manager::rates::CopyRateContext;
-use crate::task_manager::settings::TaskSettings;
-use crate::task_manager::state::TaskBook;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::TaskId;
 use reelyard_replication::InFlight;
+
+use crate::task_manager::event::{NewTask, TaskEvent};
+use crate::task_manager::hosts::HostTable;
+use crate::task_manager::rates::CopyRateContext;
+use crate::task_manager::settings::TaskSettings;
+use crate::task_manager::state::TaskBook;
 
 /// Everything outside the planner that a round looks at.
 #[derive(Clone, Copy)]

@@ -1,8 +1,7 @@
 //! Why a file is not planned, and why a round plans nothing.
 
-use serde::{Deserialize, Serialize};
-
 use reelyard_core::host::HostAddr;
+use serde::{Deserialize, Serialize};
 
 /// Why a file gets no copy in a round.
 #[derive(

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use super::skip::Skip;
 use super::smallest::Smallest;
-use reelyard_core::clock::Millis;
-use reelyard_core::names::FileId;
 
 /// Why files stand aside, and with that what brings them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

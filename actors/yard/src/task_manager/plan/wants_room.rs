@@ -1,8 +1,9 @@
 //! Hot files for which no destination has room: what the Remover may make room for. Pure.
 
+use reelyard_core::names::FileId;
+
 use super::candidates::Candidate;
 use super::pairing::{Pairing, PlacementRequest};
-use reelyard_core::names::FileId;
 
 /// How many such files a round names, hottest first.
 pub(super) const MOST_NAMED: usize = 16;
