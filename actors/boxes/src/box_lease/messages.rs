@@ -11,11 +11,11 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName,
 use reelyard_replication::CommitError;
 use tokio::sync::{oneshot, watch};
 
-use super::event::BoxRefusal;
-use super::lease::Lease;
-use super::queue::Priority;
 use super::settings::BoxLeaseSettings;
-use super::spec::PoolSpec;
+use crate::box_lease::policy::queue::Priority;
+use crate::box_lease::state::event::BoxRefusal;
+use crate::box_lease::state::lease::Lease;
+use crate::box_lease::state::spec::PoolSpec;
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,246 +1,32 @@
 #![doc = include_str!("README.md")]
 
-mod acquire;
-mod acquisition;
-mod allocator;
-mod apply;
-mod apply_boxes;
-#[cfg(test)]
-mod apply_tests;
-mod audit;
-mod box_change;
-mod changes;
-mod decide;
-mod event;
-mod given_terms;
-mod grants;
-mod hooks;
-mod lease;
-mod maintenance;
+mod actor;
 mod messages;
-mod obstacle;
-mod on_applied;
-mod pool;
-mod prepare;
-#[cfg(test)]
-mod prepare_tests;
-mod probes;
-mod queue;
-mod requests;
+mod policy;
 #[cfg(test)]
 mod samples;
-mod schedule;
 mod settings;
-mod slots;
-mod snapshot;
-mod spec;
 mod state;
-mod terms;
-mod turn;
-mod view_handle;
 mod views;
-mod waiters;
-
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::time::Instant;
-
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 pub use crate::host_link::{BoxLink, BoxLinkSettings, LONGEST_CALL};
-pub use acquisition::{AcquireRoutes, Acquisition};
-pub use allocator::{HolderDemand, MeanHoldTime, PoolAllocator, SlotRests};
-pub use audit::{AuditCursor, AuditEntry, AuditFilter, BadAuditCursor};
-pub use box_change::{BoxChange, LeaseOf};
-pub use decide::PriorAcquire;
-pub use event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
-pub use lease::{EndedLease, Lease, LeaseEnd};
+pub use actor::BoxLease;
+pub use actor::acquisition::{AcquireRoutes, Acquisition};
+pub use actor::on_applied::TERMS_AT_ONCE;
 pub use messages::*;
-pub use on_applied::TERMS_AT_ONCE;
-pub use pool::{BoxCounts, BoxPhase, BoxRecord, BoxState, Draining, Pool, PoolTotals};
-pub use queue::{BadPriority, LeaseQueue, LeaseQueuePosition, Priority, WaiterId};
-use reelyard_protocol::boxes::{BoxHosts, BoxNumber, FenceToken, LeaseId, PoolName};
-pub use schedule::KeyedDeadlines;
+pub use policy::allocator::{HolderDemand, MeanHoldTime, PoolAllocator, SlotRests};
+pub use policy::decide::PriorAcquire;
+pub use policy::queue::{BadPriority, LeaseQueue, LeaseQueuePosition, Priority, WaiterId};
+pub use policy::schedule::KeyedDeadlines;
+pub use policy::terms::{HoldLimit, LeaseTerms};
 pub use settings::BoxLeaseSettings;
-pub use slots::Slots;
-pub use spec::{BadSpec, LARGEST_POOL, MOST_AT_ONCE, MOST_SLOTS, PoolSpec, SlotRange};
-pub use state::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
-pub use terms::{HoldLimit, LeaseTerms};
-pub use view_handle::{BoxStatus, BoxViewHandle, LARGEST_PAGE, ListPage, PoolStatus};
-pub use views::{BoxView, PoolQueueCounts, PoolQueueView};
-
-use reelyard_core::change_feed::FeedPublisher;
-use reelyard_core::clock::{Clock, ClockReading};
-use reelyard_core::turns::TurnTimer;
-use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
-
-use hooks::HookCalls;
-use prepare::PreparingGroups;
-use probes::BoxHostProbes;
-use waiters::LeaseWaiters;
-
-/// A box by pool and number.
-pub(crate) type BoxKey = (PoolName, BoxNumber);
-
-/// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
-/// applies.
-pub struct BoxLease {
-    replica: ReplicaHandle<SharedTable>,
-    journal: LogHandle,
-    settings: BoxLeaseSettings,
-    clock: Clock,
-    board: BoxViewHandle,
-    hosts: BoxHosts,
-    /// The pause after a commit without an outcome.
-    hold: CommitBackoff,
-    /// When the next turn begins, and its timer.
-    next_turn: TurnTimer,
-    /// The counters and queue of each pool while this node leads.
-    lines: BTreeMap<PoolName, PoolAllocator>,
-    counts: BTreeMap<PoolName, PoolQueueCounts>,
-    waiters: LeaseWaiters,
-    /// The requests that are being granted, by the first of their leases.
-    granting: HashMap<LeaseId, WaiterId>,
-    /// How many callers got the same leases, by the first of them, where that is more than one.
-    told: HashMap<LeaseId, usize>,
-    terms: LeaseTerms,
-    groups: PreparingGroups,
-    /// Boxes that are to be cleaned, and when.
-    cleanings: KeyedDeadlines<BoxKey>,
-    /// Pools whose hosts must look at boxes, and when.
-    looks: KeyedDeadlines<PoolName>,
-    /// Pools of which nothing is granted before it is on record that they are looked at; and whether
-    /// that is being put there.
-    rechecks: BTreeMap<PoolName, bool>,
-    /// Whether the start of this node's leadership is being put on record.
-    noting_led: bool,
-    jobs: HookCalls,
-    probes: BoxHostProbes,
-    /// Leases that no caller knows, to be taken back.
-    orphans: BTreeSet<LeaseId>,
-    /// Leases that are being taken back: no caller gets them any more.
-    taking_back: HashSet<LeaseId>,
-    /// Leases that a caller used with a wrong token: the last caller, and how often.
-    wrong_tokens: BTreeMap<LeaseId, (FenceToken, u64)>,
-    /// When old records were last checked for removal, and waiting callers last got their progress.
-    upkeep_at: Option<Instant>,
-    progress_at: Option<Instant>,
-    uncommitted: u64,
-    /// The feed for changes, if any.
-    changes: Option<FeedPublisher<BoxChange>>,
-    /// Whether the published view is outdated.
-    is_stale: bool,
-    /// Whether the table holds all that this node had on record when it started.
-    caught_up: bool,
-}
-
-impl BoxLease {
-    /// A BoxLease; it registers itself with the journal when it starts.
-    pub fn new(
-        settings: BoxLeaseSettings,
-        clock: Clock,
-        journal: impl Into<LogHandle>,
-        hosts: BoxHosts,
-        board: BoxViewHandle,
-    ) -> Self {
-        let journal = journal.into();
-        BoxLease {
-            replica: ReplicaHandle::new(SharedTable::default(), journal.clone()),
-            journal,
-            settings,
-            clock,
-            board,
-            hosts,
-            hold: CommitBackoff::default(),
-            next_turn: TurnTimer::default(),
-            lines: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            waiters: LeaseWaiters::default(),
-            granting: HashMap::new(),
-            told: HashMap::new(),
-            terms: LeaseTerms::default(),
-            groups: PreparingGroups::default(),
-            cleanings: KeyedDeadlines::default(),
-            looks: KeyedDeadlines::default(),
-            rechecks: BTreeMap::new(),
-            noting_led: false,
-            jobs: HookCalls::default(),
-            probes: BoxHostProbes::default(),
-            orphans: BTreeSet::new(),
-            taking_back: HashSet::new(),
-            wrong_tokens: BTreeMap::new(),
-            upkeep_at: None,
-            progress_at: None,
-            uncommitted: 0,
-            changes: None,
-            is_stale: false,
-            caught_up: false,
-        }
-    }
-
-    /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: FeedPublisher<BoxChange>) -> Self {
-        self.changes = Some(feed);
-        self
-    }
-
-    /// Both clocks; a small backward step of the wall clock is held back.
-    fn now(&self) -> ClockReading {
-        ClockReading { wall: self.clock.now(), monotonic: self.clock.reading().monotonic }
-    }
-
-    fn counts(&mut self, pool: &PoolName) -> &mut PoolQueueCounts {
-        self.is_stale = true;
-        self.counts.entry(pool.clone()).or_default()
-    }
-
-    fn line(&mut self, pool: &PoolName) -> &mut PoolAllocator {
-        self.is_stale = true;
-        self.lines.entry(pool.clone()).or_default()
-    }
-
-    /// Readers look into the table as it is, once it is no longer one of the past.
-    fn show_table(&mut self, is_current: bool) {
-        self.caught_up |= is_current;
-        if self.caught_up {
-            self.board.attach_table(self.replica.piece());
-        }
-    }
-
-    /// Publishes a new view.
-    fn publish_view(&mut self) {
-        self.is_stale = false;
-        self.counts.retain(|pool, _| self.lines.contains_key(pool));
-        let lines = self.lines.iter().map(|(name, line)| {
-            let view = PoolQueueView {
-                waiting: line.queue.len() as u64,
-                wanted: line.queue.wanted(),
-                available: line.available() as u64,
-                mean_hold: line.pace.mean(),
-                silence: self.silence_of(name),
-                counts: self.counts.get(name).copied().unwrap_or_default(),
-            };
-            (name.clone(), view)
-        });
-        self.board.publish(BoxView {
-            at: self.clock.now(),
-            epoch: self.replica.epoch(),
-            waiters: self.waiters.len() as u64,
-            lines: lines.collect(),
-            uncommitted: self.uncommitted,
-        });
-    }
-}
-
-impl Actor for BoxLease {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        self.journal.register(SharedTable::ID, ctx.address().recipient());
-        let catching_up = self.journal.caught_up(SharedTable::ID);
-        ctx.spawn(catching_up.into_actor(self).map(|is_current, actor, _| {
-            actor.show_table(is_current);
-        }));
-        self.publish_view();
-        self.soon(ctx);
-    }
-}
+pub use state::audit::{AuditCursor, AuditEntry, AuditFilter, BadAuditCursor};
+pub use state::box_table::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
+pub use state::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
+pub use state::lease::{EndedLease, Lease, LeaseEnd};
+pub use state::pool::{BoxCounts, BoxPhase, BoxRecord, BoxState, Draining, Pool, PoolTotals};
+pub use state::slots::Slots;
+pub use state::spec::{BadSpec, LARGEST_POOL, MOST_AT_ONCE, MOST_SLOTS, PoolSpec, SlotRange};
+pub use views::box_change::{BoxChange, LeaseOf};
+pub use views::box_lease_view::{BoxView, PoolQueueCounts, PoolQueueView};
+pub use views::view_handle::{BoxStatus, BoxViewHandle, LARGEST_PAGE, ListPage, PoolStatus};

@@ -6,10 +6,10 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, HookOutput, LeaseId, PoolName};
 
-use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
-use super::pool::{BoxPhase, BoxState};
-use super::spec::PoolSpec;
-use super::state::BoxTable;
+use crate::box_lease::state::box_table::BoxTable;
+use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
+use crate::box_lease::state::pool::{BoxPhase, BoxState};
+use crate::box_lease::state::spec::PoolSpec;
 
 pub(super) const TERM: Duration = Duration::from_millis(100);
 

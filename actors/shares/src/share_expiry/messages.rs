@@ -10,14 +10,18 @@ use reelyard_core::event::{Epoch, RequestId};
 use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 
-use super::event::ShareRefusal;
-use super::id::ShareId;
-use super::moves::{MoveEnd, MoveRefused, Moved, NewMove, ShareLocation};
-use super::path::{RootName, SharePath};
 use super::settings::ShareExpirySettings;
-use super::share::{ClientKey, Share};
-use super::terms::{OnlyIf, ShareLifetime};
-use super::value_types::{Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner};
+use crate::share_expiry::policy::terms::{OnlyIf, ShareLifetime};
+use crate::share_expiry::state::event::ShareRefusal;
+use crate::share_expiry::state::moves::pending_move::{
+    MoveEnd, MoveRefused, Moved, NewMove, ShareLocation,
+};
+use crate::share_expiry::state::paths::path::{RootName, SharePath};
+use crate::share_expiry::state::share::{ClientKey, Share};
+use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::value_types::{
+    Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
+};
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

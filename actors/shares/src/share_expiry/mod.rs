@@ -1,276 +1,45 @@
 #![doc = include_str!("README.md")]
 
-mod anchor;
-mod apply;
-mod apply_moves;
-#[cfg(test)]
-mod apply_moves_tests;
-#[cfg(test)]
-mod apply_tests;
-mod budget;
-mod changes;
-mod clock_step;
-mod decide;
-#[cfg(test)]
-mod decide_clock_tests;
-mod decide_moves;
-#[cfg(test)]
-mod decide_tests;
-mod download_cache;
-mod downloads;
-mod event;
-mod evict;
-mod id;
+mod actor;
 mod messages;
-mod move_requests;
-mod moves;
-mod order;
-mod path;
-mod path_chunk;
-mod path_key;
-mod path_order;
-mod reclaim;
-mod requests;
-mod revocation_set;
+mod policy;
 #[cfg(test)]
 mod samples;
 mod settings;
-mod shards;
-mod share;
-mod share_change;
-mod snapshot;
-#[cfg(test)]
-mod snapshot_tests;
 mod state;
-mod terms;
-mod text;
-mod time;
-mod timer;
-mod turn;
-mod upkeep;
-mod usage;
-mod value_types;
-mod view_handle;
 mod views;
-mod watch_clock;
 
-use std::collections::HashMap;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
-
-pub use budget::Budget;
-pub use clock_step::{ClockStep, ClockStepDetector};
-pub use decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
-pub use event::{
+pub use actor::ShareExpiry;
+pub use messages::*;
+pub use policy::budget::Budget;
+pub use policy::clock_step::{ClockStep, ClockStepDetector};
+pub use policy::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
+pub use policy::evict::Eviction;
+pub use policy::terms::{BadTerms, OnlyIf, ShareLifetime, TermsPolicy};
+pub use policy::time::ShareMoment;
+pub use policy::timer::{ExpiryTimerWheel, WINDOW};
+pub use settings::{AtLimit, BadEffort, Effort, ShareExpirySettings};
+pub use state::event::{
     NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits, ShareOutcome,
     ShareRefusal,
 };
-pub use evict::Eviction;
-pub use id::{BadShareId, ShareId};
-pub use messages::*;
-pub use moves::{
+pub use state::moves::pending_move::{
     MoveEnd, MoveRefused, MoveStage, Moved, NewMove, PendingMove, ResolvedLocation, ShareLocation,
     SharedFileIdentity,
 };
-pub use order::ShareDueKey;
-pub use path::{BadPath, LONGEST_PATH, RootName, SharePath};
-pub use settings::{AtLimit, BadEffort, Effort, ShareExpirySettings};
-pub use shards::ShareLookup;
-pub use share::{ClientKey, DownloadLimit, Exhausted, Share};
-pub use share_change::{ShareChange, ShareTold};
-pub use state::{ShareTable, TombstoneKey};
-pub use terms::{BadTerms, OnlyIf, ShareLifetime, TermsPolicy};
-pub use time::ShareMoment;
-pub use timer::{ExpiryTimerWheel, WINDOW};
-pub use usage::MOST_USES;
-pub use value_types::{
+pub use state::order::ShareDueKey;
+pub use state::paths::path::{BadPath, LONGEST_PATH, RootName, SharePath};
+pub use state::shards::ShareLookup;
+pub use state::share::{ClientKey, DownloadLimit, Exhausted, Share};
+pub use state::share_table::{ShareTable, TombstoneKey};
+pub use state::values::id::{BadShareId, ShareId};
+pub use state::values::usage::MOST_USES;
+pub use state::values::value_types::{
     BadShareText, Deadline, LONGEST_NOTE, LONGEST_OWNER, PasswordHash, ShareEnding, ShareKind,
     ShareNote, ShareOwner, Tombstone,
 };
-pub use view_handle::{LARGEST_PAGE, ShareFilter, SharePage, ShareState, ShareViewHandle};
-pub use views::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
-
-use reelyard_core::change_feed::FeedPublisher;
-use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::turns::TurnTimer;
-use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
-
-use anchor::Anchor;
-use downloads::DownloadWaiters;
-use move_requests::MoveEndWaiters;
-
-/// The actor that owns all shares. Every node runs one: on the leader it decides, on followers it only
-/// applies.
-pub struct ShareExpiry {
-    replica: ReplicaHandle<ShareTable>,
-    journal: LogHandle,
-    desk: SharePolicy,
-    clock: Clock,
-    board: ShareViewHandle,
-    hold: CommitBackoff,
-    /// When the next turn begins, and its timer.
-    next_turn: TurnTimer,
-    /// Shares by deadline, for reclaim.
-    timer: ExpiryTimerWheel,
-    /// Shares by the time of their notice before the end.
-    notices: ExpiryTimerWheel,
-    budget: Budget,
-    /// When the budget's clock began.
-    began: Instant,
-    /// The time spent on deciding what to reclaim, not yet taken from the budget.
-    deciding: Duration,
-    /// Commits of reclaimed shares that are under way.
-    reclaiming: usize,
-    /// When the actor last did its upkeep.
-    upkeep_at: Option<Instant>,
-    watch: ClockStepDetector,
-    /// The fault of the wall clock at the last turn.
-    trouble: Option<ClockTrouble>,
-    /// The time that survives restarts while the machine is up.
-    anchor: Option<Anchor>,
-    /// The confirmed time at the last turn.
-    last_moment: Millis,
-    /// When the last commit of its own recorded the time.
-    time_noted: Option<Instant>,
-    /// The callers whose downloads are being counted.
-    taking: HashMap<(ShareId, ClientKey), DownloadWaiters>,
-    /// The callers that wait for the ends of moves.
-    ends: MoveEndWaiters,
-    counters: ShareCounters,
-    lags: Lags,
-    backlog: u64,
-    /// Whether the table holds all that this node had on record when it started: readers do not
-    /// look into it before.
-    caught_up: bool,
-    changes: Option<FeedPublisher<ShareChange>>,
-}
-
-impl ShareExpiry {
-    /// A ShareExpiry; it registers itself with the journal when it starts.
-    pub fn new(
-        settings: ShareExpirySettings,
-        clock: Clock,
-        journal: impl Into<LogHandle>,
-        board: ShareViewHandle,
-    ) -> Self {
-        let journal = journal.into();
-        board.hold_clock_for(settings.clock_hold);
-        ShareExpiry {
-            replica: ReplicaHandle::new(ShareTable::default(), journal.clone()),
-            journal,
-            budget: Budget::new(settings.effort),
-            desk: SharePolicy::new(settings),
-            clock,
-            board,
-            hold: CommitBackoff::default(),
-            next_turn: TurnTimer::default(),
-            timer: ExpiryTimerWheel::default(),
-            notices: ExpiryTimerWheel::default(),
-            began: Instant::now(),
-            deciding: Duration::ZERO,
-            reclaiming: 0,
-            upkeep_at: None,
-            watch: ClockStepDetector::default(),
-            trouble: None,
-            anchor: None,
-            last_moment: Millis::default(),
-            time_noted: None,
-            taking: HashMap::new(),
-            ends: MoveEndWaiters::new(),
-            counters: ShareCounters::default(),
-            lags: Lags::default(),
-            backlog: 0,
-            caught_up: false,
-            changes: None,
-        }
-    }
-
-    /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: FeedPublisher<ShareChange>) -> Self {
-        self.changes = Some(feed);
-        self
-    }
-
-    /// Keeps the time in a file at `path`, so that the next process knows how long there was none.
-    pub fn keeping_time_at(mut self, path: &Path) -> Self {
-        match Anchor::open(path) {
-            Ok(anchor) => self.anchor = Some(anchor),
-            Err(error) => {
-                tracing::warn!(%error, "boot id cannot be read: after a restart the time of shares begins at the journal's last time")
-            }
-        }
-        self
-    }
-
-    /// The pure decisions with their context.
-    fn at(&mut self, moment: ShareMoment) -> (&mut SharePolicy, ShareDecisionContext<'_>) {
-        let ShareMoment { now, latest, confirmed_in, .. } = moment;
-        let ShareExpiry { desk, replica: seat, .. } = self;
-        let (table, in_flight) = (seat.piece(), seat.in_flight());
-        let confirmed_in = confirmed_in.unwrap_or_default();
-        (desk, ShareDecisionContext { table, in_flight, now, latest, confirmed_in })
-    }
-
-    /// The present time by all clocks.
-    fn moment(&self) -> ShareMoment {
-        self.board.moment(&self.clock)
-    }
-
-    /// The confirmed time: commits use it.
-    fn now(&self) -> Millis {
-        self.moment().now
-    }
-
-    /// Readers look into the table as it is, once it is no longer one of the past.
-    fn show_table(&mut self, is_current: bool) {
-        self.caught_up |= is_current;
-        if self.caught_up {
-            // Before readers get the table: a refused share stays refused.
-            let record = self.replica.piece().time();
-            let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
-            let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
-            self.board.start_time(since, &self.clock);
-            self.replica.piece().attach_view_handle(&self.board);
-        }
-    }
-
-    /// Publishes a new view.
-    fn publish_view(&self) {
-        self.show_moves();
-        let table = self.replica.piece();
-        self.board.publish(ShareView {
-            at: self.now(),
-            on_record: table.time(),
-            trouble: self.trouble,
-            epoch: self.replica.epoch(),
-            paused: table.paused().map(str::to_owned),
-            shares: table.len(),
-            tombstones: table.tombstone_index().len(),
-            totals: table.totals(),
-            next_happening: table.next_happening(),
-            happenings: table.next_happening() - table.first_happening(),
-            backlog: self.backlog,
-            window: self.timer.len() as u64,
-            moves_begun: table.next_move,
-            next_turn: self.next_turn.left(),
-            counters: self.counters,
-            lags: self.lags,
-        });
-    }
-}
-
-impl Actor for ShareExpiry {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        self.journal.register(ShareTable::ID, ctx.address().recipient());
-        let catching_up = self.journal.caught_up(ShareTable::ID);
-        ctx.spawn(catching_up.into_actor(self).map(|is_current, expiry, _| {
-            expiry.show_table(is_current);
-        }));
-        self.publish_view();
-        self.soon(ctx);
-    }
-}
+pub use views::share_change::{ShareChange, ShareTold};
+pub use views::share_expiry_view::{
+    ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView, Totals,
+};
+pub use views::view_handle::{LARGEST_PAGE, ShareFilter, SharePage, ShareState, ShareViewHandle};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 
-use super::event::{NewShare, ShareLimits};
-use super::id::ShareId;
-use super::moves::{NewMove, ShareLocation, SharedFileIdentity};
-use super::path::{RootName, SharePath};
-use super::share::{ColdShareFields, Share, ShareInit};
-use super::value_types::{Deadline, ShareKind};
+use crate::share_expiry::state::event::{NewShare, ShareLimits};
+use crate::share_expiry::state::moves::pending_move::{NewMove, ShareLocation, SharedFileIdentity};
+use crate::share_expiry::state::paths::path::{RootName, SharePath};
+use crate::share_expiry::state::share::{ColdShareFields, Share, ShareInit};
+use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::value_types::{Deadline, ShareKind};
 
 pub(super) fn root() -> RootName {
     RootName::new("films").unwrap()

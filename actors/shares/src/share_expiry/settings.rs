@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::path::RootName;
-use super::terms::TermsPolicy;
+use crate::share_expiry::policy::terms::TermsPolicy;
+use crate::share_expiry::state::paths::path::RootName;
 
 /// The action at the limit of shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -7,8 +7,8 @@ use reelyard_core::names::FileName;
 use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 
-use super::reason::{Reason, Spared};
 use super::settings::RemoverSettings;
+use crate::remover::state::reason::{Reason, Spared};
 
 /// Pins a file: no copy of it is removed until it is unpinned. Answers whether that was news.
 #[derive(Clone, Debug, Message)]

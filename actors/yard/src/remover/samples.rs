@@ -3,8 +3,8 @@
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 
-use super::event::{Ending, Intent, RemovalEvent};
-use super::reason::{KeptBy, Reason};
+use crate::remover::state::event::{Ending, Intent, RemovalEvent};
+use crate::remover::state::reason::{KeptBy, Reason};
 
 pub(super) fn host(last: u8) -> HostAddr {
     format!("10.0.0.{last}:80").parse().unwrap()

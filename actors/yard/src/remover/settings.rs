@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::reason::KeptBy;
 use crate::catalog::ranking::CopiesWanted;
+use crate::remover::state::reason::KeptBy;
 
 /// Whether copies are removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

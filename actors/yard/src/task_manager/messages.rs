@@ -10,10 +10,10 @@ use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId
 use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 
-use super::event::TaskRefusal;
-use super::host_rules::HostRefused;
 use super::plan::{ByHandRefused, Explanation};
 use super::settings::{HostSetting, TaskSettings};
+use crate::task_manager::policy::host_rules::HostRefused;
+use crate::task_manager::state::event::TaskRefusal;
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]

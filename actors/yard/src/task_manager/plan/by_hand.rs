@@ -10,7 +10,7 @@ use super::explanation::Says;
 use super::pairing::{UsableDestination, UsableSource};
 use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
-use crate::task_manager::event::NewTask;
+use crate::task_manager::state::event::NewTask;
 
 /// What is asked for.
 #[derive(Clone, Debug)]

@@ -19,10 +19,10 @@ use super::unschedulable::{Rooms, UnschedulableFiles, UnschedulableReason};
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::{CopiesWanted, Ranking};
 use crate::catalog::rising::RisingHits;
-use crate::task_manager::host_record::HostRecord;
-use crate::task_manager::hosts::HostTable;
+use crate::task_manager::policy::hosts::HostTable;
 use crate::task_manager::settings::TaskSettings;
-use crate::task_manager::state::TaskBook;
+use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task_book::TaskBook;
 
 /// No position: the file has no grade.
 const NOWHERE: u32 = u32::MAX;
@@ -465,8 +465,8 @@ mod tests {
 
     use super::*;
     use crate::catalog::ranking::RankedFile;
-    use crate::task_manager::event::TaskEvent;
     use crate::task_manager::samples::{host, name};
+    use crate::task_manager::state::event::TaskEvent;
 
     #[test]
     fn of_many_files_that_fit_again_only_the_best_come_back() {

@@ -9,7 +9,7 @@ use super::explanation::{
 };
 use super::pairing::{UsableDestination, UsableSource};
 use super::{Candidate, Occupied, Pairing, Planner, PlannerWaits, PlanningContext, Skip};
-use crate::task_manager::backoff::Blamed;
+use crate::task_manager::state::backoff::Blamed;
 
 impl Planner {
     /// Whether the master of `file` is to be looked at before it can be explained.

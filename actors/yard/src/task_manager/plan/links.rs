@@ -199,11 +199,11 @@ mod tests {
 
     use super::*;
     use crate::cfw_worker::HostObserved;
-    use crate::task_manager::event::TaskEvent;
-    use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::policy::hosts::HostTable;
     use crate::task_manager::samples::{host, new_task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
-    use crate::task_manager::state::TaskBook;
+    use crate::task_manager::state::event::TaskEvent;
+    use crate::task_manager::state::task_book::TaskBook;
 
     /// Half of a gigabit link is used for sending; measured over ten seconds.
     fn traffic(copies: Option<Rates>) -> Traffic {

@@ -42,16 +42,16 @@ use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::TaskId;
 
-use super::event::NewTask;
-use super::host_record::HostRecord;
-use super::hosts::HostTable;
 use super::settings::{PlanningMode, TaskSettings};
-use super::state::TaskBook;
 use crate::catalog::MasterLook;
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
 use crate::heartbeat::Health;
+use crate::task_manager::policy::hosts::HostTable;
+use crate::task_manager::state::event::NewTask;
+use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task_book::TaskBook;
 
 /// How many candidates behind the planned ones are looked up ahead, so that a source which
 /// becomes free finds its next file ready.

@@ -8,8 +8,8 @@ use reelyard_protocol::worker::Blame;
 
 use super::PlanningContext;
 use super::pairing::HeldPairs;
-use crate::task_manager::backoff::Blamed;
-use crate::task_manager::event::TaskEvent;
+use crate::task_manager::state::backoff::Blamed;
+use crate::task_manager::state::event::TaskEvent;
 
 /// What is the same for all candidates of one round.
 pub(super) struct Occupied {

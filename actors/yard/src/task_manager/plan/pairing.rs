@@ -14,10 +14,10 @@ use super::skip::{Skip, Unusable};
 use super::unschedulable::Rooms;
 use crate::heartbeat::Health;
 use crate::remover::RoomMade;
-use crate::task_manager::backoff::Blamed;
-use crate::task_manager::host_record::HostRecord;
-use crate::task_manager::hosts::HostState;
+use crate::task_manager::policy::hosts::HostState;
 use crate::task_manager::settings::PlacementPolicy;
+use crate::task_manager::state::backoff::Blamed;
+use crate::task_manager::state::host_record::HostRecord;
 
 /// A source that may serve.
 #[derive(Clone, Debug)]
@@ -505,11 +505,11 @@ mod tests {
 
     use super::*;
     use crate::heartbeat::HealthChanged;
-    use crate::task_manager::event::TaskEvent;
-    use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::policy::hosts::HostTable;
     use crate::task_manager::samples::host;
     use crate::task_manager::settings::{HostSetting, TaskSettings};
-    use crate::task_manager::state::TaskBook;
+    use crate::task_manager::state::event::TaskEvent;
+    use crate::task_manager::state::task_book::TaskBook;
 
     #[test]
     fn a_host_that_is_not_active_takes_no_part_and_says_why() {

@@ -6,11 +6,11 @@ use reelyard_core::names::FileId;
 use reelyard_protocol::worker::TaskId;
 use reelyard_replication::InFlight;
 
-use crate::task_manager::event::{NewTask, TaskEvent};
-use crate::task_manager::hosts::HostTable;
-use crate::task_manager::rates::CopyRateContext;
+use crate::task_manager::policy::hosts::HostTable;
+use crate::task_manager::policy::rates::CopyRateContext;
 use crate::task_manager::settings::TaskSettings;
-use crate::task_manager::state::TaskBook;
+use crate::task_manager::state::event::{NewTask, TaskEvent};
+use crate::task_manager::state::task_book::TaskBook;
 
 /// Everything outside the planner that a round looks at.
 #[derive(Clone, Copy)]

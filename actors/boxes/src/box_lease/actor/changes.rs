@@ -1,0 +1,127 @@
+//! The changes of an applied event, as the feed publishes them. Renewals are not published: they are
+//! frequent, and operators need not act on them.
+
+use std::collections::BTreeMap;
+
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::{LeaseId, PoolName};
+use reelyard_replication::{AppliedEvent, Piece};
+
+use crate::box_lease::state::box_table::{BoxTable, FoundLease};
+use crate::box_lease::state::event::{BoxEvent, BoxOutcome};
+use crate::box_lease::{BoxChange, BoxLease, LeaseOf, SharedTable};
+
+impl BoxLease {
+    /// Publishes the changes of the last entry.
+    pub(in crate::box_lease) fn publish_changes(&self, events: &[AppliedEvent<SharedTable>]) {
+        let Some(feed) = &self.changes else { return };
+        let mut told =
+            BoxChangeBatch { changes: Vec::with_capacity(events.len()), emptied: BTreeMap::new() };
+        {
+            let table = self.replica.piece().read();
+            for applied in events {
+                told.note(&table, applied);
+            }
+            told.note_pools_that_are_gone(&table);
+        }
+        let leads = self.replica.epoch().is_some();
+        feed.publish_applied(
+            SharedTable::ID,
+            self.replica.applied(),
+            leads,
+            &mut told.changes.into_iter(),
+        );
+    }
+}
+
+/// The published changes of one entry.
+struct BoxChangeBatch {
+    changes: Vec<(Millis, BoxChange)>,
+    /// Pools of which a box may have gone, and when.
+    emptied: BTreeMap<PoolName, Millis>,
+}
+
+impl BoxChangeBatch {
+    fn note(&mut self, table: &BoxTable, applied: &AppliedEvent<SharedTable>) {
+        let AppliedEvent { at, event, result: Ok(outcome), .. } = applied else { return };
+        let at = *at;
+        let mut tell = |change| self.changes.push((at, change));
+        match (event, outcome) {
+            (
+                BoxEvent::PoolPut { pool, spec } | BoxEvent::PoolPutAlone { pool, spec },
+                BoxOutcome::PoolPut { created },
+            ) => {
+                tell(BoxChange::PoolPut { pool: pool.clone(), size: spec.size, created: *created });
+            }
+            (BoxEvent::PoolRemoved { pool }, BoxOutcome::PoolRemoved { gone }) => {
+                tell(BoxChange::PoolRemoved { pool: pool.clone(), gone: *gone });
+            }
+            (BoxEvent::Granted(grant), _) => {
+                let granted = grant.leases.iter().filter_map(|(id, _)| granted(table, *id));
+                granted.for_each(tell);
+            }
+            (_, BoxOutcome::Ended { leases }) => {
+                for (pool, change) in leases.iter().filter_map(|id| ended(table, *id)) {
+                    tell(change);
+                    self.emptied.entry(pool).or_insert(at);
+                }
+            }
+            (BoxEvent::Cleaned { pool, .. }, _) => {
+                self.emptied.entry(pool.clone()).or_insert(at);
+            }
+            (BoxEvent::CleanFailed { pool, number, attempt, said, .. }, _) => {
+                let (pool, said) = (pool.clone(), said.as_str().to_owned());
+                tell(BoxChange::CleanFailed { pool, number: *number, attempt: *attempt, said });
+            }
+            (BoxEvent::Quarantined { pool, number, said, by, .. }, _) => {
+                let (pool, said) = (pool.clone(), said.as_str().to_owned());
+                self.emptied.entry(pool.clone()).or_insert(at);
+                let quarantined =
+                    BoxChange::Quarantined { pool, number: *number, said, by: by.clone() };
+                self.changes.push((at, quarantined));
+            }
+            (BoxEvent::Unquarantined { pool, number, by }, _) => {
+                let (pool, by) = (pool.clone(), by.clone());
+                tell(BoxChange::Unquarantined { pool, number: *number, by });
+            }
+            (BoxEvent::Reconciled { pool, dirty, .. }, _) => {
+                for (number, said) in dirty {
+                    let said = said.as_str().to_owned();
+                    tell(BoxChange::FoundDirty { pool: pool.clone(), number: *number, said });
+                }
+                self.emptied.entry(pool.clone()).or_insert(at);
+            }
+            _ => {}
+        }
+    }
+
+    /// The last box of a pool that is removed goes some time later.
+    fn note_pools_that_are_gone(&mut self, table: &BoxTable) {
+        for (pool, at) in std::mem::take(&mut self.emptied) {
+            if table.pool(&pool).is_err() {
+                self.changes.push((at, BoxChange::PoolRemoved { pool, gone: true }));
+            }
+        }
+    }
+}
+
+/// A lease that was granted. It may have ended in the same entry.
+fn granted(table: &BoxTable, id: LeaseId) -> Option<BoxChange> {
+    let lease = match table.find(id) {
+        FoundLease::Live(lease) => LeaseOf::from(&**lease),
+        FoundLease::Ended(ended) => LeaseOf::from(&ended.lease),
+        FoundLease::Unknown => return None,
+    };
+    Some(BoxChange::Granted { lease })
+}
+
+fn ended(table: &BoxTable, id: LeaseId) -> Option<(PoolName, BoxChange)> {
+    let FoundLease::Ended(ended) = table.find(id) else { return None };
+    let change = BoxChange::Ended {
+        lease: LeaseOf::from(&ended.lease),
+        how: ended.how,
+        by: ended.by.clone(),
+        reason: ended.reason.clone(),
+    };
+    Some((ended.lease.pool.clone(), change))
+}

@@ -1,0 +1,51 @@
+//! Why boxes of a pool cannot be granted, in words. Pure.
+
+use reelyard_protocol::boxes::BoxNumber;
+
+use crate::box_lease::state::lease::LeaseEnd;
+use crate::box_lease::state::pool::{BoxPhase, BoxState, Pool};
+
+impl Pool {
+    /// Why some of its boxes cannot be granted: they are quarantined, or cannot be cleaned or made ready.
+    /// None if that blocks no grant.
+    pub fn grant_obstacle(&self) -> Option<String> {
+        let counts = self.counts();
+        if counts.of(BoxPhase::Quarantined) + counts.of(BoxPhase::Draining) == 0 {
+            return None;
+        }
+        let mut quarantined: Option<String> = None;
+        let mut failing: Option<String> = None;
+        for (number, record) in self.boxes_from(BoxNumber(0)) {
+            match &record.state {
+                BoxState::Quarantined { said, .. } if quarantined.is_none() => {
+                    let (count, all) = (counts.of(BoxPhase::Quarantined), counts.all());
+                    let said = said.as_str();
+                    quarantined = Some(format!(
+                        "{count} of {all} boxes are quarantined; the reason for box {number} is: {said}"
+                    ));
+                }
+                BoxState::Draining(draining) if failing.is_none() => {
+                    let said = draining.said.as_ref().map(|said| said.as_str());
+                    failing = match (draining.failures, draining.after, said) {
+                        (0, Some(LeaseEnd::InitFailed), Some(said)) => {
+                            Some(format!("box {number} could not be made ready: {said}"))
+                        }
+                        (0, ..) => None,
+                        (failures, _, said) => {
+                            let said = said.unwrap_or("nothing was said");
+                            Some(format!(
+                                "the cleanup of box {number} has failed {failures} times: {said}"
+                            ))
+                        }
+                    };
+                }
+                _ => {}
+            }
+            if quarantined.is_some() && failing.is_some() {
+                break;
+            }
+        }
+        let parts: Vec<String> = failing.into_iter().chain(quarantined).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}

@@ -1,0 +1,89 @@
+//! The terms that new leaders gave a lease once more since it was renewed last. Pure.
+//!
+//! Each boot of a machine gives a lease its full term once. A leader of the same boot measures the rest
+//! of it by the uptime of its machine, which nobody can set; a leader of another boot cannot, and gives
+//! the full term.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::LeaseId;
+use serde::{Deserialize, Serialize};
+
+use super::box_table::BoxTable;
+use super::event::BoxOutcome;
+
+/// The term that a live lease got. Stored with postcard in this form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::box_lease) struct GivenTerms {
+    /// How often the lease was renewed then.
+    renewals: u32,
+    /// The uptime at which the term ends, by the boot of the leader that gave it.
+    ends: Vec<(BootId, Duration)>,
+}
+
+impl GivenTerms {
+    /// A term that an unknown boot gave to a lease with this many renewals.
+    pub fn by_unknown_boot(renewals: u32) -> Self {
+        GivenTerms { renewals, ends: Vec::new() }
+    }
+
+    /// Whether this is about the present lease, with this many renewals.
+    pub fn is_of(&self, renewals: u32) -> bool {
+        self.renewals == renewals
+    }
+
+    /// The uptime at which the term ends that this boot gave a lease with this many renewals.
+    pub fn end(&self, renewals: u32, boot: BootId) -> Option<Duration> {
+        let ends = self.ends.iter().filter(|_| self.is_of(renewals));
+        ends.into_iter().find(|(of, _)| *of == boot).map(|(_, ends)| *ends)
+    }
+
+    /// This boot gives a lease with this many renewals a term that ends at this uptime. Answers whether
+    /// it had not given one.
+    pub fn give(&mut self, renewals: u32, boot: BootId, ends: Duration) -> bool {
+        if !self.is_of(renewals) {
+            *self = GivenTerms::by_unknown_boot(renewals);
+        }
+        let is_first = self.end(renewals, boot).is_none();
+        if is_first {
+            self.ends.push((boot, ends));
+        }
+        is_first
+    }
+}
+
+impl BoxTable {
+    /// Leases get their terms once more: of a boot that had been up for that long, if that is known.
+    pub(in crate::box_lease) fn give_again(
+        &mut self,
+        at: Millis,
+        leases: &[(LeaseId, u32, Duration)],
+        since: Option<(BootId, Duration)>,
+    ) -> BoxOutcome {
+        for (id, renewals, term) in leases {
+            let Some(lease) = self.leases.get_mut(id) else { continue };
+            if !lease.is_held() || lease.renewals != *renewals {
+                continue;
+            }
+            let had_one = self.again.get(id).is_some_and(|given| given.is_of(*renewals));
+            let is_given = match since {
+                Some((boot, uptime)) => {
+                    let given = self.again.entry(*id).or_default();
+                    given.give(*renewals, boot, uptime.saturating_add(*term))
+                }
+                None if had_one => false,
+                None => {
+                    self.again.insert(*id, GivenTerms::by_unknown_boot(*renewals));
+                    true
+                }
+            };
+            if is_given {
+                Arc::make_mut(lease).expires_at = Some(at.after(*term));
+            }
+        }
+        BoxOutcome::Applied
+    }
+}

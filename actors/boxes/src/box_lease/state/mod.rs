@@ -1,0 +1,15 @@
+//! The piece, and how events change it. Deterministic: no clock, no I/O, no randomness, no actor.
+
+pub(in crate::box_lease) mod apply;
+pub(in crate::box_lease) mod apply_boxes;
+#[cfg(test)]
+pub(in crate::box_lease) mod apply_tests;
+pub(in crate::box_lease) mod audit;
+pub(in crate::box_lease) mod box_table;
+pub(in crate::box_lease) mod event;
+pub(in crate::box_lease) mod given_terms;
+pub(in crate::box_lease) mod lease;
+pub(in crate::box_lease) mod pool;
+pub(in crate::box_lease) mod slots;
+pub(in crate::box_lease) mod snapshot;
+pub(in crate::box_lease) mod spec;

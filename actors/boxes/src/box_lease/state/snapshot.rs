@@ -1,0 +1,270 @@
+//! The piece as rows of a snapshot. Pure.
+
+use std::sync::Arc;
+
+use reelyard_core::event::{Epoch, PieceId};
+use reelyard_core::history::BoundedLog;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
+use reelyard_replication::{FrozenPiece, UnreadableEvent};
+use serde::{Deserialize, Serialize};
+
+use super::box_table::{BoxTable, DroppedPool, GrantedRequest};
+use super::event::BoxLogEntry;
+use super::given_terms::GivenTerms;
+use super::lease::{EndedLease, Lease};
+use super::pool::{BoxRecord, BoxState, Pool, PoolTotals};
+use super::slots::Slots;
+use super::spec::PoolSpec;
+
+/// The first byte of each row.
+const ROW_VERSION: u8 = 1;
+
+/// How many boxes, leases or lines one row holds: a row stays below 1 MiB even with long outputs.
+const A_ROW: usize = 256;
+
+/// How many runs of resting ids one row holds.
+const RUNS_A_ROW: usize = 25_000;
+
+/// One row of the snapshot. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Serialize, Deserialize)]
+enum BoxSnapshotRow {
+    /// A pool without its boxes. Its boxes and ids follow.
+    Pool(Box<StoredPool>),
+    /// Boxes of the last pool, in order.
+    Boxes(Vec<(BoxNumber, BoxRecord)>),
+    /// Ids at rest of the last pool or remnant, as first and end, the longest first.
+    Resting(Vec<(u64, u64)>),
+    /// The record of a removed pool. Its resting ids follow.
+    Remnant { pool: PoolName, last_token: FenceToken, slots: Option<Slots> },
+    /// Live leases, in the order of their tokens. They come behind all pools.
+    Leases(Vec<Lease>),
+    /// Leases that ended, from this number on.
+    Ended { from: u64, ended: Vec<EndedLease> },
+    /// Log events of boxes, from this number on.
+    Care { from: u64, lines: Vec<BoxLogEntry> },
+    /// The end of the snapshot.
+    End,
+    /// The epoch of the leader that decided last.
+    Led(Epoch),
+    /// Leases that had their full terms once more, and how often each was renewed then. (It did not say
+    /// by which clock: `GivenTerms` does; stores still hold it.)
+    Again(Vec<(LeaseId, u32)>),
+    /// Leases that had their full terms once more.
+    GivenTerms(Vec<(LeaseId, GivenTerms)>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPool {
+    name: PoolName,
+    spec: PoolSpec,
+    goes: bool,
+    last_token: FenceToken,
+    slots: Option<Slots>,
+    freed: u64,
+    cleanings: u64,
+    totals: PoolTotals,
+}
+
+/// The piece at one log index.
+pub(in crate::box_lease) struct FrozenBoxTable(BoxTable);
+
+impl FrozenBoxTable {
+    /// Takes the table as it is. Leases and lines are shared with it; of boxes there are few.
+    pub(in crate::box_lease) fn of(table: &BoxTable) -> Self {
+        FrozenBoxTable(BoxTable {
+            pools: table.pools.clone(),
+            leases: table.leases.clone(),
+            remnants: table.remnants.clone(),
+            ended: table.ended.clone(),
+            box_log: table.box_log.clone(),
+            led: table.led,
+            again: table.again.clone(),
+            // These follow from the rest.
+            ended_index: Default::default(),
+            requests: Default::default(),
+            thawing: None,
+        })
+    }
+}
+
+impl FrozenPiece for FrozenBoxTable {
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
+        let mut put = |content: &BoxSnapshotRow| row(&encode(content));
+        let BoxTable { pools, leases, remnants, ended, box_log: care, led, again, .. } = &self.0;
+        put(&BoxSnapshotRow::Led(*led));
+        for (name, pool) in pools {
+            put(&BoxSnapshotRow::Pool(Box::new(StoredPool::of(name, pool))));
+            let mut boxes = pool.boxes.iter().map(|(number, record)| (*number, record.clone()));
+            in_rows(&mut boxes, |boxes| put(&BoxSnapshotRow::Boxes(boxes)));
+            put_resting(pool.slots.as_ref(), &mut put);
+        }
+        for (pool, DroppedPool { last_token, slots }) in remnants {
+            let (pool, last_token) = (pool.clone(), *last_token);
+            put(&BoxSnapshotRow::Remnant { pool, last_token, slots: slots.clone() });
+            put_resting(slots.as_ref(), &mut put);
+        }
+        let mut leases: Vec<&Lease> = leases.values().map(Arc::as_ref).collect();
+        leases.sort_unstable_by_key(|lease| (&lease.pool, lease.token));
+        in_rows(&mut leases.into_iter().cloned(), |leases| put(&BoxSnapshotRow::Leases(leases)));
+        let mut again: Vec<(LeaseId, GivenTerms)> =
+            again.iter().map(|(id, given)| (*id, given.clone())).collect();
+        again.sort_unstable_by_key(|(id, _)| *id);
+        in_rows(&mut again.into_iter(), |again| put(&BoxSnapshotRow::GivenTerms(again)));
+        // An empty list goes on from its number, too.
+        let mut from = ended.first();
+        put(&BoxSnapshotRow::Ended { from, ended: Vec::new() });
+        in_rows(&mut ended.oldest_first().map(|(_, ended)| ended.clone()), |ended| {
+            let count = ended.len() as u64;
+            put(&BoxSnapshotRow::Ended { from, ended });
+            from += count;
+        });
+        let mut from = care.first();
+        put(&BoxSnapshotRow::Care { from, lines: Vec::new() });
+        in_rows(&mut care.oldest_first().map(|(_, line)| line.clone()), |lines| {
+            let count = lines.len() as u64;
+            put(&BoxSnapshotRow::Care { from, lines });
+            from += count;
+        });
+        put(&BoxSnapshotRow::End);
+    }
+}
+
+fn put_resting(slots: Option<&Slots>, put: &mut dyn FnMut(&BoxSnapshotRow)) {
+    let resting: Vec<_> = slots.into_iter().flat_map(Slots::resting).collect();
+    for some in resting.chunks(RUNS_A_ROW) {
+        put(&BoxSnapshotRow::Resting(some.to_vec()));
+    }
+}
+
+fn in_rows<T>(items: &mut dyn Iterator<Item = T>, mut put: impl FnMut(Vec<T>)) {
+    loop {
+        let some: Vec<T> = items.take(A_ROW).collect();
+        if some.is_empty() {
+            return;
+        }
+        put(some);
+    }
+}
+
+#[allow(clippy::expect_used)]
+fn encode(row: &BoxSnapshotRow) -> Vec<u8> {
+    // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
+    postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
+}
+
+impl StoredPool {
+    fn of(name: &PoolName, pool: &Pool) -> Self {
+        StoredPool {
+            name: name.clone(),
+            spec: PoolSpec::clone(&pool.spec),
+            goes: pool.goes,
+            last_token: pool.last_token,
+            slots: pool.slots.clone(),
+            freed: pool.freed,
+            cleanings: pool.cleanings,
+            totals: pool.totals,
+        }
+    }
+
+    fn thaw(self) -> (PoolName, Pool) {
+        let StoredPool { name, spec, goes, last_token, slots, freed, cleanings, totals } = self;
+        let pool = Pool::empty(Arc::new(spec), last_token, slots);
+        (name, Pool { goes, freed, cleanings, totals, ..pool })
+    }
+}
+
+/// Takes back one row that a frozen table wrote.
+pub(in crate::box_lease) fn thaw_row(
+    table: &mut BoxTable,
+    row: &[u8],
+) -> Result<(), UnreadableEvent> {
+    let piece = PieceId::Boxes;
+    let unreadable = |error: String| UnreadableEvent::Body { piece, error };
+    let row: BoxSnapshotRow = match row.split_first() {
+        Some((&ROW_VERSION, body)) => {
+            postcard::from_bytes(body).map_err(|error| unreadable(error.to_string()))?
+        }
+        Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
+        None => return Err(unreadable("an empty row".to_owned())),
+    };
+    match row {
+        BoxSnapshotRow::Pool(stored) => {
+            let (name, pool) = stored.thaw();
+            table.thawing = Some(name.clone());
+            table.pools.insert(name, pool);
+        }
+        BoxSnapshotRow::Boxes(boxes) => table.thaw_boxes(boxes),
+        BoxSnapshotRow::Resting(resting) => table.thaw_resting(resting),
+        BoxSnapshotRow::Remnant { pool, last_token, slots } => {
+            table.thawing = Some(pool.clone());
+            table.remnants.insert(pool, DroppedPool { last_token, slots });
+        }
+        BoxSnapshotRow::Leases(leases) => {
+            leases.into_iter().for_each(|lease| table.thaw_lease(lease))
+        }
+        BoxSnapshotRow::Ended { from, ended } => {
+            if table.ended.is_empty() {
+                table.ended = BoundedLog::starting_at(from);
+            }
+            ended.into_iter().for_each(|ended| table.thaw_ended(ended));
+        }
+        BoxSnapshotRow::Care { from, lines } => {
+            if table.box_log.is_empty() {
+                table.box_log = BoundedLog::starting_at(from);
+            }
+            lines.into_iter().for_each(|line| table.box_log.push(line));
+        }
+        BoxSnapshotRow::End => table.thawing = None,
+        BoxSnapshotRow::Led(epoch) => table.led = epoch,
+        BoxSnapshotRow::Again(again) => {
+            let given = |(id, renewals)| (id, GivenTerms::by_unknown_boot(renewals));
+            table.again.extend(again.into_iter().map(given));
+        }
+        BoxSnapshotRow::GivenTerms(again) => table.again.extend(again),
+    }
+    Ok(())
+}
+
+impl BoxTable {
+    fn thaw_boxes(&mut self, boxes: Vec<(BoxNumber, BoxRecord)>) {
+        let pool = self.thawing.as_ref().and_then(|name| self.pools.get_mut(name));
+        let Some(pool) = pool else { return };
+        for (number, record) in boxes {
+            pool.add(number, BoxState::Unchecked, record.since);
+            pool.put(number, record.state.clone(), record.since);
+            pool.boxes.insert(number, record);
+        }
+    }
+
+    fn thaw_resting(&mut self, resting: Vec<(u64, u64)>) {
+        let Some(name) = &self.thawing else { return };
+        let of_pool = self.pools.get_mut(name).and_then(|pool| pool.slots.as_mut());
+        let of_remnant = self.remnants.get_mut(name).and_then(|remnant| remnant.slots.as_mut());
+        if let Some(slots) = of_pool.or(of_remnant) {
+            resting.into_iter().for_each(|(first, end)| slots.rest(first, end));
+        }
+    }
+
+    fn thaw_lease(&mut self, lease: Lease) {
+        if let Some(pool) = self.pools.get_mut(&lease.pool) {
+            pool.hold(&lease.holder);
+        }
+        self.thaw_request(&lease);
+        self.leases.insert(lease.id, Arc::new(lease));
+    }
+
+    fn thaw_ended(&mut self, ended: EndedLease) {
+        if !ended.how.was_never_told() {
+            self.thaw_request(&ended.lease);
+        }
+        self.ended_index.insert(ended.lease.id, self.ended.next());
+        self.ended.push(ended);
+    }
+
+    /// A lease belongs to a request.
+    fn thaw_request(&mut self, lease: &Lease) {
+        let Some(request) = lease.request else { return };
+        let granted = || GrantedRequest { request, leases: Vec::new() };
+        self.requests.entry(request.name()).or_insert_with(granted).leases.push(lease.id);
+    }
+}

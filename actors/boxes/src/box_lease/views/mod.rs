@@ -1,0 +1,5 @@
+//! What readers see, without a place in the mailbox.
+
+pub(in crate::box_lease) mod box_change;
+pub(in crate::box_lease) mod box_lease_view;
+pub(in crate::box_lease) mod view_handle;

@@ -1,0 +1,76 @@
+//! The changes of an applied event, as the feed publishes them.
+
+use reelyard_core::clock::Millis;
+use reelyard_replication::{AppliedEvent, Piece};
+
+use crate::share_expiry::{
+    NewMove, PendingMove, ShareChange, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable,
+    ShareTold,
+};
+
+impl ShareExpiry {
+    /// Publishes the changes of the last entry.
+    pub(in crate::share_expiry) fn publish_changes(&self, events: &[AppliedEvent<ShareTable>]) {
+        let Some(feed) = &self.changes else { return };
+        let table = self.replica.piece();
+        let mut changes = events.iter().flat_map(|applied| changes_of(table, applied));
+        let leads = self.replica.epoch().is_some();
+        feed.publish_applied(ShareTable::ID, self.replica.applied(), leads, &mut changes);
+    }
+}
+
+fn changes_of(
+    table: &ShareTable,
+    applied: &AppliedEvent<ShareTable>,
+) -> Vec<(Millis, ShareChange)> {
+    let AppliedEvent { at, event, result, .. } = applied;
+    let Ok(outcome) = result else { return Vec::new() };
+    let of_share = |id: ShareId, change: fn(ShareTold) -> ShareChange| {
+        // It may have ended in the same entry: its end is a change of its own.
+        table.look(id, |share| change(ShareTold::of(share))).into_iter().collect()
+    };
+    let changes: Vec<ShareChange> = match (event, outcome) {
+        (ShareEvent::Created(new), _) => of_share(new.id, |share| ShareChange::Created { share }),
+        (ShareEvent::Changed { id, .. }, _) => {
+            of_share(*id, |share| ShareChange::Changed { share })
+        }
+        (ShareEvent::Paused { by }, ShareOutcome::Applied) => {
+            vec![ShareChange::Reclaim { paused: true, asked_by: by.clone() }]
+        }
+        (ShareEvent::Resumed { by }, ShareOutcome::Applied) => {
+            vec![ShareChange::Reclaim { paused: false, asked_by: by.clone() }]
+        }
+        (_, ShareOutcome::MoveWent { number, done, lost, refused, first, next, .. }) => {
+            let mut told = happenings(table, *first, *next);
+            if *done && !lost && refused.is_none() {
+                told.extend(moved(table, *number));
+            }
+            told
+        }
+        (_, ShareOutcome::Ended { first, next, .. } | ShareOutcome::Noticed { first, next }) => {
+            happenings(table, *first, *next)
+        }
+        (_, ShareOutcome::Taken { exhausted: Some(number), .. }) => {
+            happenings(table, *number, number + 1)
+        }
+        _ => Vec::new(),
+    };
+    changes.into_iter().map(|change| (*at, change)).collect()
+}
+
+fn moved(table: &ShareTable, number: u64) -> Option<ShareChange> {
+    let moving = table.moves_ended.iter().find(|moving| moving.number == number)?;
+    let PendingMove { new: NewMove { from, to, .. }, followed, .. } = &**moving;
+    Some(ShareChange::Moved {
+        root: from.root.clone(),
+        from: from.path.clone(),
+        to_root: (to.root != from.root).then(|| to.root.clone()),
+        to: to.path.clone(),
+        shares: *followed,
+    })
+}
+
+fn happenings(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {
+    let told = table.notifications_between(first, next);
+    told.map(|(number, happened)| ShareChange::from(happened.to_notification(number))).collect()
+}

@@ -1,0 +1,82 @@
+//! Downloads that are counted.
+
+use std::time::Duration;
+
+use actix::{ActorFutureExt, Context, Handler, WrapFuture};
+use reelyard_replication::{CommitError, Outcomes, RequestContext};
+use tokio::sync::oneshot;
+
+use super::requests::{ShareReply, answer};
+use crate::share_expiry::{
+    ClientKey, DownloadAdmission, DownloadDecision, ShareError, ShareExpiry, ShareOutcome,
+    ShareRefusal, ShareTable, TakeDownload,
+};
+
+/// The callers whose downloads are being counted.
+pub(in crate::share_expiry) type DownloadWaiters =
+    Vec<oneshot::Sender<Result<DownloadAdmission, ShareError>>>;
+
+/// When a client may repeat a request whose download may have been counted or not.
+const UNKNOWN_FOR: Duration = Duration::from_secs(1);
+
+impl Handler<TakeDownload> for ShareExpiry {
+    type Result = ShareReply<DownloadAdmission>;
+
+    fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
+        let TakeDownload { id, client, request, .. } = asked;
+        let read = |_: &Self, outcomes: &Outcomes<ShareTable>| admission(outcomes);
+        if let Err(error) = self.replica.leading() {
+            return answer(Err(error.into()));
+        }
+        let moment = self.moment();
+        let (desk, standpoint) = self.at(moment);
+        let event = match desk.take_download(&asked, standpoint) {
+            Err(refusal) => return self.refuse(refusal),
+            Ok(DownloadDecision::Counted { left }) => {
+                return answer(Ok(DownloadAdmission::Counted { left }));
+            }
+            Ok(DownloadDecision::Unlimited) => return answer(Ok(DownloadAdmission::Unlimited)),
+            Ok(DownloadDecision::Resumes) => return answer(Ok(DownloadAdmission::Resumed)),
+            Ok(DownloadDecision::ResumesAfter) => {
+                let Some(waiters) = self.taking.get_mut(&(id, client)) else {
+                    // The outcome of the counting download is unknown.
+                    return answer(Err(CommitError::Busy { retry_after: UNKNOWN_FOR }.into()));
+                };
+                let (waiter, waiting) = oneshot::channel();
+                waiters.push(waiter);
+                let waiting =
+                    async move { waiting.await.unwrap_or(Err(CommitError::Stopped.into())) };
+                return Box::pin(waiting.into_actor(self));
+            }
+            Ok(DownloadDecision::Counts(event)) => event,
+        };
+        self.taking.entry((id, client)).or_default();
+        // The piece itself remembers it, and no longer than anybody repeats it.
+        let asked = RequestContext { by: client_name(client), request, remember: false };
+        let counting = self.commit_for(asked, vec![event], read);
+        Box::pin(counting.map(move |admitted, expiry, _| {
+            for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {
+                let resumed = admitted.clone().map(|_| DownloadAdmission::Resumed);
+                // The caller may have gone.
+                let _ = waiter.send(resumed);
+            }
+            admitted
+        }))
+    }
+}
+
+/// How a client of a link is named in the journal.
+fn client_name(client: ClientKey) -> String {
+    format!("link {:016x}", client.0)
+}
+
+fn admission(outcomes: &Outcomes<ShareTable>) -> Result<DownloadAdmission, ShareError> {
+    match outcomes.first() {
+        Some(Ok(ShareOutcome::Taken { left, .. })) => {
+            Ok(DownloadAdmission::Counted { left: *left })
+        }
+        Some(Ok(_)) => Ok(DownloadAdmission::Unlimited),
+        Some(Err(refusal)) => Err(refusal.clone().into()),
+        None => Err(ShareRefusal::Unknown.into()),
+    }
+}

@@ -1,0 +1,172 @@
+//! The active side of expiry: turns reclaim due shares, under the budget.
+
+use std::time::Duration;
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use reelyard_core::clock::{Millis, time_of_thread};
+use reelyard_core::turns::ScheduledTurns;
+use reelyard_replication::{AppliedEvent, Outcomes, RequestContext};
+
+use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
+
+/// How many commits of reclaimed shares may be under way: the journal writes one while the next ones are
+/// prepared.
+const UNDER_WAY: usize = 4;
+
+/// The name under which shares are reclaimed.
+const RECLAIM: &str = "share-expiry";
+
+impl ShareExpiry {
+    /// Reclaims due shares, as many as the budget allows.
+    pub(in crate::share_expiry) fn reclaim(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        if self.replica.piece().paused().is_some() {
+            return;
+        }
+        let began = time_of_thread();
+        if let Some(first) = self.timer.next(self.replica.piece()).filter(|first| *first <= now) {
+            self.counters.turns += 1;
+            self.reclaim_late(now, now.since(first), ctx);
+        }
+        self.deciding += time_of_thread().saturating_sub(began);
+    }
+
+    /// Reclaims when the most overdue share is so late.
+    fn reclaim_late(&mut self, now: Millis, lag: Duration, ctx: &mut Context<Self>) {
+        let mut granted = self.budget.grant(self.began.elapsed(), lag);
+        while self.reclaiming < UNDER_WAY {
+            let most = granted.min(AT_ONCE);
+            let ids = match most {
+                0 => Vec::new(),
+                most => self.timer.due(now, most, self.replica.piece()),
+            };
+            if !ids.is_empty() {
+                granted -= ids.len();
+                self.set_out(now, ids, ctx);
+            }
+            let has_more = self.timer.next(self.replica.piece()).is_some_and(|first| first <= now);
+            if !has_more {
+                return;
+            }
+            if granted == 0 {
+                self.counters.time_caps += 1;
+                let wait = self.budget.wait(AT_ONCE / 4, lag);
+                self.wake_after(wait.max(Duration::from_millis(1)), ctx);
+                return;
+            }
+        }
+    }
+
+    /// Commits the reclaim of these shares.
+    fn set_out(&mut self, now: Millis, ids: Vec<ShareId>, ctx: &mut Context<Self>) {
+        self.budget.begin(ids.len());
+        self.reclaiming += 1;
+        let epoch = self.replica.epoch();
+        let event = ShareEvent::Reclaimed { ids: ids.clone() };
+        let committing = self.replica.commit(now, RequestContext::by_itself(RECLAIM), vec![event]);
+        ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
+            let settled = expiry.on_own_commit(settlement, ctx);
+            if expiry.replica.epoch() != epoch {
+                // The timer has restarted since.
+                return;
+            }
+            expiry.reclaiming = expiry.reclaiming.saturating_sub(1);
+            if settled.is_err() {
+                expiry.budget.returned(ids.len());
+            }
+            if !settled.as_ref().is_ok_and(|outcomes| have_ended(outcomes, ids.len())) {
+                // A share that is still live is due again: it was not reclaimed, or a clock was ahead.
+                let ShareExpiry { replica: seat, timer, .. } = expiry;
+                for id in &ids {
+                    seat.piece().look(*id, |share| timer.note(share));
+                }
+            }
+            if settled.is_ok() {
+                // By its timer, behind all that waits meanwhile: done from here, commit upon commit
+                // would come back before anybody else on this thread had a turn.
+                expiry.wake_after(Duration::ZERO, ctx);
+            }
+        }));
+    }
+
+    /// Sends the notices of shares that end soon.
+    pub(in crate::share_expiry) fn notice(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        let Some(before) = self.desk.settings.notice_before else { return };
+        let until = now.after(before);
+        let ShareExpiry { notices, replica: seat, .. } = self;
+        let mut ids = notices.due(until, AT_ONCE, seat.piece());
+        let has_more = ids.len() == AT_ONCE;
+        let wants = |id: &ShareId| {
+            let share = seat.piece().look(*id, |share| !share.is_noticed() && share.is_live(now));
+            share.unwrap_or_default()
+        };
+        ids.retain(wants);
+        if has_more {
+            self.soon(ctx);
+        }
+        if ids.is_empty() {
+            return;
+        }
+        let event = ShareEvent::Noticed { ids: ids.clone(), until };
+        self.commit(vec![event], ctx, move |expiry, settled, _| {
+            if settled.is_err() {
+                let ShareExpiry { replica: seat, notices, .. } = expiry;
+                for id in &ids {
+                    seat.piece().look(*id, |share| notices.note(share));
+                }
+            }
+        });
+    }
+
+    /// Counts the reclaimed shares of an event.
+    pub(in crate::share_expiry) fn note_reclaimed(
+        &mut self,
+        leads: bool,
+        now: Millis,
+        ended: u64,
+        first: u64,
+        next: u64,
+    ) {
+        if !leads {
+            return;
+        }
+        self.counters.reclaimed += ended;
+        self.backlog = self.backlog.saturating_sub(ended);
+        let ShareExpiry { replica: seat, lags, .. } = self;
+        for (_, told) in seat.piece().notifications_between(first, next) {
+            if let Some(due) = told.share.due().instant() {
+                lags.note(now.since(due));
+            }
+        }
+    }
+
+    /// Takes the cost of an entry of reclaimed shares from the budget.
+    pub(in crate::share_expiry) fn spend(
+        &mut self,
+        applied: &[AppliedEvent<ShareTable>],
+        took: Duration,
+    ) {
+        let (mut reclaimed, mut others) = (0_usize, 0_usize);
+        for AppliedEvent { event, result, .. } in applied {
+            match (event, result) {
+                (ShareEvent::Reclaimed { ids }, Ok(ShareOutcome::Ended { .. })) => {
+                    reclaimed += ids.len();
+                }
+                _ => others += 1,
+            }
+        }
+        if reclaimed > 0 && self.replica.epoch().is_some() {
+            let part = reclaimed as f64 / (reclaimed + others) as f64;
+            let deciding = std::mem::take(&mut self.deciding);
+            self.budget.spent(reclaimed, deciding + took.mul_f64(part));
+        }
+    }
+}
+
+/// Whether a commit ended at least this many shares.
+fn have_ended(outcomes: &Outcomes<ShareTable>, count: usize) -> bool {
+    let ended = outcomes.iter().map(|outcome| match outcome {
+        Ok(ShareOutcome::Ended { ended, .. }) => *ended,
+        _ => 0,
+    });
+    ended.sum::<u64>() == count as u64
+}

@@ -1,0 +1,102 @@
+//! The actor's upkeep besides reclaim: it sends notices of ends, forgets delivered notifications, and
+//! ends shares of removed roots and above a lowered limit. Pure.
+
+use reelyard_core::clock::Millis;
+
+use crate::share_expiry::policy::decide::{AT_ONCE, ShareDecisionContext, SharePolicy};
+use crate::share_expiry::state::event::ShareEvent;
+use crate::share_expiry::state::paths::path::{RootName, SharePath};
+use crate::share_expiry::state::values::value_types::ShareEnding;
+
+/// How many tombstones and notifications one event looks at: forgetting many takes several.
+const LOOKED_AT: usize = 4000;
+
+/// How many hooks are forgotten in one event.
+const HOOKS_AT_ONCE: usize = 100;
+
+impl SharePolicy {
+    /// Events that are to be committed, one after the other: none while one like it is under way.
+    pub fn upkeep(&mut self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
+        let mut events = self.hooks(at);
+        events.extend(self.forgets(at));
+        events.extend(self.roots_gone(at));
+        events.extend(self.evicts(at));
+        events
+    }
+
+    /// New hooks get the notifications from now on.
+    fn hooks(&self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
+        let known = at.table.cursors();
+        let new = self.settings.hooks.iter().filter(|hook| !known.contains_key(*hook));
+        let new = new.filter(|hook| {
+            let same = |event: &ShareEvent| matches!(event, ShareEvent::Delivered { hook: other, .. } if other == *hook);
+            !at.in_flight.events().any(same)
+        });
+        let up_to = at.table.next_happening();
+        new.map(|hook| ShareEvent::Delivered { hook: hook.clone(), up_to }).collect()
+    }
+
+    fn forgets(&self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
+        if at.in_flight.events().any(|event| matches!(event, ShareEvent::Forgot { .. })) {
+            return None;
+        }
+        let (tombstones_before, happenings_before) = (self.tombstones(at), self.happenings(at));
+        let known = at.table.cursors().keys();
+        let hooks = known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned();
+        // The others go next time: one journal entry may not hold all names.
+        let hooks: Vec<String> = hooks.take(HOOKS_AT_ONCE).collect();
+        let forgets = tombstones_before > at.table.first_tombstone_number()
+            || happenings_before > at.table.first_happening()
+            || !hooks.is_empty();
+        forgets.then_some(ShareEvent::Forgot { tombstones_before, happenings_before, hooks })
+    }
+
+    /// The number of the first tombstone that stays.
+    fn tombstones(&self, at: ShareDecisionContext<'_>) -> u64 {
+        let (graves, settings) = (at.table.tombstone_index(), &self.settings);
+        let too_many = graves.len().saturating_sub(settings.keep_tombstones);
+        let is_old = |ended: Millis| at.now >= ended.after(settings.keep_tombstones_for);
+        let going = graves.oldest_first().map(|(_, grave)| grave).zip(0_u64..).take(LOOKED_AT);
+        let going = going.take_while(|(grave, place)| *place < too_many || is_old(grave.ended));
+        at.table.first_tombstone_number() + going.count() as u64
+    }
+
+    /// The number of the first notification that stays: every hook got those before it and they are not
+    /// among the last, or they are too old or too many.
+    fn happenings(&self, at: ShareDecisionContext<'_>) -> u64 {
+        let (table, settings) = (at.table, &self.settings);
+        let next = table.next_happening();
+        let cursors = table.cursors().iter().filter(|(hook, _)| settings.hooks.contains(*hook));
+        let told = cursors.map(|(_, cursor)| *cursor).min().unwrap_or(next);
+        let told = told.min(next.saturating_sub(settings.keep_happenings));
+        let told = told.max(next.saturating_sub(settings.keep_happenings_most));
+        let is_old = |number: u64| {
+            let at_then = table.happened_at(number);
+            at_then.is_some_and(|then| at.now >= then.after(settings.keep_happenings_for))
+        };
+        let last = next.min(table.first_happening() + LOOKED_AT as u64);
+        let mut stays = table.first_happening();
+        while stays < last && (stays < told || is_old(stays)) {
+            stays += 1;
+        }
+        stays
+    }
+
+    /// Shares of roots that are not configured end.
+    fn roots_gone(&self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
+        let under_way = |event: &ShareEvent| {
+            matches!(event, ShareEvent::EndedWithin { why: ShareEnding::RootGone, .. })
+        };
+        if at.in_flight.events().any(under_way) {
+            return None;
+        }
+        // Shares of files that are being moved out of it, or were, follow the move first.
+        let moves = at.table.moves();
+        let is_left = |root: &RootName| moves.iter().any(|moving| moving.new.from.root == *root);
+        let gone = |root: &RootName| !self.settings.roots.contains(root) && !is_left(root);
+        let root = at.table.roots().find(gone)?;
+        let by = format!("share.roots.{root} is not configured");
+        let (path, why, most) = (SharePath::root(), ShareEnding::RootGone, AT_ONCE as u64);
+        Some(ShareEvent::EndedWithin { root, path, why, most, by })
+    }
+}

@@ -1,0 +1,193 @@
+//! The actor and its clock: it records the time, and reports a wrong clock.
+
+use std::time::{Duration, Instant};
+
+use actix::{ActorFutureExt, Context, Handler, WrapFuture};
+use reelyard_core::clock::Millis;
+use reelyard_replication::{AppliedEvent, CommitError, RequestContext};
+
+use super::requests::{ShareReply, answer};
+use crate::share_expiry::{
+    ClockStep, ClockTrouble, ConfirmClock, ShareEvent, ShareExpiry, ShareMoment, ShareTable,
+};
+
+/// Up to how many due shares are counted for the backlog.
+pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
+
+/// A backlog below this is counted each turn, a larger one each upkeep.
+pub(in crate::share_expiry) const COUNTED_EACH_TURN: u64 = 1000;
+
+/// How old the time on record may become: much less than the step that is followed at once, so that a
+/// short restart is no jump.
+const NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// How often it goes on record that something has come due while nothing is reclaimed.
+const DUE_NOTED_EVERY: Duration = Duration::from_secs(1);
+
+impl ShareExpiry {
+    /// Puts the time on record where nothing else does: when a share has come due and reclaim is
+    /// paused, and every now and then.
+    pub(in crate::share_expiry) fn note_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        let table = self.replica.piece();
+        let noting = |event: &ShareEvent| matches!(event, ShareEvent::TimeNoted);
+        if self.reclaiming > 0 || self.replica.in_flight().events().any(noting) {
+            return;
+        }
+        let is_soon = self.time_noted.is_some_and(|noted| noted.elapsed() < DUE_NOTED_EVERY);
+        let is_due = !is_soon && table.has_come_due(now);
+        // A table that an earlier version wrote has no time on record.
+        let is_old_or_missing = table.time().is_none_or(|record| now.since(record) >= NOTED_EVERY);
+        let is_old = is_old_or_missing && !table.is_empty();
+        if is_due || is_old {
+            self.time_noted = Some(Instant::now());
+            self.commit(vec![ShareEvent::TimeNoted], ctx, |_, _, _| {});
+        }
+    }
+
+    /// Where another node decides, its time is followed.
+    pub(in crate::share_expiry) fn follow_time(&mut self, applied: &[AppliedEvent<ShareTable>]) {
+        if self.replica.epoch().is_some() || !self.caught_up {
+            return;
+        }
+        let was_set =
+            |one: &AppliedEvent<ShareTable>| matches!(one.event, ShareEvent::TimeSet { .. });
+        if applied.iter().any(was_set) {
+            self.board.set_time(&self.clock);
+        }
+        self.board.start_time(self.replica.piece().time(), &self.clock);
+    }
+
+    /// Looks whether the clock was set, and whether it is right.
+    pub(in crate::share_expiry) fn watch_clock(&mut self, moment: ShareMoment) {
+        match self.watch.look(self.clock.reading()) {
+            Some(ClockStep::Forward(by)) => {
+                self.counters.jumps_forward += 1;
+                tracing::warn!(by_ms = by.as_millis(), "wall clock jumped forward");
+            }
+            Some(ClockStep::Back(by)) => {
+                self.counters.jumps_back += 1;
+                tracing::warn!(by_ms = by.as_millis(), "wall clock jumped back");
+            }
+            None => {}
+        }
+        self.keep_time(moment.now);
+        let trouble = self.trouble_at(moment);
+        let before = std::mem::replace(&mut self.trouble, trouble);
+        match (before, trouble) {
+            (
+                None | Some(ClockTrouble::Behind { .. }),
+                Some(ClockTrouble::Ahead { by, links, .. }),
+            ) => {
+                tracing::warn!(
+                    ahead_s = by.as_secs(),
+                    links,
+                    "{}",
+                    ClockTrouble::Ahead {
+                        by,
+                        links,
+                        confirmed_in: moment.confirmed_in.unwrap_or_default(),
+                    }
+                );
+            }
+            (
+                Some(ClockTrouble::Ahead { by, links, .. }),
+                None | Some(ClockTrouble::Behind { .. }),
+            ) => {
+                let was_confirmed =
+                    moment.now.0 >= self.last_moment.0.saturating_add(as_ms(by) / 2);
+                if was_confirmed {
+                    tracing::warn!(
+                        by_s = by.as_secs(),
+                        links,
+                        "clock confirmed: these links are reclaimed"
+                    );
+                } else {
+                    tracing::warn!(
+                        by_s = by.as_secs(),
+                        links,
+                        "clock corrected: these links work again"
+                    );
+                }
+            }
+            (None, Some(behind @ ClockTrouble::Behind { by })) => {
+                tracing::warn!(behind_s = by.as_secs(), "{behind}");
+            }
+            _ => {}
+        }
+        self.last_moment = moment.now;
+    }
+
+    /// Keeps the time for the next process.
+    fn keep_time(&mut self, now: Millis) {
+        if !self.caught_up {
+            return;
+        }
+        let uptime = self.clock.uptime();
+        let note = self.anchor.as_mut().and_then(|anchor| anchor.note(now, uptime));
+        if let Some(note) = note {
+            // No caller waits for it: the journal has the time, too, except for the last minutes.
+            drop(tokio::task::spawn_blocking(move || {
+                if let Err(error) = note.write() {
+                    tracing::debug!(%error, "time of shares could not be written to its file");
+                }
+            }));
+        }
+    }
+
+    fn trouble_at(&self, moment: ShareMoment) -> Option<ClockTrouble> {
+        let ShareMoment { now, latest, confirmed_in, behind } = moment;
+        let trouble = match confirmed_in {
+            Some(confirmed_in) => {
+                let counted = match self.trouble {
+                    Some(ClockTrouble::Ahead { links, .. }) if !self.is_upkeep() => Some(links),
+                    _ => None,
+                };
+                let table = self.replica.piece();
+                let count = || table.backlog(latest, COUNTED) - table.backlog(now, COUNTED);
+                let links = counted.unwrap_or_else(count);
+                ClockTrouble::Ahead { by: latest.since(now), links, confirmed_in }
+            }
+            None => ClockTrouble::Behind { by: behind },
+        };
+        trouble.matters().then_some(trouble)
+    }
+}
+
+fn as_ms(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Handler<ConfirmClock> for ShareExpiry {
+    type Result = ShareReply<(), CommitError>;
+
+    fn handle(&mut self, asked: ConfirmClock, _: &mut Context<Self>) -> Self::Result {
+        let ConfirmClock { asked_by, request } = asked;
+        if self.replica.recall(request).is_some() {
+            return answer(Ok(()));
+        }
+        if let Err(error) = self.replica.leading() {
+            return answer(Err(error));
+        }
+        // At once: commits behind it use the time that is set.
+        self.board.set_time(&self.clock);
+        let to = self.now();
+        tracing::warn!(%to, asked_by, "wall clock confirmed: shares use it");
+        // Shares that counted as ended may be about to end again.
+        self.start_notices();
+        self.upkeep_at = None;
+        let asked = RequestContext::by_request(asked_by.clone(), request);
+        let committing =
+            self.replica.commit(to, asked, vec![ShareEvent::TimeSet { to, by: asked_by }]);
+        let answering =
+            committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
+                let settled = expiry.answered(settlement).map(drop);
+                if settled.is_err() {
+                    // The record has the time from before: refused links stay refused.
+                    expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);
+                }
+                expiry.turn(ctx);
+                settled
+            });
+        Box::pin(answering)
+    }
+}

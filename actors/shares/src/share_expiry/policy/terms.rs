@@ -1,0 +1,208 @@
+//! Until when a share may last. Pure.
+
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::durations::in_words;
+use serde::{Deserialize, Serialize};
+
+use crate::share_expiry::state::values::value_types::Deadline;
+
+/// The lifetimes that an operator allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TermsPolicy {
+    /// The lifetime of a share without one in its request; none has no deadline.
+    pub default_ttl: Option<Duration>,
+    /// The shortest life a share may be given.
+    pub min_ttl: Duration,
+    /// The longest; none for any.
+    pub max_ttl: Option<Duration>,
+    /// Whether a share may have no deadline.
+    pub allow_never: bool,
+}
+
+impl Default for TermsPolicy {
+    fn default() -> Self {
+        TermsPolicy {
+            default_ttl: Some(Duration::from_secs(7 * 24 * 60 * 60)),
+            min_ttl: Duration::from_secs(1),
+            max_ttl: None,
+            allow_never: false,
+        }
+    }
+}
+
+/// How long a share is to last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ShareLifetime {
+    /// As long as the operator set for those that do not say.
+    #[default]
+    Default,
+    /// This long from now on.
+    Ttl(Duration),
+    /// Until this instant, in milliseconds.
+    At(Millis),
+    /// Without a deadline.
+    Never,
+}
+
+/// On which deadline a change depends, as Redis' `EXPIRE` has it: never counts as infinitely late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnlyIf {
+    /// Only if it has none (`NX`).
+    None,
+    /// Only if it has one (`XX`).
+    Exists,
+    /// Only if the new one is later (`GT`).
+    Greater,
+    /// Only if the new one is earlier (`LT`).
+    Less,
+}
+
+/// Terms that the operator does not allow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum BadTerms {
+    /// Shorter than the shortest.
+    #[error("a share lasts at least {}", in_words(*.least))]
+    TooShort {
+        /// The shortest allowed lifetime.
+        least: Duration,
+    },
+    /// The lifetime is too long.
+    #[error("a share lasts at most {}", in_words(*.most))]
+    TooLong {
+        /// The longest allowed lifetime.
+        most: Duration,
+    },
+    /// A share without a deadline is not allowed.
+    #[error("a share needs a deadline here, because share.allow_never is false")]
+    NeverNotAllowed,
+    /// Beyond the last instant that can be written.
+    #[error("a share ends by {} at the latest: give it an earlier deadline", Millis::LAST)]
+    BeyondCalendar,
+}
+
+impl TermsPolicy {
+    /// The deadline of a share that gets its terms at `now`.
+    pub fn deadline(&self, term: ShareLifetime, now: Millis) -> Result<Deadline, BadTerms> {
+        let at = match term {
+            ShareLifetime::Never => return self.never(),
+            ShareLifetime::Default => match self.default_ttl {
+                Some(ttl) => now.after(ttl),
+                None => return self.never(),
+            },
+            ShareLifetime::Ttl(ttl) => now.after(ttl),
+            ShareLifetime::At(at) => at,
+        };
+        if at < now.after(self.min_ttl) || at <= now {
+            return Err(BadTerms::TooShort { least: self.min_ttl });
+        }
+        match self.max_ttl {
+            Some(most) if at > now.after(most) => Err(BadTerms::TooLong { most }),
+            // Not "never": a client that gives a deadline wants one.
+            _ if at > Millis::LAST => Err(BadTerms::BeyondCalendar),
+            _ => Ok(Deadline::at(at)),
+        }
+    }
+
+    fn never(&self) -> Result<Deadline, BadTerms> {
+        if self.allow_never { Ok(Deadline::NEVER) } else { Err(BadTerms::NeverNotAllowed) }
+    }
+}
+
+impl OnlyIf {
+    /// Whether a deadline may be changed from `present` to `wanted`.
+    pub fn holds(self, present: Deadline, wanted: Deadline) -> bool {
+        match self {
+            OnlyIf::None => present == Deadline::NEVER,
+            OnlyIf::Exists => present != Deadline::NEVER,
+            OnlyIf::Greater => wanted > present,
+            OnlyIf::Less => wanted < present,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = Millis(1_000_000);
+
+    fn policy() -> TermsPolicy {
+        TermsPolicy {
+            default_ttl: Some(Duration::from_secs(60)),
+            min_ttl: Duration::from_secs(10),
+            max_ttl: Some(Duration::from_secs(100)),
+            allow_never: false,
+        }
+    }
+
+    #[test]
+    fn both_sides_of_the_shortest_and_the_longest_life() {
+        let ttl = |ms| policy().deadline(ShareLifetime::Ttl(Duration::from_millis(ms)), NOW);
+        let at = |ms| policy().deadline(ShareLifetime::At(Millis(NOW.0 + ms)), NOW);
+        let short = Err(BadTerms::TooShort { least: Duration::from_secs(10) });
+        let long = Err(BadTerms::TooLong { most: Duration::from_secs(100) });
+        assert_eq!((ttl(9_999), at(9_999)), (short.clone(), short.clone()));
+        assert!(ttl(10_000).is_ok() && at(10_000).is_ok());
+        assert!(ttl(100_000).is_ok() && at(100_000).is_ok());
+        assert_eq!((ttl(100_001), at(100_001)), (long.clone(), long));
+        assert_eq!(at(-5), short);
+        assert_eq!(
+            policy().deadline(ShareLifetime::Default, NOW),
+            Ok(Deadline::at(Millis(1_060_000)))
+        );
+    }
+
+    #[test]
+    fn a_share_without_any_life_is_refused_also_without_a_shortest() {
+        let policy = TermsPolicy { min_ttl: Duration::ZERO, ..policy() };
+        assert!(policy.deadline(ShareLifetime::At(NOW), NOW).is_err());
+        assert!(policy.deadline(ShareLifetime::Ttl(Duration::ZERO), NOW).is_err());
+        assert!(policy.deadline(ShareLifetime::Ttl(Duration::from_millis(1)), NOW).is_ok());
+    }
+
+    #[test]
+    fn for_ever_only_where_it_is_allowed() {
+        let forever = TermsPolicy { default_ttl: None, max_ttl: None, ..policy() };
+        let allowed = TermsPolicy { allow_never: true, ..forever.clone() };
+        for term in [ShareLifetime::Never, ShareLifetime::Default] {
+            assert_eq!(forever.deadline(term, NOW), Err(BadTerms::NeverNotAllowed));
+            assert_eq!(allowed.deadline(term, NOW), Ok(Deadline::NEVER));
+        }
+        for term in
+            [ShareLifetime::At(Millis(Millis::LAST.0 + 1)), ShareLifetime::Ttl(Duration::MAX)]
+        {
+            assert_eq!(forever.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
+            assert_eq!(allowed.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
+        }
+        let last = ShareLifetime::At(Millis::LAST);
+        assert_eq!(forever.deadline(last, NOW), Ok(Deadline::at(Millis::LAST)));
+    }
+
+    #[test]
+    fn conditions_are_those_of_redis() {
+        let (early, late) = (Deadline::at(Millis(5)), Deadline::at(Millis(6)));
+        let never = Deadline::NEVER;
+        // Condition, and the change that it describes: early to late, late to early, early to early,
+        // never to early, early to never, never to never.
+        for (only_if, expected) in [
+            (OnlyIf::None, [false, false, false, true, false, true]),
+            (OnlyIf::Exists, [true, true, true, false, true, false]),
+            (OnlyIf::Greater, [true, false, false, false, true, false]),
+            (OnlyIf::Less, [false, true, false, true, false, false]),
+        ] {
+            let pairs = [
+                (early, late),
+                (late, early),
+                (early, early),
+                (never, early),
+                (early, never),
+                (never, never),
+            ];
+            let said = pairs.map(|(present, wanted)| only_if.holds(present, wanted));
+            assert_eq!(said, expected, "{only_if:?}");
+        }
+    }
+}

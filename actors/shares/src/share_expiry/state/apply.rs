@@ -1,0 +1,435 @@
+//! How events change the piece. Deterministic: the piece, the event and its time decide alone.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use ShareOutcome::{AlreadySo, Applied};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::{PieceId, RequestId};
+use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
+
+use super::download_cache::CountedDownload;
+use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
+use super::shards::ShareLookup;
+use super::share::{
+    ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
+};
+use super::share_table::{NotificationRecord, ShareTable, TombstoneKey};
+use super::snapshot::{FrozenShareTable, thaw_row};
+use super::values::id::ShareId;
+use super::values::text::SharedText;
+use super::values::value_types::{ShareEnding, Tombstone};
+use crate::share_expiry::messages::ShareNotificationKind;
+
+/// How many clients of one share may resume a download without counting again: the last ones.
+const MOST_TAKERS: usize = 10_000;
+
+type ShareApplyResult = Result<ShareOutcome, ShareRefusal>;
+
+impl Piece for ShareTable {
+    const ID: PieceId = PieceId::Shares;
+    const EVENT_VERSION: u8 = 2;
+
+    type Event = ShareEvent;
+    type Outcome = ShareOutcome;
+    type Refusal = ShareRefusal;
+
+    fn may_use_reserve(event: &ShareEvent) -> bool {
+        matches!(event, ShareEvent::Ended { why: ShareEnding::Revoked, .. })
+    }
+
+    fn apply(&mut self, at: Millis, event: &ShareEvent) -> ShareApplyResult {
+        let outcome = self.apply_event(at, event)?;
+        self.time = match event {
+            ShareEvent::TimeSet { to, .. } => Some(*to),
+            _ => self.time.max(Some(at)),
+        };
+        Ok(outcome)
+    }
+
+    fn freeze(&self) -> Box<dyn FrozenPiece> {
+        Box::new(FrozenShareTable::of(self))
+    }
+
+    fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
+        thaw_row(self, row)
+    }
+
+    fn emptied(&self) -> Self {
+        ShareTable::default()
+    }
+}
+
+impl ShareTable {
+    fn apply_event(&mut self, at: Millis, event: &ShareEvent) -> ShareApplyResult {
+        match event {
+            ShareEvent::TimeNoted | ShareEvent::TimeSet { .. } => Ok(Applied),
+            ShareEvent::Created(new) => self.create(at, new),
+            ShareEvent::Changed { id, generation, changes } => {
+                self.change(at, *id, *generation, changes)
+            }
+            ShareEvent::Reclaimed { ids } => {
+                Ok(self.end_all(ids, |table, id| table.end_if_due(at, id)))
+            }
+            ShareEvent::Ended { ids, why, cut, by } => {
+                let by = SharedText::new(by.as_str());
+                Ok(self.end_all(ids, |table, id| table.end(at, id, *why, *cut, &by)))
+            }
+            ShareEvent::EndedWithin { root, path, why, most, by } => {
+                let by = SharedText::new(by.as_str());
+                let most = usize::try_from(*most).unwrap_or(usize::MAX);
+                let ids: Vec<ShareId> =
+                    self.within(root, path, None).take(most).map(|share| share.id()).collect();
+                Ok(self.end_all(&ids, |table, id| table.end(at, id, *why, false, &by)))
+            }
+            ShareEvent::Taken { id, client, resume_until, forget_before, request } => {
+                let taker = DownloadClient { client: *client, at, in_part: false };
+                self.once(at, *request, |table| {
+                    table.take(*id, taker, *resume_until, *forget_before)
+                })
+            }
+            ShareEvent::TakenInPart { id, client, resume_until, forget_before, request } => {
+                let taker = DownloadClient { client: *client, at, in_part: true };
+                self.once(at, *request, |table| {
+                    table.take(*id, taker, *resume_until, *forget_before)
+                })
+            }
+            ShareEvent::WholeBegun { id, client, request } => {
+                self.once(at, *request, |table| table.begin_whole(at, *id, *client))
+            }
+            ShareEvent::MoveBegun(new) => self.begin_move(new),
+            ShareEvent::MoveSettled { number, end, most } => {
+                self.settle_move(at, *number, *end, *most)
+            }
+            ShareEvent::MoveFollowed { number, part, most } => {
+                self.follow_move(at, *number, *part, *most)
+            }
+            ShareEvent::Noticed { ids, until } => Ok(self.notice(at, ids, *until)),
+            ShareEvent::Paused { by } => Ok(self.pause(Some(by))),
+            ShareEvent::Resumed { .. } => Ok(self.pause(None)),
+            ShareEvent::Forgot { tombstones_before, happenings_before, hooks } => {
+                Ok(self.forget(*tombstones_before, *happenings_before, hooks))
+            }
+            ShareEvent::Delivered { hook, up_to } => Ok(self.deliver(hook, *up_to)),
+        }
+    }
+
+    fn create(&mut self, at: Millis, new: &NewShare) -> ShareApplyResult {
+        if self.find(new.id) != ShareLookup::Unknown {
+            return Err(ShareRefusal::IdInUse);
+        }
+        // A move may have begun since it was decided.
+        if self.is_moving(&new.root, &new.path) {
+            return Err(ShareRefusal::BeingMoved);
+        }
+        let room = new.room;
+        if room.shares > 0 && self.live >= room.shares {
+            return Err(ShareRefusal::Full { most: room.shares });
+        }
+        if let Some(owner) = &new.owner
+            && room.of_owner > 0
+            && self.of_owner(owner) >= room.of_owner
+        {
+            return Err(ShareRefusal::OwnerFull { most: room.of_owner });
+        }
+        let NewShare { id, root, path, kind, deadline, noticed, owner, note, password, .. } =
+            new.clone();
+        let downloads = new.max_downloads.map(DownloadLimit::of);
+        let rare = ColdShareFields { note, password, downloads };
+        let (created, generation) = (at, 0);
+        let birth =
+            ShareInit { id, root, path, kind, owner, created, deadline, rare, generation, noticed };
+        self.put(Share::born(birth), None);
+        self.totals.created += 1;
+        Ok(ShareOutcome::Created { id })
+    }
+
+    fn change(
+        &mut self,
+        at: Millis,
+        id: ShareId,
+        generation: u32,
+        changes: &ShareChanges,
+    ) -> ShareApplyResult {
+        let former = self.live_at(id, at)?;
+        if former.exhausted().is_some() {
+            return Err(ShareRefusal::Exhausted);
+        }
+        if former.generation() != generation {
+            return Err(ShareRefusal::ChangedMeanwhile);
+        }
+        former.allows(changes.max_downloads)?;
+        if let Some(new) = &changes.owner
+            && let Some(owner) = new.owner.as_ref().filter(|owner| former.owner() != Some(owner))
+            && new.most > 0
+            && self.of_owner(owner) >= new.most
+        {
+            return Err(ShareRefusal::OwnerFull { most: new.most });
+        }
+        let share = self.put(former.changed(changes), Some(&former));
+        Ok(ShareOutcome::Changed { generation: share.generation(), due: share.due() })
+    }
+
+    fn end_all(
+        &mut self,
+        ids: &[ShareId],
+        mut end: impl FnMut(&mut Self, ShareId) -> bool,
+    ) -> ShareOutcome {
+        let first = self.next_happening();
+        let ended = ids.iter().filter(|id| end(self, **id)).count() as u64;
+        ShareOutcome::Ended { ended, first, next: self.next_happening() }
+    }
+
+    /// A share ends if its time has come. Returns whether it ended.
+    fn end_if_due(&mut self, at: Millis, id: ShareId) -> bool {
+        let number = self.next_happening();
+        let buried = self.shards.replace_with_tombstone(id, |share| {
+            (!share.is_live(at)).then(|| {
+                // The end of the last download was reported then.
+                let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
+                let until = share.exhausted().and(share.due().instant());
+                let ended = until.map_or(at, |until| until.min(at));
+                Tombstone::of(share, ended, share.why_due(), number, false)
+            })
+        });
+        let Some((share, tombstone)) = buried else { return false };
+        self.mourn(at, share, tombstone, None);
+        true
+    }
+
+    /// A share ends before its deadline, too. A share past its deadline has ended by that.
+    pub(in crate::share_expiry) fn end(
+        &mut self,
+        at: Millis,
+        id: ShareId,
+        why: ShareEnding,
+        cut: bool,
+        by: &SharedText,
+    ) -> bool {
+        if self.end_if_due(at, id) {
+            if cut {
+                self.shards.cut(id);
+            }
+            return false;
+        }
+        let number = self.next_happening();
+        let buried = self
+            .shards
+            .replace_with_tombstone(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
+        let ended = buried.is_some();
+        if let Some((share, tombstone)) = buried {
+            self.mourn(at, share, tombstone, Some(by));
+        } else if cut {
+            self.shards.cut(id);
+        }
+        ended
+    }
+
+    /// The tombstone of a share.
+    fn mourn(
+        &mut self,
+        at: Millis,
+        share: Arc<Share>,
+        tombstone: Tombstone,
+        by: Option<&SharedText>,
+    ) {
+        let why = tombstone.why;
+        self.take_out(&share, None);
+        self.live -= 1;
+        self.totals.count(why);
+        self.tombstone_index.push(TombstoneKey { ended: at, id: share.id() });
+        if why != ShareEnding::Exhausted {
+            self.record_notification(at, share, ShareNotificationKind::Ended(why), by);
+        }
+    }
+
+    fn record_notification(
+        &mut self,
+        at: Millis,
+        share: Arc<Share>,
+        what: ShareNotificationKind,
+        by: Option<&SharedText>,
+    ) {
+        self.chronicle.push(NotificationRecord { at, share, by: by.cloned(), what });
+    }
+
+    fn take(
+        &mut self,
+        id: ShareId,
+        taker: DownloadClient,
+        resume_until: Millis,
+        forget_before: Millis,
+    ) -> ShareApplyResult {
+        let DownloadClient { client, at, .. } = taker;
+        let former = self.live_at(id, at)?;
+        let Some(downloads) = former.downloads() else {
+            return Ok(AlreadySo);
+        };
+        let left = downloads.left().checked_sub(1).ok_or(ShareRefusal::Exhausted)?;
+        let mut downloads = downloads.clone();
+        downloads.taken += 1;
+        downloads.takers.retain(|taker| taker.client != client && taker.at >= forget_before);
+        // The oldest is the first.
+        let too_many = (downloads.takers.len() + 1).saturating_sub(MOST_TAKERS);
+        downloads.takers.drain(..too_many);
+        downloads.takers.push(taker);
+        let number = self.next_happening();
+        downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
+        let exhausted = downloads.exhausted.map(|_| number);
+        let mut share = former.to_change();
+        share.change_cold_fields(|rare| rare.downloads = Some(downloads));
+        let share = self.put(share, Some(&former));
+        if exhausted.is_some() {
+            self.record_notification(
+                at,
+                share,
+                ShareNotificationKind::Ended(ShareEnding::Exhausted),
+                None,
+            );
+        }
+        Ok(ShareOutcome::Taken { left, exhausted })
+    }
+
+    /// A download that began with a part goes on with the whole, once.
+    fn begin_whole(&mut self, at: Millis, id: ShareId, client: ClientKey) -> ShareApplyResult {
+        let former = self.live_at(id, at)?;
+        let Some(downloads) = former.downloads() else {
+            return Ok(AlreadySo);
+        };
+        let mut downloads = downloads.clone();
+        let is_its = |taker: &&mut DownloadClient| taker.client == client && taker.in_part;
+        let taker = downloads.takers.iter_mut().find(is_its).ok_or(ShareRefusal::Exhausted)?;
+        taker.in_part = false;
+        let left = downloads.left();
+        let mut share = former.to_change();
+        share.change_cold_fields(|rare| rare.downloads = Some(downloads));
+        self.put(share, Some(&former));
+        Ok(ShareOutcome::Taken { left, exhausted: None })
+    }
+
+    /// Records a request for bytes, unless the same request did it a moment ago.
+    fn once(
+        &mut self,
+        at: Millis,
+        request: RequestId,
+        then: impl FnOnce(&mut Self) -> ShareApplyResult,
+    ) -> ShareApplyResult {
+        if let Some(left) = self.taken_before(request) {
+            return Ok(ShareOutcome::Taken { left, exhausted: None });
+        }
+        let taken = then(self)?;
+        if let ShareOutcome::Taken { left, .. } = taken {
+            self.recent.note(CountedDownload { at, request, left });
+        }
+        Ok(taken)
+    }
+
+    fn notice(&mut self, at: Millis, ids: &[ShareId], until: Millis) -> ShareOutcome {
+        let first = self.next_happening();
+        for id in ids {
+            let Ok(former) = self.live_at(*id, at) else { continue };
+            let soon = former.deadline().instant().is_some_and(|deadline| deadline <= until);
+            if !soon || former.is_noticed() || former.exhausted().is_some() {
+                continue;
+            }
+            let mut share = former.to_change();
+            share.noticed = true;
+            let share = self.put(share, Some(&former));
+            self.record_notification(at, share, ShareNotificationKind::Notice, None);
+        }
+        ShareOutcome::Noticed { first, next: self.next_happening() }
+    }
+
+    fn pause(&mut self, by: Option<&String>) -> ShareOutcome {
+        if self.paused.is_some() == by.is_some() {
+            return AlreadySo;
+        }
+        self.paused = by.cloned();
+        Applied
+    }
+
+    fn forget(&mut self, tombstones: u64, happenings: u64, hooks: &[String]) -> ShareOutcome {
+        let going = tombstones.saturating_sub(self.first_tombstone_number());
+        let stay = self.tombstone_index.first().saturating_add(going);
+        for (_, grave) in
+            self.tombstone_index.oldest_first().take_while(|(number, _)| *number < stay)
+        {
+            self.shards.forget(grave.id);
+        }
+        self.tombstone_index.forget_before(stay);
+        self.chronicle.forget_before(happenings);
+        self.cursors.retain(|hook, _| !hooks.contains(hook));
+        Applied
+    }
+
+    fn deliver(&mut self, hook: &str, up_to: u64) -> ShareOutcome {
+        let up_to = up_to.min(self.next_happening());
+        match self.cursors.get_mut(hook) {
+            Some(cursor) if *cursor >= up_to => AlreadySo,
+            Some(cursor) => {
+                *cursor = up_to;
+                Applied
+            }
+            None => {
+                self.cursors.insert(hook.to_owned(), up_to);
+                Applied
+            }
+        }
+    }
+}
+
+impl DownloadLimit {
+    /// A limit with no download taken.
+    pub(in crate::share_expiry) fn of(most: NonZeroU32) -> Self {
+        DownloadLimit { most, taken: 0, takers: Vec::new(), exhausted: None }
+    }
+}
+
+impl Tombstone {
+    fn of(share: &Share, ended: Millis, why: ShareEnding, number: u64, cut: bool) -> Self {
+        Tombstone { ended, why, deadline: share.deadline(), number, cut }
+    }
+}
+
+impl Share {
+    /// Whether it may have this limit of downloads: more than were taken already.
+    pub(in crate::share_expiry) fn allows(
+        &self,
+        limit: Option<Option<NonZeroU32>>,
+    ) -> Result<(), ShareRefusal> {
+        let taken = self.downloads().map_or(0, DownloadLimit::taken);
+        match limit.flatten().map(NonZeroU32::get) {
+            Some(most) if most <= taken => Err(ShareRefusal::FewerThanTaken { taken, most }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The share with other terms.
+    pub(in crate::share_expiry) fn changed(&self, changes: &ShareChanges) -> Share {
+        let mut share = self.to_change();
+        share.generation += 1;
+        if let Some(new) = changes.deadline.filter(|new| new.deadline != self.deadline) {
+            share.deadline = new.deadline;
+            share.noticed = new.noticed;
+        }
+        if let Some(new) = &changes.owner {
+            share.owner = new.owner.clone();
+        }
+        share.change_cold_fields(|rare| {
+            if let Some(most) = changes.max_downloads {
+                let taken = rare.downloads.take();
+                rare.downloads = most.map(|most| DownloadLimit {
+                    most,
+                    ..taken.unwrap_or_else(|| DownloadLimit::of(most))
+                });
+            }
+            if let Some(password) = &changes.password {
+                rare.password = password.clone();
+            }
+            if let Some(note) = &changes.note {
+                rare.note = note.clone();
+            }
+        });
+        share
+    }
+}

@@ -1,0 +1,87 @@
+//! Recently counted download requests: a client that got no answer and repeats its request finds its
+//! download. Pure.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::elapsed_time::ElapsedTime;
+use reelyard_core::event::RequestId;
+use serde::{Deserialize, Serialize};
+
+/// How long one is remembered: no client repeats its request for longer.
+pub(in crate::share_expiry) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
+
+/// A download that was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::share_expiry) struct CountedDownload {
+    pub(in crate::share_expiry) at: Millis,
+    pub(in crate::share_expiry) request: RequestId,
+    /// How many downloads were left.
+    pub(in crate::share_expiry) left: u32,
+}
+
+/// Those of the last minute.
+#[derive(Clone, Debug, Default)]
+pub(in crate::share_expiry) struct DownloadIdempotencyCache {
+    oldest_first: VecDeque<(ElapsedTime, CountedDownload)>,
+    left: HashMap<RequestId, u32>,
+}
+
+impl DownloadIdempotencyCache {
+    /// How many were left when this one was counted.
+    pub(in crate::share_expiry) fn left(&self, request: RequestId) -> Option<u32> {
+        self.left.get(&request).copied()
+    }
+
+    /// Records a counted download.
+    pub(in crate::share_expiry) fn note(&mut self, recent: CountedDownload) {
+        let last = self.oldest_first.back().map(|(passage, _)| *passage);
+        let now = last.map_or(ElapsedTime::from(recent.at), |last| last.advance_to(recent.at));
+        let is_old =
+            |(then, _): &&(ElapsedTime, CountedDownload)| now.since(*then) >= REMEMBERED_FOR;
+        while let Some((_, first)) = self.oldest_first.front().filter(is_old) {
+            self.left.remove(&first.request);
+            self.oldest_first.pop_front();
+        }
+        if self.left.insert(recent.request, recent.left).is_none() {
+            self.oldest_first.push_back((now, recent));
+        }
+    }
+
+    /// All of them, the oldest first.
+    pub(in crate::share_expiry) fn all(&self) -> Vec<CountedDownload> {
+        self.oldest_first.iter().map(|(_, recent)| *recent).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counted_download_is_remembered_for_a_minute() {
+        let mut takes = DownloadIdempotencyCache::default();
+        let mut note = |at, request, left| {
+            takes.note(CountedDownload { at: Millis(at), request: RequestId(request), left });
+            (1..=3).map(|request| takes.left(RequestId(request))).collect::<Vec<_>>()
+        };
+        assert_eq!(note(0, 1, 9), [Some(9), None, None]);
+        assert_eq!(note(59_999, 2, 8), [Some(9), Some(8), None]);
+        assert_eq!(note(60_000, 3, 7), [None, Some(8), Some(7)]);
+        assert_eq!(takes.all().len(), 2);
+    }
+
+    #[test]
+    fn what_was_counted_by_a_clock_that_was_ahead_is_forgotten_after_a_minute_too() {
+        let mut takes = DownloadIdempotencyCache::default();
+        let year = 365 * 86_400_000;
+        for second in 0..200_u32 {
+            let ahead = if second < 10 { year } else { 0 };
+            let at = Millis(ahead + i64::from(second) * 1000);
+            takes.note(CountedDownload { at, request: RequestId(second.into()), left: 0 });
+        }
+        let kept: Vec<u128> = takes.all().into_iter().map(|recent| recent.request.0).collect();
+        assert_eq!(kept, (140..200).collect::<Vec<_>>());
+    }
+}

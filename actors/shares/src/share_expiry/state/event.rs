@@ -1,0 +1,399 @@
+//! The events of the shares' piece, their outcomes and refusals.
+//!
+//! **Invariant:** the event contains every result of a setting or a clock (how many shares there may be,
+//! until when a download may be resumed, what is forgotten), so that `apply` gives the same on nodes
+//! configured differently.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use serde::{Deserialize, Serialize};
+
+use super::moves::pending_move::{MoveEnd, MoveRefused, NewMove};
+use super::paths::path::{RootName, SharePath};
+use super::share::ClientKey;
+use super::values::id::ShareId;
+use super::values::value_types::{
+    Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
+};
+use crate::share_expiry::policy::terms::BadTerms;
+
+/// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShareEvent {
+    /// A share was created.
+    Created(Box<NewShare>),
+    /// A share got new terms.
+    Changed {
+        /// The id of the share.
+        id: ShareId,
+        /// Its generation when that was decided: it is refused at any other.
+        generation: u32,
+        /// The new values.
+        changes: Box<ShareChanges>,
+    },
+    /// These due shares end. Those that are not due when this is applied are left out.
+    Reclaimed {
+        /// The shares, the most overdue first.
+        #[serde(with = "super::values::id::packed")]
+        ids: Vec<ShareId>,
+    },
+    /// These end before their deadlines, too. Those that have ended already are left out.
+    Ended {
+        /// The ids of the shares.
+        #[serde(with = "super::values::id::packed")]
+        ids: Vec<ShareId>,
+        /// Why: revoked, evicted, removed or root gone.
+        why: ShareEnding,
+        /// Whether downloads that are still running are to be cut: also those of shares that have
+        /// ended already.
+        cut: bool,
+        /// The caller's name, for the audit.
+        by: String,
+    },
+    /// All shares of a path and below it end, up to the limit, in the order of their paths: their files
+    /// are gone.
+    EndedWithin {
+        /// The name of the root that holds the path.
+        root: RootName,
+        /// The file or directory, below the root.
+        path: SharePath,
+        /// Why: removed or root gone.
+        why: ShareEnding,
+        /// How many this event ends at most. More of them take more events.
+        most: u64,
+        /// The caller's name, for the audit.
+        by: String,
+    },
+    /// A download was counted.
+    Taken {
+        /// The id of the share.
+        id: ShareId,
+        /// The client that downloads.
+        client: ClientKey,
+        /// Until when it may be resumed.
+        resume_until: Millis,
+        /// Downloads that were taken before this instant may be resumed no longer.
+        forget_before: Millis,
+        /// Names the request: repeated, it is counted once.
+        request: RequestId,
+    },
+    /// A file or directory is about to be renamed, for its shares to follow. It is on record before the
+    /// rename, so that a later leader looks at the disk.
+    MoveBegun(Box<NewMove>),
+    /// The notice of the end of these shares was sent. Shares with a later deadline, and shares with an
+    /// earlier notice, are left out.
+    Noticed {
+        /// The ids of the shares.
+        #[serde(with = "super::values::id::packed")]
+        ids: Vec<ShareId>,
+        /// The latest deadline that counts as soon.
+        until: Millis,
+    },
+    /// Nothing is reclaimed until it is resumed.
+    Paused {
+        /// The caller's name, for the audit.
+        by: String,
+    },
+    /// Reclaim runs again.
+    Resumed {
+        /// The caller's name, for the audit.
+        by: String,
+    },
+    /// Tombstones are forgotten, the oldest first.
+    Forgot {
+        /// Every tombstone that is older, by their own count.
+        tombstones_before: u64,
+        /// Every notification with a lower number is forgotten.
+        happenings_before: u64,
+        /// Hooks that are no longer waited for.
+        hooks: Vec<String>,
+    },
+    /// A hook has everything up to here.
+    Delivered {
+        /// The configured name of the hook.
+        hook: String,
+        /// The number of the first notification that it does not have.
+        up_to: u64,
+    },
+    /// The outcome of a renaming is known: its first shares follow.
+    MoveSettled {
+        /// The number of the move on record.
+        number: u64,
+        /// The outcome of the move on disk.
+        end: MoveEnd,
+        /// How many shares this event changes at most. More of them take more events.
+        most: u64,
+    },
+    /// The next shares of a move follow, or end.
+    MoveFollowed {
+        /// The number of the move on record.
+        number: u64,
+        /// How many events have changed shares by it before this one, which changes nothing otherwise.
+        part: u32,
+        /// How many shares this event changes at most.
+        most: u64,
+    },
+    /// A download is counted that begins with a part of the file: its client may begin the whole once.
+    TakenInPart {
+        /// The id of the share.
+        id: ShareId,
+        /// The client that downloads.
+        client: ClientKey,
+        /// Until when it may be resumed.
+        resume_until: Millis,
+        /// Downloads that were taken before this instant may be resumed no longer.
+        forget_before: Millis,
+        /// Names the request: repeated, it is counted once.
+        request: RequestId,
+    },
+    /// A client begins the whole of a download that it began with a part. A whole file is sent without
+    /// counting.
+    WholeBegun {
+        /// The id of the share.
+        id: ShareId,
+        /// The client that downloads.
+        client: ClientKey,
+        /// Names the request: repeated, it is admitted once.
+        request: RequestId,
+    },
+    /// The time of this event goes on record: shares that were due by then stay ended.
+    TimeNoted,
+    /// An operator confirms the wall clock: this becomes the time on record, also if it is earlier.
+    TimeSet {
+        /// The confirmed time, in milliseconds.
+        to: Millis,
+        /// The caller's name, for the audit.
+        by: String,
+    },
+}
+
+/// A share as it is created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewShare {
+    /// The id of the new share.
+    pub id: ShareId,
+    /// The root it is shared from.
+    pub root: RootName,
+    /// The path of the share, below the root.
+    pub path: SharePath,
+    /// A file or a directory.
+    pub kind: ShareKind,
+    /// The instant at which the share ends.
+    pub deadline: Deadline,
+    /// Whether no notice is sent before that: the deadline is too near.
+    pub noticed: bool,
+    /// The owner, if the client named one.
+    pub owner: Option<ShareOwner>,
+    /// The client's free text, if any.
+    pub note: Option<ShareNote>,
+    /// The hash of its password.
+    pub password: Option<PasswordHash>,
+    /// How many downloads it allows.
+    pub max_downloads: Option<NonZeroU32>,
+    /// How many shares there may be with it.
+    pub room: ShareLimits,
+}
+
+/// How many shares there may be; 0 for any number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareLimits {
+    /// The limit of shares in all.
+    pub shares: u64,
+    /// The limit of shares per owner.
+    pub of_owner: u64,
+}
+
+/// New values for the terms of a share. A field that is none keeps its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareChanges {
+    /// The new deadline, if it changes.
+    pub deadline: Option<NewDeadline>,
+    /// How many downloads it allows; any number if there is none in it.
+    pub max_downloads: Option<Option<NonZeroU32>>,
+    /// The hash of its password; none at all if there is none in it.
+    pub password: Option<Option<PasswordHash>>,
+    /// The new owner, if it changes.
+    pub owner: Option<NewOwner>,
+    /// The new note, if it changes; the inner `None` removes it.
+    pub note: Option<Option<ShareNote>>,
+}
+
+/// A new deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewDeadline {
+    /// The instant at which the share ends.
+    pub deadline: Deadline,
+    /// Whether no notice is sent before that: the deadline is too near.
+    pub noticed: bool,
+}
+
+/// A new owner, or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewOwner {
+    /// The owner; none removes it.
+    pub owner: Option<ShareOwner>,
+    /// How many shares an owner may have; 0 for any number.
+    pub most: u64,
+}
+
+/// The outcome of an applied event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShareOutcome {
+    /// A share was created.
+    Created {
+        /// The id of the new share.
+        id: ShareId,
+    },
+    /// A share got new terms.
+    Changed {
+        /// The generation after the change.
+        generation: u32,
+        /// The deadline after the change.
+        due: Deadline,
+    },
+    /// Shares ended.
+    Ended {
+        /// The number of shares that ended.
+        ended: u64,
+        /// The number of the first notification of it; the others follow.
+        first: u64,
+        /// The number after the last one.
+        next: u64,
+    },
+    /// A download was counted.
+    Taken {
+        /// How many downloads are left.
+        left: u32,
+        /// The number of the notification about the last download.
+        exhausted: Option<u64>,
+    },
+    /// A move went on record.
+    MoveBegun {
+        /// The number of the move.
+        number: u64,
+    },
+    /// The notices of the end of shares are recorded.
+    Noticed {
+        /// The number of the first notification of it; the others follow.
+        first: u64,
+        /// The number after the last one.
+        next: u64,
+    },
+    /// The piece changed, without details.
+    Applied,
+    /// The piece was so already.
+    AlreadySo,
+    /// A move made progress.
+    MoveWent {
+        /// The number of the move.
+        number: u64,
+        /// Whether every share has followed.
+        done: bool,
+        /// Whether the file is at neither of the paths.
+        lost: bool,
+        /// Why nothing was moved, if nothing was.
+        refused: Option<MoveRefused>,
+        /// How many shares have followed so far.
+        followed: u64,
+        /// How many have ended by it so far.
+        ended: u64,
+        /// The number of the first notification about ends in this event.
+        first: u64,
+        /// The number after the last one.
+        next: u64,
+    },
+}
+
+/// Why an event changed nothing, or a request was refused before there was one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum ShareRefusal {
+    /// No such share, or nothing of it is remembered.
+    #[error("the share does not exist")]
+    Unknown,
+    /// It has ended, or its deadline has come.
+    #[error("the share has ended: {}", .why.word())]
+    Ended {
+        /// Why the share ended.
+        why: ShareEnding,
+    },
+    /// Its last download was taken.
+    #[error("the share allows no more downloads")]
+    Exhausted,
+    /// It was changed between deciding and applying.
+    #[error("the share changed at the same time: nothing was done, try again")]
+    ChangedMeanwhile,
+    /// Its deadline is not such that it is to be changed.
+    #[error("the condition does not hold: the share ends {deadline}")]
+    ConditionFails {
+        /// The instant at which the share ends.
+        deadline: Deadline,
+    },
+    /// Terms that are not allowed.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
+    /// There are as many shares as there may be.
+    #[error("the limit of {most} shares is reached (share.max_shares)")]
+    Full {
+        /// The limit of shares.
+        most: u64,
+    },
+    /// The owner has as many shares as an owner may have.
+    #[error("this owner has {most} shares, which is the limit (share.max_per_owner)")]
+    OwnerFull {
+        /// How many an owner may have.
+        most: u64,
+    },
+    /// The id is in use, or was.
+    #[error("the id is already in use")]
+    IdInUse,
+    /// More downloads were taken than it is to allow.
+    #[error("{taken} downloads were already taken: the limit cannot be {most}")]
+    FewerThanTaken {
+        /// How many downloads were taken.
+        taken: u32,
+        /// How many it was to allow.
+        most: u32,
+    },
+    /// Nothing can be shared from there.
+    #[error("no share root is named {root}; add it to [share.roots] and reload")]
+    NoRoot {
+        /// The name of the root that holds the path.
+        root: RootName,
+    },
+    /// The move was refused.
+    #[error(transparent)]
+    Move(#[from] MoveRefused),
+    /// The path is being moved, or another move goes there.
+    #[error("the path, or one above or below it, is being moved: try again in a moment")]
+    BeingMoved,
+    /// The system has no random numbers to give, so that there is no new id.
+    #[error("{0}")]
+    NoRandomness(String),
+    /// The name of the request is that of another one.
+    #[error("another request used this request id: choose another one")]
+    OtherRequest,
+    /// The wall clock is far ahead and not confirmed: by either clock these terms mean another
+    /// deadline.
+    #[error(
+        "the wall clock is {} ahead of the confirmed time, so new deadlines are not possible: \
+         correct the clock, or wait {} until it is confirmed, or run \"reelyard share \
+         confirm-clock\" if it is right",
+        whole_seconds(*.ahead),
+        whole_seconds(*.confirmed_in)
+    )]
+    ClockUnconfirmed {
+        /// How far the wall clock is ahead.
+        ahead: Duration,
+        /// In how long it is confirmed, unless it is corrected before.
+        confirmed_in: Duration,
+    },
+}
+
+/// A duration in words, rounded up to whole seconds.
+fn whole_seconds(span: Duration) -> humantime::FormattedDuration {
+    let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+    humantime::format_duration(Duration::from_secs(seconds))
+}

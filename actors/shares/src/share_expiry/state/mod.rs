@@ -1,0 +1,17 @@
+//! The piece, and how events change it. Deterministic: no clock, no I/O, no randomness, no actor.
+
+pub(in crate::share_expiry) mod apply;
+#[cfg(test)]
+pub(in crate::share_expiry) mod apply_tests;
+pub(in crate::share_expiry) mod download_cache;
+pub(in crate::share_expiry) mod event;
+pub(in crate::share_expiry) mod moves;
+pub(in crate::share_expiry) mod order;
+pub(in crate::share_expiry) mod paths;
+pub(in crate::share_expiry) mod shards;
+pub(in crate::share_expiry) mod share;
+pub(in crate::share_expiry) mod share_table;
+pub(in crate::share_expiry) mod snapshot;
+#[cfg(test)]
+pub(in crate::share_expiry) mod snapshot_tests;
+pub(in crate::share_expiry) mod values;

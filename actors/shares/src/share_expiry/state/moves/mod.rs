@@ -1,0 +1,6 @@
+//! Moves of shared files on record.
+
+pub(in crate::share_expiry) mod apply_moves;
+#[cfg(test)]
+pub(in crate::share_expiry) mod apply_moves_tests;
+pub(in crate::share_expiry) mod pending_move;

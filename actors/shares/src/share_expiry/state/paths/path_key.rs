@@ -1,0 +1,167 @@
+//! The keys of shares, how one differs from the next, and positions among them. Pure.
+
+use std::cmp::Ordering;
+
+use crate::share_expiry::state::share::Share;
+use crate::share_expiry::state::values::id::ShareId;
+
+/// How many bytes of its first key a chunk keeps: mostly enough to distinguish it from other chunks.
+pub(in crate::share_expiry) const HEAD: usize = 32;
+
+/// The sort key of a share: the path in the order of its components, then the id. No key is the beginning
+/// of another.
+///
+/// As bytes it is the [ranks](rank) of those of the path, 0, and those of the id.
+pub(in crate::share_expiry) struct PathKey<'a> {
+    path: &'a [u8],
+    id: [u8; size_of::<ShareId>()],
+}
+
+impl<'a> PathKey<'a> {
+    pub(in crate::share_expiry) fn of(share: &'a Share) -> Self {
+        PathKey { path: share.path().as_str().as_bytes(), id: share.id().0.to_be_bytes() }
+    }
+
+    /// With how many bytes this key and that of `share` begin. None if it is the same key.
+    pub(in crate::share_expiry) fn same_as(&self, share: &Share) -> Option<usize> {
+        let other = PathKey::of(share);
+        let same = alike(self.path, other.path);
+        if same < self.path.len().max(other.path.len()) {
+            return Some(same);
+        }
+        let same_of_id = alike(&self.id, &other.id);
+        (same_of_id < self.id.len()).then_some(same + 1 + same_of_id)
+    }
+
+    /// The first bytes of the key.
+    pub(in crate::share_expiry) fn head(&self) -> [u8; HEAD] {
+        let mut head = [0; HEAD];
+        for (to, from) in head.iter_mut().zip(self.path) {
+            *to = rank(*from);
+        }
+        for (to, from) in head.iter_mut().skip(self.path.len() + 1).zip(self.id) {
+            *to = from;
+        }
+        head
+    }
+
+    /// Whether it is that of `share`, or comes behind it.
+    pub(in crate::share_expiry) fn is_from(&self, share: &Share) -> bool {
+        self.same_as(share).is_none_or(|same| self.byte(same) > PathKey::of(share).byte(same))
+    }
+
+    /// The byte at an index. Of two keys that begin with the same bytes up to there, each has one.
+    pub(in crate::share_expiry) fn byte(&self, at: usize) -> u8 {
+        match self.path.get(at) {
+            Some(byte) => rank(*byte),
+            None => {
+                *at.checked_sub(self.path.len() + 1).and_then(|at| self.id.get(at)).unwrap_or(&0)
+            }
+        }
+    }
+}
+
+/// With how many bytes both begin.
+fn alike(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+/// How the key of a share differs from the previous one: the length of their common beginning, and the
+/// byte that follows it. Of a chunk's first it means nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::share_expiry) struct PathKeyDelta {
+    pub(in crate::share_expiry) same: u16,
+    pub(in crate::share_expiry) byte: u8,
+}
+
+impl PathKeyDelta {
+    /// From one share to the next.
+    pub(in crate::share_expiry) fn between(before: &Share, share: &Share) -> Self {
+        let key = PathKey::of(share);
+        // Ids differ.
+        let same = key.same_as(before).unwrap_or_default();
+        PathKeyDelta::at(same, key.byte(same))
+    }
+
+    pub(in crate::share_expiry) fn at(same: usize, byte: u8) -> Self {
+        // A path is at most 4096 bytes long.
+        PathKeyDelta { same: u16::try_from(same).unwrap_or(u16::MAX), byte }
+    }
+
+    pub(in crate::share_expiry) fn same(self) -> usize {
+        usize::from(self.same)
+    }
+}
+
+/// The order of bytes in paths: first the end of one, then `/`, so that all that is below a directory
+/// directly follows it, then the others.
+fn rank(byte: u8) -> u8 {
+    match byte {
+        b'/' => 1,
+        // There is no byte 0 in paths.
+        below if below < b'/' => below + 1,
+        above => above,
+    }
+}
+
+/// A position among the shares of one root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::share_expiry) struct PathPosition<'a> {
+    pub(in crate::share_expiry) path: &'a str,
+    pub(in crate::share_expiry) at: PositionInPath,
+}
+
+/// A position among the shares of one path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::share_expiry) enum PositionInPath {
+    /// Before all shares.
+    First,
+    /// At the share of this id.
+    Share(ShareId),
+    /// Behind all of them, and behind all that is below the path.
+    BehindAllBelow,
+}
+
+pub(in crate::share_expiry) fn place_of(share: &Share) -> PathPosition<'_> {
+    PathPosition { path: share.path().as_str(), at: PositionInPath::Share(share.id()) }
+}
+
+impl Ord for PathPosition<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match paths(self.path, other.path) {
+            Ordering::Less
+                if self.at == PositionInPath::BehindAllBelow && is_below(other.path, self.path) =>
+            {
+                Ordering::Greater
+            }
+            Ordering::Greater
+                if other.at == PositionInPath::BehindAllBelow
+                    && is_below(self.path, other.path) =>
+            {
+                Ordering::Less
+            }
+            Ordering::Equal => self.at.cmp(&other.at),
+            order => order,
+        }
+    }
+}
+
+impl PartialOrd for PathPosition<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Paths by their components.
+fn paths(a: &str, b: &str) -> Ordering {
+    let same = alike(a.as_bytes(), b.as_bytes());
+    match (a.as_bytes().get(same), b.as_bytes().get(same)) {
+        (Some(x), Some(y)) => rank(*x).cmp(&rank(*y)),
+        _ => a.len().cmp(&b.len()),
+    }
+}
+
+fn is_below(path: &str, directory: &str) -> bool {
+    let rest = path.strip_prefix(directory);
+    rest.is_some_and(|rest| directory.is_empty() || rest.starts_with('/'))
+}

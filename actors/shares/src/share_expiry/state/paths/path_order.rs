@@ -1,0 +1,312 @@
+//! The shares of a table in the order of their paths: a directory and all below it is one range. Pure.
+//!
+//! They are in sorted [chunks](Chunk). Each share notes the chunk it is in: it is taken out without
+//! being looked for.
+//!
+//! **Invariants:** no chunk in use is empty; from one chunk of a root to the next keys only grow; keys
+//! before a slot begin with at most its head, and those from it on with at least that.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::path::{RootName, SharePath};
+use super::path_chunk::{Chunk, MOST, WELL_FILLED};
+use super::path_key::{HEAD, PathKey, PathPosition, PositionInPath, place_of};
+use crate::share_expiry::state::share::Share;
+use crate::share_expiry::state::values::id::ShareId;
+
+/// A chunk with fewer shares is joined with the next, if that makes no more than a well filled one.
+const LEAST: usize = 16;
+
+/// The index of a chunk.
+pub(in crate::share_expiry) type ChunkNumber = u32;
+
+/// The shares of each root, by path.
+#[derive(Default)]
+pub(in crate::share_expiry) struct PathOrder {
+    /// The chunks of each root, in their order.
+    roots: BTreeMap<RootName, Vec<ChunkSlot>>,
+    /// The chunks by their numbers, those that are free with them.
+    chunks: Vec<Chunk>,
+    free: Vec<ChunkNumber>,
+}
+
+/// Where a chunk is among those of its root.
+struct ChunkSlot {
+    /// The lower bound of the keys from here on. Mostly enough to find a chunk without a look at it.
+    head: [u8; HEAD],
+    chunk: ChunkNumber,
+}
+
+impl PathOrder {
+    /// Adds a share, or replaces the one of the same path and id.
+    pub(in crate::share_expiry) fn put(&mut self, share: Arc<Share>) {
+        let root = share.root().clone();
+        let Some(seats) = self.roots.get(&root) else {
+            let seat = self.take_in(Chunk::of(vec![share]));
+            self.roots.insert(root, vec![seat]);
+            return;
+        };
+        let of_it = Arc::clone(&share);
+        let key = PathKey::of(&of_it);
+        let at = self.chunk_slot_of(seats, &key);
+        let number = seats[at].chunk;
+        let chunk = &mut self.chunks[number as usize];
+        share.note_chunk(number);
+        let place = chunk.put(&key, share);
+        let behind = (chunk.shares().len() > MOST).then(|| chunk.split());
+        let behind = behind.map(|chunk| self.take_in(chunk));
+        let Some(seats) = self.roots.get_mut(&root) else { return };
+        if place == 0 {
+            let head = &mut seats[at].head;
+            *head = key.head().min(*head);
+        }
+        seats.splice(at + 1..at + 1, behind);
+    }
+
+    /// Takes a share out: this record or, if it is not there, that of its path and id.
+    pub(in crate::share_expiry) fn remove(&mut self, share: &Share) {
+        let Some(seats) = self.roots.get(share.root()) else { return };
+        let (number, place) = match self.place_of_record(share) {
+            Some(found) => found,
+            None => {
+                let key = PathKey::of(share);
+                let number = seats[self.chunk_slot_of(seats, &key)].chunk;
+                let Ok(place) = self.chunks[number as usize].find(&key) else { return };
+                (number, place)
+            }
+        };
+        let is_small = self.chunks[number as usize].shares().len() <= LEAST;
+        // It exists as long as the share does: no chunk that is searched is empty.
+        let seat = is_small.then(|| self.chunk_slot_of(seats, &PathKey::of(share)));
+        self.chunks[number as usize].remove(place);
+        if let Some(seat) = seat {
+            self.tidy(share.root(), seat);
+        }
+    }
+
+    fn place_of_record(&self, share: &Share) -> Option<(ChunkNumber, usize)> {
+        let number = share.chunk();
+        Some((number, self.chunks.get(number as usize)?.place_of(share)?))
+    }
+
+    /// Gives up a chunk that is empty, or joins one that is small with the next.
+    fn tidy(&mut self, root: &RootName, at: usize) {
+        let Some(seats) = self.roots.get_mut(root) else { return };
+        let number = seats[at].chunk;
+        let left = self.chunks[number as usize].shares().len();
+        if left == 0 {
+            self.free.push(number);
+            seats.remove(at);
+            if seats.is_empty() {
+                self.roots.remove(root);
+            }
+            return;
+        }
+        let Some(ChunkSlot { chunk: next, .. }) = seats.get(at + 1) else { return };
+        if left + self.chunks[*next as usize].shares().len() <= WELL_FILLED {
+            let behind = std::mem::take(&mut self.chunks[*next as usize]);
+            behind.shares().iter().for_each(|share| share.note_chunk(number));
+            self.free.push(*next);
+            seats.remove(at + 1);
+            self.chunks[number as usize].join(behind);
+        }
+    }
+
+    /// Gives a number and a slot to a chunk that is not empty.
+    fn take_in(&mut self, chunk: Chunk) -> ChunkSlot {
+        let head = PathKey::of(chunk.first()).head();
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.chunks.push(Chunk::default());
+            // A chunk takes more memory than there are numbers for.
+            ChunkNumber::try_from(self.chunks.len() - 1).unwrap_or(ChunkNumber::MAX)
+        });
+        chunk.shares().iter().for_each(|share| share.note_chunk(number));
+        self.chunks[number as usize] = chunk;
+        ChunkSlot { head, chunk: number }
+    }
+
+    fn chunk(&self, seat: &ChunkSlot) -> &Chunk {
+        &self.chunks[seat.chunk as usize]
+    }
+
+    /// The slot of the chunk that has a share of this key, or would have it.
+    fn chunk_slot_of(&self, seats: &[ChunkSlot], key: &PathKey<'_>) -> usize {
+        let head = key.head();
+        let begins_before = |seat: &ChunkSlot| match seat.head.cmp(&head) {
+            Ordering::Less => true,
+            Ordering::Equal => key.is_from(self.chunk(seat).first()),
+            Ordering::Greater => false,
+        };
+        seats.partition_point(begins_before).saturating_sub(1)
+    }
+
+    /// The shares of `path` and of all below it, behind `after`.
+    pub(in crate::share_expiry) fn within<'a>(
+        &'a self,
+        root: &'a RootName,
+        path: &'a SharePath,
+        after: Option<&'a (SharePath, ShareId)>,
+    ) -> impl Iterator<Item = &'a Arc<Share>> {
+        let place = |at| PathPosition { path: path.as_str(), at };
+        let last = place(PositionInPath::BehindAllBelow);
+        let after = after
+            .map(|(path, id)| PathPosition { path: path.as_str(), at: PositionInPath::Share(*id) });
+        // A caller may continue from a position that is not within the path at all.
+        let first = after.unwrap_or(place(PositionInPath::First)).max(place(PositionInPath::First));
+        let seats = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
+        let from = seats.partition_point(|seat| place_of(self.chunk(seat).last()) <= first);
+        let shares = seats[from..].iter().enumerate().flat_map(move |(number, seat)| {
+            let shares = self.chunk(seat).shares();
+            let behind = |share: &Arc<Share>| place_of(share) <= first;
+            let from = if number == 0 { shares.partition_point(behind) } else { 0 };
+            &shares[from..]
+        });
+        shares.take_while(move |share| place_of(share) < last)
+    }
+
+    /// Sorts shares by it, root by root.
+    pub(in crate::share_expiry) fn sort(shares: &mut [Arc<Share>]) {
+        shares.sort_unstable_by(|a, b| {
+            a.root().cmp(b.root()).then_with(|| place_of(a).cmp(&place_of(b)))
+        });
+    }
+
+    /// The order of these shares, made at once.
+    pub(in crate::share_expiry) fn of(mut shares: Vec<Arc<Share>>) -> Self {
+        PathOrder::sort(&mut shares);
+        let mut order = PathOrder::default();
+        for of_root in shares.chunk_by(|a, b| a.root() == b.root()) {
+            let chunks = of_root.chunks(WELL_FILLED).map(|shares| Chunk::of(shares.to_vec()));
+            let seats = chunks.map(|chunk| order.take_in(chunk)).collect();
+            order.roots.insert(of_root[0].root().clone(), seats);
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::share_expiry::samples::{path, root, share};
+
+    fn within(order: &PathOrder, at: &str, after: Option<(&str, u128)>) -> Vec<String> {
+        let (root, at) = (root(), path(at));
+        let after = after.map(|(text, id)| (path(text), ShareId(id)));
+        let found = order.within(&root, &at, after.as_ref());
+        found.map(|share| format!("{}#{}", share.path(), share.id().0)).collect()
+    }
+
+    #[test]
+    fn a_directory_and_all_below_it_is_one_range() {
+        let mut order = PathOrder::default();
+        let all = ["a", "a/b", "a/b/c", "a/b.txt", "a!", "a/b!x/y", "b", "", "a/\u{1}", "a\u{1}"];
+        for (id, at) in all.iter().enumerate() {
+            order.put(share(id as u128, at, 9));
+        }
+        order.put(share(77, "a/b", 9));
+        assert_eq!(within(&order, "a/b", None), ["a/b#1", "a/b#77", "a/b/c#2"]);
+        assert_eq!(within(&order, "a/b", Some(("a/b", 1))), ["a/b#77", "a/b/c#2"]);
+        assert_eq!(within(&order, "a/b", Some(("a", 0))), ["a/b#1", "a/b#77", "a/b/c#2"]);
+        assert!(within(&order, "a/b", Some(("b", 6))).is_empty());
+        assert_eq!(
+            within(&order, "a", None),
+            ["a#0", "a/\u{1}#8", "a/b#1", "a/b#77", "a/b/c#2", "a/b!x/y#5", "a/b.txt#3"]
+        );
+        assert_eq!(within(&order, "", None).len(), 11);
+        assert!(within(&order, "c", None).is_empty());
+        order.remove(&share(1, "a/b", 9));
+        assert_eq!(within(&order, "a/b", None), ["a/b#77", "a/b/c#2"]);
+    }
+
+    #[test]
+    fn a_share_takes_the_place_of_its_former_record() {
+        let mut order = PathOrder::default();
+        order.put(share(1, "a", 9));
+        order.put(share(1, "a", 10));
+        let root = root();
+        let at = path("a");
+        let found: Vec<_> = order.within(&root, &at, None).collect();
+        assert_eq!(found, [&share(1, "a", 10)]);
+    }
+
+    /// Checks the invariants of the order.
+    fn check(order: &PathOrder) {
+        let in_use: usize = order.roots.values().map(Vec::len).sum();
+        assert_eq!(in_use + order.free.len(), order.chunks.len());
+        for seats in order.roots.values() {
+            assert!(!seats.is_empty());
+            assert!(seats.is_sorted_by_key(|seat| seat.head));
+            for (number, seat) in seats.iter().enumerate() {
+                let chunk = order.chunk(seat);
+                chunk.check();
+                let before = number.checked_sub(1).map(|before| order.chunk(&seats[before]).last());
+                assert!(before.is_none_or(|last| PathKey::of(last).head() <= seat.head));
+                assert!(seat.head <= PathKey::of(chunk.first()).head());
+                assert!(chunk.shares().iter().all(|share| share.chunk() == seat.chunk));
+            }
+            let all: Vec<_> = seats.iter().flat_map(|seat| order.chunk(seat).shares()).collect();
+            assert!(all.is_sorted_by(|a, b| place_of(a) < place_of(b)));
+        }
+    }
+
+    #[test]
+    fn it_is_the_order_of_components_whatever_comes_and_goes() {
+        for seed in 0..12 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let names = ["a", "a.b", "ab", "film", "film-01", "film-02", "z\u{1}", "\u{e9}t\u{e9}"];
+            let mut text = || {
+                let depth = random.usize(0..4);
+                let parts: Vec<String> = (0..=depth)
+                    .map(|_| format!("{}{}", names[random.usize(..names.len())], random.u8(..6)))
+                    .collect();
+                parts.join("/")
+            };
+            // Components compared one by one.
+            let key =
+                |text: &str, id: u128| (text.split('/').map(str::to_owned).collect::<Vec<_>>(), id);
+            let (mut order, mut model) = (PathOrder::default(), BTreeSet::new());
+            let mut all: Vec<(String, u128)> = (0..4000).map(|id| (text(), id)).collect();
+            let mut records = BTreeMap::new();
+            for (text, id) in &all {
+                let record = share(*id, text, 9);
+                records.insert(*id, Arc::clone(&record));
+                order.put(record);
+                model.insert(key(text, *id));
+            }
+            check(&order);
+            fastrand::Rng::with_seed(seed).shuffle(&mut all);
+            let made_at_once =
+                PathOrder::of(all.iter().map(|(text, id)| share(*id, text, 9)).collect());
+            check(&made_at_once);
+            for (round, gone) in all.chunks(500).enumerate() {
+                let expected: Vec<String> =
+                    model.iter().map(|(parts, id)| format!("{}#{id}", parts.join("/"))).collect();
+                assert!(within(&order, "", None) == expected, "seed {seed}, round {round}");
+                if round == 0 {
+                    assert!(within(&made_at_once, "", None) == expected, "seed {seed}");
+                }
+                let at = &gone[0].0;
+                let below = format!("{at}/");
+                let of_it = |place: &&String| {
+                    place.starts_with(&below) || place.starts_with(&format!("{at}#"))
+                };
+                let inside: Vec<&String> = expected.iter().filter(of_it).collect();
+                assert!(within(&order, at, None).iter().eq(inside), "seed {seed}, at {at}");
+                for (text, id) in gone {
+                    // By the very record, or by its key.
+                    match records.remove(id).filter(|_| id % 3 > 0) {
+                        Some(record) => order.remove(&record),
+                        None => order.remove(&share(*id, text, 9)),
+                    }
+                    model.remove(&key(text, *id));
+                }
+                check(&order);
+            }
+            assert!(order.roots.is_empty() && order.free.len() == order.chunks.len());
+        }
+    }
+}

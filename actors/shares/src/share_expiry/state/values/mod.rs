@@ -1,0 +1,6 @@
+//! The value types of a share.
+
+pub(in crate::share_expiry) mod id;
+pub(in crate::share_expiry) mod text;
+pub(in crate::share_expiry) mod usage;
+pub(in crate::share_expiry) mod value_types;

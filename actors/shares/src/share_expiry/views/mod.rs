@@ -1,0 +1,6 @@
+//! What readers see, without a place in the mailbox.
+
+pub(in crate::share_expiry) mod revocation_set;
+pub(in crate::share_expiry) mod share_change;
+pub(in crate::share_expiry) mod share_expiry_view;
+pub(in crate::share_expiry) mod view_handle;

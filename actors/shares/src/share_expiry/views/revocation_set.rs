@@ -1,0 +1,64 @@
+//! Shares that were revoked hard a moment ago: every running download of such a share finds it in here at
+//! its next check, even if the share is forgotten.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::share_expiry::state::values::id::ShareId;
+
+/// How long one is in here at least: every download of it has looked by then.
+const CUT_WITHIN: Duration = Duration::from_secs(15);
+
+/// The shares of which downloads are cut.
+#[derive(Debug, Default)]
+pub(in crate::share_expiry) struct RevocationSet {
+    newer: HashSet<ShareId>,
+    older: HashSet<ShareId>,
+    /// When the newer ones were begun with.
+    since: Option<Instant>,
+}
+
+impl RevocationSet {
+    /// Whether running downloads of a share are to be cut.
+    pub(in crate::share_expiry) fn has(&self, id: ShareId) -> bool {
+        self.newer.contains(&id) || self.older.contains(&id)
+    }
+
+    /// Downloads of these are cut from now on.
+    pub(in crate::share_expiry) fn note(&mut self, ids: &[ShareId], now: Instant) {
+        self.prune(now);
+        self.since.get_or_insert(now);
+        self.newer.extend(ids);
+    }
+
+    /// Lets go of those that are long past.
+    pub(in crate::share_expiry) fn prune(&mut self, now: Instant) {
+        if self.since.is_some_and(|since| now.saturating_duration_since(since) >= CUT_WITHIN) {
+            self.older = std::mem::take(&mut self.newer);
+            self.since = (!self.older.is_empty()).then_some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_there_for_its_time_and_no_longer_than_twice_that() {
+        let (mut cuts, began) = (RevocationSet::default(), Instant::now());
+        let (one, other) = (ShareId(1), ShareId(2));
+        let look = |cuts: &mut RevocationSet, after: Duration| {
+            cuts.prune(began + after);
+            (cuts.has(one), cuts.has(other))
+        };
+        cuts.note(&[one], began);
+        let just_before = CUT_WITHIN - Duration::from_millis(1);
+        assert_eq!(look(&mut cuts, just_before), (true, false));
+        cuts.note(&[other], began + just_before);
+        assert_eq!(look(&mut cuts, CUT_WITHIN), (true, true));
+        assert_eq!(look(&mut cuts, just_before + CUT_WITHIN), (true, true));
+        assert_eq!(look(&mut cuts, CUT_WITHIN * 2), (false, false));
+        assert_eq!((cuts.newer.len(), cuts.older.len(), cuts.since), (0, 0, None));
+    }
+}

@@ -1,0 +1,226 @@
+//! The read view of the ShareExpiryActor.
+
+use std::fmt;
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use serde::{Deserialize, Serialize};
+
+use crate::share_expiry::state::values::value_types::ShareEnding;
+
+/// The observable state of the actor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShareView {
+    /// When the actor made this view.
+    pub at: Millis,
+    /// The latest confirmed time on record; none where nothing is on record.
+    pub on_record: Option<Millis>,
+    /// The fault of the wall clock, if any.
+    pub trouble: Option<ClockTrouble>,
+    /// The epoch this node leads in; none on a follower.
+    pub epoch: Option<Epoch>,
+    /// Whether reclaim is paused, and the caller that paused it.
+    pub paused: Option<String>,
+    /// Shares that have not ended.
+    pub shares: u64,
+    /// Ended ones that are remembered.
+    pub tombstones: u64,
+    /// Totals of all shares that were ever created.
+    pub totals: Totals,
+    /// The number of the next notification.
+    pub next_happening: u64,
+    /// The number of notifications that are kept.
+    pub happenings: u64,
+    /// Shares that are due and not reclaimed, as of the last turn.
+    pub backlog: u64,
+    /// Deadlines in the timer's heap.
+    pub window: u64,
+    /// How many moves have begun so far.
+    pub moves_begun: u64,
+    /// After how long the actor looks again for due shares, unless an event wakes it.
+    pub next_turn: Duration,
+    /// Counts of this node's work as leader, since the process started.
+    pub counters: ShareCounters,
+    /// How late shares were reclaimed.
+    pub lags: Lags,
+}
+
+/// The fault of the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockTrouble {
+    /// It is more than an hour ahead of the time that is confirmed.
+    Ahead {
+        /// The size of the difference.
+        by: Duration,
+        /// How many links are refused for that alone, and come back if it is corrected.
+        links: u64,
+        /// When it is confirmed, unless it is corrected before.
+        confirmed_in: Duration,
+    },
+    /// It is behind the time that shares go by.
+    Behind {
+        /// The size of the difference.
+        by: Duration,
+    },
+}
+
+/// A wall clock that is behind by no more than this is nothing to look after.
+const HARMLESS: Duration = Duration::from_secs(5 * 60);
+
+impl ClockTrouble {
+    /// Whether an operator should act.
+    pub(in crate::share_expiry) fn matters(self) -> bool {
+        !matches!(self, ClockTrouble::Behind { by } if by <= HARMLESS)
+    }
+}
+
+impl fmt::Display for ClockTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The two largest units say enough.
+        let shown = |span: Duration| {
+            let whole = humantime::format_duration(Duration::from_secs(span.as_secs())).to_string();
+            whole.split(' ').take(2).collect::<Vec<_>>().join(" ")
+        };
+        match self {
+            ClockTrouble::Ahead { by, links, confirmed_in } => write!(
+                f,
+                "The wall clock is {} ahead of the confirmed time. {links} links are refused for \
+                 that, and reclaim is off. If the clock is wrong, correct it: the links work \
+                 again. If it is right, wait {} or run \"reelyard share confirm-clock\".",
+                shown(*by),
+                shown(*confirmed_in),
+            ),
+            ClockTrouble::Behind { by } => write!(
+                f,
+                "The wall clock is {} behind the confirmed time. Ended links stay ended. Correct \
+                 the clock. If it is right, run \"reelyard share confirm-clock\": links that are \
+                 not reclaimed yet may work again.",
+                shown(*by),
+            ),
+        }
+    }
+}
+
+impl ShareView {
+    /// Which part of the stored shares is due and not reclaimed, from 0 to 1.
+    pub fn stale(&self) -> f64 {
+        if self.shares == 0 {
+            return 0.0;
+        }
+        (self.backlog as f64 / self.shares as f64).min(1.0)
+    }
+}
+
+/// Totals of all shares that were ever created. Part of the piece.
+///
+/// **Invariant:** created shares are the present ones and the ended ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Totals {
+    /// Shares that were ever created.
+    pub created: u64,
+    /// Ended at their deadlines.
+    pub expired: u64,
+    /// Ended because no download was left.
+    pub exhausted: u64,
+    /// Ended because they were taken back.
+    pub revoked: u64,
+    /// Ended because their files were removed.
+    pub removed: u64,
+    /// Ended because their root was no longer configured.
+    pub root_gone: u64,
+    /// Shares that ended to make room.
+    pub evicted: u64,
+}
+
+impl Totals {
+    /// How many ended, by reason.
+    pub fn ended(&self) -> u64 {
+        ShareEnding::ALL.into_iter().map(|why| self.of(why)).sum()
+    }
+
+    /// How many ended for this reason.
+    pub fn of(&self, why: ShareEnding) -> u64 {
+        match why {
+            ShareEnding::Expired => self.expired,
+            ShareEnding::Exhausted => self.exhausted,
+            ShareEnding::Revoked => self.revoked,
+            ShareEnding::Removed => self.removed,
+            ShareEnding::RootGone => self.root_gone,
+            ShareEnding::Evicted => self.evicted,
+        }
+    }
+
+    /// Counts one more end for this reason.
+    pub(in crate::share_expiry) fn count(&mut self, why: ShareEnding) {
+        let count = match why {
+            ShareEnding::Expired => &mut self.expired,
+            ShareEnding::Exhausted => &mut self.exhausted,
+            ShareEnding::Revoked => &mut self.revoked,
+            ShareEnding::Removed => &mut self.removed,
+            ShareEnding::RootGone => &mut self.root_gone,
+            ShareEnding::Evicted => &mut self.evicted,
+        };
+        *count += 1;
+    }
+}
+
+/// Counters since the start of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ShareCounters {
+    /// Turns of reclaim that found something due.
+    pub turns: u64,
+    /// Shares that were reclaimed: by the timer, or to make room for others.
+    pub reclaimed: u64,
+    /// Turns that ended with more due because reclaim may take no more of a core.
+    pub time_caps: u64,
+    /// How often the clock jumped forward.
+    pub jumps_forward: u64,
+    /// How often it jumped back.
+    pub jumps_back: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+    /// Commits without an outcome.
+    pub uncommitted: u64,
+}
+
+/// The upper ends of the steps of [`Lags`], in milliseconds; the last step has none.
+pub const LAG_STEPS: [u64; 13] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
+
+/// How late shares were reclaimed: from when they were due until that was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lags {
+    /// How many were at most as late as each step, and how many later than all.
+    pub counts: [u64; LAG_STEPS.len() + 1],
+    /// How late they were together.
+    pub sum: Duration,
+}
+
+impl Lags {
+    /// Records one lag.
+    pub fn note(&mut self, lag: Duration) {
+        let ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+        self.counts[LAG_STEPS.partition_point(|step| *step < ms)] += 1;
+        self.sum = self.sum.saturating_add(lag);
+    }
+
+    /// The number of recorded lags.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lag_belongs_to_the_first_step_that_is_not_below_it() {
+        let mut lags = Lags::default();
+        for ms in [0, 1, 2, 3, 10, 11, 10_000, 10_001] {
+            lags.note(Duration::from_millis(ms));
+        }
+        assert_eq!(lags.counts, [2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!((lags.count(), lags.sum), (8, Duration::from_millis(20_028)));
+    }
+}

@@ -1,0 +1,406 @@
+//! The readers' access to shares: they read the table itself, without a mailbox and without a published
+//! copy.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use reelyard_core::clock::{Clock, Millis};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, watch};
+
+use super::revocation_set::RevocationSet;
+use super::share_expiry_view::ShareView;
+use crate::share_expiry::policy::time::{ShareMoment, ShareTime};
+use crate::share_expiry::state::moves::pending_move::{
+    PendingMove, PendingMoves, ResolvedLocation,
+};
+use crate::share_expiry::state::paths::path::{RootName, SharePath};
+use crate::share_expiry::state::shards::{Shards, ShareLookup};
+use crate::share_expiry::state::share::Share;
+use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::value_types::ShareOwner;
+
+/// How many shares a list looks at before it returns a page: a millisecond or two.
+const LOOKED_AT: usize = 20_000;
+
+/// How many missing files are remembered for the check of the disk.
+const MISSING_NOTED: usize = 10_000;
+
+/// The most shares of one page.
+pub const LARGEST_PAGE: usize = 1000;
+
+/// The readers' handle on the shares. Clones share it, and it outlives a restart of the actor.
+#[derive(Clone, Default)]
+pub struct ShareViewHandle(Arc<ShareViewShared>);
+
+struct ShareViewShared {
+    shards: ArcSwap<Shards>,
+    moves: ArcSwap<PendingMoves>,
+    /// Moves whose outcome on disk is unknown, while this node decides.
+    unsettled: watch::Sender<Vec<Arc<PendingMove>>>,
+    /// Shares whose files readers did not find.
+    missing: Mutex<HashSet<ShareId>>,
+    missing_noted: Notify,
+    /// Shares that were revoked hard a moment ago.
+    cuts: RwLock<RevocationSet>,
+    is_up: AtomicBool,
+    time: Mutex<ShareTime>,
+    view: ArcSwap<ShareView>,
+    refused_by_time: AtomicU64,
+    /// The number of the next notification.
+    happenings: watch::Sender<u64>,
+}
+
+impl Default for ShareViewShared {
+    fn default() -> Self {
+        ShareViewShared {
+            shards: ArcSwap::default(),
+            moves: ArcSwap::default(),
+            unsettled: watch::Sender::default(),
+            missing: Mutex::default(),
+            missing_noted: Notify::default(),
+            cuts: RwLock::default(),
+            is_up: AtomicBool::default(),
+            time: Mutex::default(),
+            view: ArcSwap::default(),
+            refused_by_time: AtomicU64::default(),
+            happenings: watch::Sender::new(0),
+        }
+    }
+}
+
+/// Selects shares of a list. A field that is none selects all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShareFilter {
+    /// Only shares of this owner.
+    pub owner: Option<ShareOwner>,
+    /// Those of this path, or below it.
+    pub within: Option<(RootName, SharePath)>,
+    /// Only shares in this state.
+    pub state: Option<ShareState>,
+    /// Those that are due before this instant.
+    pub due_before: Option<Millis>,
+}
+
+/// The state of a share that has not ended.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareState {
+    /// The link works.
+    Live,
+    /// Its last download was taken: only clients with a counted download may resume.
+    Exhausted,
+    /// It is due: it is refused, and about to be reclaimed.
+    Due,
+}
+
+impl Share {
+    /// The state at `now`.
+    pub fn state(&self, now: Millis) -> ShareState {
+        match (self.is_live(now), self.exhausted()) {
+            (false, _) => ShareState::Due,
+            (true, Some(_)) => ShareState::Exhausted,
+            (true, None) => ShareState::Live,
+        }
+    }
+}
+
+impl ShareFilter {
+    /// Whether this share is wanted.
+    pub fn takes(&self, share: &Share, now: Millis) -> bool {
+        self.owner.as_ref().is_none_or(|owner| share.owner() == Some(owner))
+            && self.state.is_none_or(|state| share.state(now) == state)
+            && self
+                .due_before
+                .is_none_or(|before| share.due().instant().is_some_and(|at| at < before))
+            && self
+                .within
+                .as_ref()
+                .is_none_or(|(root, path)| share.root() == root && share.path().is_within(path))
+    }
+}
+
+/// A part of a list, in the order of the ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharePage {
+    /// The shares of this page.
+    pub shares: Vec<Arc<Share>>,
+    /// Where the next part begins; none when this was the last. There can be more even when this page is
+    /// short or empty: a list looks at a bounded number of shares at a time.
+    pub next: Option<ShareId>,
+}
+
+impl ShareViewHandle {
+    /// The share or tombstone of `id`, as applied. [`Share::is_live`] decides whether a share is live
+    /// *now*: a reader that refuses a share by that counts it by [`ShareViewHandle::refused_by_time`].
+    ///
+    /// Before [`ShareViewHandle::is_up`] everything is unknown.
+    pub fn find(&self, id: ShareId) -> ShareLookup {
+        self.0.shards.load().find(id)
+    }
+
+    /// Whether the table has every entry that this node had on record when it started. Until then no
+    /// answer about any share is possible.
+    pub fn is_up(&self) -> bool {
+        self.0.is_up.load(Ordering::Acquire)
+    }
+
+    /// Whether running downloads of `id` are to be cut: it was revoked hard, before or after its end.
+    pub fn is_cut(&self, id: ShareId) -> bool {
+        let is_noted = self.0.cuts.read().unwrap_or_else(PoisonError::into_inner).has(id);
+        is_noted || matches!(self.find(id), ShareLookup::Ended(tombstone) if tombstone.cut)
+    }
+
+    /// Running downloads of these are cut from now on.
+    pub(in crate::share_expiry) fn cut(&self, ids: &[ShareId]) {
+        let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
+        cuts.note(ids, Instant::now());
+    }
+
+    /// Forgets shares that were cut long ago.
+    pub(in crate::share_expiry) fn prune_cuts(&self) {
+        let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
+        cuts.prune(Instant::now());
+    }
+
+    /// The shares that match `filter`, from `from` on, `most` at most.
+    pub fn list(
+        &self,
+        filter: &ShareFilter,
+        from: Option<ShareId>,
+        most: usize,
+        now: Millis,
+    ) -> SharePage {
+        let from = from.unwrap_or(ShareId(0));
+        let most = most.clamp(1, LARGEST_PAGE);
+        let mut page = SharePage::default();
+        let mut looked_at = 0;
+        for shard in self.0.shards.load().from(from) {
+            let mut shares: Vec<&Arc<Share>> =
+                shard.shares().filter(|share| share.id() >= from).collect();
+            shares.sort_unstable_by_key(|share| share.id());
+            for share in shares {
+                if page.shares.len() == most || looked_at == LOOKED_AT {
+                    page.next = Some(share.id());
+                    return page;
+                }
+                looked_at += 1;
+                if filter.takes(share, now) {
+                    page.shares.push(Arc::clone(share));
+                }
+            }
+        }
+        page
+    }
+
+    /// A share was used at `now`: its bytes were asked for, or its page.
+    pub fn note_use(&self, share: &Share, now: Millis) {
+        // The one in the table: the record at hand may have been replaced meanwhile.
+        self.0.shards.load().look(share.id(), |share| share.use_at(now));
+    }
+
+    /// The present time for shares: refusals use its `latest`, decisions its `now`.
+    pub fn moment(&self, clock: &Clock) -> ShareMoment {
+        self.with_time(clock, ShareTime::look)
+    }
+
+    /// The latest time on record is this; none where nothing is on record.
+    pub(in crate::share_expiry) fn start_time(&self, record: Option<Millis>, clock: &Clock) {
+        self.with_time(clock, |time, wall, uptime| time.start(record, wall, uptime));
+    }
+
+    /// An operator confirms the wall clock.
+    pub(in crate::share_expiry) fn set_time(&self, clock: &Clock) {
+        self.with_time(clock, ShareTime::set);
+    }
+
+    /// How long a wall clock that is far ahead must hold until it is confirmed.
+    pub(in crate::share_expiry) fn hold_clock_for(&self, hold: Duration) {
+        self.0.time.lock().unwrap_or_else(PoisonError::into_inner).set_hold(hold);
+    }
+
+    fn with_time<T>(
+        &self,
+        clock: &Clock,
+        then: impl FnOnce(&mut ShareTime, Millis, Duration) -> T,
+    ) -> T {
+        let mut time = self.0.time.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock, so that later reads see later times.
+        then(&mut time, clock.reading().wall, clock.uptime())
+    }
+
+    /// A share was refused because its time had come.
+    pub fn refused_by_time(&self) {
+        self.0.refused_by_time.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many were refused so by this process.
+    pub fn refusals_by_time(&self) -> u64 {
+        self.0.refused_by_time.load(Ordering::Relaxed)
+    }
+
+    /// The present view of the actor: counts, lags, and whether reclaim runs.
+    pub fn view(&self) -> Arc<ShareView> {
+        self.0.view.load_full()
+    }
+
+    /// The number of the next notification, for hooks to watch.
+    pub fn happenings(&self) -> watch::Receiver<u64> {
+        self.0.happenings.subscribe()
+    }
+
+    /// How many moves have begun so far, for callers that look at the disk before they share. None while
+    /// that is being moved itself.
+    pub fn moves_begun(&self, root: &RootName, path: &SharePath) -> Option<u64> {
+        // In this order: a move that begins in between has a higher number than the returned one.
+        let begun = self.view().moves_begun;
+        let whereabouts = self.0.moves.load().resolve_location(root, path);
+        matches!(whereabouts, ResolvedLocation::AsSaid).then_some(begun)
+    }
+
+    /// Where to look for the file of a share: at its path, unless it is being moved.
+    pub fn resolve_location(&self, share: &Share) -> ResolvedLocation {
+        self.0.moves.load().resolve_location(share.root(), share.path())
+    }
+
+    /// The moves whose outcome only the disk knows, for the ShareFilesActor to watch. None while another
+    /// node decides.
+    pub fn unsettled(&self) -> watch::Receiver<Vec<Arc<PendingMove>>> {
+        self.0.unsettled.subscribe()
+    }
+
+    /// Reports that the file of a share is missing: the ShareFilesActor checks it.
+    pub fn note_missing(&self, id: ShareId) {
+        let mut missing = self.missing();
+        if missing.len() < MISSING_NOTED && missing.insert(id) {
+            self.0.missing_noted.notify_one();
+        }
+    }
+
+    /// Waits until something was found missing.
+    pub async fn missing_noted(&self) {
+        self.0.missing_noted.notified().await;
+    }
+
+    /// The files that were reported missing since the last call.
+    pub fn take_missing(&self) -> Vec<ShareId> {
+        self.missing().drain().collect()
+    }
+
+    fn missing(&self) -> MutexGuard<'_, HashSet<ShareId>> {
+        // Nothing in here can panic half-way through a change.
+        self.0.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These are unsettled from now on.
+    pub(in crate::share_expiry) fn show_unsettled(&self, moves: Vec<Arc<PendingMove>>) {
+        self.0.unsettled.send_if_modified(|seen| {
+            let is_news = *seen != moves;
+            *seen = moves;
+            is_news
+        });
+    }
+
+    /// Readers look into these from now on.
+    pub(in crate::share_expiry) fn attach_table(
+        &self,
+        shards: Arc<Shards>,
+        moves: Arc<PendingMoves>,
+    ) {
+        self.0.moves.store(moves);
+        self.0.shards.store(shards);
+        self.0.is_up.store(true, Ordering::Release);
+    }
+
+    /// Publishes a new view.
+    pub(in crate::share_expiry) fn publish(&self, view: ShareView) {
+        let next = view.next_happening;
+        self.0.view.store(Arc::new(view));
+        self.0.happenings.send_if_modified(|seen| std::mem::replace(seen, next) != next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::share_expiry::samples::{root, share};
+    use crate::share_expiry::state::values::value_types::{Deadline, ShareEnding, Tombstone};
+
+    fn board(count: u128) -> (ShareViewHandle, Arc<Shards>) {
+        let (board, shards) = (ShareViewHandle::default(), Arc::new(Shards::default()));
+        board.attach_table(Arc::clone(&shards), Arc::default());
+        for n in 0..count {
+            // Spread over the shards.
+            let id = (n + 1) << 100;
+            shards.put(share(id, &format!("d{}/f{n}", n % 3), i64::try_from(n).unwrap()));
+        }
+        (board, shards)
+    }
+
+    #[test]
+    fn a_list_comes_in_parts_that_together_are_all_of_it() {
+        let (board, _) = board(100);
+        let within = Some((root(), SharePath::new("d1").unwrap()));
+        let filter = ShareFilter { within, ..ShareFilter::default() };
+        for most in [1, 7, 1000] {
+            let (mut from, mut listed) = (None, Vec::new());
+            loop {
+                let page = board.list(&filter, from, most, Millis(0));
+                assert!(page.shares.len() <= most);
+                listed.extend(page.shares.iter().map(|share| share.id()));
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+            assert!(listed.is_sorted());
+            assert_eq!(listed.len(), 33, "{most} a page");
+        }
+    }
+
+    #[test]
+    fn a_filter_takes_what_fits_in_all_respects() {
+        let (board, _) = board(10);
+        let count = |filter: ShareFilter| board.list(&filter, None, 100, Millis(5)).shares.len();
+        let all = ShareFilter::default();
+        assert_eq!(count(all.clone()), 10);
+        assert_eq!(count(ShareFilter { due_before: Some(Millis(3)), ..all.clone() }), 3);
+        assert_eq!(count(ShareFilter { due_before: Some(Millis::LAST), ..all.clone() }), 10);
+        assert_eq!(count(ShareFilter { state: Some(ShareState::Due), ..all.clone() }), 6);
+        assert_eq!(count(ShareFilter { state: Some(ShareState::Live), ..all.clone() }), 4);
+        let nobody = Some(ShareOwner::new("nobody").unwrap());
+        assert_eq!(count(ShareFilter { owner: nobody, ..all }), 0);
+    }
+
+    #[test]
+    fn a_hard_revoked_share_is_cut_and_uses_reach_the_record_in_the_table() {
+        let (board, shards) = board(1);
+        let id = ShareId(1 << 100);
+        let ShareLookup::Live(old) = board.find(id) else { panic!("it is there") };
+        shards.put(Arc::new(old.to_change()));
+        board.note_use(&old, Millis(9000));
+        assert_eq!(shards.look(id, Share::uses), Some(1));
+        assert!(!board.is_cut(id));
+        let deadline = Deadline::at(Millis(9));
+        let why = ShareEnding::Revoked;
+        shards.replace_with_tombstone(id, |_| {
+            Some(Tombstone { ended: Millis(5), why, deadline, number: 3, cut: true })
+        });
+        assert!(board.is_cut(id));
+    }
+}

@@ -1,0 +1,133 @@
+//! The actor: what it does with messages and with the orders of the journal.
+
+pub(in crate::remover) mod changes;
+pub(in crate::remover) mod observations;
+pub(in crate::remover) mod orders;
+pub(in crate::remover) mod requests;
+pub(in crate::remover) mod turn;
+
+use std::collections::HashMap;
+
+use actix::{Actor, AsyncContext, Context};
+
+use reelyard_core::change_feed::FeedPublisher;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::NameTable;
+use reelyard_core::supervision::Route;
+use reelyard_core::turns::TurnTimer;
+use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
+
+use crate::catalog::LookUpMasters;
+use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
+use crate::changes::YardChange;
+use crate::remover::{
+    RemovalBook, RemovalRound, RemoverPieceContext, RemoverPolicy, RemoverSettings, RemoverView,
+    RemoverViewHandle,
+};
+use crate::task_manager::TaskViewHandle;
+
+/// Whom the Remover asks.
+#[derive(Clone)]
+pub struct RemoverCollaborators {
+    /// The Catalog, for looks at masters.
+    pub look_up: Route<LookUpMasters>,
+    /// Each destination's CfwWorker, to have it list what the host holds.
+    pub refresh: HostRoutes<Refresh>,
+    /// Each destination's CfwWorker, to have it remove a copy.
+    pub delete: HostRoutes<DeleteCopy>,
+    /// What the TaskManager shows: the hosts of the yard, and what arrived lately.
+    pub tasks: TaskViewHandle,
+}
+
+/// The actor. Every node runs one: on the leader it decides, on followers it only applies.
+///
+/// It wants to be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
+/// every CfwWorker's `HostObserved` and `HostCallStatus`, and the HeartbeatSupervisor's
+/// `HealthChanged`.
+pub struct Remover {
+    replica: ReplicaHandle<RemovalBook>,
+    journal: LogHandle,
+    policy: RemoverPolicy,
+    clock: Clock,
+    collaborators: RemoverCollaborators,
+    view_handle: RemoverViewHandle,
+    hold: CommitBackoff,
+    /// When the next turn begins, and its timer.
+    next_turn: TurnTimer,
+    /// When all copies are looked at next; none before this node led.
+    next_round: Option<Millis>,
+    /// Whether a round waits for hosts to confirm what stays.
+    confirming: bool,
+    /// Hosts that are being asked what they hold, or could not be and when that makes sense again.
+    refreshing: HashMap<HostAddr, Option<Millis>>,
+    last: Option<RemovalRound>,
+    changes: Option<FeedPublisher<YardChange>>,
+}
+
+impl Remover {
+    /// A Remover; it registers itself with the journal when it starts.
+    pub fn new(
+        settings: RemoverSettings,
+        names: NameTable,
+        clock: Clock,
+        journal: impl Into<LogHandle>,
+        collaborators: RemoverCollaborators,
+        board: RemoverViewHandle,
+    ) -> Self {
+        let journal = journal.into();
+        Remover {
+            replica: ReplicaHandle::new(RemovalBook::new(names), journal.clone()),
+            journal,
+            policy: RemoverPolicy::new(settings),
+            clock,
+            collaborators,
+            view_handle: board,
+            hold: CommitBackoff::default(),
+            next_turn: TurnTimer::default(),
+            next_round: None,
+            confirming: false,
+            refreshing: HashMap::new(),
+            last: None,
+            changes: None,
+        }
+    }
+
+    /// Tells of changes on `feed` from now on.
+    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
+        self.changes = Some(feed);
+        self
+    }
+
+    /// The pure part, with where things stand for it.
+    fn at(&mut self, now: Millis) -> (&mut RemoverPolicy, RemoverPieceContext<'_>) {
+        let Remover { policy: desk, replica: seat, .. } = self;
+        (desk, RemoverPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })
+    }
+
+    /// Renews the view on the board.
+    fn publish_view(&self) {
+        let book = self.replica.piece();
+        self.view_handle.publish(RemoverView {
+            at: self.clock.now(),
+            epoch: self.replica.epoch(),
+            mode: self.policy.settings().mode,
+            open: book.open().clone(),
+            rooms_made: book.rooms_made(self.policy.settings(), self.clock.now()),
+            pins: book.pins().clone(),
+            doubts: book.doubts().clone(),
+            history: book.history().clone(),
+            last: self.last.clone(),
+            counters: self.policy.counters,
+        });
+    }
+}
+
+impl Actor for Remover {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.journal.register(RemovalBook::ID, ctx.address().recipient());
+        self.publish_view();
+    }
+}

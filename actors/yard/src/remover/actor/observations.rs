@@ -1,0 +1,60 @@
+//! What the others tell: the inputs, the health of hosts and what they hold. Rounds come by
+//! themselves: what is told makes none.
+
+use actix::{Context, Handler};
+
+use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
+use crate::cfw_worker::{HostCallStatus, HostObserved};
+use crate::heartbeat::HealthChanged;
+use crate::remover::Remover;
+
+impl Handler<RankingChanged> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, changed: RankingChanged, _: &mut Context<Self>) {
+        self.policy.set_ranking(changed.0);
+    }
+}
+
+impl Handler<RisingChanged> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, changed: RisingChanged, _: &mut Context<Self>) {
+        self.policy.set_rising(&changed.0);
+    }
+}
+
+impl Handler<MastersChanged> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, changed: MastersChanged, _: &mut Context<Self>) {
+        self.policy.set_masters(changed.0);
+    }
+}
+
+impl Handler<HealthChanged> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, changed: HealthChanged, _: &mut Context<Self>) {
+        self.policy.health_changed(&changed);
+    }
+}
+
+impl Handler<HostCallStatus> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, conduct: HostCallStatus, _: &mut Context<Self>) {
+        self.policy.set_calls(&conduct);
+    }
+}
+
+impl Handler<HostObserved> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, seen: HostObserved, ctx: &mut Context<Self>) {
+        self.policy.observe(&seen);
+        if !self.replica.piece().open().is_empty() {
+            self.soon(ctx);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What the journal orders, and what the Remover does on it.
+
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use reelyard_core::event::Epoch;
+use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
+
+use crate::cfw_worker::{AskFailure, DeleteCopy};
+use crate::remover::{Intent, RemovalBook, RemovalEvent, RemovalOutcome, Remover};
+
+impl Handler<JournalCommand> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
+        let mut news = Vec::new();
+        match self.replica.handle_command(order) {
+            StateChange::Applied(events) => {
+                for event in &events {
+                    self.applied(event, ctx);
+                }
+                self.soon(ctx);
+                news = events;
+            }
+            StateChange::Installed | StateChange::Nothing => {}
+            StateChange::LeaderStarted(_) => {
+                let now = self.clock.now();
+                self.policy.become_leader(now);
+                self.hold = Default::default();
+                self.refreshing.clear();
+                self.next_round = Some(now.after(self.policy.settings().interval));
+                self.soon(ctx);
+            }
+            StateChange::LeaderStopped => {
+                self.next_round = None;
+                self.last = None;
+            }
+        }
+        self.publish_view();
+        // Whoever is told can see it.
+        self.publish_changes(&news);
+    }
+}
+
+impl Remover {
+    /// Follows an applied event. What a node applies before it leads is old: nobody is asked for
+    /// it, and nothing told.
+    fn applied(&mut self, applied: &AppliedEvent<RemovalBook>, ctx: &mut Context<Self>) {
+        let leads = self.replica.epoch();
+        self.policy.on_applied(applied, self.replica.piece(), leads.is_some());
+        let Some(epoch) = leads else { return };
+        match (&applied.result, &applied.event) {
+            (Ok(RemovalOutcome::Applied), RemovalEvent::Intended(intent)) => {
+                self.carry_out(intent, epoch, ctx);
+            }
+            (Ok(RemovalOutcome::Applied), RemovalEvent::Ended { host, name, ending }) => {
+                tracing::info!(%host, file = name.to_string(), ?ending, "a removal ended");
+            }
+            (Err(refusal), _) => {
+                tracing::warn!(%refusal, "an event of removals no longer held when it was applied");
+            }
+            _ => {}
+        }
+    }
+
+    /// Has a host remove a copy, as was put on record.
+    fn carry_out(&mut self, intent: &Intent, epoch: Epoch, ctx: &mut Context<Self>) {
+        let Intent { host, ref name, ref reason, keeper, ref asked_by, .. } = *intent;
+        let why = reason.code();
+        let keeper_told = keeper.map(|keeper| keeper.to_string());
+        tracing::info!(%host, file = name.to_string(), why, keeper = keeper_told, asked_by, "removing a copy");
+        let copy = (host, self.replica.piece().file(name));
+        let Some(worker) = self.collaborators.delete.to(host) else { return };
+        self.policy.asking(copy);
+        let name = name.clone();
+        let asking = worker.send(DeleteCopy { name: name.clone(), epoch });
+        ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
+            let gone = |_| AskFailure::Unreachable("its actor ended meanwhile".to_owned());
+            let answer = answer.map_err(gone).and_then(|answer| answer);
+            if let Err(failure) = &answer {
+                tracing::warn!(%host, file = name.to_string(), %failure, "a removal was not answered");
+            }
+            let now = remover.clock.now();
+            let event = remover.policy.answered(copy, &name, &answer, now);
+            remover.commit(event.into_iter().collect(), ctx);
+            remover.soon(ctx);
+        }));
+    }
+}

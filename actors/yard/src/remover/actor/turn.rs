@@ -1,0 +1,317 @@
+//! One turn: what became clear is put on record, and when its time has come all copies are looked
+//! at. Nothing goes before the hosts of the copies that stay have said once more that they hold
+//! them, and the masters have been looked at.
+
+use std::time::{Duration, Instant};
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use futures::future::join_all;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, NameTable};
+use reelyard_core::turns::{ScheduledTurns, TurnTimer};
+use reelyard_replication::{
+    CommitError, CommitSettlement, Outcomes, ReplicaHandle, RequestContext,
+};
+
+use crate::catalog::{LookUpMasters, MasterLook};
+use crate::cfw_worker::Refresh;
+use crate::remover::policy::round::MYSELF;
+use crate::remover::views::remover_view::{Decided, FileSeeksRoom};
+use crate::remover::{
+    Confirmation, CopyHolderStatus, RecentArrivals, RemovalBook, RemovalEvent, RemovalMode,
+    RemovalProposal, RemovalRound, Remover, RoomWanted,
+};
+
+/// How long changes are gathered before a turn.
+const GATHERING: Duration = Duration::from_millis(5);
+
+/// The longest sleep: jumps of the clock and suspends are noticed after it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// How long a look at masters may take.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many masters are looked at in one request.
+const MASTERS_AT_ONCE: usize = 256;
+
+/// How long after a round that removed something the next one comes at the latest.
+pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
+
+/// How long a host that could not be asked is left alone.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+impl ScheduledTurns for Remover {
+    fn next_turn(&mut self) -> &mut TurnTimer {
+        &mut self.next_turn
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
+
+impl Remover {
+    /// Takes a turn soon: changes that come together are looked at together.
+    pub(in crate::remover) fn soon(&mut self, ctx: &mut Context<Self>) {
+        self.wake_after(GATHERING, ctx);
+    }
+
+    /// Takes a turn now.
+    pub(in crate::remover) fn turn(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        if self.replica.epoch().is_none() {
+            return;
+        }
+        if let Some(left) = self.hold.left(now) {
+            self.wake_after(left, ctx);
+            return;
+        }
+        self.refresh_hosts();
+        let (desk, standpoint) = self.at(now);
+        let mut events = desk.cleared(standpoint);
+        events.extend(desk.forgets(standpoint));
+        let to_refresh = desk.to_refresh(standpoint);
+        self.commit(events, ctx);
+        for host in to_refresh {
+            self.refresh(host, ctx);
+        }
+        if self.next_round.is_some_and(|at| at <= now) && !self.confirming {
+            self.round(now, ctx);
+        }
+        self.wake_after(LONGEST_SLEEP, ctx);
+        self.publish_view();
+    }
+
+    /// Takes over from the TaskManager's view which destinations there are, what arrived lately, and
+    /// what there is no room for.
+    pub(in crate::remover) fn refresh_hosts(&mut self) {
+        let view = self.collaborators.tasks.view();
+        let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
+        let yard: Vec<(HostAddr, CopyHolderStatus)> =
+            destinations.map(|host| (host.host, CopyHolderStatus::of(&host.record))).collect();
+        let arrivals = RecentArrivals::of(&view.history, self.policy.settings(), self.clock.now());
+        self.policy.set_hosts(yard, arrivals);
+        let takers = view.hosts.iter().filter(|host| host.no_destination.is_none());
+        let rooms = takers.filter_map(|host| Some((host.host, host.room?)));
+        let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
+        if self.policy.set_room_wanted(wanted) {
+            // A file that got hot waits for room: that is looked at now.
+            let last = self.last.as_ref().map_or(Millis(0), |round| round.at);
+            let soon = last.after(WHILE_THERE_IS_MORE);
+            self.next_round = self.next_round.map(|planned| planned.min(soon));
+        }
+    }
+
+    /// Looks at all copies, and has what is to go confirmed.
+    pub(in crate::remover) fn round(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        self.next_round = Some(now.after(self.policy.settings().interval));
+        if self.policy.settings().mode == RemovalMode::Off {
+            self.last = None;
+            return;
+        }
+        let started = Instant::now();
+        let (desk, standpoint) = self.at(now);
+        let proposal = desk.propose(standpoint);
+        let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if proposal.masters().is_empty() {
+            self.last = Some(noted(now, took_us, &proposal, self.replica.piece().names()));
+        } else {
+            self.have_confirmed(now, took_us, proposal, ctx);
+        }
+    }
+
+    fn have_confirmed(
+        &mut self,
+        now: Millis,
+        took_us: u64,
+        proposal: RemovalProposal,
+        ctx: &mut Context<Self>,
+    ) {
+        self.confirming = true;
+        let hosts = proposal.to_confirm();
+        let workers = hosts.iter().filter_map(|host| self.collaborators.refresh.to(*host));
+        let listing = join_all(workers.map(|worker| worker.send(Refresh)));
+        let masters = proposal.masters();
+        let look_up = &self.collaborators.look_up;
+        let looks = join_all(masters.chunks(MASTERS_AT_ONCE).map(|files| {
+            let looking = look_up.recipient().send(LookUpMasters { files: files.to_vec() });
+            tokio::time::timeout(LOOK_TIMEOUT, looking)
+        }));
+        let asking = async move {
+            // What a host answers comes to this actor by itself, before the answer here does.
+            let (_, looks) = futures::join!(listing, looks);
+            let looks = looks.into_iter().filter_map(|answer| answer.ok()?.ok());
+            looks.flatten().collect::<Vec<(FileId, MasterLook)>>()
+        };
+        ctx.spawn(asking.into_actor(self).map(move |looks, remover, ctx| {
+            remover.confirming = false;
+            let mut seen = Confirmation { asked_at: now, ..Confirmation::default() };
+            let mut sizes = Vec::new();
+            for (file, look) in looks {
+                match look {
+                    MasterLook::Found { size, .. } => {
+                        sizes.push((file, size));
+                        seen.masters.insert(file)
+                    }
+                    MasterLook::Absent => seen.absent.insert(file),
+                    MasterLook::Unknown => false,
+                };
+            }
+            let unseen = proposal.to_size.iter().filter(|file| !seen.masters.contains(*file));
+            sizes.extend(unseen.map(|file| (*file, 0)));
+            let sized = !proposal.to_size.is_empty();
+            remover.policy.learn_sizes(sizes);
+            remover.decide(now, took_us, proposal, &seen, ctx);
+            if sized {
+                // What waited for these sizes is proposed now.
+                remover.next_round = Some(remover.clock.now());
+                remover.soon(ctx);
+            }
+            remover.publish_view();
+        }));
+    }
+
+    /// Puts on record what goes, unless this is a dry run.
+    fn decide(
+        &mut self,
+        at: Millis,
+        took_us: u64,
+        mut proposal: RemovalProposal,
+        seen: &Confirmation,
+        ctx: &mut Context<Self>,
+    ) {
+        if self.replica.epoch().is_none() {
+            return;
+        }
+        self.refresh_hosts();
+        let removals = std::mem::take(&mut proposal.removals);
+        let (desk, standpoint) = self.at(self.clock.now());
+        let (events, spared) = desk.confirm(removals, seen, standpoint);
+        for (_, why) in &spared {
+            proposal.spare(*why, 1);
+        }
+        let names = self.replica.piece().names();
+        let mut round = noted(at, took_us, &proposal, names);
+        let going = events.iter().filter_map(Decided::of);
+        let staying = spared.into_iter().map(|(removal, why)| Decided {
+            host: removal.host,
+            file: names.name(removal.file),
+            size: removal.size,
+            reason: removal.reason,
+            keeper: removal.keeper,
+            spared: Some(why),
+        });
+        round.decided = going.chain(staying).collect();
+        self.last = Some(round);
+        if self.policy.settings().mode == RemovalMode::On && !events.is_empty() {
+            self.commit(events, ctx);
+            // There may be more than one round takes: the next one does not wait its full time.
+            let soon =
+                self.clock.now().after(self.policy.settings().interval.min(WHILE_THERE_IS_MORE));
+            self.next_round = self.next_round.map(|planned| planned.min(soon));
+        }
+    }
+
+    /// Commits events of the Remover's own, cut to entries.
+    pub(in crate::remover) fn commit(
+        &mut self,
+        events: Vec<RemovalEvent>,
+        ctx: &mut Context<Self>,
+    ) {
+        let now = self.clock.now();
+        for events in ReplicaHandle::<RemovalBook>::parts(events) {
+            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
+            let settling = committing.into_actor(self).map(|settlement, remover, ctx| {
+                // What was refused or lost is decided anew from how things stand then.
+                let _ = remover.settled(settlement, ctx);
+            });
+            ctx.spawn(settling);
+        }
+    }
+
+    /// Takes a commit that came back.
+    pub(in crate::remover) fn settled(
+        &mut self,
+        settlement: CommitSettlement<RemovalBook>,
+        ctx: &mut Context<Self>,
+    ) -> Result<Outcomes<RemovalBook>, CommitError> {
+        let settled = self.replica.settle(settlement);
+        match &settled {
+            Ok(_) => {
+                if self.hold.committed() {
+                    tracing::info!("commits of removals are answered again");
+                }
+            }
+            Err(error) => {
+                self.policy.counters.uncommitted += 1;
+                let held = self.hold.uncommitted(error, self.clock.now());
+                if held.is_news {
+                    tracing::warn!(%error, "a commit of removals came back without an outcome");
+                }
+                self.wake_after(held.pause, ctx);
+            }
+        }
+        settled
+    }
+
+    /// Has a host say what it holds, one look at a time.
+    fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let waits = match self.refreshing.get(&host) {
+            Some(None) => true,
+            Some(Some(again)) => now < *again,
+            None => false,
+        };
+        let Some(worker) = self.collaborators.refresh.to(host).filter(|_| !waits) else {
+            return;
+        };
+        let asking = worker.send(Refresh);
+        self.refreshing.insert(host, None);
+        ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
+            let again = match answer {
+                Ok(Ok(_)) => None,
+                _ => Some(remover.clock.now().after(ASK_AGAIN_AFTER)),
+            };
+            match again {
+                None => remover.refreshing.remove(&host),
+                again => remover.refreshing.insert(host, again),
+            };
+            remover.soon(ctx);
+        }));
+    }
+}
+
+/// A round as it is shown, what it decided still left out.
+fn noted(at: Millis, took_us: u64, proposal: &RemovalProposal, names: &NameTable) -> RemovalRound {
+    let rooms = proposal.rooms.iter().map(|sought| FileSeeksRoom {
+        file: names.name(sought.wish.file),
+        size: sought.wish.size,
+        hits: sought.wish.hits,
+        verdict: sought.verdict.clone(),
+    });
+    RemovalRound {
+        at,
+        took_us,
+        decided: Vec::new(),
+        spared: proposal.spared.clone(),
+        reliefs: proposal.reliefs.clone(),
+        rooms: rooms.collect(),
+        waits: proposal.waits,
+    }
+}
+
+impl Decided {
+    /// What an event decides of a copy.
+    fn of(event: &RemovalEvent) -> Option<Self> {
+        let RemovalEvent::Intended(intent) = event else { return None };
+        Some(Decided {
+            host: intent.host,
+            file: intent.name.clone(),
+            size: intent.size,
+            reason: intent.reason.clone(),
+            keeper: intent.keeper,
+            spared: None,
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Everything that a decision on copies may look at. Pure.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_replication::InFlight;
+use roaring::RoaringBitmap;
+
+use super::arrivals::RecentArrivals;
+use super::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
+use super::room::RoomWanted;
+use crate::catalog::masters::Masters;
+use crate::catalog::ranking::Ranking;
+use crate::remover::settings::RemoverSettings;
+use crate::remover::state::event::{Intent, RemovalEvent};
+use crate::remover::state::reason::Spared;
+use crate::remover::state::removal_book::{CopyKey, RemovalBook};
+
+/// What the Catalog last told.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// The ranking; none before the first.
+    pub ranking: Option<Arc<Ranking>>,
+    /// The listing of the masters; none before the first.
+    pub masters: Option<Arc<Masters>>,
+    /// Sizes of masters that were looked at; 0 where nothing was to be seen.
+    pub sizes: HashMap<FileId, u64>,
+    /// Hot files.
+    pub hot: RoaringBitmap,
+    /// Files whose names begin with an ignored prefix.
+    pub ignored: Arc<RoaringBitmap>,
+}
+
+/// How things stand when something is decided. A decision looks and changes nothing.
+#[derive(Clone, Copy)]
+pub struct RemoverDecisionContext<'a> {
+    /// The piece as applied.
+    pub book: &'a RemovalBook,
+    /// What was decided but is not yet applied.
+    pub in_flight: &'a InFlight<RemovalEvent>,
+    /// The destinations.
+    pub holders: &'a CopyHolders,
+    /// The inputs.
+    pub inputs: &'a Inputs,
+    /// What the planner has no room for.
+    pub room_wanted: &'a RoomWanted,
+    /// Copies that arrived lately.
+    pub arrivals: &'a RecentArrivals,
+    /// The settings.
+    pub settings: &'a RemoverSettings,
+    /// The present.
+    pub now: Millis,
+    /// Since when this node leads.
+    pub leading_since: Millis,
+}
+
+impl<'a> RemoverDecisionContext<'a> {
+    /// The removals that are decided and not yet applied.
+    pub(in crate::remover) fn setting_out(&self) -> impl Iterator<Item = &'a Intent> {
+        self.in_flight.events().filter_map(|event| match event {
+            RemovalEvent::Intended(intent) => Some(intent),
+            _ => None,
+        })
+    }
+
+    /// The name of a file.
+    pub fn name(&self, file: FileId) -> FileName {
+        self.book.names().name(file)
+    }
+
+    /// Every copy that is to go, and every copy that others go on the strength of.
+    pub fn under_way(&self) -> RemovalsUnderWay {
+        let mut under_way = RemovalsUnderWay {
+            going: self.book.open().keys().copied().collect(),
+            keeping: self.book.keepers().collect(),
+        };
+        for intent in self.setting_out() {
+            let file = self.book.file(&intent.name);
+            under_way.going.insert((intent.host, file));
+            under_way.keeping.extend(intent.keeper.map(|keeper| (keeper, file)));
+        }
+        under_way
+    }
+
+    /// How many copies of a file there should be.
+    pub fn wanted(&self, file: FileId) -> usize {
+        self.settings.copies.of(file, self.inputs.ranking.as_deref()) as usize
+    }
+
+    /// The rank of a file, 1 = best; none without a grade.
+    pub fn grade(&self, file: FileId) -> Option<u32> {
+        self.inputs.ranking.as_ref()?.rank(file)
+    }
+
+    /// Its size, as a look at its master or hitcount.history tells it.
+    pub fn size(&self, file: FileId) -> Option<u64> {
+        let looked_at = self.inputs.sizes.get(&file).copied().filter(|size| *size > 0);
+        looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file))
+    }
+
+    /// Why no copy of this file is ever touched; none if one may be.
+    pub fn untouchable(&self, file: FileId) -> Option<Spared> {
+        let has_master =
+            self.inputs.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0));
+        if self.inputs.ignored.contains(file.0) {
+            Some(Spared::Ignored)
+        } else if !has_master {
+            Some(Spared::NoMaster)
+        } else if self.book.is_pinned(file) {
+            Some(Spared::Pinned)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a copy may stand for others that are removed: its host can be asked and counts, the
+    /// copy is listed there, is not to go, and nobody doubts it.
+    pub fn may_keep(&self, (addr, file): CopyKey, under_way: &RemovalsUnderWay) -> bool {
+        let holder = self.holders.get(addr).filter(|host| host.is_askable());
+        holder.is_some_and(|host| host.status == CopyHolderStatus::Serves && host.lists(file))
+            && !under_way.going.contains(&(addr, file))
+            && !self.book.is_doubted((addr, file), self.now)
+    }
+
+    /// Why a host removes nothing now; none if it does.
+    pub fn keeps_all(&self, host: &CopyHolder) -> Option<Spared> {
+        let quiet = self.leading_since.after(self.settings.old_host_quiet);
+        let may_be_asked = host.is_askable() && (host.is_ours() || self.now >= quiet);
+        (!may_be_asked).then_some(Spared::HostNotAsked)
+    }
+}
+
+/// What removals that are not over occupy.
+#[derive(Clone, Debug, Default)]
+pub struct RemovalsUnderWay {
+    /// Copies that are to go.
+    pub going: HashSet<CopyKey>,
+    /// Copies that others go on the strength of.
+    pub keeping: HashSet<CopyKey>,
+}
+
+impl RemovalsUnderWay {
+    /// Takes in one more that is to go.
+    pub fn add(&mut self, host: HostAddr, file: FileId, keeper: Option<HostAddr>) {
+        self.going.insert((host, file));
+        self.keeping.extend(keeper.map(|keeper| (keeper, file)));
+    }
+
+    /// Whether copies of this host are on their way out.
+    pub fn is_at_work_on(&self, host: HostAddr) -> bool {
+        self.going.iter().any(|(addr, _)| *addr == host)
+    }
+}

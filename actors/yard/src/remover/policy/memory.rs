@@ -1,0 +1,339 @@
+//! What the Remover keeps in memory of the hosts, the inputs and the calls under way, and what it
+//! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
+//! journal.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_protocol::legacy::cfw::Deleted;
+use reelyard_replication::{AppliedEvent, InFlight};
+
+use super::arrivals::RecentArrivals;
+use super::decision_context::{Inputs, RemoverDecisionContext};
+use super::holders::{CopyHolderStatus, CopyHolders};
+use super::room::RoomWanted;
+use super::round::{Confirmation, Removal, RemovalProposal};
+use crate::catalog::masters::Masters;
+use crate::catalog::ranking::Ranking;
+use crate::catalog::rising::RisingHits;
+use crate::cfw_worker::{AskFailure, HostCallStatus, HostObserved};
+use crate::heartbeat::HealthChanged;
+use crate::remover::settings::RemoverSettings;
+use crate::remover::state::event::{Ending, RemovalEvent, RemovalOutcome};
+use crate::remover::state::reason::Spared;
+use crate::remover::state::removal_book::{CopyKey, RemovalBook};
+use crate::remover::views::remover_view::RemoverCounters;
+use crate::task_manager::plan::NameTraits;
+
+/// How many sizes are kept. What is forgotten is looked at again.
+const MOST_SIZES: usize = 1 << 16;
+
+/// Where things stand with the piece when something is decided.
+#[derive(Clone, Copy)]
+pub struct RemoverPieceContext<'a> {
+    /// The piece as applied.
+    pub book: &'a RemovalBook,
+    /// What was decided but is not yet applied.
+    pub in_flight: &'a InFlight<RemovalEvent>,
+    /// The present.
+    pub now: Millis,
+}
+
+/// Everything that the Remover keeps in memory only.
+#[derive(Debug, Default)]
+pub struct RemoverPolicy {
+    settings: RemoverSettings,
+    holders: CopyHolders,
+    inputs: Inputs,
+    traits: NameTraits,
+    room_wanted: RoomWanted,
+    /// The files that room was looked for in the last round.
+    room_sought: HashSet<FileId>,
+    arrivals: RecentArrivals,
+    relieving: BTreeSet<HostAddr>,
+    looked_to: Option<FileId>,
+    leading_since: Millis,
+    /// Copies whose hosts are being asked to remove them.
+    asked: HashSet<CopyKey>,
+    /// Copies of which an answer came that says nothing, and when.
+    unclear: BTreeMap<CopyKey, Millis>,
+    /// What was counted since the process started.
+    pub(in crate::remover) counters: RemoverCounters,
+}
+
+impl RemoverPolicy {
+    /// With these settings, nothing known of any host.
+    pub fn new(settings: RemoverSettings) -> Self {
+        RemoverPolicy { settings, ..RemoverPolicy::default() }
+    }
+
+    /// Goes by these settings from now on, also with what is being confirmed.
+    pub fn change_settings(&mut self, settings: RemoverSettings, names: &NameTable) {
+        self.settings = settings;
+        self.learn_names(names);
+    }
+
+    fn learn_names(&mut self, names: &NameTable) {
+        self.traits.learn(names, &self.settings.ignore_prefixes);
+        self.inputs.ignored = Arc::clone(self.traits.ignored());
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &RemoverSettings {
+        &self.settings
+    }
+
+    /// The destinations.
+    pub fn holders(&self) -> &CopyHolders {
+        &self.holders
+    }
+
+    /// This node leads from `now` on: what became of earlier calls is not known.
+    pub fn become_leader(&mut self, now: Millis) {
+        self.leading_since = now;
+        self.asked.clear();
+        self.unclear.clear();
+    }
+
+    /// The destinations are these, and these copies arrived lately.
+    pub fn set_hosts(
+        &mut self,
+        yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>,
+        arrivals: RecentArrivals,
+    ) {
+        self.holders.set_hosts(yard);
+        self.arrivals = arrivals;
+    }
+
+    /// The planner has no room for these. Answers whether a file is among them that no round has
+    /// looked for room for.
+    pub fn set_room_wanted(&mut self, wanted: RoomWanted) -> bool {
+        self.room_wanted = wanted;
+        self.room_wanted.files.iter().any(|wish| !self.room_sought.contains(&wish.file))
+    }
+
+    /// Takes a new ranking.
+    pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
+        self.inputs.ranking = Some(ranking);
+    }
+
+    /// Takes new hot files.
+    pub fn set_rising(&mut self, rising: &RisingHits) {
+        self.inputs.hot = rising.hot().iter().map(|(file, _)| file.0).collect();
+    }
+
+    /// Takes a new listing of the masters.
+    pub fn set_masters(&mut self, masters: Arc<Masters>) {
+        self.inputs.masters = Some(masters);
+        // What could not be looked at may be there now.
+        self.inputs.sizes.retain(|_, size| *size > 0);
+    }
+
+    /// Takes sizes of masters that were looked at; 0 where nothing was to be seen.
+    pub fn learn_sizes(&mut self, seen: impl IntoIterator<Item = (FileId, u64)>) {
+        if self.inputs.sizes.len() > MOST_SIZES {
+            self.inputs.sizes.clear();
+        }
+        self.inputs.sizes.extend(seen);
+    }
+
+    /// Takes a change of a host's health.
+    pub fn health_changed(&mut self, changed: &HealthChanged) {
+        self.holders.health_changed(changed);
+    }
+
+    /// Takes what a host told of itself.
+    pub fn observe(&mut self, seen: &HostObserved) {
+        self.holders.observe(seen);
+    }
+
+    /// Takes how calls to a host go.
+    pub fn set_calls(&mut self, conduct: &HostCallStatus) {
+        self.holders.set_calls(conduct);
+    }
+
+    /// Everything a decision may look at.
+    pub fn decision_context<'a>(
+        &'a self,
+        standpoint: RemoverPieceContext<'a>,
+    ) -> RemoverDecisionContext<'a> {
+        let RemoverPieceContext { book, in_flight, now } = standpoint;
+        RemoverDecisionContext {
+            book,
+            in_flight,
+            holders: &self.holders,
+            inputs: &self.inputs,
+            room_wanted: &self.room_wanted,
+            arrivals: &self.arrivals,
+            settings: &self.settings,
+            now,
+            leading_since: self.leading_since,
+        }
+    }
+
+    /// What is to go now.
+    pub fn propose(&mut self, standpoint: RemoverPieceContext<'_>) -> RemovalProposal {
+        self.counters.rounds += 1;
+        self.learn_names(standpoint.book.names());
+        let relieving = std::mem::take(&mut self.relieving);
+        let proposal = self.decision_context(standpoint).propose(relieving, self.looked_to);
+        self.relieving.clone_from(&proposal.relieving);
+        self.looked_to = proposal.looked_to;
+        self.room_sought = self.room_wanted.files.iter().map(|wish| wish.file).collect();
+        proposal
+    }
+
+    /// What of a proposal still holds, and why the rest does not.
+    pub fn confirm(
+        &self,
+        removals: Vec<Removal>,
+        seen: &Confirmation,
+        standpoint: RemoverPieceContext<'_>,
+    ) -> (Vec<RemovalEvent>, Vec<(Removal, Spared)>) {
+        self.decision_context(standpoint).confirm(removals, seen)
+    }
+
+    /// A host is being asked to remove a copy.
+    pub fn asking(&mut self, copy: CopyKey) {
+        self.asked.insert(copy);
+    }
+
+    /// What to put on record of how a host answered; none while that is not clear.
+    pub fn answered(
+        &mut self,
+        copy: CopyKey,
+        name: &FileName,
+        answer: &Result<Deleted, AskFailure>,
+        now: Millis,
+    ) -> Option<RemovalEvent> {
+        self.asked.remove(&copy);
+        let ending = match answer {
+            Ok(Deleted::Removed) => Ending::Removed,
+            Ok(Deleted::Absent) => Ending::Absent,
+            Ok(Deleted::Directory) => Ending::Refused { why: "it is a directory".to_owned() },
+            // Neither was sent on.
+            Err(
+                failure @ (AskFailure::NotAsked(_) | AskFailure::Busy | AskFailure::NoDescriptor),
+            ) => Ending::NotAsked { why: failure.to_string() },
+            // A newer leader is at work, and takes up what this one leaves.
+            Ok(Deleted::Deposed) => return None,
+            Err(_) => {
+                self.unclear.insert(copy, now);
+                return None;
+            }
+        };
+        Some(RemovalEvent::Ended { host: copy.0, name: name.clone(), ending })
+    }
+
+    /// What became clear of removals whose calls came to no clear end: what their hosts listed
+    /// since then decides.
+    pub fn cleared(&self, standpoint: RemoverPieceContext<'_>) -> Vec<RemovalEvent> {
+        let now = standpoint.now;
+        self.unsettled(standpoint)
+            .filter_map(|(copy, since)| {
+                let ending = match self.holders.get(copy.0) {
+                    None => Ending::NotAsked { why: "its host left the yard".to_owned() },
+                    Some(host) if !host.was_listed_since(Millis(since.0 + 1)) => return None,
+                    Some(host) if host.lists(copy.1) => {
+                        Ending::StillThere { doubted_until: now.after(self.settings.doubt) }
+                    }
+                    Some(_) => Ending::Absent,
+                };
+                let name = standpoint.book.names().name(copy.1);
+                Some(RemovalEvent::Ended { host: copy.0, name, ending })
+            })
+            .collect()
+    }
+
+    /// The hosts that are to be asked what they hold, so that it becomes clear what was removed.
+    pub fn to_refresh(&self, standpoint: RemoverPieceContext<'_>) -> BTreeSet<HostAddr> {
+        let unclear = self.unsettled(standpoint).filter(|((addr, _), since)| {
+            let listed =
+                |host: &super::holders::CopyHolder| host.was_listed_since(Millis(since.0 + 1));
+            !self.holders.get(*addr).is_some_and(listed)
+        });
+        let unclear = unclear.map(|((addr, _), _)| addr);
+        // A disk is read again once copies went from it.
+        let at_work = standpoint.book.hosts_at_work();
+        let lightened = self.holders.iter().filter(|(addr, host)| {
+            host.disk.is_some() && host.present_disk().is_none() && !at_work.contains(addr)
+        });
+        let relieved = lightened.map(|(addr, _)| addr);
+        let wanted: BTreeSet<HostAddr> = unclear.chain(relieved).collect();
+        wanted.into_iter().filter(|addr| self.may_be_asked(*addr)).collect()
+    }
+
+    fn may_be_asked(&self, addr: HostAddr) -> bool {
+        let host = self.holders.get(addr);
+        host.is_some_and(|host| host.status != CopyHolderStatus::Apart && !host.calls.is_open())
+    }
+
+    /// Removals that nobody waits for an answer of, and since when they are not clear.
+    fn unsettled<'a>(
+        &'a self,
+        standpoint: RemoverPieceContext<'a>,
+    ) -> impl Iterator<Item = (CopyKey, Millis)> + 'a {
+        let ending: HashSet<(HostAddr, &FileName)> = standpoint
+            .in_flight
+            .events()
+            .filter_map(|event| match event {
+                RemovalEvent::Ended { host, name, .. } => Some((*host, name)),
+                _ => None,
+            })
+            .collect();
+        let open = standpoint.book.open().iter();
+        open.filter(move |(copy, removal)| {
+            !self.asked.contains(copy) && !ending.contains(&(copy.0, &removal.intent.name))
+        })
+        .map(|(copy, removal)| {
+            let since = self.unclear.get(copy).copied();
+            (*copy, since.unwrap_or(self.leading_since.max(removal.at)))
+        })
+    }
+
+    /// What was kept long enough goes.
+    pub fn forgets(&self, standpoint: RemoverPieceContext<'_>) -> Option<RemovalEvent> {
+        let (book, now) = (standpoint.book, standpoint.now);
+        let keep = self.settings.keep_history;
+        let history = book.history();
+        let too_many = history.len() > keep + keep / 10;
+        let over = book.doubts().values().any(|until| *until <= now);
+        let under_way =
+            standpoint.in_flight.events().any(|event| matches!(event, RemovalEvent::Forgot { .. }));
+        ((too_many || over) && !under_way).then(|| RemovalEvent::Forgot {
+            history_before: history.next().saturating_sub(keep),
+            doubts_until: now,
+        })
+    }
+
+    /// Follows an applied event in what is kept in memory. What a node applies before it leads is
+    /// old: it is not counted.
+    pub fn on_applied(
+        &mut self,
+        applied: &AppliedEvent<RemovalBook>,
+        book: &RemovalBook,
+        leads: bool,
+    ) {
+        match (&applied.event, &applied.result) {
+            (RemovalEvent::Ended { host, name, ending }, Ok(RemovalOutcome::Applied)) => {
+                let copy = (*host, book.file(name));
+                self.asked.remove(&copy);
+                self.unclear.remove(&copy);
+                if ending.is_gone() {
+                    self.holders.lightened(*host, applied.at);
+                }
+                if leads {
+                    self.counters.count(ending);
+                    let mut ended = book.history().newest_first().map(|(_, record)| record);
+                    let gone = ended.find(|one| (one.host, one.file) == copy);
+                    gone.into_iter().for_each(|record| self.counters.count_gone(record));
+                }
+            }
+            (_, Err(_)) => self.counters.refused += 1,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the time.
+
+pub(in crate::remover) mod arrivals;
+pub(in crate::remover) mod decision_context;
+pub(in crate::remover) mod duplicates;
+pub(in crate::remover) mod explain;
+pub(in crate::remover) mod holders;
+pub(in crate::remover) mod make_room;
+pub(in crate::remover) mod memory;
+pub(in crate::remover) mod over_limit;
+pub(in crate::remover) mod repeated_files;
+pub(in crate::remover) mod room;
+pub(in crate::remover) mod round;

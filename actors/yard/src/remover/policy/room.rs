@@ -1,0 +1,145 @@
+//! Room for what is hot and fits nowhere: what is wanted, what was made, and what is done about it.
+//! Pure.
+
+use std::collections::BTreeMap;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+use serde::{Deserialize, Serialize};
+
+use crate::remover::settings::RemoverSettings;
+use crate::remover::state::event::Ending;
+use crate::remover::state::reason::Reason;
+use crate::remover::state::removal_book::RemovalBook;
+use crate::task_manager::plan::WantsRoom;
+
+/// What the planner lacks room for, as it last told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoomWanted {
+    /// Hot files that fit nowhere, hottest first.
+    pub files: Vec<WantsRoom>,
+    /// The bytes that each destination which takes copies has left under its limit once everything on
+    /// its way there has arrived.
+    pub rooms: BTreeMap<HostAddr, u64>,
+}
+
+impl RoomWanted {
+    /// Whether there still is no room for a file.
+    pub fn is_for(&self, file: FileId) -> bool {
+        self.files.iter().any(|wish| wish.file == file)
+    }
+}
+
+/// Room that is being made, or was, for one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomMade {
+    /// For which file.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// How long nothing else takes the room.
+    pub until: Millis,
+    /// Bytes that went for it already.
+    pub freed: u64,
+}
+
+/// A hot file that fits nowhere, and what is done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomSought {
+    /// The file.
+    pub wish: WantsRoom,
+    /// What is done.
+    pub verdict: RoomVerdict,
+}
+
+/// What is done about a hot file that fits nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoomVerdict {
+    /// Room is made for it by this round.
+    Made {
+        /// Where.
+        host: HostAddr,
+        /// Bytes that were short there.
+        lacking: u64,
+        /// Bytes that go for it.
+        goes: u64,
+    },
+    /// Room was made for it earlier: it has not come yet.
+    MadeEarlier {
+        /// Where.
+        host: HostAddr,
+    },
+    /// It is not hot enough.
+    TooFewHits {
+        /// Rising hits from which on room is made.
+        from: u32,
+    },
+    /// The masters of files that may go are looked at first, to know their sizes.
+    SizesUnknown,
+    /// On each host more would have to go for it than is given up for one file, or than may go.
+    TooMuch {
+        /// The least that any host lacks, in bytes; none when no host could be looked at.
+        #[schema(required)]
+        lacking: Option<u64>,
+    },
+}
+
+impl RoomVerdict {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        match self {
+            RoomVerdict::Made { host, lacking, goes } => {
+                format!("room is made on {host}: {lacking} bytes are short, {goes} go")
+            }
+            RoomVerdict::MadeEarlier { host } => format!("room was made for it on {host}"),
+            RoomVerdict::TooFewHits { from } => {
+                format!("it is not hot enough: room is made from {from} hits on")
+            }
+            RoomVerdict::SizesUnknown => {
+                "the sizes of what may go for it are being looked up".to_owned()
+            }
+            RoomVerdict::TooMuch { lacking: Some(lacking) } => format!(
+                "everywhere more would have to go than may be given up for one file ({lacking} \
+                 bytes are short at least)"
+            ),
+            RoomVerdict::TooMuch { lacking: None } => {
+                "no host can be asked to make room at present".to_owned()
+            }
+        }
+    }
+}
+
+impl RemovalBook {
+    /// Where room is being made, or was so lately that it is still kept, and for which files.
+    pub fn rooms_made(
+        &self,
+        settings: &RemoverSettings,
+        now: Millis,
+    ) -> BTreeMap<HostAddr, RoomMade> {
+        let mut made: BTreeMap<HostAddr, RoomMade> = BTreeMap::new();
+        let keep = settings.keep_room_for;
+        let mut note = |host: HostAddr, reason: &Reason, at: Millis, freed: u64| {
+            let Reason::MakesRoom { better, better_size, .. } = reason else { return };
+            let (file, size) = (self.file(better), *better_size);
+            let room = RoomMade { file, size, until: at.after(keep), freed: 0 };
+            // Of several the latest is in force.
+            let room = made.entry(host).or_insert(room);
+            if room.file == file {
+                room.freed = room.freed.saturating_add(freed);
+            }
+        };
+        for (copy, open) in self.open.iter() {
+            note(copy.0, &open.intent.reason, now, 0);
+        }
+        let since = now.before(keep);
+        let ended = self.history.newest_first().map(|(_, record)| record);
+        for record in ended.take_while(|record| record.at > since) {
+            if matches!(record.ending, Ending::Removed | Ending::Absent) {
+                note(record.host, &record.reason, record.at, record.size.unwrap_or(0));
+            }
+        }
+        made
+    }
+}

@@ -1,0 +1,235 @@
+//! One look at all copies: what is to go now, and what of it holds when it is looked at again.
+//! Pure.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+
+use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
+use super::over_limit::Relief;
+use super::room::RoomSought;
+use crate::remover::settings::RemoverSettings;
+use crate::remover::state::event::{Intent, RemovalEvent};
+use crate::remover::state::reason::{Reason, Spared};
+
+/// Who commits what the Remover decides by itself.
+pub const MYSELF: &str = "remover";
+
+/// How many files' sizes are looked up after one round.
+const MOST_SIZED: usize = 64;
+
+/// A copy that is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// On which host.
+    pub host: HostAddr,
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, where that is known.
+    pub size: Option<u64>,
+    /// Why.
+    pub reason: Reason,
+    /// Whose copy is to stay.
+    pub keeper: Option<HostAddr>,
+}
+
+/// What the whole round waits for.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum RemoverWaits {
+    /// grade.info was not read yet: nobody knows what is worst.
+    Ranking,
+    /// The source directories were not listed yet: nobody knows what has a master.
+    Masters,
+}
+
+/// What one round would remove, before anything of it is confirmed.
+#[derive(Clone, Debug, Default)]
+pub struct RemovalProposal {
+    /// What is to go.
+    pub removals: Vec<Removal>,
+    /// How many copies stay that were looked at, by reason.
+    pub spared: BTreeMap<Spared, u64>,
+    /// Disks over their limits.
+    pub reliefs: BTreeMap<HostAddr, Relief>,
+    /// Hot files that fit nowhere, and what is done about each.
+    pub rooms: Vec<RoomSought>,
+    /// Files whose sizes have to be known before more can be proposed.
+    pub to_size: BTreeSet<FileId>,
+    /// Hosts that are being brought down to their low-water marks.
+    pub relieving: BTreeSet<HostAddr>,
+    /// The last file that was looked at for too many copies.
+    pub looked_to: Option<FileId>,
+    /// Why nothing is decided at all.
+    pub waits: Option<RemoverWaits>,
+    /// What goes and what stands for it, this proposal included.
+    pub under_way: RemovalsUnderWay,
+    per_host: BTreeMap<HostAddr, (usize, u64)>,
+}
+
+impl RemovalProposal {
+    /// One more is to go.
+    pub fn add(&mut self, removal: Removal) {
+        self.under_way.add(removal.host, removal.file, removal.keeper);
+        let (count, bytes) = self.per_host.entry(removal.host).or_default();
+        *count += 1;
+        *bytes = bytes.saturating_add(removal.size.unwrap_or(0));
+        self.removals.push(removal);
+    }
+
+    /// Has the size of a file looked up, unless that is done of enough files.
+    pub fn wants_size(&mut self, file: FileId) {
+        if self.to_size.len() < MOST_SIZED {
+            self.to_size.insert(file);
+        }
+    }
+
+    /// So many stay.
+    pub fn spare(&mut self, why: Spared, copies: u64) {
+        *self.spared.entry(why).or_default() += copies;
+    }
+
+    /// Whether as many go from this host as one round takes.
+    pub fn is_full(&self, host: HostAddr, settings: &RemoverSettings) -> bool {
+        self.per_host.get(&host).is_some_and(|(count, _)| *count >= settings.most_per_host)
+    }
+
+    /// How many bytes are to go from this host, as far as sizes are known.
+    pub fn bytes_from(&self, host: HostAddr) -> u64 {
+        self.per_host.get(&host).map_or(0, |(_, bytes)| *bytes)
+    }
+
+    /// The hosts that are to say once more what they hold before anything goes.
+    pub fn to_confirm(&self) -> BTreeSet<HostAddr> {
+        self.removals.iter().filter_map(|removal| removal.keeper).collect()
+    }
+
+    /// The files whose masters are to be looked at, before anything goes or to know their sizes.
+    pub fn masters(&self) -> Vec<FileId> {
+        let mut files = self.to_size.clone();
+        files.extend(self.removals.iter().map(|removal| removal.file));
+        files.into_iter().collect()
+    }
+}
+
+/// What was seen after a proposal, on the strength of which it is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct Confirmation {
+    /// When the hosts of the copies that stay began to be asked: their lists are newer.
+    pub asked_at: Millis,
+    /// The files whose masters were seen.
+    pub masters: HashSet<FileId>,
+    /// The files whose masters were looked for and are not there.
+    pub absent: HashSet<FileId>,
+}
+
+impl RemoverDecisionContext<'_> {
+    /// What is to go now. `relieving` are the hosts that were being brought down, `after` is where
+    /// the last look for too many copies stopped.
+    pub fn propose(&self, relieving: BTreeSet<HostAddr>, after: Option<FileId>) -> RemovalProposal {
+        let mut proposal = RemovalProposal {
+            under_way: self.under_way(),
+            relieving,
+            ..RemovalProposal::default()
+        };
+        if self.inputs.masters.is_none() {
+            proposal.waits = Some(RemoverWaits::Masters);
+        } else if self.inputs.ranking.is_none() {
+            proposal.waits = Some(RemoverWaits::Ranking);
+        } else {
+            self.propose_duplicates(after, &mut proposal);
+            self.propose_relief(&mut proposal);
+            self.propose_room(&mut proposal);
+        }
+        proposal
+    }
+
+    /// What of a proposal still holds, and why the rest does not.
+    pub fn confirm(
+        &self,
+        removals: Vec<Removal>,
+        seen: &Confirmation,
+    ) -> (Vec<RemovalEvent>, Vec<(Removal, Spared)>) {
+        let mut under_way = self.under_way();
+        let vain =
+            self.in_vain(&removals, |removal| self.objection(removal, seen, &under_way).is_some());
+        let is_in_vain = |removal: &Removal| match &removal.reason {
+            Reason::MakesRoom { better, .. } => vain.contains(better).then_some(Spared::InVain),
+            _ => None,
+        };
+        let (mut events, mut spared) = (Vec::new(), Vec::new());
+        for removal in removals {
+            let objection = self.objection(&removal, seen, &under_way);
+            match objection.or_else(|| is_in_vain(&removal)) {
+                Some(why) => spared.push((removal, why)),
+                None => {
+                    under_way.add(removal.host, removal.file, removal.keeper);
+                    events.push(RemovalEvent::Intended(self.intent(removal)));
+                }
+            }
+        }
+        (events, spared)
+    }
+
+    fn intent(&self, removal: Removal) -> Intent {
+        let Removal { host, file, size, reason, keeper } = removal;
+        let (name, asked_by) = (self.name(file), MYSELF.to_owned());
+        Intent { host, name, size, reason, keeper, asked_by }
+    }
+
+    /// Why a copy that was to go for the sake of its disk stays after all; none if it goes.
+    fn still_wanted_away(&self, removal: &Removal) -> Option<Spared> {
+        let needed = match &removal.reason {
+            Reason::MakesRoom { better, .. } => self.room_wanted.is_for(self.book.file(better)),
+            _ => true,
+        };
+        if self.inputs.hot.contains(removal.file.0) {
+            Some(Spared::Hot)
+        } else {
+            (!needed).then_some(Spared::NotNeeded)
+        }
+    }
+
+    /// Why a copy that was to go stays after all; none if it goes.
+    fn objection(
+        &self,
+        removal: &Removal,
+        seen: &Confirmation,
+        under_way: &RemovalsUnderWay,
+    ) -> Option<Spared> {
+        let Removal { host, file, .. } = *removal;
+        let copy = (host, file);
+        if let Some(why) = self.untouchable(file) {
+            return Some(why);
+        }
+        if seen.absent.contains(&file) {
+            return Some(Spared::NoMaster);
+        }
+        if !seen.masters.contains(&file) {
+            return Some(Spared::MasterUnknown);
+        }
+        if under_way.going.contains(&copy) {
+            return Some(Spared::UnderWay);
+        }
+        if under_way.keeping.contains(&copy) {
+            return Some(Spared::Wanted);
+        }
+        let Some(holder) = self.holders.get(host).filter(|host| host.lists(file)) else {
+            return Some(Spared::HostNotAsked);
+        };
+        if let Some(why) = self.keeps_all(holder) {
+            return Some(why);
+        }
+        let Some(keeper) = removal.keeper else {
+            return self.still_wanted_away(removal);
+        };
+        let is_fresh =
+            self.holders.get(keeper).is_some_and(|host| host.was_listed_since(seen.asked_at));
+        let confirmed = is_fresh && self.may_keep((keeper, file), under_way);
+        (!confirmed).then_some(Spared::NotConfirmed)
+    }
+}

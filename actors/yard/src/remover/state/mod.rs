@@ -1,0 +1,7 @@
+//! The piece, and how events change it. Deterministic: no clock, no I/O, no randomness, no actor.
+
+pub(in crate::remover) mod apply;
+pub(in crate::remover) mod event;
+pub(in crate::remover) mod reason;
+pub(in crate::remover) mod removal_book;
+pub(in crate::remover) mod snapshot;

@@ -1,0 +1,147 @@
+//! The piece: which copies are to go, what became of those that were, and what is pinned. Pure.
+//!
+//! Names are kept as the numbers of the shared [`NameTable`]; events and snapshots carry the names
+//! themselves, since the numbers hold within one process only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::history::BoundedLog;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName, NameTable};
+
+use super::event::{Ending, Intent};
+use super::reason::Reason;
+
+/// A copy: a file on a host.
+pub type CopyKey = (HostAddr, FileId);
+
+/// The durable state of the Remover.
+///
+/// Its shards are shared (`Arc`) and copied on write, so that freezing and publishing it are cheap.
+///
+/// **Invariants:** a copy that is to go is nobody's keeper; a copy that is somebody's keeper is not
+/// to go; nothing pinned is to go. `keeping` counts exactly the keepers of `open`.
+#[derive(Clone, Debug, Default)]
+pub struct RemovalBook {
+    pub(in crate::remover) names: NameTable,
+    /// Copies that are to go. Each counts as gone already.
+    pub(in crate::remover) open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
+    /// How many of `open` rely on this copy.
+    pub(in crate::remover) keeping: BTreeMap<CopyKey, u32>,
+    /// Copies of which nobody knows whether they are about to vanish, and until when.
+    pub(in crate::remover) doubts: Arc<BTreeMap<CopyKey, Millis>>,
+    /// Files of which no copy is removed, with who said so and when.
+    pub(in crate::remover) pins: Arc<BTreeMap<FileId, Pin>>,
+    /// What became of every intent, newest last.
+    pub(in crate::remover) history: BoundedLog<RemovalRecord>,
+}
+
+/// A copy that is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRemoval {
+    /// What was decided.
+    pub intent: Intent,
+    /// When.
+    pub at: Millis,
+}
+
+/// A file that is never removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// Who said so.
+    pub asked_by: String,
+    /// When.
+    pub at: Millis,
+}
+
+/// One ended removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemovalRecord {
+    /// What was decided, the name left out.
+    pub host: HostAddr,
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, where that was known.
+    pub size: Option<u64>,
+    /// Why it was to go.
+    pub reason: Reason,
+    /// Whose copy was to stay.
+    pub keeper: Option<HostAddr>,
+    /// Who wanted it.
+    pub asked_by: String,
+    /// When it was decided.
+    pub decided: Millis,
+    /// When it ended.
+    pub at: Millis,
+    /// What came of it.
+    pub ending: Ending,
+}
+
+impl RemovalBook {
+    /// An empty book over `names`.
+    pub fn new(names: NameTable) -> Self {
+        RemovalBook { names, ..RemovalBook::default() }
+    }
+
+    /// The table that the book's file numbers belong to.
+    pub fn names(&self) -> &NameTable {
+        &self.names
+    }
+
+    /// The copies that are to go.
+    pub fn open(&self) -> &Arc<BTreeMap<CopyKey, OpenRemoval>> {
+        &self.open
+    }
+
+    /// Whether this copy is to go.
+    pub fn goes(&self, copy: CopyKey) -> bool {
+        self.open.contains_key(&copy)
+    }
+
+    /// Whether copies are being removed on the strength of this one.
+    pub fn is_keeper(&self, copy: CopyKey) -> bool {
+        self.keeping.contains_key(&copy)
+    }
+
+    /// The copies on the strength of which others are being removed.
+    pub fn keepers(&self) -> impl Iterator<Item = CopyKey> {
+        self.keeping.keys().copied()
+    }
+
+    /// Whether nobody knows at `now` whether this copy is about to vanish.
+    pub fn is_doubted(&self, copy: CopyKey, now: Millis) -> bool {
+        self.doubts.get(&copy).is_some_and(|until| now < *until)
+    }
+
+    /// Every doubt, also those that are over.
+    pub fn doubts(&self) -> &Arc<BTreeMap<CopyKey, Millis>> {
+        &self.doubts
+    }
+
+    /// What is pinned.
+    pub fn pins(&self) -> &Arc<BTreeMap<FileId, Pin>> {
+        &self.pins
+    }
+
+    /// Whether no copy of this file is to be removed.
+    pub fn is_pinned(&self, file: FileId) -> bool {
+        self.pins.contains_key(&file)
+    }
+
+    /// What became of the removals, newest last.
+    pub fn history(&self) -> &BoundedLog<RemovalRecord> {
+        &self.history
+    }
+
+    /// The hosts with copies that are to go.
+    pub fn hosts_at_work(&self) -> BTreeSet<HostAddr> {
+        self.open.keys().map(|(host, _)| *host).collect()
+    }
+
+    /// The number of a file's name.
+    pub(in crate::remover) fn file(&self, name: &FileName) -> FileId {
+        self.names.intern(name)
+    }
+}

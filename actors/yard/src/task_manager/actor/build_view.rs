@@ -1,0 +1,148 @@
+//! How the view is made. Pure.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostKind;
+use reelyard_core::manager::ManagerIdentity;
+use reelyard_protocol::worker::TaskId;
+
+use crate::bandwidth::BandwidthInForce;
+use crate::task_manager::messages::{Task, TaskState};
+use crate::task_manager::plan::HostParticipation;
+use crate::task_manager::policy::hosts::HostState;
+use crate::task_manager::policy::memory::{TaskPieceContext, TaskPolicy};
+use crate::task_manager::policy::rates::CopyRateContext;
+use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task_book::TaskBook;
+use crate::task_manager::{
+    PlannedHost, PlannerView, RoundView, SkippedFile, TaskManager, TaskManagerView,
+};
+
+impl TaskManager {
+    /// Publishes a new read view.
+    pub(in crate::task_manager) fn publish_view(&mut self) {
+        let (now, epoch) = (self.clock.now(), self.replica.epoch());
+        let (dispatcher, standing) = self.at(now);
+        let (cluster, mut view) = (standing.book.cluster(), dispatcher.view(standing, epoch));
+        if let (Some(badge), Some(cluster)) = (&self.manager_identity, cluster) {
+            badge.set_cluster(cluster);
+        }
+        view.manager = self.manager_identity.as_ref().and_then(ManagerIdentity::id);
+        self.view_handle.publish(view);
+        if self.is_present {
+            self.view_handle.host_roster().publish(self.replica.piece().hosts(), self.incarnation);
+        }
+    }
+}
+
+impl TaskPolicy {
+    /// What there is to see; `epoch` is the one that this node leads in. Who it is, the actor adds.
+    pub fn view(&self, standing: TaskPieceContext<'_>, epoch: Option<Epoch>) -> TaskManagerView {
+        let TaskPieceContext { book, now, .. } = standing;
+        let open = book.open();
+        let in_force = self.settings.bandwidth.at(now);
+        let progress = self.liveness.all().filter(|(task, _)| open.contains_key(task));
+        let placements = book.placements().iter().map(|(host, held)| (*host, held.files.clone()));
+        TaskManagerView {
+            at: now,
+            epoch,
+            open: open.clone(),
+            ended: book.ended().clone(),
+            history: book.history().clone(),
+            progress: progress.collect(),
+            offered_again: epoch.map(|_| self.offered_again(standing)).unwrap_or_default(),
+            rates: CopyRateContext { hosts: &self.hosts, in_force }.rates(open),
+            back_offs: Arc::clone(book.back_offs()),
+            hosts: self.planned_hosts(book, in_force),
+            placements: placements.collect(),
+            plan: self.plan_view(book),
+            manager: None,
+            strangers: self.foreign_managers.at(now).cloned().collect(),
+            counters: self.counters,
+        }
+    }
+
+    /// The begun tasks of old cfws. Such a host asks for tasks only while it works on none (spec
+    /// 4.9). A host that sees its own task offered again was restarted during it, and begins it
+    /// again. A new leader offers nothing of a host until it has read the host's list, because the
+    /// copy may be in place. A task that began again and again for longer than the time-out is no
+    /// longer offered: it ends.
+    pub fn offered_again(&self, standing: TaskPieceContext<'_>) -> BTreeSet<TaskId> {
+        let TaskPieceContext { book, now, .. } = standing;
+        let is_offered = |task: &&Arc<Task>| {
+            let is_begun = task.state == TaskState::Working && !task.claimed_done;
+            let is_read = |host: &HostState| {
+                let is_there = host.lists(book.file(&task.name));
+                host.kind == HostKind::Cfw
+                    && host.was_read_since(self.liveness.since())
+                    && !is_there
+            };
+            is_begun
+                && now.since(task.created) < self.settings.timeout
+                && self.hosts.get(task.destination).is_some_and(is_read)
+        };
+        book.open().values().filter(is_offered).map(|task| task.id).collect()
+    }
+
+    fn planned_hosts(&self, book: &TaskBook, in_force: BandwidthInForce<'_>) -> Vec<PlannedHost> {
+        let parts = self.last_round.as_ref().map(|last| &last.round.parts);
+        let part = |host| -> Option<&HostParticipation> { parts?.get(&host) };
+        let hosts = self.hosts.iter().map(|(addr, host)| {
+            let placement = book.placement(addr).filter(|held| held.complete);
+            PlannedHost {
+                host: addr,
+                record: book.host(addr).copied().unwrap_or(HostRecord::new(host.role, true)),
+                role: host.role,
+                health: host.health,
+                kind: host.kind,
+                files: placement.map(|held| held.files.len()),
+                serving: 0,
+                fetching: 0,
+                on_its_way: 0,
+                room: host.room(self.settings.storage_limit_percent),
+                sends_below: in_force.source(addr).filter(|_| host.role.is_source()),
+                receives_below: in_force.destination(addr).filter(|_| host.role.is_destination()),
+                source_link: None,
+                destination_link: None,
+                no_source: None,
+                no_destination: None,
+            }
+            .with_part(part(addr))
+        });
+        hosts.collect()
+    }
+
+    fn plan_view(&self, book: &TaskBook) -> PlannerView {
+        let (graded, wanted, too_big) = self.planner.counts();
+        let names = book.names();
+        let last = self.last_round.as_ref().map(|last| RoundView {
+            at: last.at,
+            took_us: u64::try_from(last.took.as_micros()).unwrap_or(u64::MAX),
+            planned: last.round.tasks.len(),
+            to_look_up: last.round.to_look_up.len(),
+            waiting: last.round.waiting.clone(),
+            skipped: last.round.skipped.clone(),
+            examples: last
+                .round
+                .examples
+                .iter()
+                .map(|&(file, why)| SkippedFile { file: names.name(file), why })
+                .collect(),
+        });
+        let wants_room = self.last_round.as_ref().map(|last| last.round.wants_room.clone());
+        let (wants_room, passed_over) =
+            (wants_room.unwrap_or_default(), self.planner.passed_over());
+        PlannerView { graded, wanted, too_big, passed_over, wants_room, last }
+    }
+}
+
+/// A round that was planned.
+#[derive(Debug)]
+pub(in crate::task_manager) struct LastRound {
+    pub(in crate::task_manager) at: Millis,
+    pub(in crate::task_manager) took: std::time::Duration,
+    pub(in crate::task_manager) round: crate::task_manager::plan::PlanningRound,
+}

@@ -1,0 +1,239 @@
+//! The change feed's records of applied events.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reelyard_core::backoff::BackOff;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::TaskId;
+use reelyard_replication::{AppliedEvent, Piece};
+
+use crate::changes::{HostEvent, PlacementChange, TaskStep, YardChange};
+use crate::task_manager::messages::{Task, TaskState};
+use crate::task_manager::state::backoff::Blamed;
+use crate::task_manager::state::event::TaskEvent;
+use crate::task_manager::state::task_book::TaskBook;
+use crate::task_manager::{TaskManager, TaskOutcome};
+
+impl TaskManager {
+    /// Publishes the changes of the last entry.
+    pub(in crate::task_manager) fn publish_changes(&mut self, events: &[AppliedEvent<TaskBook>]) {
+        let back_offs = self.replica.piece().back_offs();
+        let told = std::mem::replace(&mut self.back_offs_told, Arc::clone(back_offs));
+        let Some(feed) = &self.changes else { return };
+        let applied = events.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
+        let changes = applied.flat_map(|applied| {
+            let changes = changes_of(applied.at, &applied.event, self.replica.piece());
+            changes.into_iter().map(|change| (applied.at, change))
+        });
+        let at = events.last().map_or(Millis(0), |last| last.at);
+        let others = differing(&told, back_offs).into_iter().map(|change| (at, change));
+        let leads = self.replica.epoch().is_some();
+        feed.publish_applied(
+            TaskBook::ID,
+            self.replica.applied(),
+            leads,
+            &mut changes.chain(others),
+        );
+    }
+}
+
+/// The differences between two sets of backoffs, for any event.
+fn differing(
+    before: &Arc<BTreeMap<Blamed, BackOff>>,
+    now: &Arc<BTreeMap<Blamed, BackOff>>,
+) -> Vec<YardChange> {
+    if Arc::ptr_eq(before, now) {
+        return Vec::new();
+    }
+    let change = |blamed: &Blamed, held: Option<&BackOff>| YardChange::BackOff {
+        blamed: blamed.clone(),
+        held: held.cloned(),
+    };
+    let gone = before.keys().filter(|blamed| !now.contains_key(*blamed));
+    let gone = gone.map(|blamed| change(blamed, None));
+    let held = now.iter().filter(|(blamed, held)| before.get(*blamed) != Some(*held));
+    held.map(|(blamed, held)| change(blamed, Some(held))).chain(gone).collect()
+}
+
+impl TaskManager {
+    /// Publishes a change of a host that no event carries.
+    pub(in crate::task_manager) fn publish_host_event(&self, event: HostEvent) {
+        if let Some(feed) = &self.changes {
+            feed.publish(self.clock.now(), YardChange::Host(event));
+        }
+    }
+}
+
+/// What `event`, applied at `at`, changed. `book` has applied it, and perhaps what came with it.
+fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange> {
+    let host_event = |event| vec![YardChange::Host(event)];
+    match event {
+        TaskEvent::Created(task) => vec![step(TaskStep::Created, &task.clone().into_task(at))],
+        TaskEvent::Began { id } => began(*id, at, book),
+        TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+            let Some(task) = book.task(*id) else { return Vec::new() };
+            let placed = placed(task.destination, std::slice::from_ref(&task.name), &[]);
+            vec![step(TaskStep::Ended, task), placed]
+        }
+        TaskEvent::Ended { id, .. } => {
+            book.task(*id).map(|task| step(TaskStep::Ended, task)).into_iter().collect()
+        }
+        TaskEvent::Placed { host, name } => vec![placed(*host, std::slice::from_ref(name), &[])],
+        TaskEvent::InventoryDiffered { host, added, removed, .. } => {
+            let differs = !added.is_empty() || !removed.is_empty();
+            differs.then(|| placed(*host, added, removed)).into_iter().collect()
+        }
+        TaskEvent::HostsConfigured { .. } | TaskEvent::HostsNamed { .. } => {
+            let configured = book.hosts().values().filter(|record| record.configured);
+            host_event(HostEvent::Configured { hosts: configured.count() as u64 })
+        }
+        TaskEvent::HostModeSet { host, mode, asked_by } => {
+            host_event(HostEvent::Mode { host: *host, mode: *mode, asked_by: asked_by.clone() })
+        }
+        TaskEvent::HostAdded { host, role, asked_by } => {
+            host_event(HostEvent::Added { host: *host, role: *role, asked_by: asked_by.clone() })
+        }
+        TaskEvent::HostRemoved { host, asked_by } => {
+            host_event(HostEvent::Removed { host: *host, asked_by: asked_by.clone() })
+        }
+        TaskEvent::HostLost { host } => host_event(HostEvent::Lost { host: *host }),
+        TaskEvent::HostHeard { host } => host_event(HostEvent::Heard { host: *host }),
+        // The silence shows in its health; the other events change nothing visible.
+        TaskEvent::HostSilent { .. }
+        | TaskEvent::Claimed { .. }
+        | TaskEvent::ClusterNamed { .. }
+        | TaskEvent::Forgot { .. }
+        | TaskEvent::HistoryForgotten { .. } => Vec::new(),
+    }
+}
+
+/// A task that has begun, as it was then: it may have ended since.
+fn began(id: TaskId, at: Millis, book: &TaskBook) -> Vec<YardChange> {
+    let Some(task) = book.task(id) else { return Vec::new() };
+    let then = Task {
+        state: TaskState::Working,
+        changed: at,
+        reason: None,
+        blame: None,
+        hash: None,
+        ..Task::clone(task)
+    };
+    vec![step(TaskStep::Began, &then)]
+}
+
+fn step(step: TaskStep, task: &Task) -> YardChange {
+    YardChange::Task { step, task: Box::new(task.clone()) }
+}
+
+fn placed(
+    host: HostAddr,
+    came: &[reelyard_core::names::FileName],
+    gone: &[reelyard_core::names::FileName],
+) -> YardChange {
+    YardChange::Placement(PlacementChange::new(host, came, gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::host::HostRole;
+    use reelyard_protocol::worker::{Blame, ContentHash};
+
+    use super::*;
+    use crate::task_manager::samples::{host, name, new_task};
+    use crate::task_manager::state::event::{GivenUp, TaskEnding};
+
+    fn book() -> TaskBook {
+        let mut book = TaskBook::default();
+        let hosts = vec![(host(1), HostRole::Source), (host(21), HostRole::Destination)];
+        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts }).unwrap();
+        book
+    }
+
+    /// The changes of these events, applied together, each in a few words.
+    fn told(events: &[TaskEvent]) -> Vec<String> {
+        let mut book = book();
+        for event in events {
+            book.apply(Millis(7), event).unwrap();
+        }
+        let changes = events.iter().flat_map(|event| changes_of(Millis(7), event, &book));
+        let words = changes.map(|change| match change {
+            YardChange::Task { step, task } => {
+                assert_eq!(task.changed, Millis(7));
+                format!("{step:?} {:?} {:?} {:?}", task.state, task.blame, task.reason)
+            }
+            YardChange::Placement(change) => {
+                format!("{} +{} -{}", change.host, change.gained, change.lost)
+            }
+            YardChange::Host(event) => format!("{event:?}"),
+            other => panic!("{other:?}"),
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn a_copy_is_told_step_by_step_also_where_all_come_at_once() {
+        let id = TaskId(1);
+        let done = TaskEvent::Completed { id, size: Some(5), hash: Some(ContentHash([1; 32])) };
+        let steps = [TaskEvent::Created(new_task(1, "a.mpg")), TaskEvent::Began { id }, done];
+        let expected = [
+            "Created Ready None None".to_owned(),
+            "Began Working None None".to_owned(),
+            "Ended Done None None".to_owned(),
+            format!("{} +1 -0", host(21)),
+        ];
+        assert_eq!(told(&steps), expected);
+    }
+
+    #[test]
+    fn a_failure_is_told_with_its_reason() {
+        let ending =
+            TaskEnding { how: GivenUp::Failed, reason: "broke".into(), blame: Some(Blame::Source) };
+        let failed = TaskEvent::Ended { id: TaskId(1), ending, back_off: None };
+        let told = told(&[TaskEvent::Created(new_task(1, "a.mpg")), failed]);
+        assert_eq!(told[1], "Ended Failed Some(Source) Some(\"broke\")");
+    }
+
+    #[test]
+    fn a_back_off_is_told_when_it_begins_grows_and_is_forgotten() {
+        let held = |failures| BackOff {
+            failures,
+            since: Millis(1),
+            until: Millis(9),
+            reason: "broke".to_owned(),
+        };
+        let blamed = Blamed::Source(host(1));
+        let of = |held: Option<BackOff>| {
+            Arc::new(held.map(|one| (blamed.clone(), one)).into_iter().collect())
+        };
+        let told = |before, now| -> Vec<Option<u32>> {
+            let changes = differing(&of(before), &of(now)).into_iter();
+            let failures = changes.map(|change| match change {
+                YardChange::BackOff { blamed, held } => {
+                    assert_eq!(blamed, Blamed::Source(host(1)));
+                    held.map(|held| held.failures)
+                }
+                other => panic!("{other:?}"),
+            });
+            failures.collect()
+        };
+        assert_eq!(told(None, Some(held(1))), [Some(1)]);
+        assert_eq!(told(Some(held(1)), Some(held(2))), [Some(2)]);
+        assert_eq!(told(Some(held(2)), None), [None]);
+        assert_eq!(told(Some(held(2)), Some(held(2))), []);
+    }
+
+    #[test]
+    fn a_list_that_only_confirms_is_no_change() {
+        let differed = |added: Vec<_>| TaskEvent::InventoryDiffered {
+            host: host(21),
+            added,
+            removed: Vec::new(),
+            complete: true,
+        };
+        assert_eq!(told(&[differed(Vec::new())]), [""; 0]);
+        let expected = format!("{} +1 -0", host(21));
+        assert_eq!(told(&[differed(vec![name("a.mpg")])]), [expected]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The actor: what it does with messages and with the orders of the journal.
+
+pub(in crate::task_manager) mod build_view;
+pub(in crate::task_manager) mod by_hand;
+pub(in crate::task_manager) mod changes;
+pub(in crate::task_manager) mod host_requests;
+pub(in crate::task_manager) mod observations;
+pub(in crate::task_manager) mod orders;
+pub(in crate::task_manager) mod requests;
+pub(in crate::task_manager) mod turn;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::fut::wrap_future;
+use actix::{Actor, ActorFutureExt, AsyncContext, Context};
+
+use reelyard_core::backoff::BackOff;
+use reelyard_core::change_feed::FeedPublisher;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::manager::ManagerIdentity;
+use reelyard_core::names::NameTable;
+use reelyard_core::supervision::Route;
+use reelyard_core::turns::TurnTimer;
+use reelyard_replication::{LogHandle, Piece, ReplicaHandle};
+
+use crate::catalog::LookUpMasters;
+use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
+use crate::changes::YardChange;
+use crate::remover::RemoverViewHandle;
+use crate::task_manager::{
+    Blamed, HostSetting, TaskBook, TaskPieceContext, TaskPolicy, TaskSettings, TaskViewHandle,
+};
+
+/// The actors that the TaskManager calls and notifies.
+#[derive(Clone)]
+pub struct TaskCollaborators {
+    /// The Catalog, for looks at masters.
+    pub look_up: Route<LookUpMasters>,
+    /// Each destination's CfwWorker, to check what an old cfw claims.
+    pub refresh: HostRoutes<Refresh>,
+    /// Each destination's CfwWorker, which is notified of arrived copies.
+    pub arrived: HostRoutes<CopyArrived>,
+    /// What the Remover shows: what it takes from hosts.
+    pub removals: RemoverViewHandle,
+}
+
+/// The actor. Every node runs one: on the leader it decides, on followers it only applies.
+///
+/// It wants to be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
+/// every CfwWorker's `HostObserved` and the HeartbeatSupervisor's `HealthChanged`.
+pub struct TaskManager {
+    replica: ReplicaHandle<TaskBook>,
+    journal: LogHandle,
+    policy: TaskPolicy,
+    clock: Clock,
+    collaborators: TaskCollaborators,
+    view_handle: TaskViewHandle,
+    /// When the next turn begins, and its timer.
+    next_turn: TurnTimer,
+    turn_took: Duration,
+    manager_identity: Option<ManagerIdentity>,
+    /// Which incarnation this is.
+    incarnation: u64,
+    /// Whether the piece is the present one, not one of the past on its way there.
+    is_present: bool,
+    changes: Option<FeedPublisher<YardChange>>,
+    /// The backoffs in the last published change.
+    back_offs_told: Arc<BTreeMap<Blamed, BackOff>>,
+}
+
+impl TaskManager {
+    /// A TaskManager of these hosts; it registers itself with the journal when it starts.
+    pub fn new(
+        settings: TaskSettings,
+        hosts: &[HostSetting],
+        names: NameTable,
+        clock: Clock,
+        journal: impl Into<LogHandle>,
+        collaborators: TaskCollaborators,
+        board: TaskViewHandle,
+    ) -> Self {
+        let journal = journal.into();
+        TaskManager {
+            replica: ReplicaHandle::new(TaskBook::new(names), journal.clone()),
+            journal,
+            policy: TaskPolicy::new(settings, hosts),
+            clock,
+            collaborators,
+            next_turn: TurnTimer::default(),
+            turn_took: Duration::ZERO,
+            manager_identity: None,
+            changes: None,
+            back_offs_told: Arc::default(),
+            incarnation: board.host_roster().new_incarnation(),
+            is_present: false,
+            view_handle: board,
+        }
+    }
+
+    /// Fills in `badge` once the id of the cluster is known.
+    pub fn with_manager_identity(mut self, badge: ManagerIdentity) -> Self {
+        self.manager_identity = Some(badge);
+        self
+    }
+
+    /// Publishes changes on `feed` from now on.
+    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
+        self.changes = Some(feed);
+        self
+    }
+
+    /// The policy and the context of a decision at `now`.
+    fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
+        let TaskManager { policy: dispatcher, replica: seat, .. } = self;
+        (dispatcher, TaskPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })
+    }
+}
+
+impl Actor for TaskManager {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.journal.register(TaskBook::ID, ctx.address().recipient());
+        let caught_up = self.journal.caught_up(TaskBook::ID);
+        ctx.spawn(wrap_future::<_, Self>(caught_up).map(|is_present, manager, _| {
+            manager.is_present = is_present;
+            manager.publish_view();
+        }));
+        self.publish_view();
+    }
+}

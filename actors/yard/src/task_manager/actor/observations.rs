@@ -1,0 +1,85 @@
+//! Reports of other actors: the inputs, the health of hosts and their files.
+
+use actix::{Context, Handler};
+
+use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
+use crate::cfw_worker::{HostCallStatus, HostObserved};
+use crate::changes::YardChange;
+use crate::heartbeat::HealthChanged;
+use crate::task_manager::TaskManager;
+use crate::task_manager::policy::foreign_managers::{OwnLeadership, Stranger};
+
+impl Handler<RankingChanged> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, changed: RankingChanged, ctx: &mut Context<Self>) {
+        self.policy.set_ranking(changed.0);
+        self.soon(ctx);
+    }
+}
+
+impl Handler<RisingChanged> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, changed: RisingChanged, ctx: &mut Context<Self>) {
+        self.policy.set_rising(&changed.0);
+        self.soon(ctx);
+    }
+}
+
+impl Handler<MastersChanged> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, changed: MastersChanged, ctx: &mut Context<Self>) {
+        self.policy.set_masters(changed.0);
+        self.soon(ctx);
+    }
+}
+
+impl Handler<HealthChanged> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, changed: HealthChanged, ctx: &mut Context<Self>) {
+        if self.policy.health_changed(&changed) {
+            self.soon(ctx);
+        }
+    }
+}
+
+impl TaskManager {
+    /// Logs signs of another manager, each once an hour at most.
+    pub(in crate::task_manager) fn warn_of_foreign_managers(&mut self) {
+        for stranger in self.policy.foreign_managers_to_log(self.clock.now()) {
+            if let Some(feed) = &self.changes {
+                feed.publish(stranger.last, YardChange::Stranger(stranger.clone()));
+            }
+            let Stranger { host, sign, sure, what, times, last, .. } = stranger;
+            let host = host.map(|host| host.to_string());
+            let says = if sure { "somebody else manages" } else { "somebody else may manage" };
+            tracing::warn!(host, ?sign, sure, times, seen_last = %last, what, "{says} this yard too");
+        }
+    }
+}
+
+impl Handler<HostCallStatus> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, conduct: HostCallStatus, ctx: &mut Context<Self>) {
+        let us = self.replica.epoch().zip(self.replica.piece().cluster());
+        let us = us.map(|(epoch, cluster)| OwnLeadership { cluster, epoch });
+        let changes = self.policy.record_call_status(&conduct, us);
+        self.warn_of_foreign_managers();
+        if changes {
+            self.soon(ctx);
+        }
+    }
+}
+
+impl Handler<HostObserved> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, seen: HostObserved, ctx: &mut Context<Self>) {
+        self.policy.observe(&seen, self.replica.piece());
+        self.soon(ctx);
+    }
+}

@@ -1,0 +1,127 @@
+//! What the journal orders, and what the TaskManager does on it.
+
+use std::sync::Arc;
+
+use actix::{Context, Handler};
+use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
+
+use crate::cfw_worker::CopyArrived;
+use crate::task_manager::{
+    Arrival, Blamed, GivenUp, TaskBook, TaskEvent, TaskManager, TaskOutcome,
+};
+
+impl Handler<JournalCommand> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
+        match self.replica.handle_command(order) {
+            StateChange::Applied(events) => {
+                let mut freed = false;
+                for event in &events {
+                    freed |= self.applied(event);
+                }
+                // A host that became free gets its next copy at once; other changes can wait for
+                // more.
+                if freed {
+                    self.turn(ctx);
+                } else {
+                    self.publish_view();
+                    self.soon(ctx);
+                }
+                // Subscribers of the change can already read the new view.
+                self.publish_changes(&events);
+            }
+            StateChange::Installed => {
+                self.policy.installed(self.replica.piece());
+                self.back_offs_told = Arc::clone(self.replica.piece().back_offs());
+                self.publish_view();
+            }
+            StateChange::LeaderStarted(epoch) => {
+                tracing::info!(%epoch, "planning copies");
+                for host in self.policy.become_leader(self.clock.now()) {
+                    self.refresh(host, ctx);
+                }
+                self.turn(ctx);
+            }
+            StateChange::LeaderStopped => {
+                self.policy.step_down();
+                self.publish_view();
+            }
+            StateChange::Nothing => {}
+        }
+    }
+}
+
+impl TaskManager {
+    /// Records an applied event and publishes it. Returns whether a host became free.
+    fn applied(&mut self, applied: &AppliedEvent<TaskBook>) -> bool {
+        let leads = self.replica.epoch().is_some();
+        let followed = self.policy.on_applied(applied, self.replica.piece(), leads);
+        match &applied.result {
+            // A node applies old events before it leads: they are not logged again.
+            Ok(TaskOutcome::Applied) if leads => self.log_event(&applied.event),
+            Ok(_) => {}
+            Err(refusal) => {
+                tracing::warn!(%refusal, "an event of tasks no longer held when it was applied");
+            }
+        }
+        if let Some(arrival) = followed.arrived.filter(|_| leads) {
+            self.arrived(arrival);
+        }
+        followed.freed
+    }
+
+    /// Logs an event for the operator.
+    fn log_event(&self, event: &TaskEvent) {
+        match event {
+            TaskEvent::Created(task) => {
+                let (id, file, size) = (task.id, &task.name, task.size);
+                let (source, destination) = (task.source, task.destination);
+                tracing::info!(%id, file = file.to_string(), %source, %destination, size, "copy planned");
+            }
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+                if let Some(task) = self.replica.piece().task(*id) {
+                    let (file, source, destination) = (&task.name, task.source, task.destination);
+                    let took = humantime::format_duration(task.changed.since(task.created));
+                    let size = task.size;
+                    tracing::info!(%id, file = file.to_string(), %source, %destination, size, %took, "copy in place");
+                }
+            }
+            TaskEvent::Ended { id, ending, back_off } => {
+                let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
+                if let Some(back_off) = back_off {
+                    self.warn_of_back_off(&back_off.blamed, reason);
+                }
+                if let Some(task) = self.replica.piece().task(*id) {
+                    let (file, source, destination) = (&task.name, task.source, task.destination);
+                    let file = file.to_string();
+                    // What somebody asked for needs nobody's attention.
+                    if ending.how == GivenUp::Cancelled {
+                        tracing::info!(%id, file, %source, %destination, ?how, reason, "copy cancelled");
+                    } else {
+                        tracing::warn!(%id, file, %source, %destination, ?how, ?blame, reason, "copy failed");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Warns of a host that gets nothing more for a while. A file that backs off costs nobody
+    /// else anything.
+    fn warn_of_back_off(&self, blamed: &Blamed, reason: &str) {
+        let Some(held) = self.replica.piece().back_offs().get(blamed) else { return };
+        if let Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) = blamed {
+            let (failures, until) = (held.failures, held.until);
+            let lasts = humantime::format_duration(until.since(held.since));
+            tracing::warn!(%blamed, reason, failures, %until, %lasts, "backs off: no copies are planned there until then");
+        }
+    }
+
+    /// A copy is on a host: its CfwWorker knows of it without asking.
+    fn arrived(&self, Arrival { host, file, size }: Arrival) {
+        if let Some(worker) = self.collaborators.arrived.to(host) {
+            worker.do_send(CopyArrived { file, size });
+        }
+    }
+}

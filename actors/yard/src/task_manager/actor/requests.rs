@@ -1,0 +1,204 @@
+//! What others ask of the TaskManager.
+
+use actix::fut::{ready, wrap_future};
+use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
+use futures::future::{LocalBoxFuture, join_all};
+use reelyard_protocol::legacy::cfm::OldState;
+use reelyard_protocol::worker::{ReportsTaken, TaskId};
+use reelyard_replication::{CommitError, CommitSettlement, ReplicaHandle, RequestContext};
+
+use super::turn::LOOK_TIMEOUT;
+use crate::catalog::LookUpMasters;
+use crate::changes::HostEvent;
+use crate::task_manager::plan::Explanation;
+use crate::task_manager::{
+    Blamed, CancelTask, ChangeRefused, ChangeTask, CheckTasksNow, ExplainFile, PlanNow,
+    ReportsRefused, ResetHost, TakeReports, TaskBook, TaskDecisionContext, TaskEvent, TaskManager,
+    change_answer, forgetting,
+};
+
+/// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
+const OLD_WIRE: &str = "cfm-wire";
+
+type TaskReply<T, E> = ResponseActFuture<TaskManager, Result<T, E>>;
+
+impl Handler<ChangeTask> for TaskManager {
+    type Result = TaskReply<(), ChangeRefused>;
+
+    fn handle(&mut self, change: ChangeTask, _: &mut Context<Self>) -> Self::Result {
+        let ChangeTask { id, to, request } = change;
+        if self.replica.epoch().is_some() {
+            let now = self.clock.now();
+            let (dispatcher, standing) = self.at(now);
+            dispatcher.note_change(id, standing);
+        }
+        self.warn_of_restart(id, to);
+        let asked = RequestContext::by_request(OLD_WIRE, request);
+        self.answer(asked, id, to, |deciding| deciding.change(id, to))
+    }
+}
+
+impl Handler<CancelTask> for TaskManager {
+    type Result = TaskReply<(), ChangeRefused>;
+
+    fn handle(&mut self, cancel: CancelTask, _: &mut Context<Self>) -> Self::Result {
+        let CancelTask { id, asked_by, request } = cancel;
+        let asked = RequestContext::by_request(asked_by.clone(), request);
+        self.answer(asked, id, None, |deciding| deciding.cancel(id, &asked_by))
+    }
+}
+
+impl TaskManager {
+    /// Warns where an old cfw begins what it had begun before.
+    fn warn_of_restart(&self, id: TaskId, to: Option<OldState>) {
+        let Some(task) = self.replica.piece().task(id) else { return };
+        if to == Some(OldState::Working) && task.old_state() == Some(OldState::Working) {
+            let (host, file) = (task.destination, &task.name);
+            let begun = task.changed;
+            tracing::warn!(%id, %host, file = file.to_string(), %begun, "an old cfw begins a copy again: it was restarted in the middle");
+        }
+    }
+
+    /// Decides, commits and answers one change of a task; a repeated one is answered as before.
+    fn answer(
+        &mut self,
+        asked: RequestContext,
+        id: TaskId,
+        to: Option<OldState>,
+        decide: impl FnOnce(TaskDecisionContext<'_>) -> Result<Vec<TaskEvent>, ChangeRefused>,
+    ) -> TaskReply<(), ChangeRefused> {
+        if let Some(outcomes) = self.replica.recall(asked.request) {
+            return Box::pin(ready(change_answer(outcomes, id, to)));
+        }
+        let leading = self.replica.leading().map_err(ChangeRefused::from);
+        let now = self.clock.now();
+        let (dispatcher, standing) = self.at(now);
+        let events = match leading.and_then(|_| decide(dispatcher.decision_context(standing))) {
+            Ok(events) => events,
+            Err(refused) => return Box::pin(ready(Err(refused))),
+        };
+        let committing = self.replica.commit(now, asked, events);
+        let answering = wrap_future::<_, Self>(committing).map(
+            move |settlement, manager, ctx: &mut Context<Self>| {
+                let outcomes = manager.settled(settlement, ctx)?;
+                change_answer(outcomes, id, to)
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
+impl Handler<TakeReports> for TaskManager {
+    type Result = TaskReply<ReportsTaken, ReportsRefused>;
+
+    fn handle(&mut self, message: TakeReports, ctx: &mut Context<Self>) -> Self::Result {
+        let TakeReports { host, reports } = message;
+        if !self.policy.hosts().get(host).is_some_and(|known| known.role.is_destination()) {
+            return Box::pin(ready(Err(ReportsRefused::UnknownHost(host))));
+        }
+        let epoch = match self.replica.leading() {
+            Ok(epoch) => epoch,
+            Err(error) => return Box::pin(ready(Err(error.into()))),
+        };
+        let now = self.clock.now();
+        let (dispatcher, standing) = self.at(now);
+        let heard = dispatcher.receive_reports(host, &reports, standing);
+        self.soon(ctx);
+        let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<TaskBook>>> = Vec::new();
+        for events in ReplicaHandle::<TaskBook>::parts(heard.events) {
+            let asked = RequestContext::by_itself(&host.to_string());
+            commits.push(Box::pin(self.replica.commit(now, asked, events)));
+        }
+        let taken = ReportsTaken { epoch, cancelled: heard.cancelled };
+        let answering = wrap_future::<_, Self>(join_all(commits)).map(
+            move |settlements, manager, ctx: &mut Context<Self>| {
+                let settle = |settlement| manager.settled(settlement, ctx).map(drop);
+                // Every one is settled, also behind one that failed.
+                let settled: Vec<Result<(), CommitError>> =
+                    settlements.into_iter().map(settle).collect();
+                settled.into_iter().collect::<Result<(), CommitError>>()?;
+                Ok(taken)
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
+impl Handler<ResetHost> for TaskManager {
+    type Result = TaskReply<usize, CommitError>;
+
+    fn handle(&mut self, reset: ResetHost, _: &mut Context<Self>) -> Self::Result {
+        if let Err(error) = self.replica.leading() {
+            return Box::pin(ready(Err(error)));
+        }
+        let ResetHost { host, asked_by, request } = reset;
+        let held = self.replica.piece().back_offs().keys();
+        let back_offs: Vec<Blamed> = held.filter(|held| held.involves(host)).cloned().collect();
+        let count = back_offs.len();
+        tracing::info!(%host, asked_by, back_offs = count, "a host is trusted again on request");
+        let reset = HostEvent::Reset { host, asked_by: asked_by.clone(), back_offs: count as u64 };
+        if back_offs.is_empty() {
+            self.publish_host_event(reset);
+            return Box::pin(ready(Ok(0)));
+        }
+        let asked = RequestContext::by_request(asked_by, request);
+        let now = self.clock.now();
+        let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<TaskBook>>> = Vec::new();
+        // A host of a large yard may have a pair with each other one: too many for one entry.
+        for (part, events) in
+            ReplicaHandle::<TaskBook>::parts(forgetting(back_offs)).into_iter().enumerate()
+        {
+            commits.push(Box::pin(self.replica.commit(now, asked.part(part), events)));
+        }
+        let answering = wrap_future::<_, Self>(join_all(commits)).map(
+            move |settlements, manager, ctx: &mut Context<Self>| {
+                let settle = |settlement| manager.settled(settlement, ctx).map(drop);
+                let settled: Vec<Result<(), CommitError>> =
+                    settlements.into_iter().map(settle).collect();
+                settled.into_iter().collect::<Result<(), CommitError>>()?;
+                manager.publish_host_event(reset);
+                Ok(count)
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
+impl Handler<PlanNow> for TaskManager {
+    type Result = MessageResult<PlanNow>;
+
+    fn handle(&mut self, _: PlanNow, ctx: &mut Context<Self>) -> Self::Result {
+        self.turn(ctx);
+        MessageResult(self.replica.leading())
+    }
+}
+
+impl Handler<CheckTasksNow> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, _: CheckTasksNow, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
+
+impl Handler<ExplainFile> for TaskManager {
+    type Result = ResponseActFuture<TaskManager, Explanation>;
+
+    fn handle(&mut self, ExplainFile { name }: ExplainFile, _: &mut Context<Self>) -> Self::Result {
+        let now = self.clock.now();
+        let (dispatcher, standing) = self.at(now);
+        let Some(file) = dispatcher.wants_look(&name, standing) else {
+            return Box::pin(ready(dispatcher.explain(&name, standing)));
+        };
+        let look_up = self.collaborators.look_up.recipient();
+        let looking = look_up.send(LookUpMasters { files: vec![file] });
+        let looking = wrap_future::<_, Self>(tokio::time::timeout(LOOK_TIMEOUT, looking));
+        Box::pin(looking.map(move |answer, manager, _| {
+            let seen = answer.ok().and_then(Result::ok).unwrap_or_default();
+            let now = manager.clock.now();
+            let (dispatcher, standing) = manager.at(now);
+            dispatcher.learn(file, seen, now);
+            dispatcher.explain(&name, standing)
+        }))
+    }
+}

@@ -1,0 +1,193 @@
+//! One turn: what has become due is decided, then copies are planned, then the actor sleeps until
+//! something changes or the next deadline.
+
+use std::time::{Duration, Instant};
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::ClusterId;
+use reelyard_core::names::FileId;
+use reelyard_core::turns::{ScheduledTurns, TurnTimer};
+use reelyard_replication::{
+    CommitError, CommitPause, CommitSettlement, ReplicaHandle, RequestContext,
+};
+
+use super::build_view::LastRound;
+use crate::catalog::LookUpMasters;
+use crate::cfw_worker::Refresh;
+use crate::task_manager::plan::PlanningRound;
+use crate::task_manager::{TaskBook, TaskEvent, TaskManager};
+
+/// The name under which the TaskManager commits by itself.
+const MYSELF: &str = "task-manager";
+
+/// How long changes are gathered before a turn, so that a burst of them makes one round.
+const GATHERING: Duration = Duration::from_millis(5);
+
+/// How long changes wait at most after a turn that took long.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a look at masters may take before their files are passed over for a while.
+pub(in crate::task_manager) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl ScheduledTurns for TaskManager {
+    fn next_turn(&mut self) -> &mut TurnTimer {
+        &mut self.next_turn
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
+
+impl TaskManager {
+    /// Takes a turn soon: changes that come together are planned with together. A turn goes through
+    /// all hosts: with thousands of them the next one waits for as long as the last one took.
+    pub(in crate::task_manager) fn soon(&mut self, ctx: &mut Context<Self>) {
+        self.wake_after(GATHERING.max(self.turn_took), ctx);
+    }
+
+    /// Takes a turn now.
+    pub(in crate::task_manager) fn turn(&mut self, ctx: &mut Context<Self>) {
+        let began = Instant::now();
+        self.decide(ctx);
+        self.publish_view();
+        self.turn_took = began.elapsed().min(LONGEST_PAUSE);
+    }
+
+    fn decide(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        if let Some(left) = self.policy.held(now) {
+            self.wake_after(left, ctx);
+        } else if self.replica.epoch().is_some() {
+            self.policy.set_removals(self.collaborators.removals.view());
+            let (dispatcher, standing) = self.at(now);
+            let mut events = dispatcher.due(standing);
+            events.extend(self.naming());
+            self.warn_of_foreign_managers();
+            self.commit(events, ctx);
+            self.plan(now, ctx);
+            let (dispatcher, standing) = self.at(now);
+            for host in dispatcher.claims_to_check(standing) {
+                self.refresh(host, ctx);
+            }
+            let (dispatcher, standing) = self.at(now);
+            let sleep = dispatcher.sleep(standing);
+            self.wake_after(sleep, ctx);
+        }
+    }
+
+    /// Gives the cluster its id, once.
+    fn naming(&self) -> Option<TaskEvent> {
+        let named = |event: &TaskEvent| matches!(event, TaskEvent::ClusterNamed { .. });
+        let is_named = self.replica.piece().cluster().is_some()
+            || self.replica.in_flight().events().any(named);
+        (!is_named).then(|| TaskEvent::ClusterNamed { cluster: ClusterId::random() })
+    }
+
+    fn plan(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        let started = Instant::now();
+        let (dispatcher, standing) = self.at(now);
+        let round = dispatcher.round(standing);
+        let created = round.tasks.iter().cloned().map(TaskEvent::Created).collect();
+        self.commit(created, ctx);
+        self.look_up(round.to_look_up.clone(), ctx);
+        self.note_round(LastRound { at: now, took: started.elapsed(), round });
+    }
+
+    /// Remembers a round, and tells of it when it planned or when what it waits for changed.
+    fn note_round(&mut self, last: LastRound) {
+        let PlanningRound { tasks, waiting, .. } = &last.round;
+        let before =
+            self.policy.last_round.as_ref().and_then(|before| before.round.waiting.as_ref());
+        if !tasks.is_empty() || before != waiting.as_ref() {
+            let took_us = last.took.as_micros();
+            tracing::debug!(planned = tasks.len(), ?waiting, took_us, "planned a round");
+        }
+        self.policy.counters.round_time.note(last.took);
+        self.policy.last_round = Some(last);
+    }
+
+    /// Commits events of the TaskManager's own, cut to entries.
+    pub(in crate::task_manager) fn commit(
+        &mut self,
+        events: Vec<TaskEvent>,
+        ctx: &mut Context<Self>,
+    ) {
+        let now = self.clock.now();
+        for events in ReplicaHandle::<TaskBook>::parts(events) {
+            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
+            let settling = committing.into_actor(self).map(|settlement, manager, ctx| {
+                // What was refused or lost is decided anew from how things stand then.
+                let _ = manager.settled(settlement, ctx);
+            });
+            ctx.spawn(settling);
+        }
+    }
+
+    /// Takes a commit that came back.
+    pub(in crate::task_manager) fn settled(
+        &mut self,
+        settlement: CommitSettlement<TaskBook>,
+        ctx: &mut Context<Self>,
+    ) -> Result<reelyard_replication::Outcomes<TaskBook>, CommitError> {
+        let settled = self.replica.settle(settlement);
+        match &settled {
+            Ok(_) => {
+                if self.policy.committed() {
+                    tracing::info!("commits of tasks are answered again");
+                }
+            }
+            Err(error) => {
+                let CommitPause { pause, is_news } =
+                    self.policy.uncommitted(error, self.clock.now());
+                if is_news {
+                    tracing::warn!(%error, "a commit of tasks came back without an outcome");
+                }
+                self.wake_after(pause, ctx);
+            }
+        }
+        settled
+    }
+
+    /// Has masters looked at, one list at a time.
+    fn look_up(&mut self, files: Vec<FileId>, ctx: &mut Context<Self>) {
+        if !self.policy.begin_looking(&files) {
+            return;
+        }
+        let asking =
+            self.collaborators.look_up.recipient().send(LookUpMasters { files: files.clone() });
+        let asking = tokio::time::timeout(LOOK_TIMEOUT, asking);
+        ctx.spawn(asking.into_actor(self).map(move |answer, manager, ctx| {
+            let seen = match answer {
+                Ok(Ok(seen)) => seen,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the catalog did not look up masters");
+                    Vec::new()
+                }
+                Err(_) => {
+                    tracing::warn!("looking up masters took too long");
+                    Vec::new()
+                }
+            };
+            manager.policy.looked(files, seen, manager.clock.now());
+            manager.turn(ctx);
+        }));
+    }
+
+    /// Has a host looked at. What it holds is told to all subscribers, this actor among them.
+    pub(in crate::task_manager) fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
+        let Some(worker) = self.collaborators.refresh.to(host) else {
+            return;
+        };
+        if !self.policy.begin_refresh(host) {
+            return;
+        }
+        let asking = worker.send(Refresh);
+        ctx.spawn(asking.into_actor(self).map(move |answer, manager, ctx| {
+            manager.policy.refreshed(host, matches!(answer, Ok(Ok(_))), manager.clock.now());
+            manager.soon(ctx);
+        }));
+    }
+}

@@ -1,0 +1,98 @@
+//! What every decision on tasks looks at, and the endings that they share. Pure.
+
+use std::collections::HashSet;
+
+use reelyard_core::clock::Millis;
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_replication::InFlight;
+
+use super::hosts::HostTable;
+use super::liveness::TaskLiveness;
+use crate::task_manager::messages::Task;
+use crate::task_manager::settings::TaskSettings;
+use crate::task_manager::state::backoff::{self, BackingOff, Blamed};
+use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent};
+use crate::task_manager::state::task_book::TaskBook;
+
+/// Everything a decision may look at. A decision looks and answers with events; it changes nothing.
+#[derive(Clone, Copy)]
+pub struct TaskDecisionContext<'a> {
+    /// The piece as applied.
+    pub book: &'a TaskBook,
+    /// What was decided but is not yet applied.
+    pub in_flight: &'a InFlight<TaskEvent>,
+    /// The hosts as last seen.
+    pub hosts: &'a HostTable,
+    /// When tasks were last heard of.
+    pub liveness: &'a TaskLiveness,
+    /// The task settings in force.
+    pub settings: &'a TaskSettings,
+    /// Wall clock at the decision.
+    pub now: Millis,
+}
+
+impl TaskDecisionContext<'_> {
+    /// The tasks whose end is under way.
+    pub fn ending(&self) -> HashSet<TaskId> {
+        self.in_flight
+            .events()
+            .filter_map(|event| match event {
+                TaskEvent::Completed { id, .. }
+                | TaskEvent::CompletedUnverified { id, .. }
+                | TaskEvent::Ended { id, .. } => Some(*id),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The part to blame for a failure that is first attributed to `blame`. A file that fails again
+    /// in the same way is blamed itself. Otherwise a bad file among the best would hold back its
+    /// source, its destination or their pair, and every other file. A destination differs: the file
+    /// is blamed only after a failure at a second one. Otherwise a destination that fails
+    /// everything would make each file back off, and never itself.
+    pub fn attribute_failure(&self, task: &Task, blame: Blame) -> Blame {
+        let is_bad = match blame {
+            Blame::Destination => self.failed_elsewhere_too(task),
+            Blame::Source | Blame::File | Blame::Pair => {
+                self.book.failures_of(&task.name).any(|failed| failed.blame == Some(blame))
+            }
+        };
+        if is_bad { Blame::File } else { blame }
+    }
+
+    /// Whether the file failed at another destination than this one before. Where it failed here
+    /// before and no other can be tried, or where others succeeded here, that counts as well.
+    fn failed_elsewhere_too(&self, task: &Task) -> bool {
+        let host = task.destination;
+        let failures = || self.book.failures_of(&task.name);
+        if !failures().any(|failed| failed.blame == Some(Blame::Destination)) {
+            return false;
+        }
+        let blamed = [Some(Blame::Destination), Some(Blame::File)];
+        let mut at_destinations = failures().filter(|failed| blamed.contains(&failed.blame));
+        if at_destinations.any(|failed| failed.destination != host) {
+            return true;
+        }
+        let mut others = self.book.hosts().iter().filter(|(other, _)| **other != host);
+        let is_alone = !others.any(|(_, record)| record.takes_copies());
+        is_alone || self.book.has_done_at(host)
+    }
+
+    /// Ends `task` with somebody to blame, who backs off.
+    pub fn give_up(&self, task: &Task, how: GivenUp, blame: Blame, reason: String) -> TaskEvent {
+        let blamed = Blamed::of(blame, task);
+        let standing = self.book.back_offs().get(&blamed);
+        let back_off = backoff::next(self.settings.back_off, blamed, standing, task, self.now);
+        let ending = TaskEnding { how, reason, blame: Some(blame) };
+        TaskEvent::Ended { id: task.id, ending, back_off }
+    }
+
+    /// Takes `task` back. Its file is left alone for a moment, or it would be planned again at
+    /// once. That is no failure: the next one waits no longer for it.
+    pub fn take_back(&self, task: &Task, reason: String) -> TaskEvent {
+        let until = self.now.after(self.settings.back_off.base);
+        let back_off = BackingOff { blamed: Blamed::File(task.name.clone()), until };
+        let ending = TaskEnding { how: GivenUp::Cancelled, reason, blame: None };
+        TaskEvent::Ended { id: task.id, ending, back_off: Some(back_off) }
+    }
+}

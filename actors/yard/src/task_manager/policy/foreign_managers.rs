@@ -1,0 +1,513 @@
+//! Signs that another manager works on this yard: an old cfm, or another cluster. In memory only,
+//! pure.
+//!
+//! A sign is **sure** when neither this cluster nor a person can have caused it. All others are
+//! hints: a person who deletes a file by hand looks the same as a manager.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_core::manager::ClusterId;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, TaskId};
+use serde::{Deserialize, Serialize};
+
+use crate::cfw_worker::HostCallStatus;
+use crate::task_manager::state::event::TaskEvent;
+use crate::task_manager::state::task_book::TaskBook;
+
+/// The kinds of signs of another manager.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum StrangerSign {
+    /// One of our workers takes its orders from somebody else.
+    OrdersElsewhere,
+    /// Another cluster asks one of our workers what it holds, or deletes there.
+    OtherCluster,
+    /// One of our workers has heard a leader of a later epoch than this one's.
+    LaterEpoch,
+    /// A worker works on a task that was never made here. After a restore of the store, or a loss
+    /// that was accepted, it may be one of ours that came later.
+    UnknownTask,
+    /// Somebody who does not say who he is deletes on one of our workers.
+    UnnamedDeletes,
+    /// Somebody who does not say who he is keeps listing one of our workers, as an old cfm does.
+    UnnamedLists,
+    /// A state was set over cfm's wire for a task that was never made here.
+    UnknownChange,
+    /// A copy appeared that was never planned.
+    UnplannedCopy,
+    /// A copy vanished that was not deleted here.
+    VanishedCopy,
+}
+
+impl StrangerSign {
+    /// Whether it is proof.
+    pub fn is_sure(self) -> bool {
+        matches!(
+            self,
+            StrangerSign::OrdersElsewhere | StrangerSign::OtherCluster | StrangerSign::UnknownTask
+        )
+    }
+
+    /// Whether our workers say so, each time they are asked: then it counts as long as it goes on.
+    fn is_reported_by_workers(self) -> bool {
+        matches!(
+            self,
+            StrangerSign::OrdersElsewhere
+                | StrangerSign::OtherCluster
+                | StrangerSign::UnnamedDeletes
+                | StrangerSign::UnnamedLists
+        )
+    }
+
+    /// How long it counts after it was seen last.
+    fn counts_for(self) -> Duration {
+        if self.is_reported_by_workers() { ENDED_AFTER } else { COUNTS_FOR }
+    }
+
+    /// How often it must be seen until it counts: a single one of some says nothing.
+    fn least(self) -> u64 {
+        match self {
+            StrangerSign::LaterEpoch | StrangerSign::UnnamedLists => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// One sign of another manager, with its first and last sighting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Stranger {
+    /// The host where it was seen; missing if the sign has no host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostAddr>,
+    /// The observation that makes it a sign.
+    pub sign: StrangerSign,
+    /// Whether it is proof; else a person may have made it.
+    pub sure: bool,
+    /// What was seen last, in words.
+    pub what: String,
+    /// When it was seen first.
+    pub first: Millis,
+    /// When it was seen last.
+    pub last: Millis,
+    /// How often it was seen.
+    pub times: u64,
+}
+
+/// How long after it was done last a worker's word that somebody does something counts: managers do
+/// each of these at least once a minute.
+const ENDED_AFTER: Duration = Duration::from_secs(120);
+
+/// How long a sign that is not seen again counts.
+const COUNTS_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// How long after it was logged the same sign is logged again.
+const LOG_AGAIN_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// How often somebody without a name must list before that looks like a manager, and over how long.
+const LISTS: (u64, Duration) = (3, Duration::from_secs(30));
+
+/// The signs of this yard.
+#[derive(Clone, Debug, Default)]
+pub struct ForeignManagers {
+    signs: BTreeMap<(Option<HostAddr>, StrangerSign), (Stranger, Option<Millis>)>,
+}
+
+/// The identity of this node as leader, to recognize other managers.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnLeadership {
+    /// The id of this node's cluster.
+    pub cluster: ClusterId,
+    /// The epoch that this node leads in.
+    pub epoch: Epoch,
+}
+
+impl ForeignManagers {
+    /// The signs that count at `now`.
+    pub fn at(&self, now: Millis) -> impl Iterator<Item = &Stranger> {
+        let signs = self.signs.values().map(|(stranger, _)| stranger);
+        signs.filter(move |stranger| {
+            let sign = stranger.sign;
+            stranger.times >= sign.least() && now.since(stranger.last) < sign.counts_for()
+        })
+    }
+
+    /// A sign was seen `times` times.
+    pub fn record(
+        &mut self,
+        host: Option<HostAddr>,
+        sign: StrangerSign,
+        times: u64,
+        what: String,
+        now: Millis,
+    ) {
+        self.signs.retain(|_, (stranger, _)| now.since(stranger.last) < COUNTS_FOR);
+        let fresh = || {
+            let (sure, what) = (sign.is_sure(), String::new());
+            (Stranger { host, sign, sure, what, first: now, last: now, times: 0 }, None)
+        };
+        let (stranger, _) = self.signs.entry((host, sign)).or_insert_with(fresh);
+        stranger.what = what;
+        stranger.last = now;
+        stranger.times = stranger.times.saturating_add(times);
+    }
+
+    /// The signs to log now: new ones, and those not logged for an hour.
+    pub fn due_for_log(&mut self, now: Millis) -> Vec<Stranger> {
+        let mut due = Vec::new();
+        for (stranger, logged) in self.signs.values_mut() {
+            let is_due =
+                logged.is_none_or(|at| stranger.last > at && now.since(at) >= LOG_AGAIN_AFTER);
+            if is_due && stranger.times >= stranger.sign.least() {
+                *logged = Some(now);
+                due.push(stranger.clone());
+            }
+        }
+        due
+    }
+
+    /// Takes in what one of our workers says of those who have to do with it. What has ended is no
+    /// sign any more, nor is what was before this cluster came.
+    pub fn record_worker_managers(&mut self, conduct: &HostCallStatus, us: OwnLeadership) {
+        let (host, now) = (Some(conduct.host), conduct.at);
+        let table = SeenByWorker::of(&conduct.managers, us.cluster);
+        let mut heard = BTreeMap::<StrangerSign, Stranger>::new();
+        for seen in conduct.managers.iter().filter(|seen| table.goes_on(seen)) {
+            let Some((sign, what)) = sign_of(seen, us.cluster) else { continue };
+            let (first, last) =
+                (table.by_clock_of(now, seen.first), table.by_clock_of(now, seen.last));
+            let (sure, times) = (sign.is_sure(), seen.times);
+            let stranger = Stranger { host, sign, sure, what, first, last, times };
+            match heard.get_mut(&sign) {
+                Some(other) => {
+                    let times = other.times.saturating_add(times);
+                    let first = first.min(other.first);
+                    if last >= other.last {
+                        *other = stranger;
+                    }
+                    (other.first, other.times) = (first, times);
+                }
+                None => drop(heard.insert(sign, stranger)),
+            }
+        }
+        // A worker that says nothing now has not said that it is over.
+        if conduct.epoch.is_some() {
+            self.signs.retain(|(of, sign), _| {
+                *of != host || !sign.is_reported_by_workers() || heard.contains_key(sign)
+            });
+        }
+        for (sign, stranger) in heard {
+            let logged = self.signs.get(&(host, sign)).and_then(|(_, logged)| *logged);
+            self.signs.insert((host, sign), (stranger, logged));
+        }
+        if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
+            let what = format!(
+                "it has heard a leader of epoch {heard}, and this one leads in {}: another \
+                 cluster, or this node's data are older than what it once decided",
+                us.epoch
+            );
+            self.record(host, StrangerSign::LaterEpoch, 1, what, now);
+        }
+    }
+}
+
+impl ForeignManagers {
+    /// Takes note of copies that came to a host or left it without us. Only of a host whose whole
+    /// inventory was known before: else nothing can be said to have come.
+    /// `removed` are the files that the Remover took from the host, or is about to.
+    pub fn note_difference(
+        &mut self,
+        book: &TaskBook,
+        event: &TaskEvent,
+        removed: &HashSet<FileId>,
+        now: Millis,
+    ) {
+        let TaskEvent::InventoryDiffered { host, added, removed: gone, .. } = event else {
+            return;
+        };
+        if !book.placement(*host).is_some_and(|placement| placement.complete) {
+            return;
+        }
+        // A copy of a task that was given up may come late.
+        let tasks = || book.open().values().chain(book.ended().values());
+        let ours =
+            |name: &&FileName| tasks().any(|task| task.destination == *host && task.name == **name);
+        let by_us = |name: &&FileName| removed.contains(&book.file(name));
+        let vanished: Vec<&FileName> = gone.iter().filter(|name| !by_us(name)).collect();
+        let unplanned: Vec<&FileName> = added.iter().filter(|name| !ours(name)).collect();
+        let lists = [
+            (StrangerSign::UnplannedCopy, "came here, which was not planned", unplanned),
+            (StrangerSign::VanishedCopy, "is gone, and not by us", vanished),
+        ];
+        for (sign, what, names) in lists {
+            if let Some(last) = names.last() {
+                let what = format!("{last} {what}: another manager, or a person");
+                self.record(Some(*host), sign, names.len() as u64, what, now);
+            }
+        }
+    }
+
+    /// Takes note of a worker's word on a task that was never made here.
+    pub fn note_unknown_task(&mut self, host: HostAddr, report: &Report, now: Millis) {
+        let what = format!(
+            "it works on task {} ({}), never made here: another manager's, or one of this cluster \
+             that was lost when its store was restored",
+            report.task, report.name
+        );
+        self.record(Some(host), StrangerSign::UnknownTask, 1, what, now);
+    }
+
+    /// Takes note of a change over cfm's wire of a task that was never made here.
+    pub fn note_unknown_change(&mut self, id: TaskId, now: Millis) {
+        let what = format!("the state of task {id} was set over cfm's wire, never made here");
+        self.record(None, StrangerSign::UnknownChange, 1, what, now);
+    }
+}
+
+/// What a worker has seen of managers, by its own clock.
+struct SeenByWorker {
+    /// When somebody did something last. We ask it all the time, so that is now.
+    newest: Millis,
+    /// When this cluster came.
+    we_came: Option<Millis>,
+    /// When the worker took orders of this cluster last.
+    our_orders: Option<Millis>,
+}
+
+impl SeenByWorker {
+    fn of(managers: &[ManagerSeen], ours: ClusterId) -> Self {
+        let is_ours =
+            |seen: &&ManagerSeen| seen.manager.is_some_and(|manager| manager.cluster == ours);
+        let of_us = || managers.iter().filter(is_ours);
+        let orders = of_us().filter(|seen| seen.does == ManagerAction::Orders);
+        SeenByWorker {
+            newest: managers.iter().map(|seen| seen.last).max().unwrap_or_default(),
+            we_came: of_us().map(|seen| seen.first).min(),
+            our_orders: orders.map(|seen| seen.last).max(),
+        }
+    }
+
+    /// Whether a manager's work continues beside this cluster. It does not if it ended before this
+    /// cluster came: then it was the predecessor, perhaps at the same address. A worker obeys one
+    /// manager at a time, so later orders of this cluster end those of another.
+    fn goes_on(&self, seen: &ManagerSeen) -> bool {
+        let is_over = self.newest.since(seen.last) >= ENDED_AFTER
+            || self.we_came.is_some_and(|came| seen.last < came)
+            || seen.does == ManagerAction::Orders
+                && self.our_orders.is_some_and(|ours| ours >= seen.last);
+        !is_over
+    }
+
+    /// An instant of the worker's clock by ours, which shows `now`.
+    fn by_clock_of(&self, now: Millis, at: Millis) -> Millis {
+        now.before(self.newest.since(at))
+    }
+}
+
+/// What somebody who has to do with a worker is a sign of.
+fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(StrangerSign, String)> {
+    let from = &seen.from;
+    match (seen.manager, seen.does) {
+        (Some(manager), _) if manager.cluster == ours => None,
+        (Some(manager), ManagerAction::Orders) => Some((
+            StrangerSign::OrdersElsewhere,
+            format!("it takes its orders from node {} of another cluster at {from}", manager.node),
+        )),
+        (None, ManagerAction::Orders) => Some((
+            StrangerSign::OrdersElsewhere,
+            format!("it takes its orders from an old cfm at {from}"),
+        )),
+        (Some(manager), does) => {
+            let verb = if does == ManagerAction::Deletes { "deletes here" } else { "lists it" };
+            let what = format!("node {} of another cluster, at {from}, {verb}", manager.node);
+            Some((StrangerSign::OtherCluster, what))
+        }
+        (None, ManagerAction::Deletes) => Some((
+            StrangerSign::UnnamedDeletes,
+            format!("somebody at {from} deletes here: an old cfm, or a person"),
+        )),
+        (None, ManagerAction::Lists) => {
+            let (times, over) = LISTS;
+            let keeps = seen.times >= times && seen.last.since(seen.first) >= over;
+            let what = format!("somebody at {from} keeps listing it, as an old cfm does");
+            keeps.then_some((StrangerSign::UnnamedLists, what))
+        }
+    }
+}
+
+impl TaskBook {
+    /// Whether a task of this number was never made here: it is in no list, and newer than all that
+    /// went from them.
+    pub fn never_made(&self, id: TaskId) -> bool {
+        self.task(id).is_none() && self.forgotten_to.is_none_or(|forgotten| id > forgotten)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::manager::ManagerId;
+
+    use super::*;
+    use crate::cfw_worker::CircuitState;
+    use crate::task_manager::samples::host;
+
+    const US: OwnLeadership = OwnLeadership { cluster: ClusterId(1), epoch: Epoch(5) };
+
+    fn seen(cluster: Option<u128>, does: ManagerAction) -> ManagerSeen {
+        let manager = cluster.map(|cluster| ManagerId { cluster: ClusterId(cluster), node: 1 });
+        let (first, last) = (Millis(0), Millis(60_000));
+        ManagerSeen { manager, from: "10.0.0.9".to_owned(), does, first, last, times: 3 }
+    }
+
+    fn conduct(managers: Vec<ManagerSeen>, epoch: u64, at: i64) -> HostCallStatus {
+        let (epoch, calls) = (Some(Epoch(epoch)), CircuitState::Closed);
+        HostCallStatus { host: host(21), calls, epoch, managers, at: Millis(at) }
+    }
+
+    fn signs(strangers: &ForeignManagers, at: i64) -> Vec<(StrangerSign, bool)> {
+        strangers.at(Millis(at)).map(|stranger| (stranger.sign, stranger.sure)).collect()
+    }
+
+    #[test]
+    fn our_own_doings_are_no_sign() {
+        let mut strangers = ForeignManagers::default();
+        let managers = [ManagerAction::Lists, ManagerAction::Deletes, ManagerAction::Orders]
+            .map(|does| seen(Some(1), does));
+        strangers.record_worker_managers(&conduct(managers.into(), 5, 0), US);
+        strangers.record_worker_managers(&conduct(Vec::new(), 4, 0), US);
+        assert_eq!(signs(&strangers, 0), []);
+    }
+
+    #[test]
+    fn another_cluster_is_sure_and_somebody_without_a_name_a_hint() {
+        let told = |managers: Vec<ManagerSeen>| {
+            let mut strangers = ForeignManagers::default();
+            for at in [0, 60_000] {
+                strangers.record_worker_managers(&conduct(managers.clone(), 5, at), US);
+            }
+            signs(&strangers, 60_000)
+        };
+        use StrangerSign::*;
+        assert_eq!(told(vec![seen(Some(2), ManagerAction::Lists)]), [(OtherCluster, true)]);
+        assert_eq!(told(vec![seen(Some(2), ManagerAction::Deletes)]), [(OtherCluster, true)]);
+        assert_eq!(told(vec![seen(Some(2), ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
+        assert_eq!(told(vec![seen(None, ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
+        assert_eq!(told(vec![seen(None, ManagerAction::Deletes)]), [(UnnamedDeletes, false)]);
+        assert_eq!(told(vec![seen(None, ManagerAction::Lists)]), [(UnnamedLists, false)]);
+        let once = ManagerSeen { times: 1, ..seen(None, ManagerAction::Lists) };
+        assert_eq!(told(vec![once]), [], "anybody may look once");
+    }
+
+    #[test]
+    fn a_later_epoch_counts_when_it_stays() {
+        let mut strangers = ForeignManagers::default();
+        strangers.record_worker_managers(&conduct(Vec::new(), 6, 0), US);
+        assert_eq!(signs(&strangers, 0), [], "this node may just be losing its lead");
+        strangers.record_worker_managers(&conduct(Vec::new(), 6, 60_000), US);
+        assert_eq!(signs(&strangers, 60_000), [(StrangerSign::LaterEpoch, false)]);
+    }
+
+    #[test]
+    fn a_sign_is_logged_once_and_again_only_when_it_is_still_seen_later() {
+        let mut strangers = ForeignManagers::default();
+        let hour = 60 * 60 * 1000;
+        let note = |strangers: &mut ForeignManagers, at| {
+            let what = "a.mpg".to_owned();
+            strangers.record(Some(host(1)), StrangerSign::VanishedCopy, 2, what, Millis(at));
+        };
+        note(&mut strangers, 0);
+        assert_eq!(strangers.due_for_log(Millis(0)).len(), 1);
+        note(&mut strangers, hour / 2);
+        assert_eq!(strangers.due_for_log(Millis(hour / 2)).len(), 0);
+        note(&mut strangers, hour);
+        let again = strangers.due_for_log(Millis(hour));
+        assert_eq!((again.len(), again[0].times), (1, 6));
+        assert_eq!(strangers.at(Millis(2 * hour)).count(), 0, "it is over");
+    }
+
+    fn orders(cluster: Option<u128>, from: &str, last: i64) -> ManagerSeen {
+        let manager = cluster.map(|cluster| ManagerId { cluster: ClusterId(cluster), node: 1 });
+        let (first, last) = (Millis(last - 5_000), Millis(last));
+        let from = from.to_owned();
+        ManagerSeen { manager, from, does: ManagerAction::Orders, first, last, times: 6 }
+    }
+
+    #[test]
+    fn what_ended_before_we_came_or_by_our_orders_is_no_sign() {
+        // The node has taken the very address of the cfm whose orders the worker took until then.
+        let at = "http://127.0.0.1:8080";
+        let cfm_lists = ManagerSeen {
+            first: Millis(0),
+            last: Millis(60_000),
+            ..seen(None, ManagerAction::Lists)
+        };
+        let ours = ManagerSeen {
+            first: Millis(60_500),
+            last: Millis(61_000),
+            ..seen(Some(1), ManagerAction::Lists)
+        };
+        let our_orders = |last| ManagerSeen { first: Millis(60_500), ..orders(Some(1), at, last) };
+        let mut strangers = ForeignManagers::default();
+        let table = |more: &[ManagerSeen]| {
+            let all = [cfm_lists.clone(), ours.clone(), orders(None, at, 60_600)];
+            [&all, more].concat()
+        };
+        strangers.record_worker_managers(&conduct(table(&[our_orders(61_000)]), 5, 1_000), US);
+        assert_eq!(signs(&strangers, 1_000), [], "nobody manages beside us");
+        // Somebody whose orders are taken after ours is a sign at once.
+        let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
+        strangers
+            .record_worker_managers(&conduct(table(&[our_orders(61_000), other]), 5, 2_000), US);
+        assert_eq!(signs(&strangers, 2_000), [(StrangerSign::OrdersElsewhere, true)]);
+        // Once ours are taken again, it is over.
+        strangers.record_worker_managers(&conduct(table(&[our_orders(62_000)]), 5, 3_000), US);
+        assert_eq!(signs(&strangers, 3_000), []);
+    }
+
+    #[test]
+    fn what_goes_on_says_when_it_was_seen_last_by_our_clock_and_ends() {
+        let lists = |last| ManagerSeen {
+            first: Millis(0),
+            last: Millis(last),
+            ..seen(Some(2), ManagerAction::Lists)
+        };
+        // The worker's clock is an hour behind; it saw us five seconds after the other one.
+        let ours = |last| ManagerSeen {
+            first: Millis(0),
+            last: Millis(last),
+            ..seen(Some(1), ManagerAction::Lists)
+        };
+        let hour = 60 * 60 * 1000;
+        let mut strangers = ForeignManagers::default();
+        strangers.record_worker_managers(&conduct(vec![lists(10_000), ours(15_000)], 5, hour), US);
+        let last: Vec<_> = strangers.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
+        assert_eq!(last, [(Millis(hour - 5_000), 3)], "as the worker counted");
+        // It lists no more, and the worker goes on remembering it for ten minutes.
+        let later = vec![lists(10_000), ours(135_000)];
+        strangers.record_worker_managers(&conduct(later, 5, hour + 120_000), US);
+        assert_eq!(signs(&strangers, hour + 120_000), []);
+        // A worker that cannot be asked any more says nothing, and the sign does not stay.
+        strangers
+            .record_worker_managers(&conduct(vec![lists(140_000), ours(140_000)], 5, 2 * hour), US);
+        let silent = HostCallStatus { epoch: None, ..conduct(Vec::new(), 5, 2 * hour + 1) };
+        strangers.record_worker_managers(&silent, US);
+        assert_eq!(signs(&strangers, 2 * hour + 1).len(), 1);
+        assert_eq!(signs(&strangers, 2 * hour + 120_000), []);
+    }
+}

@@ -1,0 +1,349 @@
+//! The latest observations of the hosts. In memory only, pure.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem::Discriminant;
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::names::FileId;
+use reelyard_core::traffic::Traffic;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use roaring::RoaringBitmap;
+
+use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
+use crate::heartbeat::{Health, HealthChanged};
+use crate::remover::RoomMade;
+use crate::task_manager::settings::HostSetting;
+use crate::task_manager::state::task_book::TaskBook;
+
+/// One host as last seen.
+#[derive(Clone, Debug)]
+pub struct HostState {
+    /// Whether it serves masters, takes copies, or both.
+    pub role: HostRole,
+    /// Whether it answers.
+    pub health: Health,
+    /// When that changed last; none while it never did.
+    pub health_since: Option<Millis>,
+    /// What program answers.
+    pub kind: HostKind,
+    /// When another program began to answer than the one before; none while there was only one.
+    pub program_since: Option<Millis>,
+    /// The program that answered last.
+    last_program: Option<Discriminant<HostKind>>,
+    /// Whether calls to it go well.
+    pub calls: CircuitState,
+    /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
+    pub disk: Option<(DiskFigures, Millis)>,
+    /// What its link carries and when it was asked; none while that is unknown.
+    pub traffic: Option<(Traffic, Millis)>,
+    /// Its inventory as last read by this process.
+    pub observed: Option<Arc<Inventory>>,
+    /// Copies that arrived since its disk and inventory were last read, by file.
+    pub landed: HashMap<FileId, Landed>,
+    /// Whether `observed` may differ from the placements in the book.
+    pub differs: bool,
+    /// When another leader last recorded a report of this host.
+    pub recorded: Option<Millis>,
+}
+
+/// A copy that arrived on a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// The file that arrived.
+    pub file: FileId,
+    /// The copy's size in bytes.
+    pub size: u64,
+    /// When it was recorded.
+    pub at: Millis,
+}
+
+/// The hosts of the yard and the latest observations of each. These are the hosts on record, or the
+/// configured ones while none is on record.
+#[derive(Clone, Debug, Default)]
+pub struct HostTable {
+    hosts: BTreeMap<HostAddr, HostState>,
+    configured: BTreeMap<HostAddr, HostRole>,
+    /// Where the Remover made room, and for which files.
+    rooms_made: BTreeMap<HostAddr, RoomMade>,
+}
+
+impl HostState {
+    fn new(role: HostRole) -> Self {
+        HostState {
+            role,
+            health: Health::Unknown,
+            health_since: None,
+            kind: HostKind::Unknown,
+            program_since: None,
+            last_program: None,
+            calls: CircuitState::Closed,
+            disk: None,
+            traffic: None,
+            observed: None,
+            landed: HashMap::new(),
+            differs: false,
+            recorded: None,
+        }
+    }
+
+    fn set_kind(&mut self, kind: HostKind, at: Millis) {
+        self.kind = kind;
+        if kind == HostKind::Unknown {
+            return;
+        }
+        let program = std::mem::discriminant(&kind);
+        if self.last_program.is_some_and(|before| before != program) {
+            self.program_since = Some(at);
+        }
+        self.last_program = Some(program);
+    }
+
+    /// Whether a Reelyard worker answers there.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind, HostKind::Reelyard { .. })
+    }
+
+    /// Whether it can fetch from old cfws, which have no data port: they can among themselves.
+    pub fn fetches_from_old(&self) -> bool {
+        !matches!(self.kind, HostKind::Reelyard { fetches_from_old: false, .. })
+    }
+
+    /// Bytes that may still be written under `limit_percent`, what arrived since the disk was read
+    /// taken off. None while the disk is unknown.
+    pub fn room(&self, limit_percent: u32) -> Option<u64> {
+        let (disk, at) = self.disk.as_ref()?;
+        let landed: u64 =
+            self.landed.values().filter(|copy| copy.at >= *at).map(|copy| copy.size).sum();
+        Some(disk.room(limit_percent).saturating_sub(landed))
+    }
+
+    /// Whether another leader recorded a report of this host after this node read its inventory.
+    /// Then this inventory decides nothing.
+    pub fn is_outdated(&self) -> bool {
+        let read = self.observed.as_ref().map(|inventory| inventory.at);
+        read.zip(self.recorded).is_some_and(|(read, recorded)| read <= recorded)
+    }
+
+    /// Whether the inventory as last read holds `file`.
+    pub fn lists(&self, file: FileId) -> bool {
+        self.observed.as_ref().is_some_and(|inventory| inventory.files.contains(file.0))
+    }
+
+    /// Whether the inventory was read at `at` or later.
+    pub fn was_read_since(&self, at: Millis) -> bool {
+        self.observed.as_ref().is_some_and(|inventory| inventory.at >= at)
+    }
+}
+
+impl HostTable {
+    /// The hosts as configured, nothing known of any.
+    pub fn new(settings: &[HostSetting]) -> Self {
+        let mut table = HostTable::default();
+        table.configure(settings);
+        table.stand_in(table.configured.clone());
+        table
+    }
+
+    /// Takes a new configuration: it comes into force once it is on record.
+    pub fn configure(&mut self, settings: &[HostSetting]) {
+        self.configured = settings.iter().map(|host| (host.addr, host.role)).collect();
+    }
+
+    /// Takes where the Remover made room.
+    pub fn set_rooms_made(&mut self, rooms: BTreeMap<HostAddr, RoomMade>) {
+        self.rooms_made = rooms;
+    }
+
+    /// Where the Remover made room, and for which files.
+    pub fn rooms_made(&self) -> &BTreeMap<HostAddr, RoomMade> {
+        &self.rooms_made
+    }
+
+    /// The hosts as configured here.
+    pub fn configured(&self) -> &BTreeMap<HostAddr, HostRole> {
+        &self.configured
+    }
+
+    /// Takes over the hosts on record. Observations of hosts that stay are kept.
+    pub fn follow(&mut self, book: &TaskBook) {
+        let hosts = book.hosts();
+        if hosts.is_empty() {
+            self.stand_in(self.configured.clone());
+        } else {
+            self.stand_in(hosts.iter().map(|(addr, record)| (*addr, record.role)));
+        }
+    }
+
+    /// Has exactly these hosts.
+    fn stand_in(&mut self, roles: impl IntoIterator<Item = (HostAddr, HostRole)>) {
+        let mut known = std::mem::take(&mut self.hosts);
+        let host = |(addr, role)| {
+            let state = known.remove(&addr).unwrap_or_else(|| HostState::new(role));
+            (addr, HostState { role, ..state })
+        };
+        self.hosts = roles.into_iter().map(host).collect();
+    }
+
+    /// The host at `addr`, if it is one of the yard.
+    pub fn get(&self, addr: HostAddr) -> Option<&HostState> {
+        self.hosts.get(&addr)
+    }
+
+    /// Every host, by address.
+    pub fn iter(&self) -> impl Iterator<Item = (HostAddr, &HostState)> {
+        self.hosts.iter().map(|(addr, host)| (*addr, host))
+    }
+
+    /// Takes a change of health. What was known of the disk of a host that went down is forgotten:
+    /// it may come back as another. Answers whether the host is one of the yard.
+    pub fn health_changed(&mut self, change: &HealthChanged) -> bool {
+        let Some(host) = self.hosts.get_mut(&change.host) else {
+            return false;
+        };
+        host.health = change.to;
+        host.health_since = Some(change.at);
+        if change.to == Health::Down {
+            host.disk = None;
+            host.traffic = None;
+        }
+        true
+    }
+
+    /// Takes what was seen of a host. Answers which files it holds now and did not before, as far
+    /// as this process has seen, and which the other way round.
+    pub fn observe(&mut self, seen: &HostObserved) -> (RoaringBitmap, RoaringBitmap) {
+        let mut changed = Default::default();
+        let Some(host) = self.hosts.get_mut(&seen.host) else {
+            return changed;
+        };
+        host.set_kind(seen.kind, seen.at);
+        // A host's worker reports in the order of its observations, even after a step of the wall
+        // clock.
+        host.disk = seen.disk;
+        host.traffic.clone_from(&seen.traffic);
+        if let Some(inventory) = &seen.inventory {
+            changed = match &host.observed {
+                Some(known) => (&inventory.files - &known.files, &known.files - &inventory.files),
+                None => (inventory.files.clone(), RoaringBitmap::new()),
+            };
+            host.observed = Some(Arc::clone(inventory));
+            host.differs = true;
+        }
+        host.drop_landed();
+        changed
+    }
+
+    /// Takes how calls to a host go. Answers whether that changes what may be planned on it.
+    pub fn set_calls(&mut self, conduct: &HostCallStatus) -> bool {
+        let Some(host) = self.hosts.get_mut(&conduct.host) else {
+            return false;
+        };
+        std::mem::replace(&mut host.calls, conduct.calls) != conduct.calls
+    }
+
+    /// Takes note of a copy that arrived.
+    pub fn landed(&mut self, addr: HostAddr, copy: Landed) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.landed.insert(copy.file, copy);
+        }
+    }
+
+    /// Another leader recorded at `at` a report of a host.
+    pub fn recorded(&mut self, addr: HostAddr, at: Millis) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.recorded = host.recorded.max(Some(at));
+        }
+    }
+
+    /// Takes note whether a host's inventory may differ from its placements.
+    pub fn set_differs(&mut self, addr: HostAddr, differs: bool) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.differs = differs && host.observed.is_some();
+        }
+    }
+
+    /// Looks again at every difference, after the book was replaced.
+    pub fn all_differ(&mut self) {
+        for host in self.hosts.values_mut() {
+            host.differs = host.observed.is_some();
+        }
+    }
+}
+
+impl HostState {
+    /// Forgets the copies that both the disk figures and the inventory have seen.
+    fn drop_landed(&mut self) {
+        let disk = self.disk.map_or(Millis(i64::MIN), |(_, at)| at);
+        let listed = self.observed.as_ref().map_or(Millis(i64::MIN), |inventory| inventory.at);
+        self.landed.retain(|_, copy| copy.at >= disk || copy.at >= listed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(used: u64) -> DiskFigures {
+        DiskFigures { used, avail: 100 - used, ..DiskFigures::default() }
+    }
+
+    fn seen(at: i64, used: u64) -> HostObserved {
+        HostObserved {
+            host: "10.0.0.1:80".parse().unwrap(),
+            kind: HostKind::Cfw,
+            inventory: Some(Arc::new(Inventory { at: Millis(at), ..Inventory::default() })),
+            disk: Some((disk(used), Millis(at))),
+            traffic: None,
+            at: Millis(at),
+        }
+    }
+
+    #[test]
+    fn a_copy_takes_room_until_the_disk_was_read_after_it() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        let room = |table: &HostTable| table.get(addr).unwrap().room(90);
+        assert_eq!(room(&table), None);
+        table.observe(&seen(1, 0));
+        table.landed(addr, Landed { file: FileId(0), size: 30, at: Millis(2) });
+        assert_eq!(room(&table), Some(60));
+        // Reported again for another reason, but not asked since.
+        table.observe(&HostObserved { disk: Some((disk(0), Millis(1))), ..seen(3, 0) });
+        assert_eq!(room(&table), Some(60));
+        table.observe(&seen(3, 30));
+        assert_eq!(room(&table), Some(60));
+        assert!(table.get(addr).unwrap().landed.is_empty());
+    }
+
+    #[test]
+    fn a_disk_that_is_told_no_longer_is_unknown() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        table.observe(&seen(1, 0));
+        table.observe(&HostObserved { disk: None, ..seen(2, 0) });
+        assert_eq!(table.get(addr).unwrap().room(90), None);
+    }
+
+    #[test]
+    fn what_is_told_after_the_clock_was_set_back_counts() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        table.observe(&seen(1_000_000, 0));
+        table.observe(&seen(1, 50));
+        let host = table.get(addr).unwrap();
+        assert_eq!((host.room(90), host.observed.as_ref().unwrap().at), (Some(40), Millis(1)));
+    }
+
+    #[test]
+    fn a_host_that_went_down_must_be_looked_at_again() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        table.observe(&seen(1, 0));
+        let (from, to) = (Health::Up, Health::Down);
+        assert!(table.health_changed(&HealthChanged { host: addr, from, to, at: Millis(2) }));
+        assert_eq!(table.get(addr).unwrap().room(90), None);
+        assert!(table.get(addr).unwrap().observed.is_some());
+    }
+}

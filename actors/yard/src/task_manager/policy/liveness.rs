@@ -1,0 +1,76 @@
+//! Signs of life: when each task was last heard of, and how far it was. In memory only, pure.
+
+use std::collections::HashMap;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::TaskId;
+use serde::Serialize;
+
+use crate::task_manager::messages::Task;
+
+/// The last that was heard of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskProgress {
+    /// Wall clock when this node received the report.
+    pub at: Millis,
+    /// Bytes on the destination's disk.
+    pub bytes: u64,
+}
+
+/// When each open task was last heard of. A new leader has heard nothing yet: for it every task
+/// counts as heard of when it began to lead.
+#[derive(Clone, Debug, Default)]
+pub struct TaskLiveness {
+    since: Millis,
+    by_task: HashMap<TaskId, TaskProgress>,
+    /// When a host last ended a task: a busy one begins the next only then.
+    freed: HashMap<HostAddr, Millis>,
+}
+
+impl TaskLiveness {
+    /// Nothing heard yet, counting from `since`.
+    pub fn starting(since: Millis) -> Self {
+        TaskLiveness { since, ..TaskLiveness::default() }
+    }
+
+    /// When this node began to listen.
+    pub fn since(&self) -> Millis {
+        self.since
+    }
+
+    /// A task was heard of.
+    pub fn heard(&mut self, task: TaskId, at: Millis, bytes: Option<u64>) {
+        let sign = self.by_task.entry(task).or_insert(TaskProgress { at, bytes: 0 });
+        sign.at = sign.at.max(at);
+        sign.bytes = bytes.unwrap_or(sign.bytes);
+    }
+
+    /// A task ended: nothing more is expected of it, and its destination is free for the next.
+    pub fn ended(&mut self, task: &Task, at: Millis) {
+        self.by_task.remove(&task.id);
+        self.freed.insert(task.destination, at);
+    }
+
+    /// The last that was heard of each task.
+    pub fn all(&self) -> impl Iterator<Item = (TaskId, TaskProgress)> + '_ {
+        self.by_task.iter().map(|(task, sign)| (*task, *sign))
+    }
+
+    /// The last that was heard of a task.
+    pub fn of(&self, task: TaskId) -> Option<TaskProgress> {
+        self.by_task.get(&task).copied()
+    }
+
+    /// When a working task last gave a sign of life.
+    pub fn last(&self, task: &Task) -> Millis {
+        let heard = self.of(task.id).map_or(Millis(i64::MIN), |sign| sign.at);
+        heard.max(task.changed).max(self.since)
+    }
+
+    /// Since when a ready task could have been begun.
+    pub fn could_begin(&self, task: &Task) -> Millis {
+        let freed = self.freed.get(&task.destination).copied().unwrap_or(Millis(i64::MIN));
+        freed.max(task.created).max(self.since)
+    }
+}

@@ -1,0 +1,553 @@
+//! What the TaskManager keeps in memory of the hosts, the plan and the signs of life, and what it
+//! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
+//! journal.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::worker::{Report, TaskId};
+use reelyard_replication::{AppliedEvent, CommitBackoff, CommitError, CommitPause, InFlight};
+
+use super::decision_context::TaskDecisionContext;
+use super::foreign_managers::{ForeignManagers, OwnLeadership, Stranger};
+use super::hosts::{HostTable, Landed};
+use super::inventory::next_difference;
+use super::liveness::TaskLiveness;
+use super::reports::ReportsEffect;
+use crate::catalog::MasterLook;
+use crate::catalog::masters::Masters;
+use crate::catalog::ranking::Ranking;
+use crate::catalog::rising::RisingHits;
+use crate::cfw_worker::{HostCallStatus, HostObserved};
+use crate::heartbeat::HealthChanged;
+use crate::remover::RemoverView;
+use crate::task_manager::actor::build_view::LastRound;
+use crate::task_manager::messages::{CopyFile, TaskState};
+use crate::task_manager::plan::{
+    ByHand, ByHandRefused, Explanation, Planner, PlannerWaits, PlanningContext, PlanningRound,
+};
+use crate::task_manager::settings::{HostSetting, TaskSettings};
+use crate::task_manager::state::event::{GivenUp, NewTask, TaskEvent, TaskOutcome};
+use crate::task_manager::state::task_book::TaskBook;
+use crate::task_manager::views::task_manager_view::TaskCounters;
+
+/// The longest sleep: jumps of the clock and suspends are noticed after it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The shortest sleep before a deadline: one that has passed while its event is in flight must
+/// not make the actor spin.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(20);
+
+/// Where things stand with the piece when something is decided.
+#[derive(Clone, Copy)]
+pub struct TaskPieceContext<'a> {
+    /// The piece as applied.
+    pub book: &'a TaskBook,
+    /// What was decided but is not yet applied.
+    pub in_flight: &'a InFlight<TaskEvent>,
+    /// The present.
+    pub now: Millis,
+}
+
+/// What an applied event leads to outside this actor's memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AppliedEffects {
+    /// Whether a host became free: it is to get its next copy at once.
+    pub freed: bool,
+    /// A copy is on a host.
+    pub arrived: Option<Arrival>,
+}
+
+/// A copy that is on a host, as an event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The host.
+    pub host: HostAddr,
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, when known.
+    pub size: Option<u64>,
+}
+
+/// Everything that the TaskManager keeps in memory only.
+#[derive(Debug, Default)]
+pub struct TaskPolicy {
+    pub(in crate::task_manager) settings: TaskSettings,
+    pub(in crate::task_manager) planner: Planner,
+    pub(in crate::task_manager) hosts: HostTable,
+    /// Also says since when this node leads.
+    pub(in crate::task_manager) liveness: TaskLiveness,
+    pub(in crate::task_manager) last_round: Option<LastRound>,
+    pub(in crate::task_manager) counters: TaskCounters,
+    pub(in crate::task_manager) foreign_managers: ForeignManagers,
+    /// What the Remover does and did, as it last showed.
+    removals: Arc<RemoverView>,
+    hold: CommitBackoff,
+    /// Whether masters are being looked at.
+    looking: bool,
+    /// Hosts that are being asked what they hold.
+    refreshing: BTreeSet<HostAddr>,
+    /// Hosts that could not be asked, and when asking again makes sense.
+    ask_again: BTreeMap<HostAddr, Millis>,
+}
+
+impl TaskPolicy {
+    /// Of these hosts, nothing known of any.
+    pub fn new(settings: TaskSettings, hosts: &[HostSetting]) -> Self {
+        TaskPolicy { settings, hosts: HostTable::new(hosts), ..TaskPolicy::default() }
+    }
+
+    /// The hosts as last seen.
+    pub fn hosts(&self) -> &HostTable {
+        &self.hosts
+    }
+
+    /// When tasks were last heard of, and since when this node listens.
+    pub fn liveness(&self) -> &TaskLiveness {
+        &self.liveness
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &TaskSettings {
+        &self.settings
+    }
+
+    /// Goes by these settings from now on, and has these hosts put on record.
+    pub fn change_settings(&mut self, settings: TaskSettings, hosts: &[HostSetting]) {
+        self.hosts.configure(hosts);
+        if settings != self.settings {
+            self.settings = settings;
+            self.planner.forget_looks();
+        }
+    }
+
+    /// Everything a decision may look at.
+    pub fn decision_context<'a>(
+        &'a self,
+        standing: TaskPieceContext<'a>,
+    ) -> TaskDecisionContext<'a> {
+        TaskDecisionContext {
+            book: standing.book,
+            in_flight: standing.in_flight,
+            hosts: &self.hosts,
+            liveness: &self.liveness,
+            settings: &self.settings,
+            now: standing.now,
+        }
+    }
+
+    /// This node leads from `now` on: it has heard of nothing yet. Answers the hosts of which others
+    /// were told something later than this node was: they are to be looked at.
+    pub fn become_leader(&mut self, now: Millis) -> Vec<HostAddr> {
+        self.liveness = TaskLiveness::starting(now);
+        self.hold = CommitBackoff::default();
+        let outdated = self.hosts.iter().filter(|(_, host)| host.is_outdated());
+        outdated.map(|(addr, _)| addr).collect()
+    }
+
+    /// This node no longer leads.
+    pub fn step_down(&mut self) {
+        self.last_round = None;
+    }
+
+    /// The piece was replaced as a whole, by `book`.
+    pub fn installed(&mut self, book: &TaskBook) {
+        self.hosts.follow(book);
+        self.planner.set_stale();
+        self.hosts.all_differ();
+    }
+
+    /// Takes what the Remover shows.
+    pub fn set_removals(&mut self, removals: Arc<RemoverView>) {
+        self.hosts.set_rooms_made(removals.rooms_made.clone());
+        self.removals = removals;
+    }
+
+    /// Takes a new ranking.
+    pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
+        self.planner.set_ranking(ranking);
+    }
+
+    /// Takes new hot files.
+    pub fn set_rising(&mut self, rising: &RisingHits) {
+        self.planner.set_rising(rising);
+    }
+
+    /// Takes a new listing of the masters.
+    pub fn set_masters(&mut self, masters: Arc<Masters>) {
+        self.planner.set_masters(masters);
+    }
+
+    /// Takes a change of a host's health; false for a host that is not of the yard. Its CfwWorker
+    /// looks at a host that is up again by itself.
+    pub fn health_changed(&mut self, changed: &HealthChanged) -> bool {
+        self.hosts.health_changed(changed)
+    }
+
+    /// Takes what was seen of a host.
+    pub fn observe(&mut self, seen: &HostObserved, book: &TaskBook) {
+        let (came, left) = self.hosts.observe(seen);
+        self.planner.came(seen.host, came.iter().map(FileId), book, &self.hosts);
+        self.planner.left(left.iter().map(FileId), book, &self.hosts);
+    }
+
+    /// Takes how a host is to be dealt with, and who else has to do with it; `us` is who we are
+    /// while we lead. Answers whether that changes what may be planned on it.
+    pub fn record_call_status(
+        &mut self,
+        conduct: &HostCallStatus,
+        us: Option<OwnLeadership>,
+    ) -> bool {
+        if let Some(us) = us {
+            self.foreign_managers.record_worker_managers(conduct, us);
+        }
+        self.hosts.set_calls(conduct)
+    }
+
+    /// The signs of somebody else who manages this yard that are to be logged now.
+    pub fn foreign_managers_to_log(&mut self, now: Millis) -> Vec<Stranger> {
+        self.foreign_managers.due_for_log(now)
+    }
+
+    /// Takes note of a change over cfm's wire, if of a task that was never made here.
+    pub fn note_change(&mut self, id: TaskId, standing: TaskPieceContext<'_>) {
+        if standing.book.never_made(id) {
+            self.foreign_managers.note_unknown_change(id, standing.now);
+        }
+    }
+
+    /// Everything that is due now: ends of tasks, what was kept long enough, and the next part of
+    /// every inventory that differs from the placements.
+    pub fn due(&mut self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
+        let mut events = self.decision_context(standing).due();
+        events.extend(self.arrived_elsewhere(standing));
+        events.extend(self.differences(standing));
+        events
+    }
+
+    /// Takes back what nobody has begun and another destination holds meanwhile: an old cfw carried
+    /// out an order from before, or somebody laid the file there.
+    fn arrived_elsewhere(&self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
+        let TaskPieceContext { book, .. } = standing;
+        let deciding = self.decision_context(standing);
+        let ending = deciding.ending();
+        let mut events = Vec::new();
+        for task in book.open().values() {
+            let has_begun = task.state != TaskState::Ready || self.liveness.of(task.id).is_some();
+            if has_begun || task.asked_by.is_some() || ending.contains(&task.id) {
+                continue;
+            }
+            let file = book.file(&task.name);
+            if !self.planner.is_placed(file, book, &self.hosts) {
+                continue;
+            }
+            let mut holders = self.planner.holders(file, book, &self.hosts).into_iter();
+            if let Some(holder) = holders.find(|holder| *holder != task.destination) {
+                events.push(deciding.take_back(task, format!("{holder} holds the file already")));
+            }
+        }
+        events
+    }
+
+    fn differences(&mut self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
+        let book = standing.book;
+        let differing: Vec<HostAddr> = self
+            .hosts
+            .iter()
+            .filter(|(addr, host)| {
+                host.differs && book.host(*addr).is_some_and(|record| record.role.is_destination())
+            })
+            .map(|(addr, _)| addr)
+            .collect();
+        let mut events = Vec::new();
+        let under_way: HashSet<HostAddr> = match differing.is_empty() {
+            true => HashSet::new(),
+            false => standing.in_flight.events().filter_map(differs).collect(),
+        };
+        for addr in differing {
+            let Some(host) = self.hosts.get(addr).filter(|_| !under_way.contains(&addr)) else {
+                continue;
+            };
+            match next_difference(book, addr, host) {
+                Some(event) => {
+                    let removed = self.removals.removed_from(addr);
+                    self.foreign_managers.note_difference(book, &event, &removed, standing.now);
+                    events.push(event);
+                }
+                None => self.hosts.set_differs(addr, false),
+            }
+        }
+        events
+    }
+
+    /// Plans one round.
+    pub fn round(&mut self, standing: TaskPieceContext<'_>) -> PlanningRound {
+        self.counters.rounds += 1;
+        let unrecorded = self.decision_context(standing).destinations_not_on_record();
+        if !unrecorded.is_empty() {
+            let waiting = Some(PlannerWaits::FirstLook(unrecorded));
+            return PlanningRound { waiting, ..PlanningRound::default() };
+        }
+        let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
+        planner.round(&yard(standing, hosts, settings, signs))
+    }
+
+    /// The file of that name, if its master is to be looked at before it is explained.
+    pub fn wants_look(&self, name: &FileName, standing: TaskPieceContext<'_>) -> Option<FileId> {
+        let file = standing.book.names().find(name.as_bytes())?;
+        self.planner.wants_look(file, standing.now).then_some(file)
+    }
+
+    /// Takes what a look at the master of `file` alone showed.
+    pub fn learn(
+        &mut self,
+        file: FileId,
+        seen: impl IntoIterator<Item = (FileId, MasterLook)>,
+        now: Millis,
+    ) {
+        self.planner.learn([(file, MasterLook::Unknown)], &self.settings, now);
+        self.planner.learn(seen, &self.settings, now);
+    }
+
+    /// A copy that somebody asks for.
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    pub fn by_hand(
+        &mut self,
+        asked: &CopyFile,
+        standing: TaskPieceContext<'_>,
+    ) -> Result<NewTask, ByHandRefused> {
+        let file = standing.book.names().find(asked.name.as_bytes());
+        let is_pinned = file.is_some_and(|file| self.removals.pins.contains_key(&file));
+        let CopyFile { name, destination, source, asked_by, .. } = asked;
+        let (destination, source) = (*destination, *source);
+        let asked = ByHand { name, destination, source, asked_by, is_pinned };
+        let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
+        planner.by_hand(&asked, &yard(standing, hosts, settings, signs))
+    }
+
+    /// Why a file is or is not planned, also one that nobody knows.
+    pub fn explain(&mut self, name: &FileName, standing: TaskPieceContext<'_>) -> Explanation {
+        let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
+        planner.explain(name, &yard(standing, hosts, settings, signs))
+    }
+
+    /// Whether these masters are to be looked at now: one list at a time.
+    pub fn begin_looking(&mut self, files: &[FileId]) -> bool {
+        !files.is_empty() && !std::mem::replace(&mut self.looking, true)
+    }
+
+    /// Takes what the look at `files` showed. A file without an answer is passed over for a while,
+    /// so that it starves no other.
+    pub fn looked(
+        &mut self,
+        files: Vec<FileId>,
+        seen: impl IntoIterator<Item = (FileId, MasterLook)>,
+        now: Millis,
+    ) {
+        self.looking = false;
+        let unknown = files.into_iter().map(|file| (file, MasterLook::Unknown));
+        self.planner.learn(unknown, &self.settings, now);
+        self.planner.learn(seen, &self.settings, now);
+    }
+
+    /// The hosts to look at now because they claim to be done with something.
+    pub fn claims_to_check(&self, standing: TaskPieceContext<'_>) -> Vec<HostAddr> {
+        let mut hosts = self.decision_context(standing).claims_to_check();
+        hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| *at <= standing.now));
+        hosts.into_iter().collect()
+    }
+
+    /// Whether a host is to be looked at now: one look at a time.
+    pub fn begin_refresh(&mut self, host: HostAddr) -> bool {
+        self.refreshing.insert(host)
+    }
+
+    /// A look at a host has ended; `seen` says whether it brought anything.
+    pub fn refreshed(&mut self, host: HostAddr, seen: bool, now: Millis) {
+        self.refreshing.remove(&host);
+        if seen {
+            self.ask_again.remove(&host);
+        } else {
+            self.ask_again.insert(host, now.after(self.settings.ask_again_after));
+        }
+    }
+
+    /// Listens to the reports of one of our workers: takes their signs of life, and answers what
+    /// is to be committed and what is no longer that host's to do.
+    pub fn receive_reports(
+        &mut self,
+        host: HostAddr,
+        reports: &[Report],
+        standing: TaskPieceContext<'_>,
+    ) -> ReportsEffect {
+        let heard = self.decision_context(standing).process_reports(host, reports);
+        for report in reports.iter().filter(|report| standing.book.never_made(report.task)) {
+            self.foreign_managers.note_unknown_task(host, report, standing.now);
+        }
+        self.counters.reports += reports.len() as u64;
+        for &(task, bytes) in &heard.signs {
+            self.liveness.heard(task, standing.now, bytes);
+        }
+        heard
+    }
+
+    /// How long nothing is to be decided yet, after a commit that came back without an outcome.
+    pub fn held(&self, now: Millis) -> Option<Duration> {
+        self.hold.left(now)
+    }
+
+    /// How long to sleep until something becomes due by itself.
+    pub fn sleep(&self, standing: TaskPieceContext<'_>) -> Duration {
+        let deadline = self.decision_context(standing).next_deadline();
+        let until = deadline.map_or(LONGEST_SLEEP, |deadline| deadline.since(standing.now));
+        until.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)
+    }
+
+    /// A commit came back without an outcome: nothing is decided for a while.
+    pub fn uncommitted(&mut self, error: &CommitError, now: Millis) -> CommitPause {
+        self.counters.uncommitted += 1;
+        self.hold.uncommitted(error, now)
+    }
+
+    /// A commit came back with its outcome. Answers whether the one before had none.
+    pub fn committed(&mut self) -> bool {
+        self.hold.committed()
+    }
+
+    /// Follows an applied event in what is kept in memory. `book` has applied it, and perhaps what
+    /// came with it. What a node applies before it leads is old: it is not counted.
+    pub fn on_applied(
+        &mut self,
+        applied: &AppliedEvent<TaskBook>,
+        book: &TaskBook,
+        leads: bool,
+    ) -> AppliedEffects {
+        match &applied.result {
+            Ok(TaskOutcome::Applied) => {}
+            Ok(TaskOutcome::AlreadySo) => return AppliedEffects::default(),
+            Err(_) => {
+                self.counters.refused += 1;
+                return AppliedEffects::default();
+            }
+        }
+        if leads {
+            self.counters.count(&applied.event, book);
+        }
+        let at = applied.at;
+        match &applied.event {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+                let arrived = book.task(*id).map(|task| {
+                    self.liveness.ended(task, at);
+                    let (host, file) = (task.destination, book.file(&task.name));
+                    self.land(Arrival { host, file, size: Some(task.size) }, at, book)
+                });
+                AppliedEffects { freed: true, arrived }
+            }
+            TaskEvent::Ended { id, .. } => {
+                if let Some(task) = book.task(*id) {
+                    self.liveness.ended(task, at);
+                }
+                AppliedEffects { freed: true, arrived: None }
+            }
+            TaskEvent::Placed { host, name } => {
+                let arrival = Arrival { host: *host, file: book.file(name), size: None };
+                let arrived = Some(self.land(arrival, at, book));
+                AppliedEffects { freed: false, arrived }
+            }
+            TaskEvent::InventoryDiffered { host, added, removed, .. } => {
+                let ids = |names: &[FileName]| -> Vec<FileId> {
+                    names.iter().map(|name| book.file(name)).collect()
+                };
+                self.planner.came(*host, ids(added), book, &self.hosts);
+                self.planner.left(ids(removed), book, &self.hosts);
+                self.hosts.set_differs(*host, true);
+                if !leads {
+                    self.hosts.recorded(*host, at);
+                }
+                AppliedEffects::default()
+            }
+            TaskEvent::HostsConfigured { .. }
+            | TaskEvent::HostsNamed { .. }
+            | TaskEvent::HostAdded { .. }
+            | TaskEvent::HostRemoved { .. } => {
+                self.installed(book);
+                AppliedEffects::default()
+            }
+            // What a host holds counts otherwise from now on.
+            TaskEvent::HostModeSet { .. }
+            | TaskEvent::HostLost { .. }
+            | TaskEvent::HostHeard { .. } => {
+                self.planner.set_stale();
+                AppliedEffects::default()
+            }
+            TaskEvent::Created(_)
+            | TaskEvent::Began { .. }
+            | TaskEvent::Claimed { .. }
+            | TaskEvent::ClusterNamed { .. }
+            | TaskEvent::HostSilent { .. }
+            | TaskEvent::HistoryForgotten { .. }
+            | TaskEvent::Forgot { .. } => AppliedEffects::default(),
+        }
+    }
+
+    /// A copy is on a host: it takes room until the disk is read again.
+    fn land(&mut self, arrival: Arrival, at: Millis, book: &TaskBook) -> Arrival {
+        let Arrival { host, file, size } = arrival;
+        self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
+        self.planner.came(host, [file], book, &self.hosts);
+        arrival
+    }
+}
+
+impl TaskCounters {
+    fn count(&mut self, event: &TaskEvent, book: &TaskBook) {
+        match event {
+            TaskEvent::Created(_) => self.created += 1,
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+                self.completed += 1;
+                self.copied_bytes += book.task(*id).map_or(0, |task| task.size);
+                let unverified = matches!(event, TaskEvent::CompletedUnverified { .. });
+                self.unverified += u64::from(unverified);
+            }
+            TaskEvent::Ended { ending, .. } => {
+                match ending.how {
+                    GivenUp::Failed => self.failed += 1,
+                    GivenUp::Timeout => self.timed_out += 1,
+                    GivenUp::Cancelled => return self.cancelled += 1,
+                }
+                self.blamed.note(ending.blame);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The host whose inventory an event is about.
+fn differs(event: &TaskEvent) -> Option<HostAddr> {
+    match event {
+        TaskEvent::InventoryDiffered { host, .. } => Some(*host),
+        _ => None,
+    }
+}
+
+fn yard<'a>(
+    standing: TaskPieceContext<'a>,
+    hosts: &'a HostTable,
+    settings: &'a TaskSettings,
+    signs: &TaskLiveness,
+) -> PlanningContext<'a> {
+    PlanningContext {
+        book: standing.book,
+        in_flight: standing.in_flight,
+        hosts,
+        settings,
+        leading_since: signs.since(),
+        now: standing.now,
+    }
+}

@@ -1,0 +1,14 @@
+//! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the time.
+
+pub(in crate::task_manager) mod change;
+pub(in crate::task_manager) mod decision_context;
+pub(in crate::task_manager) mod due;
+pub(in crate::task_manager) mod foreign_managers;
+pub(in crate::task_manager) mod host_rules;
+pub(in crate::task_manager) mod hosts;
+pub(in crate::task_manager) mod inventory;
+pub(in crate::task_manager) mod liveness;
+pub(in crate::task_manager) mod memory;
+pub(in crate::task_manager) mod rates;
+pub(in crate::task_manager) mod reports;
+pub(in crate::task_manager) mod time_out;

@@ -1,0 +1,211 @@
+//! What the reports of our workers amount to. Pure.
+
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{Report, Said, TaskId};
+
+use super::decision_context::TaskDecisionContext;
+use crate::task_manager::messages::{Task, TaskState};
+use crate::task_manager::state::event::{GivenUp, TaskEvent};
+
+/// How much of a worker's reason is kept, in characters.
+const LONGEST_REASON: usize = 500;
+
+/// What a list of reports leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportsEffect {
+    /// What is to be committed.
+    pub events: Vec<TaskEvent>,
+    /// Tasks that gave a sign of life, with the bytes on disk where they were told.
+    pub signs: Vec<(TaskId, Option<u64>)>,
+    /// Tasks that are no longer the host's to do.
+    pub cancelled: Vec<TaskId>,
+}
+
+impl TaskDecisionContext<'_> {
+    /// Listens to the reports of `host`, in order.
+    pub fn process_reports(&self, host: HostAddr, reports: &[Report]) -> ReportsEffect {
+        let mut heard = ReportsEffect::default();
+        for report in reports {
+            let task = self.book.open().get(&report.task);
+            let task = task.filter(|task| task.destination == host && task.name == report.name);
+            match (task, &report.said) {
+                (Some(task), said) => self.hear_of(task, said, &mut heard),
+                (None, Said::Done { .. } | Said::DoneUnverified { .. }) => {
+                    heard.events.extend(self.stray_copy(host, report))
+                }
+                (None, Said::Failed { .. }) => {}
+                (None, Said::Working | Said::Progress { .. }) => {
+                    if !heard.cancelled.contains(&report.task) {
+                        heard.cancelled.push(report.task);
+                    }
+                }
+            }
+        }
+        heard
+    }
+
+    fn hear_of(&self, task: &Task, said: &Said, heard: &mut ReportsEffect) {
+        let id = task.id;
+        match said {
+            Said::Working | Said::Progress { .. } => {
+                let began = TaskEvent::Began { id };
+                let ready = task.state == TaskState::Ready;
+                let under_way = || self.in_flight.events().any(|event| *event == began);
+                if ready && !heard.events.contains(&began) && !under_way() {
+                    heard.events.push(began);
+                }
+                let bytes = if let Said::Progress { bytes } = said { Some(*bytes) } else { None };
+                heard.signs.push((id, bytes));
+            }
+            Said::Done { size, hash } => {
+                let (size, hash) = (Some(*size), Some(*hash));
+                heard.events.extend(self.found_at_its_end(task));
+                heard.events.push(TaskEvent::Completed { id, size, hash });
+            }
+            Said::DoneUnverified { size, hash } => {
+                let (size, hash) = (*size, *hash);
+                heard.events.extend(self.found_at_its_end(task));
+                heard.events.push(TaskEvent::CompletedUnverified { id, size, hash });
+            }
+            Said::Failed { blame, reason } => {
+                let reason = reason.chars().take(LONGEST_REASON).collect();
+                heard.events.push(self.give_up(
+                    task,
+                    GivenUp::Failed,
+                    self.attribute_failure(task, *blame),
+                    reason,
+                ));
+            }
+        }
+    }
+
+    /// The copy of a task whose end is under way: if that comes first, the task cannot be completed
+    /// any more, and the copy is there all the same.
+    fn found_at_its_end(&self, task: &Task) -> Option<TaskEvent> {
+        let ends =
+            |event: &TaskEvent| matches!(event, TaskEvent::Ended { id, .. } if *id == task.id);
+        let (host, name) = (task.destination, task.name.clone());
+        self.in_flight.events().any(ends).then_some(TaskEvent::Placed { host, name })
+    }
+
+    /// A copy of a task that is not open any more, or not known: it is there all the same.
+    fn stray_copy(&self, host: HostAddr, report: &Report) -> Option<TaskEvent> {
+        let file = self.book.file(&report.name);
+        let known = self.book.placement(host).is_some_and(|held| held.files.contains(file.0));
+        (!known).then(|| TaskEvent::Placed { host, name: report.name.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_core::event::RequestId;
+    use reelyard_core::host::HostRole;
+    use reelyard_protocol::worker::{Blame, ContentHash};
+    use reelyard_replication::{InFlight, Piece};
+
+    use super::*;
+    use crate::task_manager::policy::hosts::HostTable;
+    use crate::task_manager::policy::liveness::TaskLiveness;
+    use crate::task_manager::samples::{host, name, task};
+    use crate::task_manager::settings::TaskSettings;
+    use crate::task_manager::state::backoff::Blamed;
+    use crate::task_manager::state::task_book::TaskBook;
+
+    fn hear(book: &TaskBook, from: HostAddr, id: i64, file: &str, said: Said) -> ReportsEffect {
+        let deciding = TaskDecisionContext {
+            book,
+            in_flight: &InFlight::default(),
+            hosts: &HostTable::default(),
+            liveness: &TaskLiveness::default(),
+            settings: &TaskSettings::default(),
+            now: Millis(5000),
+        };
+        let report = Report { task: TaskId(id), name: name(file), at: Millis(4000), said };
+        deciding.process_reports(from, &[report])
+    }
+
+    fn book() -> TaskBook {
+        let mut book = TaskBook::default();
+        let hosts = vec![(host(1), HostRole::Source), (host(21), HostRole::Destination)];
+        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts }).unwrap();
+        book.put_open(task(1, "a.mpg"));
+        book
+    }
+
+    #[test]
+    fn progress_of_a_ready_task_begins_it() {
+        let heard = hear(&book(), host(21), 1, "a.mpg", Said::Progress { bytes: 7 });
+        assert_eq!(heard.events, [TaskEvent::Began { id: TaskId(1) }]);
+        assert_eq!(heard.signs, [(TaskId(1), Some(7))]);
+    }
+
+    #[test]
+    fn a_task_of_another_host_is_not_this_ones_to_do() {
+        for (from, file) in [(host(22), "a.mpg"), (host(21), "b.mpg")] {
+            let heard = hear(&book(), from, 1, file, Said::Working);
+            assert_eq!((heard.events.len(), heard.cancelled), (0, vec![TaskId(1)]));
+        }
+    }
+
+    #[test]
+    fn a_copy_of_an_unknown_task_is_recorded_once() {
+        let mut book = book();
+        let done = Said::Done { size: 5, hash: ContentHash([1; 32]) };
+        let heard = hear(&book, host(21), 99, "z.mpg", done.clone());
+        assert_eq!(heard.events, [TaskEvent::Placed { host: host(21), name: name("z.mpg") }]);
+        book.apply(Millis(1), &heard.events[0]).unwrap();
+        assert_eq!(hear(&book, host(21), 99, "z.mpg", done), ReportsEffect::default());
+    }
+
+    #[test]
+    fn a_done_that_meets_an_end_under_way_is_on_record_whichever_comes_first() {
+        let decide = |in_flight: &InFlight<TaskEvent>, book: &TaskBook| {
+            let (hosts, signs) = (HostTable::default(), TaskLiveness::default());
+            let settings = TaskSettings::default();
+            let now = Millis(5000);
+            let deciding = TaskDecisionContext {
+                book,
+                in_flight,
+                hosts: &hosts,
+                liveness: &signs,
+                settings: &settings,
+                now,
+            };
+            let said = Said::Done { size: 5, hash: ContentHash([1; 32]) };
+            let report = Report { task: TaskId(1), name: name("a.mpg"), at: now, said };
+            (
+                deciding.cancel(TaskId(1), "somebody").unwrap(),
+                deciding.process_reports(host(21), &[report]),
+            )
+        };
+        for cancelled_first in [true, false] {
+            let mut book = book();
+            let (cancel, _) = decide(&InFlight::default(), &book);
+            let mut in_flight = InFlight::default();
+            in_flight.begin(RequestId(1), cancel.clone());
+            let (_, heard) = decide(&in_flight, &book);
+            let both = match cancelled_first {
+                true => [cancel, heard.events],
+                false => [heard.events, cancel],
+            };
+            for event in both.concat() {
+                let _ = book.apply(Millis(5000), &event);
+            }
+            let file = book.file(&name("a.mpg"));
+            assert!(book.placement(host(21)).unwrap().files.contains(file.0));
+        }
+    }
+
+    #[test]
+    fn a_failure_names_who_backs_off() {
+        let mut book = book();
+        let said = Said::Failed { blame: Blame::Pair, reason: "hash differs".to_owned() };
+        for event in hear(&book, host(21), 1, "a.mpg", said).events {
+            book.apply(Millis(5000), &event).unwrap();
+        }
+        let pair = Blamed::Pair(host(1), host(21));
+        assert_eq!(book.held_back(&pair, Millis(5000)).unwrap().reason, "hash differs");
+        assert!(book.open().is_empty());
+    }
+}

@@ -1,0 +1,160 @@
+//! When an open task has been silent for too long. Pure.
+
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::OLD_COPY_SPEED;
+
+use super::liveness::TaskLiveness;
+use crate::task_manager::messages::{Task, TaskState};
+use crate::task_manager::settings::TaskSettings;
+
+/// What matters of a destination for the deadline of its tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskDestination {
+    /// Whether it is a Reelyard worker, which reports as it goes.
+    pub ours: bool,
+    /// Whether it is working on a task.
+    pub at_work: bool,
+    /// When another program began to answer there than the one before.
+    pub program_since: Option<Millis>,
+}
+
+/// When `task` is given up unless something is heard of it before; none while it waits for its
+/// turn at a destination that is at work: an old cfw does one after the other (spec 4.9), a worker
+/// of ours as many at once as it is set to. A turn becomes free at the latest when what it works
+/// on is given up, and the wait counts from then.
+pub fn deadline(
+    task: &Task,
+    destination: TaskDestination,
+    signs: &TaskLiveness,
+    settings: &TaskSettings,
+) -> Option<Millis> {
+    match task.state {
+        TaskState::Ready if destination.at_work => None,
+        TaskState::Ready => {
+            let picked_up = signs.could_begin(task).after(settings.pickup_timeout);
+            // One of ours that was heard of has begun, whether or not that could be committed yet.
+            let heard = signs.of(task.id).filter(|_| destination.ours);
+            let silent = heard.map_or(picked_up, |sign| sign.at.after(settings.timeout));
+            Some(picked_up.max(silent))
+        }
+        TaskState::Working => {
+            let allowed = match destination.ours || task.claimed_done {
+                true => settings.timeout,
+                false => old_allowance(task, settings),
+            };
+            let silent = signs.last(task).after(allowed);
+            let replaced = replaced_since(task, destination, signs);
+            let not_taken_up = replaced.map(|since| since.after(settings.pickup_timeout));
+            Some(not_taken_up.map_or(silent, |deadline| deadline.min(silent)))
+        }
+        _ => None,
+    }
+}
+
+/// When another program came into the place of the one that began `task`, if nothing was heard of
+/// the task since: an old cfw never takes up what another began.
+pub fn replaced_since(
+    task: &Task,
+    destination: TaskDestination,
+    signs: &TaskLiveness,
+) -> Option<Millis> {
+    let since = destination.program_since?;
+    let is_begun = task.state == TaskState::Working && !task.claimed_done;
+    (is_begun && signs.last(task) < since).then_some(since)
+}
+
+/// How long an old cfw may be at a copy without a word: the time-out, and at least twice the time
+/// that its size needs at its rate.
+fn old_allowance(task: &Task, settings: &TaskSettings) -> Duration {
+    let rate = task.copy_speed.unwrap_or(OLD_COPY_SPEED);
+    rate.time_for(task.size).saturating_mul(2).max(settings.timeout)
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::host::BitsPerSecond;
+
+    use super::*;
+    use crate::task_manager::samples;
+
+    const OURS: TaskDestination =
+        TaskDestination { ours: true, at_work: false, program_since: None };
+    const OLD: TaskDestination = TaskDestination { ours: false, ..OURS };
+
+    fn settings() -> TaskSettings {
+        TaskSettings {
+            timeout: Duration::from_secs(100),
+            pickup_timeout: Duration::from_secs(10),
+            ..TaskSettings::default()
+        }
+    }
+
+    #[test]
+    fn our_workers_are_counted_from_their_last_sign() {
+        let mut task = samples::task(1, "a.mpg");
+        task.state = TaskState::Working;
+        task.changed = Millis(1000);
+        let mut signs = TaskLiveness::starting(Millis(0));
+        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(101_000)));
+        signs.heard(task.id, Millis(50_000), Some(7));
+        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(150_000)));
+    }
+
+    #[test]
+    fn an_old_cfw_gets_twice_the_time_its_size_needs() {
+        let mut task = samples::task(1, "a.mpg");
+        task.state = TaskState::Working;
+        task.changed = Millis(0);
+        task.copy_speed = Some(BitsPerSecond(8_000));
+        task.size = 1_000_000;
+        let signs = TaskLiveness::starting(Millis(0));
+        assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(2_000_000)));
+        task.size = 1_000;
+        assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(100_000)));
+    }
+
+    #[test]
+    fn what_another_program_began_counts_from_when_that_was_replaced() {
+        let mut task = samples::task(1, "a.mpg");
+        task.state = TaskState::Working;
+        task.changed = Millis(1000);
+        let mut signs = TaskLiveness::starting(Millis(0));
+        for host in [OURS, OLD] {
+            let host = TaskDestination { program_since: Some(Millis(20_000)), ..host };
+            assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(30_000)));
+        }
+        // The new one took it up.
+        signs.heard(task.id, Millis(25_000), Some(7));
+        let host = TaskDestination { program_since: Some(Millis(20_000)), ..OURS };
+        assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(125_000)));
+    }
+
+    #[test]
+    fn a_ready_task_waits_its_turn_at_a_busy_destination_and_is_counted_from_then() {
+        let task = samples::task(2, "b.mpg");
+        for idle in [OLD, OURS] {
+            let mut signs = TaskLiveness::starting(Millis(0));
+            let busy = TaskDestination { at_work: true, ..idle };
+            assert_eq!(deadline(&task, busy, &signs, &settings()), None);
+            signs.ended(&samples::task(1, "a.mpg"), Millis(70_000));
+            assert_eq!(deadline(&task, idle, &signs, &settings()), Some(Millis(80_000)));
+        }
+    }
+
+    #[test]
+    fn a_ready_task_that_was_heard_of_has_begun() {
+        let task = samples::task(1, "a.mpg");
+        let mut signs = TaskLiveness::starting(Millis(0));
+        signs.heard(task.id, Millis(9_000), None);
+        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(109_000)));
+    }
+
+    #[test]
+    fn a_new_leader_counts_from_its_own_beginning() {
+        let task = samples::task(1, "a.mpg");
+        let signs = TaskLiveness::starting(Millis(500_000));
+        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(510_000)));
+    }
+}

@@ -1,0 +1,177 @@
+//! What became of every copy that was planned, kept longer than the tasks themselves. Pure.
+
+use reelyard_core::clock::Millis;
+use reelyard_core::history::BoundedLog;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::worker::{Blame, TaskId};
+use serde::{Deserialize, Serialize};
+
+use super::event::TaskEvent;
+use super::task_book::TaskBook;
+use crate::task_manager::messages::{Task, TaskState};
+
+/// One ended copy, as the history keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyRecord {
+    /// The task that made the copy, by its number.
+    pub task: TaskId,
+    /// The copied file, by its number in the name table.
+    pub file: FileId,
+    /// Where it came from.
+    pub source: HostAddr,
+    /// The host that took the copy.
+    pub destination: HostAddr,
+    /// Rank when planned, 1 = best; 0 without a grade.
+    pub grade: u32,
+    /// Rising hits when planned.
+    pub hits: u32,
+    /// The master's size when planned, in bytes.
+    pub size: u64,
+    /// The final state.
+    pub state: TaskState,
+    /// The reason of an end without success, or a remark on a success.
+    pub reason: Option<String>,
+    /// The part that was blamed; none unless it failed or timed out.
+    pub blame: Option<Blame>,
+    /// Who asked for it; none for the planner's own.
+    pub asked_by: Option<String>,
+    /// When it was planned.
+    pub planned: Millis,
+    /// Wall clock of the leader when it ended.
+    pub at: Millis,
+}
+
+/// A record as a snapshot holds it: with the name itself.
+#[derive(Serialize, Deserialize)]
+pub(in crate::task_manager) struct CopyRow {
+    task: TaskId,
+    name: FileName,
+    source: HostAddr,
+    destination: HostAddr,
+    grade: u32,
+    hits: u32,
+    size: u64,
+    state: TaskState,
+    reason: Option<String>,
+    blame: Option<Blame>,
+    asked_by: Option<String>,
+    planned: Millis,
+    at: Millis,
+}
+
+impl CopyRow {
+    pub(in crate::task_manager) fn of(record: &CopyRecord, name: FileName) -> Self {
+        let record = record.clone();
+        CopyRow {
+            task: record.task,
+            name,
+            source: record.source,
+            destination: record.destination,
+            grade: record.grade,
+            hits: record.hits,
+            size: record.size,
+            state: record.state,
+            reason: record.reason,
+            blame: record.blame,
+            asked_by: record.asked_by,
+            planned: record.planned,
+            at: record.at,
+        }
+    }
+
+    pub(in crate::task_manager) fn name(&self) -> &FileName {
+        &self.name
+    }
+
+    pub(in crate::task_manager) fn into_record(self, file: FileId) -> CopyRecord {
+        CopyRecord {
+            task: self.task,
+            file,
+            source: self.source,
+            destination: self.destination,
+            grade: self.grade,
+            hits: self.hits,
+            size: self.size,
+            state: self.state,
+            reason: self.reason,
+            blame: self.blame,
+            asked_by: self.asked_by,
+            planned: self.planned,
+            at: self.at,
+        }
+    }
+}
+
+impl TaskBook {
+    /// What became of the copies, newest last.
+    pub fn history(&self) -> &BoundedLog<CopyRecord> {
+        &self.history
+    }
+
+    /// Adds a line for a task that has just ended.
+    pub(in crate::task_manager) fn note_end(&mut self, id: TaskId) {
+        let Some(task) = self.ended.get(&id) else { return };
+        let Task { name, source, destination, grade, hits, size, state, .. } = &**task;
+        let record = CopyRecord {
+            task: id,
+            file: self.names.intern(name),
+            source: *source,
+            destination: *destination,
+            grade: *grade,
+            hits: *hits,
+            size: *size,
+            state: *state,
+            reason: task.reason.clone(),
+            blame: task.blame,
+            asked_by: task.asked_by.clone(),
+            planned: task.created,
+            at: task.changed,
+        };
+        self.history.push(record);
+    }
+
+    /// The event that deletes the oldest rows, once the history holds a tenth more than `keep`.
+    pub(in crate::task_manager) fn history_to_forget(&self, keep: u64) -> Option<TaskEvent> {
+        let too_many = self.history.len() > keep + keep / 10;
+        too_many.then(|| TaskEvent::HistoryForgotten { before: self.history.next() - keep })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::host::HostRole;
+    use reelyard_replication::Piece;
+
+    use super::*;
+    use crate::task_manager::samples::{host, new_task};
+    use crate::task_manager::state::event::{GivenUp, TaskEnding};
+
+    #[test]
+    fn every_end_is_a_line_that_outlives_its_task() {
+        let mut book = TaskBook::default();
+        let mut apply = |at, event| book.apply(Millis(at), &event).unwrap();
+        let hosts = vec![(host(1), HostRole::Source), (host(21), HostRole::Destination)];
+        apply(1, TaskEvent::HostsConfigured { hosts });
+        apply(2, TaskEvent::Created(new_task(1, "a.mpg")));
+        let ending = TaskEnding { how: GivenUp::Failed, reason: "torn".to_owned(), blame: None };
+        apply(3, TaskEvent::Ended { id: TaskId(1), ending, back_off: None });
+        apply(4, TaskEvent::Created(new_task(2, "a.mpg")));
+        apply(5, TaskEvent::Completed { id: TaskId(2), size: Some(9), hash: None });
+        apply(6, TaskEvent::Completed { id: TaskId(2), size: Some(9), hash: None });
+        apply(7, TaskEvent::Forgot { tasks: vec![TaskId(1), TaskId(2)], back_offs: vec![] });
+        let lines: Vec<_> = book
+            .history()
+            .oldest_first()
+            .map(|(number, line)| (number, line.state, line.size, line.at))
+            .collect();
+        let size = new_task(1, "a.mpg").size;
+        let expected =
+            [(0, TaskState::Failed, size, Millis(3)), (1, TaskState::Done, 9, Millis(5))];
+        assert_eq!(lines, expected);
+        assert!(book.history_to_forget(2).is_none());
+        let event = book.history_to_forget(1).unwrap();
+        book.apply(Millis(8), &event).unwrap();
+        assert_eq!(book.history().first(), 1);
+    }
+}

@@ -1,0 +1,10 @@
+//! The piece, and how events change it. Deterministic: no clock, no I/O, no randomness, no actor.
+
+pub(in crate::task_manager) mod apply;
+pub(in crate::task_manager) mod backoff;
+pub(in crate::task_manager) mod copy_history;
+pub(in crate::task_manager) mod ended_index;
+pub(in crate::task_manager) mod event;
+pub(in crate::task_manager) mod host_record;
+pub(in crate::task_manager) mod snapshot;
+pub(in crate::task_manager) mod task_book;

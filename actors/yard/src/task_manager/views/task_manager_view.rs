@@ -1,0 +1,366 @@
+//! The read view of the TaskManager: readers do not wait in its mailbox.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use reelyard_core::backoff::BackOff;
+use reelyard_core::clock::Millis;
+use reelyard_core::durations::Durations;
+use reelyard_core::event::Epoch;
+use reelyard_core::history::BoundedLog;
+use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
+use reelyard_core::manager::ManagerId;
+use reelyard_core::names::FileName;
+use reelyard_protocol::worker::{Blame, TaskId, TaskOrder, TaskOrders};
+use roaring::RoaringBitmap;
+use serde::{Serialize, Serializer};
+use tokio::sync::watch;
+
+use super::host_roster::HostRosterViewHandle;
+use crate::heartbeat::Health;
+use crate::task_manager::messages::{Task, TaskState};
+use crate::task_manager::plan::{
+    HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable, WantsRoom,
+};
+use crate::task_manager::policy::foreign_managers::Stranger;
+use crate::task_manager::policy::liveness::TaskProgress;
+use crate::task_manager::state::backoff::Blamed;
+use crate::task_manager::state::copy_history::CopyRecord;
+use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task_book::TasksById;
+
+/// Publishes the read view. Clones share the view, and it outlives a restart of the actor.
+#[derive(Clone)]
+pub struct TaskViewHandle {
+    view: Arc<ArcSwap<TaskManagerView>>,
+    changes: Arc<watch::Sender<u64>>,
+    host_roster: HostRosterViewHandle,
+}
+
+impl Default for TaskViewHandle {
+    fn default() -> Self {
+        TaskViewHandle {
+            view: Arc::new(ArcSwap::from_pointee(TaskManagerView::default())),
+            changes: Arc::new(watch::Sender::new(0)),
+            host_roster: HostRosterViewHandle::default(),
+        }
+    }
+}
+
+impl TaskViewHandle {
+    /// The latest view.
+    pub fn view(&self) -> Arc<TaskManagerView> {
+        self.view.load_full()
+    }
+
+    /// Counts the changes of open tasks, of their rates and of leadership: a long poll waits on it.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The published hosts on record.
+    pub fn host_roster(&self) -> &HostRosterViewHandle {
+        &self.host_roster
+    }
+
+    /// Publishes a new view. Long polls wake for tasks, rates and leadership, not for progress or
+    /// figures of hosts.
+    pub(in crate::task_manager) fn publish(&self, view: TaskManagerView) {
+        let before = self.view.load();
+        let wakes = before.epoch != view.epoch
+            || !Arc::ptr_eq(&before.open, &view.open)
+            || before.rates != view.rates;
+        self.view.store(Arc::new(view));
+        if wakes {
+            self.changes.send_modify(|changes| *changes += 1);
+        }
+    }
+}
+
+/// The observable state of the TaskManager at one moment.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TaskManagerView {
+    /// Wall clock when the view was built.
+    pub at: Millis,
+    /// The epoch in which this node leads; none on a follower.
+    pub epoch: Option<Epoch>,
+    /// Tasks in state `Ready` or `Working`.
+    #[serde(serialize_with = "as_list")]
+    pub open: Arc<TasksById>,
+    /// Ended tasks that are still in the list.
+    #[serde(serialize_with = "as_list")]
+    pub ended: Arc<TasksById>,
+    /// The result of every planned copy, kept longer than the tasks themselves.
+    #[serde(skip)]
+    pub history: BoundedLog<CopyRecord>,
+    /// The progress of open tasks, where a report came since this node leads.
+    pub progress: BTreeMap<TaskId, TaskProgress>,
+    /// Begun tasks that cfm's wire offers again: see `TaskPolicy::offered_again`.
+    #[serde(skip)]
+    pub offered_again: BTreeSet<TaskId>,
+    /// The rate in force of each open task; tasks without a limit are left out.
+    pub rates: BTreeMap<TaskId, BitsPerSecond>,
+    /// All backoffs, probation included.
+    #[serde(serialize_with = "as_pairs")]
+    pub back_offs: Arc<BTreeMap<Blamed, BackOff>>,
+    /// The hosts as the planner sees them, by address.
+    pub hosts: Vec<PlannedHost>,
+    /// Which files each host holds, as last confirmed.
+    #[serde(skip)]
+    pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
+    /// The planner's figures and its last round.
+    pub plan: PlannerView,
+    /// The identity of this node towards its hosts; none while it is unknown.
+    pub manager: Option<ManagerId>,
+    /// Signs that another manager works on this yard.
+    pub strangers: Vec<Stranger>,
+    /// Counts of this node's work as leader, since the process started.
+    pub counters: TaskCounters,
+}
+
+/// A host as the planner sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedHost {
+    /// The address, which is its identity.
+    pub host: HostAddr,
+    /// Its durable record: role, mode and silence.
+    pub record: HostRecord,
+    /// Whether it serves masters, takes copies, or both.
+    pub role: HostRole,
+    /// The result of its latest probes.
+    pub health: Health,
+    /// The program that answers there.
+    pub kind: HostKind,
+    /// Files it holds, as last confirmed; none when its inventory was never read.
+    pub files: Option<u64>,
+    /// Open tasks with this host as source.
+    pub serving: usize,
+    /// Open tasks with this host as destination.
+    pub fetching: usize,
+    /// Bytes of the copies under way to it.
+    pub on_its_way: u64,
+    /// Bytes below its limit that stay free once these copies have arrived; none while its disk is
+    /// unknown.
+    pub room: Option<u64>,
+    /// The limit for all copies that it sends together; none means no limit.
+    pub sends_below: Option<BitsPerSecond>,
+    /// The limit for all copies that it receives together; none means no limit.
+    pub receives_below: Option<BitsPerSecond>,
+    /// The load of its link, for a source; none while unknown.
+    pub source_link: Option<LinkSays>,
+    /// The load of its link, for a destination; none while unknown.
+    pub destination_link: Option<LinkSays>,
+    /// The reason why it serves no new copy; none if it can.
+    pub no_source: Option<Unusable>,
+    /// The reason why it takes no new copy; none if it can.
+    pub no_destination: Option<Unusable>,
+}
+
+/// The planner's present figures.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PlannerView {
+    /// Files in the ranking.
+    pub graded: usize,
+    /// Graded files that want a copy and have none, including those under way.
+    pub wanted: u64,
+    /// Graded files larger than the room on any destination.
+    pub too_big: u64,
+    /// The files that no round plans, by reason.
+    #[serde(skip)]
+    pub passed_over: PassedOver,
+    /// The hottest files that fit on no destination.
+    #[serde(skip)]
+    pub wants_room: Vec<WantsRoom>,
+    /// The last round; none before the first round of this leader.
+    pub last: Option<RoundView>,
+}
+
+/// One round of planning.
+#[derive(Clone, Debug, Serialize)]
+pub struct RoundView {
+    /// Wall clock when the round began.
+    pub at: Millis,
+    /// Duration of the round in microseconds.
+    pub took_us: u64,
+    /// Number of copies that the round planned.
+    pub planned: usize,
+    /// Number of masters that must be looked up first.
+    pub to_look_up: usize,
+    /// The resource that limits further copies; none if nothing does.
+    pub waiting: Option<PlannerWaits>,
+    /// Number of examined files without a copy, by reason.
+    pub skipped: BTreeMap<Skip, u64>,
+    /// The best-graded of the skipped files.
+    pub examples: Vec<SkippedFile>,
+}
+
+/// A file that got no copy.
+#[derive(Clone, Debug, Serialize)]
+pub struct SkippedFile {
+    /// The name of the skipped file.
+    pub file: FileName,
+    /// The reason why the round skipped it.
+    pub why: Skip,
+}
+
+/// Counts of this node's work as leader, since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskCounters {
+    /// Rounds of planning.
+    pub rounds: u64,
+    /// Durations of these rounds.
+    pub round_time: Durations,
+    /// Tasks created by the planner or by a request.
+    pub created: u64,
+    /// Tasks that ended with a copy in place.
+    pub completed: u64,
+    /// Copies among these that could not be compared with their source.
+    pub unverified: u64,
+    /// Bytes of all completed copies.
+    pub copied_bytes: u64,
+    /// Tasks that ended in state `Failed`.
+    pub failed: u64,
+    /// Tasks that ended in state `Timeout`.
+    pub timed_out: u64,
+    /// Tasks that ended in state `Cancelled`.
+    pub cancelled: u64,
+    /// The parts blamed for failed and timed-out tasks.
+    pub blamed: BlameCounts,
+    /// Reports accepted from Reelyard workers.
+    pub reports: u64,
+    /// Events whose precondition no longer held when they were applied.
+    pub refused: u64,
+    /// Commits that came back without an outcome.
+    pub uncommitted: u64,
+}
+
+/// How often each part was blamed for a copy that failed or timed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BlameCounts {
+    /// Failures attributed to the source.
+    pub source: u64,
+    /// Failures attributed to the destination.
+    pub destination: u64,
+    /// Failures attributed to the file.
+    pub file: u64,
+    /// Failures attributed to source and destination together.
+    pub pair: u64,
+    /// Failures attributed to no part.
+    pub nobody: u64,
+}
+
+impl BlameCounts {
+    /// Counts one more copy that failed or timed out.
+    pub(in crate::task_manager) fn note(&mut self, blame: Option<Blame>) {
+        let count = match blame {
+            Some(Blame::Source) => &mut self.source,
+            Some(Blame::Destination) => &mut self.destination,
+            Some(Blame::File) => &mut self.file,
+            Some(Blame::Pair) => &mut self.pair,
+            None => &mut self.nobody,
+        };
+        *count += 1;
+    }
+}
+
+/// The task as the list shows it, if the tasks in `again` are offered again.
+pub fn offered(task: &Arc<Task>, again: &BTreeSet<TaskId>) -> Arc<Task> {
+    if task.state == TaskState::Working && again.contains(&task.id) {
+        Arc::new(Task { state: TaskState::Ready, ..Task::clone(task) })
+    } else {
+        Arc::clone(task)
+    }
+}
+
+impl TaskManagerView {
+    /// Every task in the list, by number.
+    pub fn tasks(&self) -> Vec<&Arc<Task>> {
+        let mut tasks: Vec<&Arc<Task>> = self.open.values().chain(self.ended.values()).collect();
+        tasks.sort_unstable_by_key(|task| task.id);
+        tasks
+    }
+
+    /// All tasks as cfm's wire lists them for old cfws: a task that is offered again is ready.
+    pub fn tasks_for_cfws(&self) -> Vec<Arc<Task>> {
+        let tasks = self.tasks().into_iter();
+        tasks.map(|task| offered(task, &self.offered_again)).collect()
+    }
+
+    /// A task, open or ended.
+    pub fn task(&self, id: TaskId) -> Option<&Arc<Task>> {
+        self.open.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// One host as the planner sees it.
+    pub fn host(&self, addr: HostAddr) -> Option<&PlannedHost> {
+        let place = self.hosts.binary_search_by_key(&addr, |planned| planned.host).ok()?;
+        self.hosts.get(place)
+    }
+
+    /// All active backoffs at the time of the view.
+    pub fn left_alone(&self) -> impl Iterator<Item = (&Blamed, &BackOff)> {
+        self.back_offs.iter().filter(|(_, back_off)| back_off.holds(self.at))
+    }
+
+    /// The orders for `host`, best first. None when this node does not lead: the worker then asks
+    /// the leader.
+    pub fn orders_for(&self, host: HostAddr) -> Option<TaskOrders> {
+        let epoch = self.epoch?;
+        let mut tasks: Vec<&Arc<Task>> =
+            self.open.values().filter(|task| task.destination == host).collect();
+        tasks.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
+        let tasks = tasks.into_iter().map(|task| self.order(task)).collect();
+        Some(TaskOrders { manager: self.manager, ..TaskOrders::new(epoch, tasks) })
+    }
+
+    fn order(&self, task: &Task) -> TaskOrder {
+        let source = self.host(task.source);
+        let source_data = source.and_then(|host| match host.kind {
+            HostKind::Reelyard { data_addr, .. } => Some(data_addr),
+            HostKind::Unknown | HostKind::Cfw => None,
+        });
+        TaskOrder {
+            id: task.id,
+            name: task.name.clone(),
+            dir: task.dir.clone(),
+            source: task.source,
+            source_data,
+            size: task.size,
+            copy_speed: self.rate_of(task),
+        }
+    }
+
+    /// The rate limit of `task`: in force now, or when it ended.
+    pub fn rate_of(&self, task: &Task) -> Option<BitsPerSecond> {
+        if task.state.is_open() { self.rates.get(&task.id).copied() } else { task.copy_speed }
+    }
+}
+
+impl PlannedHost {
+    /// Adds the host's part in the last round.
+    pub(in crate::task_manager) fn with_part(mut self, part: Option<&HostParticipation>) -> Self {
+        if let Some(part) = part {
+            self.serving = part.serving;
+            self.fetching = part.fetching;
+            self.on_its_way = part.on_its_way;
+            self.room = part.room;
+            self.source_link = part.source_link;
+            self.destination_link = part.destination_link;
+            self.no_source = part.no_source;
+            self.no_destination = part.no_destination;
+        }
+        self
+    }
+}
+
+fn as_list<S: Serializer>(tasks: &Arc<TasksById>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(tasks.values().map(|task| &**task))
+}
+
+fn as_pairs<S: Serializer>(
+    back_offs: &Arc<BTreeMap<Blamed, BackOff>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(back_offs.iter())
+}
