@@ -95,7 +95,7 @@ impl SettingValue for LogFilter {
         match EnvFilter::try_new(written) {
             Ok(_) if known && !written.is_empty() => Ok(LogFilter(written.to_owned())),
             _ => wrong(format!(
-                "expected error, warn, info, debug or trace, or a list as in \"info,reelyard=debug\", not {}",
+                "expected error, warn, info, debug or trace, or a list like \"info,reelyard=debug\", not {}",
                 quoted(value)
             )),
         }

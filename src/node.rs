@@ -52,13 +52,13 @@ pub enum NodeError {
     #[error(transparent)]
     Journal(#[from] OpenError),
     /// The client for calls to hosts cannot be made.
-    #[error("no calls to hosts can be made")]
+    #[error("cannot create the HTTP client for calls to hosts")]
     Client(#[from] reqwest::Error),
     /// The address cannot be listened on.
     #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] std::io::Error),
     /// The node is being stopped.
-    #[error("the node is stopping: reload it once it has started again")]
+    #[error("the node is stopping: reload it after its restart")]
     Stopping,
 }
 

@@ -95,13 +95,13 @@ impl Reloaded {
     /// Logs it, a line for each setting.
     pub fn log(&self) {
         for difference in &self.applied {
-            tracing::info!("set anew: {difference}");
+            tracing::info!("setting changed: {difference}");
         }
         for difference in &self.needs_restart {
-            tracing::warn!("takes a restart: {difference}");
+            tracing::warn!("needs a restart: {difference}");
         }
         if *self == Reloaded::default() {
-            tracing::info!("the configuration was read again: nothing differs");
+            tracing::info!("the configuration was reloaded: no changes");
         }
     }
 }
@@ -120,7 +120,7 @@ pub enum ReloadRefused {
 impl ReloadRefused {
     /// Logs it.
     pub fn log(&self) {
-        tracing::error!("the configuration in force stays: {self:#}");
+        tracing::error!("cannot reload, the running configuration stays in use: {self:#}");
     }
 }
 

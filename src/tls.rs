@@ -29,10 +29,10 @@ pub enum BadCertificate {
     #[error("cannot be read: {0}")]
     Unreadable(std::io::Error),
     /// There is nothing in it that it could be.
-    #[error("there is no certificate in it, in PEM")]
+    #[error("it contains no certificate in PEM format")]
     NoCertificate,
     /// There is something in it that is none.
-    #[error("it is no certificate: {0}")]
+    #[error("it is not a valid certificate: {0}")]
     Garbled(String),
     /// About the file of the key.
     #[error(transparent)]
@@ -46,7 +46,7 @@ pub enum BadKey {
     #[error("cannot be read: {0}")]
     Unreadable(std::io::Error),
     /// There is none in it.
-    #[error("there is no private key in it, in PEM; one with a password is not read")]
+    #[error("it contains no private key in PEM format; encrypted keys are not supported")]
     NoKey,
     /// It is of a kind that is not known, or broken.
     #[error("it cannot be used: {0}")]

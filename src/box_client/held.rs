@@ -166,7 +166,7 @@ impl Drop for HeldBoxes {
         let until = self.try_until();
         runtime.spawn(async move {
             if let Err(error) = give_back(&calls, &leases, until).await {
-                tracing::warn!(%error, "boxes are not given back: their terms end their leases");
+                tracing::warn!(%error, "cannot release boxes, their leases end at their ttl");
             }
         });
     }

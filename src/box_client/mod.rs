@@ -58,7 +58,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[derive(Debug, thiserror::Error)]
 pub enum BoxClientError {
     /// The address of the node is none.
-    #[error("{0:?} is not where a node is: expected http://host:port")]
+    #[error("{0:?} is not the address of a node: expected http://host:port")]
     BadUrl(String),
     /// Something that was asked for cannot be asked for.
     #[error("{0}")]

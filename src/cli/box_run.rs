@@ -41,7 +41,7 @@ const BY_SIGNAL: i32 = 128;
 /// Shown below the options.
 pub const AFTER_HELP: &str = "\
 In the arguments of the command, {box}, {token}, {pool} and {lease} are replaced. The environment of
-the command has them as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL and REELYARD_BOX_LEASE.
+the command contains them as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL and REELYARD_BOX_LEASE.
 
 The lease is renewed while the command runs. When the command ends, all processes that it started are
 ended, and the box is released. This includes processes in another session or without the environment.
@@ -57,8 +57,8 @@ by a set-user-ID bit, is ended only if this command runs as root.
 
 Ctrl-Z (SIGTSTP) also stops the command, and the lease is not renewed. After SIGCONT the command
 continues if its lease is still valid; otherwise it is ended. SIGSTOP of the first process stops nothing
-else. SIGSTOP of the second leaves the command running without renewal, and its box is handed on after
-the ttl. After SIGCONT it ends a command whose lease is over at once.
+else. SIGSTOP of the second leaves the command running without renewal, and another holder gets its box
+after the ttl. After SIGCONT it ends a command whose lease is over at once.
 
 If no node answers, the lease is lost at the end of its ttl. A command that ignores SIGTERM then has
 --grace more time. Set the grace of the pool (default 5s) to a longer time, so that the box is not
@@ -267,7 +267,7 @@ async fn stop_together(
 ) -> Result<(), Lost> {
     running.stop();
     if let Err(error) = signals::stop_this_process().await {
-        print_message(&format!("it cannot be stopped: {error}"));
+        print_message(&format!("cannot stop this process after Ctrl-Z: {error}"));
     }
     // A shell that continues the group of both has continued the command, too.
     running.stop();
@@ -292,7 +292,7 @@ async fn give_back(held: HeldBoxes) -> Result<(), BoxRunError> {
         Ok(()) => Ok(()),
         Err(BoxClientError::Lost(lost)) => Err(lost.into()),
         Err(error) => {
-            print_message(&format!("the box is not given back, its ttl ends the lease: {error}"));
+            print_message(&format!("cannot release the box, its lease ends at its ttl: {error}"));
             Ok(())
         }
     }

@@ -188,7 +188,7 @@ fn fence(text: &str) -> Result<FenceToken, std::num::ParseIntError> {
 }
 
 pub fn priority(text: &str) -> Result<Priority, String> {
-    let number: i64 = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
+    let number: i64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
     Priority::try_from(number).map_err(|bad| bad.to_string())
 }
 

@@ -291,7 +291,7 @@ impl NodeClient {
             query.extend(list.next.as_ref().map(|cursor| ("cursor", cursor.0.as_str())));
             let more: Page<T> = self.get(path, &query)?;
             if more.next.is_some() && more.next == list.next {
-                return Err(self.failed("it answers the same page for ever".to_owned()));
+                return Err(self.failed("it sends the same page again without end".to_owned()));
             }
             list.items.extend(more.items);
             list.next = more.next;
@@ -392,7 +392,7 @@ impl NodeClient {
             format!("{} is a worker, not a node", self.url)
         } else {
             format!(
-                "No Reelyard node answers at {}: it answered {status}, and not as the API does",
+                "No Reelyard node answers at {}: the answer was {status}, not one of the API",
                 self.url
             )
         };

@@ -175,7 +175,7 @@ fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), Com
         writeln!(out, "{}", changed(change))?;
     }
     for change in &view.needs_restart {
-        writeln!(out, "{} (after a restart)", changed(change))?;
+        writeln!(out, "{} (needs a restart)", changed(change))?;
     }
     if view.applied.is_empty() && view.needs_restart.is_empty() {
         writeln!(out, "nothing differs")?;
@@ -226,8 +226,8 @@ fn import_file(
         return Ok(());
     }
     Err(anyhow::anyhow!(
-        "Some values of {shown} could not be kept: see above. What was written is no configuration that \
-         a role starts with. Correct the values, or accept the loss with --accept-loss."
+        "Some values of {shown} could not be kept: see above. A node or worker does not start with \
+         the written file. Correct the values, or accept the loss with --accept-loss."
     )
     .into())
 }
@@ -239,7 +239,7 @@ fn program_of(file: &Path) -> Result<LegacyProgram, CommandFailure> {
         (true, false) => Ok(LegacyProgram::Cfm),
         (false, true) => Ok(LegacyProgram::Cfw),
         _ => Err(CommandFailure::Usage(format!(
-            "{}: say --program cfm or --program cfw, its name does not",
+            "{}: the file name does not say which program it is of: add --program cfm or --program cfw",
             file.display()
         ))),
     }

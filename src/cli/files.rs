@@ -178,7 +178,7 @@ fn set_pins(
             continue;
         }
         let state = if done.pinned { "pinned: no copy of it is removed" } else { "not pinned" };
-        let already = if done.changed { "" } else { ", as it was already" };
+        let already = if done.changed { "" } else { ", no change" };
         writeln!(out, "{}: {state}{already}", name(&file.shown()))?;
     }
     Ok(())
@@ -225,7 +225,7 @@ fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
     for file in &files.items {
         let hosts: Vec<_> = file.placed_on.iter().map(|host| host.to_string()).collect();
         let why = file.back_off.as_ref().map(|back_off| {
-            format!("left alone until {}: {}", back_off.until, plain(&back_off.reason))
+            format!("in backoff until {}: {}", back_off.until, plain(&back_off.reason))
         });
         let why = why.or_else(|| file.task.map(|task| format!("task {task}")));
         table.add_row([
@@ -254,13 +254,13 @@ fn print_input(input: &InputView, out: &mut dyn Write) -> io::Result<()> {
     if let Some(fault) = fault {
         let detail = input.detail.as_deref().map(|detail| format!(": {}", plain(detail)));
         let kept = match input.read {
-            Some(read) => format!("; what was read at {read} stays in use"),
+            Some(read) => format!("; the content read at {read} stays in use"),
             None => "; it was never read".to_owned(),
         };
         writeln!(out, "{what} {fault}{}{kept}", detail.unwrap_or_default())?;
     }
     if input.bad_rows > 0 {
-        writeln!(out, "{what} has {} bad rows beside {} good ones:", input.bad_rows, input.rows)?;
+        writeln!(out, "{what} has {} bad rows and {} good rows:", input.bad_rows, input.rows)?;
         for row in &input.first_bad_rows {
             writeln!(out, "  line {}: {}: {}", row.line, plain(&row.why), plain(&row.text))?;
         }
@@ -280,7 +280,7 @@ fn state(state: FileState) -> &'static str {
         FileState::Listed => "listed elsewhere",
         FileState::TooBig => "too big",
         FileState::NoRoom => "no room",
-        FileState::NameNotCarried => "name not carried",
+        FileState::NameNotCarried => "name not supported",
         FileState::Ungraded => "ungraded",
     }
 }

@@ -130,11 +130,11 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         }
         Some(HostsCommand::Add { hosts, role }) => each(hosts, &|client, host| {
             let change = client.put(&["hosts", &host.to_string()], &WantedRole { role })?;
-            Ok((change, format!("{host} is a host of the yard now")))
+            Ok((change, format!("{host} is now a host of the yard")))
         }),
         Some(HostsCommand::Remove { hosts }) => each(hosts, &|client, host| {
             let change = client.remove(&["hosts", &host.to_string()])?;
-            Ok((change, format!("{host} is no host of the yard any more")))
+            Ok((change, format!("{host} is no longer a host of the yard")))
         }),
     }
 }
@@ -147,7 +147,7 @@ fn set(client: &NodeClient, host: HostAddr, mode: HostMode) -> HostChangeResult 
     let is_now = match mode {
         HostMode::Active => "takes part",
         HostMode::Draining => "is being drained",
-        HostMode::Maintenance => "is in maintenance: nothing is asked of it",
+        HostMode::Maintenance => "is in maintenance: it gets no calls and no copies",
     };
     Ok((change, format!("{host} {is_now}")))
 }
@@ -162,15 +162,15 @@ fn print_change(
     }
     writeln!(out, "{is_now}")?;
     if change.taken_back > 0 {
-        writeln!(out, "  copies under way that are taken back: {}", change.taken_back)?;
+        writeln!(out, "  running copies that are cancelled: {}", change.taken_back)?;
     }
     let is_there = change.mode == Some(HostMode::Active);
     if let Some(holds) = change.holds.as_ref().filter(|holds| holds.left > 0 && !is_there) {
         let DrainView { left, only_here, stays } = holds;
-        writeln!(out, "  files it holds: {left}; nowhere else: {only_here}")?;
+        writeln!(out, "  files on it: {left}; only there: {only_here}")?;
         if change.mode == Some(HostMode::Draining) {
             for StaysView { why, files } in stays {
-                writeln!(out, "  files that cannot leave, each because {why}: {files}")?;
+                writeln!(out, "  files that cannot leave, reason {why}: {files}")?;
             }
         }
     }
@@ -188,7 +188,7 @@ fn reset(
         return Ok(output::json(&done, out)?);
     }
     let back_offs = done.back_offs;
-    writeln!(out, "{host} is trusted again; {back_offs} back-offs of its copies were forgotten")?;
+    writeln!(out, "{host} was reset; {back_offs} backoffs of its copies were ended")?;
     Ok(())
 }
 
@@ -203,7 +203,7 @@ fn adopt(
         return Ok(output::json(&done, out)?);
     }
     let HostAdopted { epoch, before, .. } = done;
-    writeln!(out, "{host} obeys this cluster in epoch {epoch}; it had heard of epoch {before}")?;
+    writeln!(out, "{host} obeys this cluster in epoch {epoch}; its epoch was {before}")?;
     Ok(())
 }
 
@@ -312,7 +312,7 @@ fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(),
             let (times, last) = (stranger.times, stranger.last);
             writeln!(
                 out,
-                "somebody else {how_sure} {addr}: {what} ({times} times, seen last at {last})"
+                "another manager {how_sure} {addr}: {what} ({times} times, last seen at {last})"
             )?;
         }
     }
@@ -323,10 +323,10 @@ fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(),
 fn state_text(host: &HostView) -> Vec<String> {
     let draining = host.draining.as_ref().map(|DrainView { left, only_here, stays }| {
         let stay: u64 = stays.iter().map(|stays| stays.files).sum();
-        format!("{left} files left, {only_here} of them nowhere else, {stay} cannot leave")
+        format!("{left} files left, {only_here} of them only there, {stay} cannot leave")
     });
     let silent = host.silent_since.map(|since| format!("silent since {since}"));
-    let lost = host.lost.then(|| "presumed lost: what it holds does not count".to_owned());
+    let lost = host.lost.then(|| "presumed lost: its copies do not count".to_owned());
     let added = (!host.configured).then(|| "added at run time".to_owned());
     let source = host.source_link.and_then(|link| too_busy("source", link));
     let destination = host.destination_link.and_then(|link| too_busy("destination", link));
@@ -342,7 +342,7 @@ fn state_text(host: &HostView) -> Vec<String> {
 fn too_busy(as_what: &str, link: LinkSays) -> Option<String> {
     let (used, mark) = (link.used_percent, link.mark_percent?);
     let words =
-        format!("as {as_what}: {used}% of its link is used by others, over its mark of {mark}%");
+        format!("as {as_what}: other traffic uses {used}% of its link, over the mark of {mark}%");
     link.is_too_busy().then_some(words)
 }
 
@@ -382,7 +382,7 @@ fn breaker(breaker: &BreakerView) -> String {
     };
     let BackOffView { until, reason, .. } = &breaker.back_off;
     match breaker.state {
-        BreakerState::Open => format!("{of}: left alone until {until}: {reason}"),
+        BreakerState::Open => format!("{of}: circuit breaker open until {until}: {reason}"),
         BreakerState::Probation => format!("{of}: on probation after {reason}"),
     }
 }

@@ -24,7 +24,7 @@ pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
                 }
                 why = node.failed() => break Some(why),
                 Some(()) = hang_ups.recv() => {
-                    tracing::info!("SIGHUP: reading the configuration again");
+                    tracing::info!("SIGHUP: reloading the configuration");
                     node.reload().await;
                 }
             }
@@ -33,7 +33,7 @@ pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
         node.stop(stop.requested_again()).await;
         match failed {
             None => Ok(()),
-            Some(why) => Err(anyhow::anyhow!("the journal cannot go on: {why}")),
+            Some(why) => Err(anyhow::anyhow!("the journal has failed: {why}")),
         }
     })?;
     Ok(())

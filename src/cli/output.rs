@@ -29,7 +29,7 @@ pub fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 /// Says that a list goes on, if it does.
 pub fn more<T>(page: &Page<T>, out: &mut dyn Write) -> io::Result<()> {
     match &page.next {
-        Some(next) => writeln!(out, "there are more: --all, or --cursor {next}"),
+        Some(next) => writeln!(out, "there are more: use --all, or --cursor {next}"),
         None => Ok(()),
     }
 }
@@ -94,7 +94,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(said(None), "");
-        assert_eq!(said(Some("100")), "there are more: --all, or --cursor 100\n");
+        assert_eq!(said(Some("100")), "there are more: use --all, or --cursor 100\n");
     }
 
     #[test]

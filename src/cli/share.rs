@@ -223,7 +223,7 @@ fn extend(
             if only_later && problem.word() == "condition-failed" =>
         {
             problem.detail.push_str(
-                ": the deadline it has is as late, or later; --if less gives it an earlier one",
+                ": its current deadline is not earlier; use --if less to set an earlier one",
             );
             Err(CommandFailure::Refused(problem))
         }
@@ -245,7 +245,7 @@ fn move_file(
     }
     let ended = match moved.ended {
         0 => String::new(),
-        ended => format!("; {ended} of what was there have ended"),
+        ended => format!("; {ended} shares of the replaced file have ended"),
     };
     Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
 }

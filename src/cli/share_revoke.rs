@@ -73,7 +73,7 @@ fn print_revocations(
 ) -> Result<(), CommandFailure> {
     let others = match revoked.others.saturating_sub(unknown) {
         0 => String::new(),
-        others => format!("; {others} had ended before"),
+        others => format!("; {others} had already ended"),
     };
     let none = if *revoked == Revoked::default() { "; nothing matched" } else { "" };
     Ok(writeln!(out, "{} ended{others}{none}", revoked.ended)?)

@@ -52,10 +52,10 @@ fn hook_state(hook: &HookShown, now: Millis) -> String {
     match &hook.failing {
         Some(failing) => {
             let (reason, again) = (plain(&failing.reason), failing.tried_again);
-            format!("fails: {reason}; tried again in {}", output::age(now, again))
+            format!("fails: {reason}; next try in {}", output::age(now, again))
         }
-        None if !hook.tells => "told by the leader".to_owned(),
-        None if hook.told_up_to.is_none() => "begins".to_owned(),
+        None if !hook.tells => "sent by the leader".to_owned(),
+        None if hook.told_up_to.is_none() => "starting".to_owned(),
         None => "works".to_owned(),
     }
 }
@@ -128,7 +128,10 @@ pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(),
         writeln!(out, "{}", plain(trouble))?;
     }
     let ReclaimView { shares, backlog, tombstones, totals, .. } = view;
-    writeln!(out, "{shares} shares, {backlog} of them due; {tombstones} ended ones remembered")?;
+    writeln!(
+        out,
+        "{shares} shares, {backlog} of them past their deadline; {tombstones} tombstones"
+    )?;
     Ok(writeln!(
         out,
         "of {} created: {} expired, {} exhausted, {} revoked, {} removed, {} root gone, {} evicted",

@@ -230,26 +230,29 @@ fn figures(report: &SimulationReport) -> Table {
         add("a dry run would have removed", report.only_decided.to_string());
     }
     add("removed and copied again within a day", amount(&churn.within_a_day));
-    add("removed and copied again at all", amount(&churn.in_all));
-    add("removed for room more than once", format!("{} files", churn.twice_for_room));
+    add("removed and copied again at any time", amount(&churn.in_all));
+    add("removed to make room more than once", format!("{} files", churn.twice_for_room));
     add(
         "hot files served",
         format!("{} of {}", hot.served, hot.served + hot.unserved + hot.waiting),
     );
     add("… half of them within", seconds(hot.median_s));
-    add("… 95 of a hundred within", seconds(hot.p95_s));
-    add("… all within", seconds(hot.most_s));
-    add("disks in the beginning", fill(&report.fill_at_start));
-    add("disks in the end", fill(&report.fill_at_end));
+    add("… 95% of them within", seconds(hot.p95_s));
+    add("… all of them within", seconds(hot.most_s));
+    add("disks at the start", fill(&report.fill_at_start));
+    add("disks at the end", fill(&report.fill_at_end));
     add("files lost", report.lost.to_string());
-    add("rounds of planning", rounds.planning.to_string());
+    add("planning rounds", rounds.planning.to_string());
     for (waits, times) in &rounds.waited_for {
-        add(&format!("… that then waited for {}", waits.replace('_', " ")), times.to_string());
+        add(
+            &format!("… the planner then waited for {}", waits.replace('_', " ")),
+            times.to_string(),
+        );
     }
     for (skip, files) in &rounds.skipped_in_the_last {
-        add(&format!("passed over in the last: {skip}"), format!("{files} files"));
+        add(&format!("skipped in the last round: {skip}"), format!("{files} files"));
     }
-    add("rounds of removing", rounds.removing.to_string());
+    add("removal rounds", rounds.removing.to_string());
     table
 }
 

@@ -114,7 +114,7 @@ fn check(
     }
     if accept_loss {
         if !json {
-            writeln!(out, "\nthe loss is accepted: the node starts with what is left")?;
+            writeln!(out, "\nthe loss is accepted: the node starts with the rest")?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -124,7 +124,7 @@ fn check(
 fn print(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
     let condition = match report.condition {
         Condition::Whole => "whole",
-        Condition::Lost => "not whole: its end is missing",
+        Condition::Lost => "incomplete: its end is missing",
         Condition::Damaged => "damaged",
     };
     writeln!(out, "the store in {} is {condition}", plain(&report.dir.display().to_string()))?;

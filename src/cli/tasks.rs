@@ -84,7 +84,7 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
                 let begun: CopyBegun = client.post(&["tasks", &id.to_string(), "retry"])?;
                 match args.node.json {
                     true => output::json(&begun, out)?,
-                    false => writeln!(out, "task {id} is tried again: task {}", begun.task)?,
+                    false => writeln!(out, "task {id} is retried as task {}", begun.task)?,
                 }
             }
             Ok(())
@@ -93,7 +93,10 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             for id in ids {
                 client.delete(&["tasks", &id.to_string()])?;
                 if !args.node.json {
-                    writeln!(out, "task {id} is cancelled, or dropped if it had ended")?;
+                    writeln!(
+                        out,
+                        "task {id} is cancelled, or removed from the list if it had ended"
+                    )?;
                 }
             }
             Ok(())

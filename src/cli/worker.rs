@@ -25,7 +25,7 @@ pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
                     break;
                 }
                 Some(()) = hang_ups.recv() => {
-                    tracing::info!("SIGHUP: reading the configuration again");
+                    tracing::info!("SIGHUP: reloading the configuration");
                     reloader.reload_and_log(&worker).await;
                 }
             }

@@ -76,7 +76,7 @@ impl SettingValue for HostAddr {
         };
         let ip = host.ip();
         if ip.is_unspecified() || ip.is_multicast() {
-            let what = "names no single host: expected the address by which others reach it";
+            let what = "is not the address of one host: expected the address that other hosts use";
             return wrong(format!("{host} {what}"));
         }
         Ok(host)

@@ -43,7 +43,7 @@ pub fn read(path: &Path, source: InputSource) -> io::Result<Vec<u8>> {
     loop {
         match file.read(&mut buffer) {
             Ok(0) if is_pipe && bytes.is_empty() => {
-                return Err(io::Error::other("it is a pipe, and nobody wrote to it"));
+                return Err(io::Error::other("it is a pipe without data: no process wrote to it"));
             }
             Ok(0) => return Ok(bytes),
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
@@ -51,7 +51,8 @@ pub fn read(path: &Path, source: InputSource) -> io::Result<Vec<u8>> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if Instant::now() >= deadline {
                     let seconds = PATIENCE.as_secs();
-                    let why = format!("it is a pipe that did not end within {seconds} s");
+                    let why =
+                        format!("it is a pipe, and its writer did not close it within {seconds} s");
                     return Err(io::Error::new(io::ErrorKind::TimedOut, why));
                 }
                 std::thread::sleep(LOOK_EVERY);
@@ -130,7 +131,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
         let began = Instant::now();
         assert!(refused(&pipe, InputSource::File).contains("it is a pipe"));
-        assert!(refused(&pipe, InputSource::FileOrPipe).contains("nobody wrote to it"));
+        assert!(refused(&pipe, InputSource::FileOrPipe).contains("no process wrote to it"));
         for source in [InputSource::File, InputSource::FileOrPipe] {
             assert!(refused(dir.path(), source).contains("a directory"));
             assert!(refused(Path::new("/dev/zero"), source).contains("a device"));

@@ -141,7 +141,7 @@ fn whole(told: &Table) -> Read<Table> {
         wrong(format!("{FILE}: {shown} is not TOML: {}", error.message().replace('\n', ", ")))
     })?;
     if all.contains_key(FILE) {
-        return wrong(format!("{FILE}: {shown} names a further file, which is not read"));
+        return wrong(format!("{FILE}: {shown} names another file, which is not allowed"));
     }
     all.extend(told.iter().filter(|(key, _)| *key != FILE).map(|(k, v)| (k.clone(), v.clone())));
     Ok(all)
@@ -149,7 +149,7 @@ fn whole(told: &Table) -> Read<Table> {
 
 fn hook_set(table: &Table) -> Read<HookSet> {
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return wrong(format!("{other} is nothing that hooks have: {} are", KNOWN.join(", ")));
+        return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
     let first_uid = of_key(table, "first_uid", uid)?;
     let boxes = of_key(table, "boxes", count)?;
@@ -171,15 +171,17 @@ fn hook_set(table: &Table) -> Read<HookSet> {
     };
     if hooks.cleanup.is_none() && hooks.checks.are_none() {
         return wrong(
-            "expected cleanup, or one of first_uid, no_directory and no_cgroup: else every box \
-             would be called clean unseen",
+            "expected cleanup, or one of first_uid, no_directory and no_cgroup: otherwise every box \
+             would count as clean without a check",
         );
     }
     if hooks.checks.kill_left
         && hooks.checks.first_uid.is_none()
         && hooks.checks.no_cgroup.is_empty()
     {
-        return wrong("kill_left: nothing is known of who is left without first_uid or no_cgroup");
+        return wrong(
+            "kill_left: requires first_uid or no_cgroup, which name the processes to kill",
+        );
     }
     let may_be_system = of_key(table, "system_users", bool::from_toml)?.unwrap_or(false);
     if let Some(first) = hooks.checks.first_uid.filter(|first| first.get() < FIRST_ORDINARY_USER)
@@ -187,9 +189,9 @@ fn hook_set(table: &Table) -> Read<HookSet> {
         && !may_be_system
     {
         return wrong(format!(
-            "kill_left: the processes of user {first} and those behind it would be killed, and users below \
-             {FIRST_ORDINARY_USER} are the system's own: choose another first_uid, or say system_users = true \
-             if they are the boxes'"
+            "kill_left: this would kill the processes of user {first} and the following users. Users below \
+             {FIRST_ORDINARY_USER} belong to the system: choose another first_uid, or set \
+             system_users = true if these users belong to boxes"
         ));
     }
     Ok(hooks)
@@ -206,12 +208,10 @@ fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<HookProgram>>
     let read = |value: &Value| {
         let templates = templates(value, TemplateBlank::IN_ARGUMENTS)?;
         let Some((path, arguments)) = templates.split_first() else {
-            return wrong("the path of a program and its arguments are wanted");
+            return wrong("expected the path of a program, then its arguments");
         };
         if !path.is_plain() {
-            return wrong(format!(
-                "the program {path} is chosen by the box: only arguments can be"
-            ));
+            return wrong(format!("the program {path} contains a placeholder: only arguments can"));
         }
         // Nothing is filled in.
         let path = PathBuf::from(path.to_string().replace("{{", "{").replace("}}", "}"));
@@ -260,9 +260,11 @@ fn paths(table: &Table, key: &str) -> Read<Vec<Template>> {
 
 fn bounded(table: &Table, key: &str, usual: Duration, most: Duration) -> Read<Duration> {
     let read = |value: &Value| match Duration::from_toml(value)? {
-        long if long > most => {
-            wrong(format!("{} at most, not {}", humantime::format_duration(most), quoted(value)))
-        }
+        long if long > most => wrong(format!(
+            "expected at most {}, not {}",
+            humantime::format_duration(most),
+            quoted(value)
+        )),
         duration => Ok(duration),
     };
     Ok(of_key(table, key, read)?.unwrap_or(usual))
@@ -272,7 +274,8 @@ fn codes(table: &Table, key: &str) -> Read<Option<Vec<u8>>> {
     let code = |value: &Value| value.as_integer().and_then(|code| u8::try_from(code).ok());
     let read = |value: &Value| {
         let codes = value.as_array().and_then(|codes| codes.iter().map(code).collect());
-        let none = || wrong(format!("exit codes are wanted, as in [0], not {}", quoted(value)));
+        let none =
+            || wrong(format!("expected a list of exit codes such as [0], not {}", quoted(value)));
         codes.map_or_else(none, Ok)
     };
     of_key(table, key, read)
@@ -302,7 +305,9 @@ fn environment(table: &Table) -> Read<BTreeMap<String, String>> {
             let value = text(value, "a text")?;
             let is_bad = |text: &str| text.contains('\0');
             if name.is_empty() || name.contains('=') || is_bad(name) || is_bad(value) {
-                return wrong(format!("{name:?} cannot be a variable with that value"));
+                return wrong(format!(
+                    "{name:?} is not valid: the name is empty or has '=', or a NUL byte is in it or its value"
+                ));
             }
             Ok((name.clone(), value.to_owned()))
         };
@@ -362,27 +367,33 @@ mod tests {
             ("[]", "expected a table"),
             ("{ a = 1 }", "a: expected a table, not 1"),
             ("{ \"-\" = {} }", "-: the name of hooks is 1 to 64"),
-            ("{ a = {} }", "would be called clean unseen"),
-            ("{ a = { clean = [] } }", "clean is nothing that hooks have: init,"),
-            ("{ a = { cleanup = [] } }", "a: cleanup: the path of a program"),
+            ("{ a = {} }", "would count as clean"),
+            ("{ a = { clean = [] } }", "unknown key clean: expected init,"),
+            ("{ a = { cleanup = [] } }", "a: cleanup: expected the path of a program"),
             ("{ a = { cleanup = \"/bin/true\" } }", "expected a list of texts"),
             ("{ a = { cleanup = [\"true\"] } }", "true is not an absolute path"),
             ("{ a = { cleanup = [\"/gone\"] } }", "/gone cannot be used"),
             ("{ a = { cleanup = [\"/etc/passwd\"] } }", "is not executable"),
-            ("{ a = { cleanup = [\"/bin/{pool}\"] } }", "is chosen by the box"),
+            ("{ a = { cleanup = [\"/bin/{pool}\"] } }", "contains a placeholder"),
             ("{ a = { cleanup = [\"/bin/true\", \"{boxid}\"] } }", "{boxid} is not a placeholder"),
             ("{ a = { first_uid = 0 } }", "first_uid: expected a user id other than root's"),
             ("{ a = { first_uid = 1, boxes = 0 } }", "boxes: expected a number of boxes"),
             ("{ a = { no_directory = [\"/x/{token}\"] } }", "are {box}, {pool}"),
             ("{ a = { no_directory = [\"{pool}\"] } }", "is not an absolute path"),
-            ("{ a = { no_directory = [\"/x\"], kill_left = true } }", "kill_left: nothing"),
+            (
+                "{ a = { no_directory = [\"/x\"], kill_left = true } }",
+                "kill_left: requires first_uid",
+            ),
             (
                 "{ a = { first_uid = 999, kill_left = true } }",
-                "kill_left: the processes of user 999",
+                "kill_left: this would kill the processes of user 999",
             ),
-            ("{ a = { first_uid = 1, done = [256] } }", "exit codes are wanted"),
-            ("{ a = { first_uid = 1, init_timeout = \"11m\" } }", "init_timeout: 10m at most"),
-            ("{ a = { first_uid = 1, env = { \"A=\" = \"\" } } }", "cannot be a variable"),
+            ("{ a = { first_uid = 1, done = [256] } }", "expected a list of exit codes"),
+            (
+                "{ a = { first_uid = 1, init_timeout = \"11m\" } }",
+                "init_timeout: expected at most 10m",
+            ),
+            ("{ a = { first_uid = 1, env = { \"A=\" = \"\" } } }", "is not valid: the name"),
             ("{ a = { file = \"/gone\" } }", "a: file: /gone cannot be read"),
         ] {
             let told = load(bad).unwrap_err();
@@ -409,6 +420,6 @@ mod tests {
         std::fs::write(&file, "kill_left = \n").unwrap();
         assert!(load(&with_file).unwrap_err().contains("is not TOML"));
         std::fs::write(&file, "file = \"/x\"\n").unwrap();
-        assert!(load(&with_file).unwrap_err().contains("names a further file"));
+        assert!(load(&with_file).unwrap_err().contains("names another file"));
     }
 }

@@ -107,11 +107,11 @@ impl KnownKeys {
         }
         let (role, keys) = &self.elsewhere;
         if keys.iter().any(|known| known == key) {
-            return Some(format!("is a setting of a {role}, which this is not"));
+            return Some(format!("is a setting of a {role}: this role does not have it"));
         }
         Some(match self.nearest(key) {
-            Some(nearest) => format!("is no setting; did you mean {nearest}?"),
-            None => "is no setting; \"reelyard config default\" prints all there are".to_owned(),
+            Some(nearest) => format!("is not a setting; did you mean {nearest}?"),
+            None => "is not a setting; \"reelyard config default\" prints all settings".to_owned(),
         })
     }
 

@@ -17,7 +17,7 @@ use super::renamed;
 const MOST_UNKNOWN: usize = 100;
 
 const MORE_UNKNOWN: &str =
-    "is no setting, and what follows was not looked at: is this a file of settings?";
+    "is not a setting; the rest of the file was not checked: is this a configuration file?";
 
 /// Reads the file at `path` into `gathered`. Fails when it cannot be read or is not TOML.
 pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<(), ConfigFaults> {
@@ -94,7 +94,7 @@ impl ConfigFileReader<'_> {
         if let Some(other) = self.gathered.given.get(&key) {
             // Only two names of one setting get here: TOML itself refuses a key that stands twice.
             let old = old_key.or(other.old_key.clone()).unwrap_or_default();
-            let why = format!("is set, and {old} is the old name of it: remove {old}");
+            let why = format!("is set twice: {old} is its old name; remove {old}");
             return self.gathered.refuse(key, self.origin(name_at), &why);
         }
         if let Some(why) = self.keys.refuse(&key) {

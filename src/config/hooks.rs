@@ -68,10 +68,10 @@ fn hook(value: &Value) -> Read<HookConfig> {
         return wrong(format!("expected a table, with {}", KNOWN.join(", ")));
     };
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return wrong(format!("{other} is nothing that a webhook has: {} are", KNOWN.join(", ")));
+        return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
     let Some(url) = table.get("url") else { return wrong("url is missing") };
-    let url = text(url, "a URL, as in \"http://10.0.0.5:9000/shares\",")?;
+    let url = text(url, "a URL such as \"http://10.0.0.5:9000/shares\",")?;
     let url = url.parse().or_else(|bad| wrong(format!("url: {bad}")))?;
     let (secret, secret_file) = (table.get("secret"), table.get("secret_file"));
     if secret.is_some() == secret_file.is_some() {
@@ -103,7 +103,7 @@ fn kinds(value: &Value) -> Read<Vec<ShareNotificationKind>> {
             let known: Vec<&str> =
                 ShareNotificationKind::all().map(ShareNotificationKind::word).collect();
             wrong(format!(
-                "kinds: some of {} are wanted, as in [\"expired\"], not {}",
+                "kinds: expected a list of some of {}, such as [\"expired\"], not {}",
                 known.join(", "),
                 quoted(value)
             ))
@@ -178,10 +178,13 @@ mod tests {
             format!("{{ billing = {{ url = \"http://a/x\", secret = \"{SECRET}\"{more} }} }}")
         };
         for (bad, why) in [
-            (with(", kinds = [\"lost\"]"), "billing: kinds: some of notice, expired"),
-            (with(", kinds = []"), "kinds: some of"),
+            (
+                with(", kinds = [\"lost\"]"),
+                "billing: kinds: expected a list of some of notice, expired",
+            ),
+            (with(", kinds = []"), "kinds: expected a list of some of"),
             (with(", secret_file = \"/x\""), "expected one of the two"),
-            (with(", sekret = 1"), "sekret is nothing that a webhook has"),
+            (with(", sekret = 1"), "unknown key sekret: expected"),
             (format!("{{ b = {{ secret = \"{SECRET}\" }} }}"), "url is missing"),
             ("{ b = { url = \"http://a/x\" } }".to_owned(), "secret or secret_file"),
             ("{ b = { url = \"http://a/x\", secret = \"short\" } }".to_owned(), "16 to 1024"),

@@ -21,7 +21,7 @@ fn missing(key: &str, path: &Path, fits: fn(&Metadata) -> bool, kind: &str) -> O
         Ok(found) if fits(&found) => None,
         Ok(_) => Some(format!("{key}: {shown} is not {kind}")),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Some(format!("{key}: {shown} does not exist; it is read once it is there"))
+            Some(format!("{key}: {shown} does not exist; it is read as soon as it exists"))
         }
         Err(error) => Some(format!("{key}: {shown} cannot be read: {error}")),
     }

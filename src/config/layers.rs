@@ -145,10 +145,14 @@ impl Gathered {
             None => unset.parse().ok(),
         };
         let Some(Value::Table(mut table)) = so_far else {
-            return self.refuse(key.to_owned(), origin, "what is set before is not a table");
+            return self.refuse(
+                key.to_owned(),
+                origin,
+                "an earlier layer sets it to a value that is not a table",
+            );
         };
         if !table_entry::set(&mut table, entry, text) {
-            let what = format!("{key}.{entry} is no key: a part of it is no table");
+            let what = format!("{key}.{entry} cannot be set: a part of this path is not a table");
             return self.refuse(key.to_owned(), origin, &what);
         }
         let raw = RawValue::Toml(Value::Table(table));
@@ -263,11 +267,11 @@ mod tests {
         assert_eq!(
             faults(&layers),
             [
-                "FILE:1: lissten: is no setting; did you mean listen?",
-                "FILE:4: heartbeat.intervall: is no setting; did you mean heartbeat.interval?",
-                "REELYARD_TASK__TIMOUT: task.timout: is no setting; did you mean task.timeout?",
-                "--set storage_limit: is no setting; did you mean storage.limit_percent?",
-                "--set base_dir: is a setting of a worker, which this is not",
+                "FILE:1: lissten: is not a setting; did you mean listen?",
+                "FILE:4: heartbeat.intervall: is not a setting; did you mean heartbeat.interval?",
+                "REELYARD_TASK__TIMOUT: task.timout: is not a setting; did you mean task.timeout?",
+                "--set storage_limit: is not a setting; did you mean storage.limit_percent?",
+                "--set base_dir: is a setting of a worker: this role does not have it",
                 "--set hosts: is a group of settings: set one of its keys",
                 "--set nonsense: expected key=value such as log.level=debug",
             ]

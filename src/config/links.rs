@@ -26,7 +26,7 @@ impl InterfaceName {
 
 impl SettingValue for InterfaceName {
     fn from_toml(value: &Value) -> Read<Self> {
-        let name = text(value, "the name of a network interface, as in \"eth0\",")?;
+        let name = text(value, "the name of a network interface such as \"eth0\"")?;
         // It becomes a part of a path.
         let fits = !name.is_empty() && name.len() <= LONGEST_NAME && name != "." && name != "..";
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
@@ -46,7 +46,7 @@ impl SettingValue for InterfaceName {
 
 impl SettingValue for BitsPerSecond {
     fn from_toml(value: &Value) -> Read<Self> {
-        let rate = text(value, "a rate, as in \"10Gbit/s\",")?;
+        let rate = text(value, "a rate such as \"10Gbit/s\"")?;
         rate.trim().parse().or_else(|bad| wrong(format!("{bad}")))
     }
 
@@ -59,7 +59,7 @@ impl SettingValue for Weights {
     fn from_toml(value: &Value) -> Read<Self> {
         let wanted = || {
             wrong(format!(
-                "weights are wanted, as in {{ room = 1, traffic = 1 }}, each a whole number up to \
+                "expected weights such as {{ room = 1, traffic = 1 }}, each a whole number up to \
                  {LARGEST_WEIGHT} and not both 0, not {}",
                 quoted(value)
             ))
@@ -131,7 +131,7 @@ fn agent(value: &Value) -> Read<Agent> {
     };
     const KNOWN: [&str; 3] = ["url", "device", "link_speed"];
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return wrong(format!("{other} is nothing that an agent has: {} are", KNOWN.join(", ")));
+        return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
     let Some(told) = table.get("url") else {
         return wrong(format!("url is missing: {BadAgentUrl}"));

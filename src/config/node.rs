@@ -453,7 +453,10 @@ impl RoleConfig for NodeConfig {
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
         check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);
         if self.event_log.watch_address.is_some() && self.event_log.dir.is_none() {
-            reader.fault("event_log.watch_address", "means nothing without event_log.dir");
+            reader.fault(
+                "event_log.watch_address",
+                "has no effect without event_log.dir: set that too",
+            );
         }
     }
 }

@@ -12,7 +12,7 @@ impl NodeConfig {
         let share = self.remover.make_room_percent.get();
         if share > MOST_FOR_ONE_FILE {
             let what = format!(
-                "no more than {MOST_FOR_ONE_FILE} % of a disk are given up for one file, not {share}"
+                "expected at most {MOST_FOR_ONE_FILE}, not {share}: the limit for one file"
             );
             reader.fault("remover.make_room_percent", what);
         }

@@ -19,7 +19,7 @@ impl Pattern {
 impl SettingValue for Pattern {
     fn from_toml(value: &Value) -> Read<Self> {
         match text(value, "a regular expression")? {
-            "" => wrong("an empty regular expression would be found in anything"),
+            "" => wrong("an empty regular expression matches everything"),
             pattern => Regex::new(pattern).map(Pattern).or_else(|error| {
                 // The error of a syntax is several lines, the last of which says what it is.
                 let error = error.to_string();

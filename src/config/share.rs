@@ -156,7 +156,9 @@ impl ShareConfig {
         let missing = self.roots.0.iter().filter(|(_, dir)| !dir.is_dir());
         let told = missing.map(|(name, dir)| {
             let (name, shown) = (name.as_str(), dir.display());
-            format!("share.roots: {name}: {shown} is not there now; it is opened once it is")
+            format!(
+                "share.roots: {name}: {shown} does not exist now; it is opened as soon as it exists"
+            )
         });
         told.collect()
     }
@@ -210,7 +212,7 @@ impl PublicUrl {
 
 impl SettingValue for PublicUrl {
     fn from_toml(value: &Value) -> Read<Self> {
-        let told = text(value, "a URL, as in \"https://share.example.net\",")?;
+        let told = text(value, "a URL such as \"https://share.example.net\"")?;
         let url = told.trim_end_matches('/');
         let read = reqwest::Url::parse(url);
         let fits = read.is_ok_and(|url| {
@@ -223,7 +225,7 @@ impl SettingValue for PublicUrl {
             Ok(PublicUrl(url.to_owned()))
         } else {
             wrong(format!(
-                "\"{told}\" is no URL that links could begin with, as in \"https://share.example.net\""
+                "\"{told}\" is not a base URL for links: expected one such as \"https://share.example.net\""
             ))
         }
     }

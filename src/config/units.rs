@@ -85,7 +85,7 @@ impl SettingValue for Fraction {
 impl SettingValue for NamePrefix {
     fn from_toml(value: &Value) -> Read<Self> {
         match text(value, "a prefix")? {
-            "" => wrong("an empty prefix would be that of every file"),
+            "" => wrong("an empty prefix matches every file"),
             prefix if prefix.contains('/') => wrong("no file name contains a \"/\""),
             prefix => Ok(NamePrefix(prefix.to_owned())),
         }
@@ -170,7 +170,7 @@ const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 
 impl SettingValue for Duration {
     fn from_toml(value: &Value) -> Read<Self> {
-        let written = text(value, "a duration, as in \"30s\" or \"1h 30m\",")?;
+        let written = text(value, "a duration such as \"30s\" or \"1h 30m\"")?;
         match humantime::parse_duration(written) {
             Ok(duration) if duration < Duration::from_millis(1) => {
                 wrong(format!("expected a duration of at least 1ms, not {}", quoted(value)))
@@ -195,7 +195,7 @@ impl SettingValue for Duration {
 const SIZES: &str = "as in \"64MiB\", \"10GB\" or \"1500B\"";
 
 /// How rates are written.
-const RATES: &str = "as in \"80Mbit/s\", \"10MiB/s\" or, as rclone has it, \"10M\" (MiB/s)";
+const RATES: &str = "as in \"80Mbit/s\", \"10MiB/s\" or, as in rclone, \"10M\" (MiB/s)";
 
 /// Whether a value is a number without a unit, from which nobody sees whether bits, bytes or thousands
 /// of them are meant.
@@ -265,7 +265,7 @@ impl SettingValue for Timetable {
         if is_bare_number(value) {
             return wrong(format!("a rate needs a unit, {RATES}: {} has none", quoted(value)));
         }
-        let wanted = "a rate or a timetable, as in \"80Mbit/s\" or \"08:00,10M 23:00,off\",";
+        let wanted = "a rate or a timetable such as \"80Mbit/s\" or \"08:00,10M 23:00,off\"";
         text(value, wanted)?.parse().or_else(|error: BadTimetable| wrong(error.to_string()))
     }
 

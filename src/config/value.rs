@@ -138,7 +138,7 @@ impl SettingValue for bool {
 impl SettingValue for PathBuf {
     fn from_toml(value: &Value) -> Read<Self> {
         match text(value, "a path")? {
-            "" => wrong("expected a path, not an empty text"),
+            "" => wrong("expected a path, not an empty string"),
             path if path.contains('\0') => wrong("a path cannot hold a NUL byte"),
             path => Ok(PathBuf::from(path)),
         }
@@ -155,7 +155,7 @@ macro_rules! counts {
             fn from_toml(value: &Value) -> Read<Self> {
                 let number = value.as_integer().and_then(|number| <$inner>::try_from(number).ok());
                 number.and_then(<$type>::new).map_or_else(
-                    || wrong(format!("expected a whole number from 1 on, not {}", quoted(value))),
+                    || wrong(format!("expected a whole number of at least 1, not {}", quoted(value))),
                     Ok,
                 )
             }

@@ -58,7 +58,7 @@ impl DemoApi {
             .bearer_auth(&self.token)
             .send()
             .await
-            .with_context(|| format!("the node at {} cannot be asked", self.url))?;
+            .with_context(|| format!("the node at {} did not answer", self.url))?;
         let body = response.error_for_status()?.bytes().await?;
         serde_json::from_slice(&body).with_context(|| format!("the answer of {path}"))
     }

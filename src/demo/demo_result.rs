@@ -73,7 +73,7 @@ impl DemoResult {
             .iter()
             .filter(|task| matches!(task.state, TaskState::Failed | TaskState::Timeout))
             .map(|task| {
-                let reason = task.reason.as_deref().unwrap_or("no reason was told");
+                let reason = task.reason.as_deref().unwrap_or("no reason given");
                 format!("{}: {} -> {}: {reason}", task.name.name, task.source, task.destination)
             })
             .collect();
@@ -127,9 +127,9 @@ impl MasterResult {
 
     fn shown(&self) -> &'static str {
         match self.copies.as_slice() {
-            [] if self.ignored => "left alone",
+            [] if self.ignored => "ignored",
             [] => "MISSING",
-            _ if self.ignored => "COPIED THOUGH IGNORED",
+            _ if self.ignored => "COPIED, BUT IGNORED",
             [(_, true)] => "blake3",
             [(_, false)] => "WRONG BYTES",
             _ => "TWICE",

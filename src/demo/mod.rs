@@ -83,7 +83,7 @@ pub fn run(options: &DemoOptions) -> Result<ExitCode> {
         let (script, plan, ground) = tokio::select! {
             prepared = preparing => prepared?,
             code = signals.next() => {
-                println!("stopping, and removing everything");
+                println!("stopping the demo and removing its files");
                 return Ok(code);
             }
         };
@@ -93,7 +93,7 @@ pub fn run(options: &DemoOptions) -> Result<ExitCode> {
             ended = perform(options, script, &log_dir, &mut yard) => ended,
             code = signals.next() => Ok(code),
         };
-        println!("stopping, and removing everything");
+        println!("stopping the demo and removing its files");
         let stopped = yard.stop().await;
         let code = ended?;
         stopped?;
@@ -184,7 +184,7 @@ async fn perform(
         return Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     println!(
-        "The yard goes on. Try: reelyard tasks --url {} --token {}\nCtrl-C ends it and removes \
+        "The yard keeps running. Try: reelyard tasks --url {} --token {}\nCtrl-C ends it and removes \
          everything.",
         yard.url, yard.token
     );
@@ -248,7 +248,11 @@ impl DemoScript {
     ) -> Result<Self> {
         let demand = LoggedDemand::read(log, options.watch_address, wanted)?;
         let names = demand.ranked(options.files);
-        anyhow::ensure!(!names.is_empty(), "{}: no file is asked for in it", log.display());
+        anyhow::ensure!(
+            !names.is_empty(),
+            "{}: the log contains no request for a file",
+            log.display()
+        );
         let masters = masters::write(&ground.masters(), &names, (options.mean_size, 1), wanted)?;
         let recording = Recording::read(log, REPLAY, wanted)?;
         println!("{}: {} rows, replayed in {REPLAY:?}", log.display(), recording.len());
@@ -279,7 +283,7 @@ impl LoggedDemand {
         let most_selected = servers.into_iter().max_by_key(|(server, count)| (*count, *server));
         let watched = watched
             .or(most_selected.map(|(server, _)| server))
-            .with_context(|| format!("{}: no server is selected in it", log.display()))?;
+            .with_context(|| format!("{}: the log selects no server", log.display()))?;
         let mut files: HashMap<FileName, (u32, u32)> = HashMap::new();
         for (name, server) in requests {
             let (all, missed) = files.entry(name).or_default();

@@ -73,7 +73,7 @@ impl BoxServices {
         if old != new
             && let Err(error) = self.link.change_settings(new)
         {
-            tracing::error!(%error, "workers are asked after boxes as before");
+            tracing::error!(%error, "cannot change the settings of calls to workers of boxes, keeping the old ones");
         }
         self.configured.change(after);
     }

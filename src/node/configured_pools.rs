@@ -103,7 +103,7 @@ impl ConfiguredPools {
         }
         let before = self.refused();
         for (pool, why) in refused.iter().filter(|(pool, why)| before.get(pool) != Some(why)) {
-            tracing::warn!(%pool, why, "a pool is not as the configuration has it");
+            tracing::warn!(%pool, why, "cannot apply the configuration of a pool, retrying");
         }
         self.0.refused.store(Arc::new(refused));
         again

@@ -83,7 +83,7 @@ impl Wiring {
         for (addr, host) in before.iter() {
             if !present.contains_key(addr) {
                 self.heartbeat.addr().do_send(UnwatchHost { host: *addr });
-                tracing::info!(host = %addr, "host left the yard");
+                tracing::info!(host = %addr, "host removed from the yard");
             }
             if !present.get(addr).is_some_and(|present| Arc::ptr_eq(host, present)) {
                 let worker = host.worker.clone();

@@ -82,11 +82,11 @@ pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
         match swept.await {
             Ok(Some(swept)) if swept.forgotten > 0 => {
                 let (forgotten, kept) = (swept.forgotten, swept.kept);
-                tracing::info!(forgotten, kept, "names that nothing refers to are forgotten");
+                tracing::info!(forgotten, kept, "dropped unused file names");
             }
             Ok(Some(_)) => {}
-            Ok(None) => tracing::debug!("no names are forgotten while a long read is under way"),
-            Err(error) => tracing::error!(%error, "names could not be looked through"),
+            Ok(None) => tracing::debug!("unused file names are kept during a long read"),
+            Err(error) => tracing::error!(%error, "the sweep of file names failed"),
         }
     }
 }

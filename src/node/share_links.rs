@@ -125,10 +125,10 @@ impl ShareLinks {
     pub(super) async fn apply_config(&self, config: &NodeConfig, listener: Option<TcpListener>) {
         let (roots, named) = (self.view.roots.clone(), named(config));
         if tokio::task::spawn_blocking(move || roots.change(named)).await.is_err() {
-            tracing::error!("the roots of shares could not be opened: they stay as they were");
+            tracing::error!("cannot open the share roots, the old ones stay in use");
         }
         if let Err(error) = self.serve(config, listener).await {
-            tracing::error!(%error, "the links of shares go on as they were");
+            tracing::error!(%error, "cannot apply the settings of public links, the old ones stay in use");
         }
     }
 
@@ -151,7 +151,7 @@ impl ShareLinks {
             if let Some(before) = running.serving.take() {
                 self.show(None);
                 running.retiring.spawn(before.server.retire());
-                tracing::info!(%listen, "nothing may be shared: links are served no longer");
+                tracing::info!(%listen, "no share root is configured: stopped serving public links");
             }
             return Ok(());
         }
@@ -171,7 +171,7 @@ impl ShareLinks {
         };
         let server = server.map_err(failed)?;
         let (tls, roots) = (config.share.tls.certificate().is_some(), config.share.roots.0.len());
-        tracing::info!(listen = %server.addr(), roots, tls, "links of shares are served");
+        tracing::info!(listen = %server.addr(), roots, tls, "serving public links");
         self.show(Some(&server));
         let before = running.serving.replace(ActiveShareServer { server, listener, settings });
         if let Some(before) = before {
@@ -204,7 +204,7 @@ impl ShareLinks {
             tracing::info!(
                 connections,
                 within_s = drain.as_secs(),
-                "links are served no longer: downloads that are running may finish"
+                "stopped accepting links, waiting for running downloads to finish"
             );
             drop(listener);
             server.drain(ends.clone()).await;

@@ -49,11 +49,11 @@ impl WebhookActors {
             if !stays {
                 // On the node that tells it; others know of none.
                 match hook.view.load().backlog {
-                    0 => tracing::info!(hook = %name, "a webhook is no longer told"),
+                    0 => tracing::info!(hook = %name, "webhook removed, all events were delivered"),
                     untold => tracing::warn!(
                         hook = %name,
                         untold,
-                        "a webhook is no longer told: what it was not told yet is lost with it"
+                        "webhook removed with undelivered events, which are lost"
                     ),
                 }
                 let actor = hook.actor.clone();

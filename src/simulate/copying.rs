@@ -56,7 +56,9 @@ impl Simulation {
         self.measures.served_ms += self.now.since(task.created).as_millis();
         let said = match blame {
             None => Said::Done { size: task.size, hash: HASH },
-            Some(blame) => Said::Failed { blame, reason: "it broke off".to_owned() },
+            Some(blame) => {
+                Said::Failed { blame, reason: "the simulated connection broke".to_owned() }
+            }
         };
         self.report(id, task.destination, &task.name, said);
         let ended = self.managers.tasks().task(id).map(|task| task.state);

@@ -98,16 +98,16 @@ pub enum BadOptions {
     #[error("a yard needs at least one source and one destination")]
     NoHosts,
     /// They would not have addresses of their own.
-    #[error("a yard of more than {MOST_HOSTS} sources or destinations is not simulated")]
+    #[error("a simulated yard has at most {MOST_HOSTS} sources and {MOST_HOSTS} destinations")]
     TooManyHosts,
     /// There is nothing to copy.
-    #[error("there are no files: expected at least one")]
+    #[error("expected at least one file")]
     NoFiles,
     /// Nothing would happen.
-    #[error("there is nothing to simulate in no days: expected at least one")]
+    #[error("expected at least one day")]
     NoDays,
     /// A share that is none.
-    #[error("{what} is a share of a whole: expected a number from 0 to 1, not {given}")]
+    #[error("{what}: expected a number from 0 to 1, not {given}")]
     NotAShare {
         /// Which option.
         what: &'static str,
@@ -115,10 +115,10 @@ pub enum BadOptions {
         given: f64,
     },
     /// Popularity has to fall, and not at once to nothing.
-    #[error("popularity falls by a power of the rank from 0 to 3, not {0}")]
+    #[error("the Zipf exponent of the popularity: expected a number from 0 to 3, not {0}")]
     Zipf(f64),
     /// A disk that is fuller than full.
-    #[error("a disk is at most 100% full in the beginning, not {0}%")]
+    #[error("a disk is at most 100% full at the start, not {0}%")]
     StartFill(u32),
 }
 
@@ -231,11 +231,11 @@ mod tests {
         };
         assert!(refused(&|options| options.yard.destinations = 0).contains("one destination"));
         assert!(refused(&|options| options.yard.sources = Some(0)).contains("one source"));
-        assert!(refused(&|options| options.days = Some(0)).contains("no days"));
+        assert!(refused(&|options| options.days = Some(0)).contains("at least one day"));
         assert!(refused(&|options| options.yard.failures = 1.5).contains("not 1.5"));
         assert!(refused(&|options| options.yard.start_fill = Some(101)).contains("not 101%"));
-        assert!(demand(&|demand| demand.files = 0).contains("no files"));
+        assert!(demand(&|demand| demand.files = 0).contains("at least one file"));
         assert!(demand(&|demand| demand.drift = -0.1).contains("drift"));
-        assert!(demand(&|demand| demand.zipf = f64::NAN).contains("power"));
+        assert!(demand(&|demand| demand.zipf = f64::NAN).contains("Zipf"));
     }
 }

@@ -42,7 +42,11 @@ impl Recorded {
         }
         let logs: Vec<String> =
             options.event_logs.iter().map(|log| log.display().to_string()).collect();
-        ensure!(!requests.is_empty(), "{}: no file is asked for in it", logs.join(", "));
+        ensure!(
+            !requests.is_empty(),
+            "{}: the log contains no request for a file",
+            logs.join(", ")
+        );
         // Stable: requests of the same second stay in the order of the log.
         requests.sort_by_key(|request| request.at);
         let lasts = requests[requests.len() - 1].at.since(requests[0].at);
@@ -116,7 +120,7 @@ pub fn read_ranking(options: &RecordedOptions, names: &NameTable) -> Result<Opti
     };
     let look = RankingInputs::new(&settings, names.clone()).look(Millis(0));
     let ranking = look.changed.with_context(|| format!("cannot read {}", grade_info.display()))?;
-    ensure!(!ranking.is_empty(), "{}: no file is ranked in it", grade_info.display());
+    ensure!(!ranking.is_empty(), "{}: it ranks no file", grade_info.display());
     Ok(Some(ranking))
 }
 
@@ -167,7 +171,7 @@ mod tests {
     #[test]
     fn a_log_without_requests_is_refused() {
         let why = read("nothing\n").unwrap_err().to_string();
-        assert!(why.contains("no file is asked for"), "{why}");
+        assert!(why.contains("no request for a file"), "{why}");
     }
 
     #[test]

@@ -53,10 +53,10 @@ pub enum WorkerError {
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] std::io::Error),
     /// The HTTP client cannot be made.
-    #[error("no connection to a node can be made: {0}")]
+    #[error("cannot create the HTTP client for calls to nodes: {0}")]
     Client(String),
     /// The process is ending.
-    #[error("the process is ending")]
+    #[error("the process is stopping")]
     Ending,
 }
 

@@ -57,8 +57,8 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     assert_eq!(bad.code, Some(4));
     assert!(bad.err.contains("a cleanup needs at least 1 try"), "{}", bad.err);
     for (wrong, words) in [
-        (["--slots", "200..100"], "is no range"),
-        (["--label", "site"], "is no label"),
+        (["--slots", "200..100"], "is not a range"),
+        (["--label", "site"], "is not a label"),
         (["--grace", "soon"], "is not a duration"),
         (["--host", "nowhere"], "--host"),
     ] {

@@ -103,7 +103,7 @@ impl RunningCommand {
         let RunningCommand { pid, status, .. } = self;
         if !below::end(grace, |ended, how| note(*pid, status, ended, how)).await {
             print_message(
-                "what the command started cannot be ended: look for it with ps, the box is handed on",
+                "cannot end the processes that the command started: find them with ps; the box is released",
             );
             self.ended().await;
         }

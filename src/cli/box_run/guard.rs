@@ -116,12 +116,12 @@ async fn exit_code(status: WaitStatus) -> ExitCode {
         return ExitCode::from(u8::try_from(BY_SIGNAL + number).unwrap_or(FAILED));
     }
     let rest = match have_ended {
-        true => "what the command had started was killed as well",
-        false => "what the command had started could not be ended: look for it with ps",
+        true => "all processes that the command started were killed",
+        false => "cannot end the processes that the command started: find them with ps",
     };
     print_message(&format!(
         "signal {number} ended the process that ran the command; {rest}; \
-         the box is free once its ttl is over"
+         the box is free after its ttl"
     ));
     ExitCode::from(FAILED)
 }

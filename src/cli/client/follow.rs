@@ -37,7 +37,7 @@ impl NodeClient {
             Some(Err(failure)) => Err(failure),
             Some(Ok(ControlFlow::Continue(()))) | None => Ok(ControlFlow::Continue(())),
         })?;
-        found.ok_or_else(|| self.failed("it has ended".to_owned()))
+        found.ok_or_else(|| self.failed("it closed the stream of events".to_owned()))
     }
 
     /// `GET /api/v1/<path>`, answered with events: hands each event to `each`, and none once when the node has answered. Ends
@@ -59,7 +59,7 @@ impl NodeClient {
         }
         let each = |event| each(event).map(|()| ControlFlow::Continue(()));
         self.read_events(request, last, each)?;
-        Err(self.failed("it has ended".to_owned()))
+        Err(self.failed("it closed the stream of events".to_owned()))
     }
 
     /// Reads events until `each` has what it waits for.
@@ -87,9 +87,10 @@ impl NodeClient {
             let mut stream = EventStream::after(last.clone());
             loop {
                 let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
-                let chunk = chunk.map_err(|_| self.failed("nothing is heard of it".to_owned()))?;
+                let chunk = chunk.map_err(|_| self.failed("it sends no events".to_owned()))?;
                 let chunk = chunk.map_err(|error| self.unreachable(&error))?;
-                let chunk = chunk.ok_or_else(|| self.failed("it has ended".to_owned()))?;
+                let chunk = chunk
+                    .ok_or_else(|| self.failed("it closed the stream of events".to_owned()))?;
                 let events = stream.feed(&chunk).map_err(|bad| self.failed(bad.to_string()))?;
                 for event in events {
                     if each(Some(event))?.is_break() {

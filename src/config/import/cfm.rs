@@ -96,10 +96,10 @@ fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
         }
         "watcher.fire_initial_event" => "a node always plans when it starts",
         "watcher.event_timeout_sec" | "watcher.poll_interval_sec" => {
-            "changes are seen at once, and looked for every catalog.poll_interval"
+            "changes are noticed at once; catalog.poll_interval is the interval of the additional check"
         }
         "runner.between_events_run_interval_sec" | "runner.periodic_run_interval_sec" => {
-            "planning follows what happens, not a clock"
+            "planning starts after changes, not at intervals"
         }
         key if key.starts_with(runs::LISTS) => runs::WHY,
         _ => {
@@ -118,10 +118,10 @@ fn own_rules(draft: &mut ImportDraft) {
     draft.keep("task.placement", PlacementPolicy::Ring);
     draft.keep("remover.keep", KeptBy::Cfm);
     let kept = [
-        ("task.placement", "\"ring\": destinations take copies in turn, as cfm has it"),
+        ("task.placement", "\"ring\": destinations take copies in turn, as with cfm"),
         (
             "remover.keep",
-            "\"cfm\": of too many copies the smallest address keeps its, as cfm has it",
+            "\"cfm\": of too many copies, the host with the smallest address keeps its copy, as with cfm",
         ),
     ];
     for (key, what) in kept {
@@ -149,12 +149,12 @@ fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
     match AddressPattern::new(pattern) {
         Ok(kept) if !speaks_of_words(pattern) => {
             draft.keep("event_log.watch_address", WatchedServers::Matching(kept));
-            let what = "is kept as a pattern that is matched with whole numbers of the address";
+            let what = "is kept as a pattern; it must match whole numbers of the address";
             draft.note(entry, ImportNoteKind::Translated, what);
         }
         _ => {
             draft.watch_is_lost = true;
-            let what = "is no pattern of an address; without it every request would count, so \
+            let what = "is not a pattern of an address; without it every request would count, so \
                         event_log.dir is not set and no file becomes hot";
             draft.note(entry, ImportNoteKind::Bad, format!("{pattern} {what}"));
         }

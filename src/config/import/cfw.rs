@@ -21,7 +21,8 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
         line: None,
         key: "source_dirs".to_owned(),
         kind: ImportNoteKind::Translated,
-        what: "cfw had none; the worker of a source needs those of the node".to_owned(),
+        what: "cfw did not have it; set it on the worker of a source to the value of the node"
+            .to_owned(),
     });
 }
 
@@ -36,7 +37,7 @@ fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
         "downloader_download_success_match_string" => {
             draft.text::<Pattern>(entry, "external_downloader.success_pattern");
         }
-        "if_name" => draft.meaningless(entry, "a worker is known by listen (since qr2)"),
+        "if_name" => draft.meaningless(entry, "a worker is identified by listen (since qr2)"),
         _ if draft.logging(entry) => {}
         _ => draft.note(entry, ImportNoteKind::Unknown, "no version of cfw reads it; left out"),
     }
@@ -60,7 +61,7 @@ fn limit(entry: &YamlEntry, draft: &mut ImportDraft) {
         draft.note(
             entry,
             ImportNoteKind::Translated,
-            format!("{number} was read as 100, and is kept as that"),
+            format!("cfw used 100 instead of {number}; 100 is kept"),
         );
     }
 }

@@ -103,7 +103,8 @@ impl ImportDraft {
     /// Keeps what the old program took instead of a value out of range, and says so.
     pub fn instead<T: SettingValue>(&mut self, entry: &YamlEntry, ours: &'static str, value: T) {
         let shown = value.to_toml().map(|value| value.to_string()).unwrap_or_default();
-        let what = format!("{} was read as {shown}, and is kept as that", entry.text());
+        let what =
+            format!("the old program used {shown} instead of {}; {shown} is kept", entry.text());
         self.note(entry, ImportNoteKind::Translated, what);
         self.keep(ours, value);
     }
@@ -132,7 +133,7 @@ impl ImportDraft {
                 Ok(value) => {
                     let value = value.to_toml();
                     if value.as_ref().is_some_and(|value| kept.contains(value)) {
-                        let what = format!("\"{text}\" is there twice");
+                        let what = format!("\"{text}\" is listed twice");
                         self.note_at(entry, *line, ImportNoteKind::LeftOut, what);
                     } else {
                         kept.extend(value);
@@ -171,7 +172,7 @@ impl ImportDraft {
     pub fn logging(&mut self, entry: &YamlEntry) -> bool {
         match entry.key.as_str() {
             "log_dir" => {
-                self.meaningless(entry, "logs go to stderr; whoever starts the process keeps them")
+                self.meaningless(entry, "logs go to stderr; the service manager stores them")
             }
             "log_level" => self.log_level(entry),
             "enable_coredump" => {
@@ -202,7 +203,7 @@ impl ImportDraft {
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let named = || levels.iter().find(|(old, _)| *old == text);
         let Some((old, ours)) = number.and_then(|index| levels.get(index)).or_else(named) else {
-            let what = format!("\"{text}\" is no level; log.level is not set");
+            let what = format!("\"{text}\" is not a log level; log.level is not set");
             return self.note(entry, ImportNoteKind::Bad, what);
         };
         let filter = LogFilter::of_level(*ours);

@@ -34,7 +34,7 @@ pub fn keep(entry: &YamlEntry, ours: &'static str, draft: &mut ImportDraft) {
             }
         };
         if kept.contains(&host) {
-            let what = format!("\"{text}\" is there twice");
+            let what = format!("\"{text}\" is listed twice");
             draft.note_at(entry, *line, ImportNoteKind::LeftOut, what);
         } else {
             kept.push(host);
@@ -62,7 +62,7 @@ fn resolved(text: &str) -> Result<(HostAddr, String), String> {
         Ok(found) => found.collect::<Vec<SocketAddr>>(),
         Err(error) => {
             return Err(format!(
-                "\"{text}\" cannot be resolved ({error}), and hosts are addresses: write its ip:port"
+                "\"{text}\" cannot be resolved ({error}): replace the name by its ip:port"
             ));
         }
     };
@@ -77,7 +77,7 @@ fn resolved(text: &str) -> Result<(HostAddr, String), String> {
         [] => String::new(),
         others => format!("; it also has {}", others.join(", ")),
     };
-    Ok((host, format!("\"{text}\" is kept as {host}, its address now{others}")))
+    Ok((host, format!("\"{text}\" is kept as {host}, its current address{others}")))
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub enum ImportNoteKind {
 impl fmt::Display for ImportNoteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ImportNoteKind::Meaningless => "no meaning any more",
+            ImportNoteKind::Meaningless => "obsolete",
             ImportNoteKind::Translated => "translated",
             ImportNoteKind::LeftOut => "left out",
             ImportNoteKind::Bad => "bad value",

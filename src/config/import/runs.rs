@@ -12,7 +12,7 @@ use super::{ImportNote, ImportNoteKind};
 pub const LISTS: &str = "runner.setup_runs.";
 
 /// Why the lists themselves are not kept.
-pub const WHY: &str = "planning and removing go on by themselves, unless the lists leave one out";
+pub const WHY: &str = "planning and removing run by themselves, unless no list has them";
 
 /// The lists that stand for a default with both runs where they are missing or empty.
 const WITH_DEFAULT: [&str; 3] = ["eventruns", "eventtimeoutruns", "betweeneventsruns"];

@@ -47,7 +47,7 @@ pub fn entries(text: &str) -> Result<Vec<YamlEntry>, NotYaml> {
             YamlData::Mapping(_) => walk("", document, &mut entries),
             data if scalar(data).is_some_and(|text| text.is_empty()) => {}
             _ => {
-                let what = "keys and values are wanted, as in \"listen_addr: 127.0.0.1:8080\"";
+                let what = "expected keys and values such as \"listen_addr: 127.0.0.1:8080\"";
                 return Err(NotYaml { line: line(document), what: what.to_owned() });
             }
         }
@@ -68,7 +68,7 @@ fn refuse_depth(text: &str) -> Result<(), NotYaml> {
         }
         if depth > DEEPEST {
             let what = format!(
-                "it is nested more than {DEEPEST} deep, which no configuration of cfm or cfw is"
+                "it is nested more than {DEEPEST} levels deep: this is not a configuration of cfm or cfw"
             );
             return Err(NotYaml { line: span.start.line(), what });
         }

@@ -61,7 +61,7 @@ fn shown(Difference { key, values }: Difference) -> SettingChange {
 
 impl From<ReloadRefused> for ProblemResponse {
     fn from(refused: ReloadRefused) -> Self {
-        let detail = format!("the configuration in force stays: {refused:#}");
+        let detail = format!("the running configuration stays in use: {refused:#}");
         ProblemResponse::new(StatusCode::UNPROCESSABLE_ENTITY, "bad-configuration", detail)
     }
 }

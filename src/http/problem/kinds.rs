@@ -272,8 +272,8 @@ pub const KINDS: &[ProblemKind] = &[
         422,
         "bad-configuration",
         "The configuration has faults, all of which are listed; the running one stays in force",
-        "the configuration in force stays: /etc/reelyard/node.toml:12: storage.limit_percent: expected a \
-         percentage from 1 to 100, not 101",
+        "the running configuration stays in use: /etc/reelyard/node.toml:12: storage.limit_percent: expected \
+         a percentage from 1 to 100, not 101",
     ),
     ProblemKind::new(
         422,
