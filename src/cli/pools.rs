@@ -69,8 +69,8 @@ struct PutArgs {
     /// Number of the first box.
     #[arg(long)]
     first_id: Option<u32>,
-    /// Range of the ids that holders see, for example 1000..1500, so that a late holder disturbs
-    /// nobody. "none": the number of the box is its id.
+    /// Range of the ids that holders see, for example 1000..1500, so that a late holder cannot
+    /// use the box of another one. "none": the number of the box is its id.
     #[arg(long, value_parser = slots, value_name = "FIRST..END")]
     slots: Option<ValueOrNone<(SlotId, u32)>>,
     /// Time before an id is used again after its lease ended.

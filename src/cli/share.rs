@@ -54,8 +54,8 @@ enum ShareCommand {
     PauseReclaim,
     /// Resume the reclaim of ended shares.
     ResumeReclaim,
-    /// Confirm that the wall clock is right: shares go by it at once. Where it is ahead, what is due
-    /// is reclaimed. Where it is behind, links that were not reclaimed may come back
+    /// Confirm that the wall clock is right: shares use it at once. If it is ahead, due shares are
+    /// reclaimed. If it is behind, ended links that were not reclaimed may come back
     ConfirmClock,
     /// Print the events of shares, as webhooks get them, until you stop the command.
     Events {

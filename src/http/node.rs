@@ -92,22 +92,20 @@ impl NodeHttpState {
             let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let how_sure = if stranger.sure { "manages" } else { "may manage" };
             let (what, last) = (&stranger.what, stranger.last);
-            format!("somebody else {how_sure} this yard too: {host}{what}; seen last at {last}")
+            format!("another manager {how_sure} this yard too: {host}{what}; last seen at {last}")
         });
         let refused = self.actors.boxes.configured.refused();
         let not_so = refused.iter().map(|(pool, why)| {
-            format!("pool {pool} is not as the configuration has it, which is tried again: {why}")
+            format!("cannot apply the configuration of pool {pool}, retrying: {why}")
         });
         let boxes = self.actors.boxes.board.view();
         let silent = boxes.lines.iter().filter_map(|(pool, line)| {
             let why = line.silence.as_ref()?;
-            Some(format!(
-                "the host of pool {pool} does not make its boxes ready or clean them: {why}"
-            ))
+            Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
         });
         let off = self.live.now().config.task.mode == PlanningMode::Off;
         let off = off.then(|| {
-            "Planning is switched off: no new copies are planned. Set task.mode = \"on\" and reload."
+            "Planning is off: no new copies are planned. Set task.mode = \"on\" and reload."
                 .to_owned()
         });
         let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
@@ -116,7 +114,7 @@ impl NodeHttpState {
         let clock = self.actors.share_board.view().trouble.map(|trouble| trouble.to_string());
         let hosts = self.actors.hosts.present();
         let tokens = hosts.iter().filter_map(|(host, actor)| {
-            Some(format!("{host} cannot be worked with: {}", actor.view.load().token_trouble?))
+            Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
         });
         let own = tokens.chain(clock).chain(open_files::shortage_warning());
         told.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
@@ -128,7 +126,7 @@ impl NodeHttpState {
             let can = [BoxPhase::Free, BoxPhase::Leased, BoxPhase::Preparing];
             let can_go_on = can.iter().any(|phase| pool.counts.of(*phase) > 0);
             let why = pool.hindrance.filter(|_| !can_go_on)?;
-            Some(format!("pool {} has no box that can be granted: {why}", pool.name))
+            Some(format!("pool {} cannot grant any box: {why}", pool.name))
         });
         hindered.collect()
     }
@@ -154,8 +152,8 @@ impl NodeHttpState {
                 .as_ref()
                 .map(|last| format!(" ({}: {})", last.asked, last.failure));
             let risk = match planned.files {
-                Some(_) => "What was on record of it still counts",
-                None => "A file that only it holds may be copied elsewhere",
+                Some(_) => "Its recorded files still count",
+                None => "A file that exists only there may be copied again",
             };
             Some(format!(
                 "{host} answers, but its files were not listed since this node started{}. Nothing \
@@ -182,11 +180,11 @@ impl NodeHttpState {
         }
         let what = match (down, in_maintenance) {
             _ if hosts.is_empty() => return None,
-            (0, 0) => "None is configured: see hosts.destinations.".to_owned(),
+            (0, 0) => "None is configured: set hosts.destinations.".to_owned(),
             (down, 0) => format!("{down} do not answer: see reelyard hosts."),
             (down, resting) => format!("{down} do not answer, {resting} are in maintenance."),
         };
-        Some(format!("No destination is up: nothing can be copied. {what}"))
+        Some(format!("No destination is up, so no copies are possible. {what}"))
     }
 
     /// What keeps the node from doing all it is there for, in words; empty when nothing does.

@@ -60,8 +60,8 @@ impl ProblemResponse {
     pub fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
         debug_assert!(
             KINDS.iter().any(|known| (known.name, known.status) == (kind, status.as_u16())),
-            "{kind} with status {status} is missing in problem::KINDS: the API's document would \
-             not tell of it"
+            "{kind} with status {status} is missing in problem::KINDS: the document of the \
+             API would not list it"
         );
         let problem = problem(kind, status.as_u16(), detail.into());
         ProblemResponse { status, problem, retry_after_seconds: None, challenge: None }

@@ -82,7 +82,7 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     assert_eq!(row(&listed, "judges")[1..4], ["2", "2", "0"], "{listed}");
     assert_eq!(row(&listed, "hosted")[7], "127.0.0.1:9", "{listed}");
     assert_eq!(read(node.cli(&["pools", "list", "--json"]))["items"].as_array().unwrap().len(), 2);
-    assert_eq!(done(node.cli(&["pools", "remove", "hosted"])), "it is gone\n");
+    assert_eq!(done(node.cli(&["pools", "remove", "hosted"])), "the pool was removed\n");
     let absent = node.cli(&["pools", "show", "hosted"]);
     assert_eq!(absent.code, Some(4));
     assert!(absent.err.contains("no pool is named hosted"), "{}", absent.err);

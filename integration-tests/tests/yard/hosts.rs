@@ -124,7 +124,11 @@ fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
     for command in ["drain", "maintain", "activate", "remove"] {
         refused(&ground, &["hosts", command, "127.0.0.1:9"], "is not a host of this yard")?;
     }
-    refused(&ground, &["hosts", "add", "0.0.0.0:9", "--role", "both"], "no address of one host")?;
+    refused(
+        &ground,
+        &["hosts", "add", "0.0.0.0:9", "--role", "both"],
+        "is not the address of one host",
+    )?;
     let usage = reelyard(&ground, &["hosts", "add", &source, "--role", "servant"]);
     ensure!(usage.code == Some(2), "{}", usage.err);
     Ok(())

@@ -40,9 +40,14 @@ use crate::http::problem::ProblemResponse;
                    `preparing` comes while boxes are prepared. The last event is `granted` with \
                    the leases, or `refused` with a problem.",
     params(("pool" = String, Path, description = "The pool")),
-    request_body(content = WantedLease, description = "Who wants how many boxes, and for how long"),
+    request_body(content = WantedLease, description = "Holder, number of boxes and lease time"),
     responses(
-        (status = 200, description = "How the wait goes", body = String, content_type = "text/event-stream"),
+        (
+            status = 200,
+            description = "The leases, or the events of the wait",
+            body = String,
+            content_type = "text/event-stream"
+        ),
         (status = 201, description = "The leases", body = Granted)
     )
 )]

@@ -103,7 +103,7 @@ pub async fn one(
         ("number" = u32, Path, description = "Its number")
     ),
     request_body(content = WantedQuarantine, description = "Why"),
-    responses((status = 200, description = "The box as it is now", body = BoxShown))
+    responses((status = 200, description = "The box after the change", body = BoxShown))
 )]
 pub async fn quarantine(
     state: web::Data<NodeHttpState>,
@@ -129,7 +129,7 @@ pub async fn quarantine(
         ("pool" = String, Path, description = "The pool"),
         ("number" = u32, Path, description = "Its number")
     ),
-    responses((status = 200, description = "The box as it is now", body = BoxShown))
+    responses((status = 200, description = "The box after the change", body = BoxShown))
 )]
 pub async fn unquarantine(
     state: web::Data<NodeHttpState>,
@@ -188,7 +188,7 @@ impl AuditQuery {
             let known: Vec<&str> = known().collect();
             let known = known.join(", ");
             return Err(ProblemResponse::bad_request(format!(
-                "what: \"{what}\" is none of {known}"
+                "what: \"{what}\" is not valid: expected one of {known}"
             )));
         }
         Ok(AuditFilter {
@@ -213,7 +213,7 @@ impl AuditQuery {
     operation_id = "auditPool",
     summary = "Lists the audit of a pool, newest first: leases, tokens, ends, hooks and their output",
     params(("pool" = String, Path, description = "The pool"), AuditQuery),
-    responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
+    responses((status = 200, description = "A page of audit lines", body = Page<AuditLine>))
 )]
 pub async fn audit_pool(
     state: web::Data<NodeHttpState>,
@@ -235,7 +235,7 @@ pub async fn audit_pool(
         ("number" = u32, Path, description = "Its number"),
         AuditQuery
     ),
-    responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
+    responses((status = 200, description = "A page of audit lines", body = Page<AuditLine>))
 )]
 pub async fn audit_box(
     state: web::Data<NodeHttpState>,

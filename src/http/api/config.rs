@@ -37,7 +37,7 @@ pub async fn reload(
 ) -> Result<web::Json<ReloadView>, ProblemResponse> {
     let dry_run = query.dry_run;
     if !dry_run {
-        tracing::info!("reading the configuration again, on request");
+        tracing::info!("reloading the configuration on request");
     }
     let reloaded = state.reloader.reload(dry_run).await?;
     if !dry_run {

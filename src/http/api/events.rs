@@ -39,7 +39,9 @@ impl EventQuery {
             kind.ok_or_else(|| {
                 let known: Vec<&str> = ChangeKind::ALL.iter().map(|kind| kind.word()).collect();
                 let known = known.join(", ");
-                ProblemResponse::bad_request(format!("kinds: \"{word}\" is none of {known}"))
+                ProblemResponse::bad_request(format!(
+                    "kinds: \"{word}\" is not valid: expected some of {known}"
+                ))
             })
         };
         let wanted: Result<BTreeSet<ChangeKind>, ProblemResponse> =
@@ -65,11 +67,11 @@ impl EventQuery {
                    15 seconds. Later versions may add kinds and members.",
     params(
         EventQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last")
+        ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last received event")
     ),
     responses((
         status = 200,
-        description = "A stream without end",
+        description = "A stream of events without end",
         body = ChangeEvent,
         content_type = "text/event-stream"
     ))

@@ -17,8 +17,8 @@ use crate::http::problem::ProblemResponse;
     tag = "files",
     operation_id = "explainFile",
     summary = "Explains why a file is planned or not, for every host",
-    description = "Unknown names are explained as well.",
-    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
+    description = "Unknown names are accepted as well.",
+    params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
     responses((status = 200, description = "The explanation", body = ExplainView))
 )]
 pub async fn show(

@@ -27,8 +27,8 @@ const SOON: Duration = Duration::from_secs(1);
     tag = "shares",
     operation_id = "moveFile",
     summary = "Moves or renames a shared file or directory; all links to it keep working",
-    request_body(content = WantedMove, description = "What is moved, and where to"),
-    responses((status = 200, description = "It is there, and so many shares have followed", body = Moved))
+    request_body(content = WantedMove, description = "Old path and new path"),
+    responses((status = 200, description = "The number of shares that follow", body = Moved))
 )]
 pub async fn make(
     state: web::Data<NodeHttpState>,
@@ -43,7 +43,7 @@ pub async fn make(
     // Others take that for "into this directory".
     if to.ends_with('/') {
         return Err(ProblemResponse::bad_request(
-            "to: expected the new path, with its own name at the end",
+            "to: expected the new path including the new name",
         ));
     }
     let (from, to) = (read("from", &from)?, read("to", &to)?);
@@ -71,7 +71,7 @@ pub async fn make(
     tag = "shares",
     operation_id = "listMoves",
     summary = "Lists moves in progress and moves with an unknown outcome, on the leader",
-    responses((status = 200, description = "The moves, the oldest first", body = Page<MoveShown>))
+    responses((status = 200, description = "The moves, oldest first", body = Page<MoveShown>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,

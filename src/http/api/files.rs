@@ -50,9 +50,8 @@ pub struct FileQuery {
     tag = "files",
     operation_id = "listFiles",
     summary = "Lists every ranked or hot file with its hosts",
-    description = "Hot files without a grade, then all others, best first. Where few of many files \
-                   are what is asked for, a page may be short, and even empty, and still have a \
-                   next one.",
+    description = "Hot files without a grade, then all others, best first. If few \
+                   files match the filter, a page can be short or empty and still have a next page.",
     params(FileQuery),
     responses((status = 200, description = "A page of files", body = Page<FileView>))
 )]

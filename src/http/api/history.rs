@@ -71,7 +71,7 @@ impl FromStr for HistoryPosition {
     operation_id = "listHistory",
     summary = "Lists ended copies and removals, newest first",
     params(HistoryQuery),
-    responses((status = 200, description = "A page of lines", body = Page<HistoryLine>))
+    responses((status = 200, description = "A page of history lines", body = Page<HistoryLine>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,

@@ -26,7 +26,7 @@ const API: &str = "api";
     operation_id = "setHostMode",
     summary = "Sets the mode of a host: active, draining or maintenance",
     params(("host" = HostAddr, Path, description = "Its address")),
-    request_body(content = WantedMode, description = "Its mode from now on"),
+    request_body(content = WantedMode, description = "The new mode"),
     responses((status = 200, description = "What follows", body = HostChange))
 )]
 pub async fn set_mode(
@@ -55,8 +55,8 @@ pub async fn set_mode(
     operation_id = "addHost",
     summary = "Adds a host to the yard, or changes the role of an added host",
     params(("host" = HostAddr, Path, description = "Its address")),
-    request_body(content = WantedRole, description = "What it is for"),
-    responses((status = 200, description = "It is a host of the yard", body = HostChange))
+    request_body(content = WantedRole, description = "The role of the host"),
+    responses((status = 200, description = "The host belongs to the yard", body = HostChange))
 )]
 pub async fn add(
     state: web::Data<NodeHttpState>,
@@ -66,7 +66,7 @@ pub async fn add(
 ) -> Result<web::Json<HostChange>, ProblemResponse> {
     let (host, role) = (*host, wanted.role);
     if host.ip().is_unspecified() || host.ip().is_multicast() {
-        return Err(ProblemResponse::bad_request(format!("{host} is no address of one host")));
+        return Err(ProblemResponse::bad_request(format!("{host} is not the address of one host")));
     }
     let before = state.actors.task_board.view();
     let add = AddHost { host, role, asked_by: API.to_owned(), request: RequestId::random() };
@@ -82,7 +82,7 @@ pub async fn add(
     operation_id = "removeHost",
     summary = "Removes an added host and forgets its files",
     params(("host" = HostAddr, Path, description = "Its address")),
-    responses((status = 200, description = "It is no host of the yard any more", body = HostChange))
+    responses((status = 200, description = "The host no longer belongs to the yard", body = HostChange))
 )]
 pub async fn remove(
     state: web::Data<NodeHttpState>,

@@ -190,7 +190,7 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
     summary = "Ends backoff, probation and open circuit breaker of a host",
     description = "Use it after you repaired the host.",
     params(("host" = HostAddr, Path, description = "Its address")),
-    responses((status = 200, description = "It is trusted again", body = HostReset))
+    responses((status = 200, description = "The host was reset", body = HostReset))
 )]
 pub async fn reset(
     state: web::Data<NodeHttpState>,
@@ -212,9 +212,9 @@ pub async fn reset(
     tag = "hosts",
     operation_id = "adoptHost",
     summary = "Lets a worker obey this cluster",
-    description = "For a worker that obeys another cluster, or that has seen a wrong epoch.",
+    description = "Use it for a worker that obeys another cluster, or that has seen a wrong epoch.",
     params(("host" = HostAddr, Path, description = "Its address")),
-    responses((status = 200, description = "It obeys this cluster", body = HostAdopted))
+    responses((status = 200, description = "The worker obeys this cluster", body = HostAdopted))
 )]
 pub async fn adopt(
     state: web::Data<NodeHttpState>,

@@ -92,8 +92,8 @@ pub async fn one(
     operation_id = "renewLease",
     summary = "Renews a lease from now on",
     params(("id" = String, Path, description = "Its id")),
-    request_body(content = WantedRenewal, description = "Its token, and how long it is to last"),
-    responses((status = 200, description = "The lease as it is now", body = LeaseTold))
+    request_body(content = WantedRenewal, description = "Fencing token and wanted lease time"),
+    responses((status = 200, description = "The renewed lease", body = LeaseTold))
 )]
 pub async fn renew(
     state: web::Data<NodeHttpState>,
@@ -114,7 +114,7 @@ pub async fn renew(
     tag = "boxes",
     operation_id = "releaseLease",
     summary = "Releases a lease",
-    params(("id" = String, Path, description = "The id of its lease")),
+    params(("id" = String, Path, description = "The id of the lease")),
     request_body(content = LeaseToken, description = "The token of the lease"),
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))
 )]
@@ -136,14 +136,13 @@ pub async fn release(
     tag = "boxes",
     operation_id = "verifyLease",
     summary = "Checks whether a lease is valid",
-    description = "A lease is valid if a holder got it with this token, its end is not on \
-                   record and its term is not over. A valid lease can be renewed. After a \
-                   restart or a change of leader a lease has its full term once more, until it \
-                   is renewed. While a lease is valid nobody else has the box. Only the leader \
-                   answers.",
+    description = "A lease is valid if a holder got it with this token, no end is recorded and \
+                   its term is not over. A valid lease can be renewed. After a restart or a \
+                   change of leader a lease gets its full term again, until it is renewed. \
+                   While a lease is valid, no other holder has the box. Only the leader answers.",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = LeaseToken, description = "Its token"),
-    responses((status = 200, description = "It is valid", body = LeaseVerified))
+    responses((status = 200, description = "The lease is valid", body = LeaseVerified))
 )]
 pub async fn verify(
     state: web::Data<NodeHttpState>,
@@ -165,7 +164,7 @@ pub async fn verify(
     tag = "boxes",
     operation_id = "revokeLease",
     summary = "Revokes a lease",
-    params(("id" = String, Path, description = "The id of its lease")),
+    params(("id" = String, Path, description = "The id of the lease")),
     request_body(content = WantedLeaseRevocation, description = "Why"),
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))
 )]

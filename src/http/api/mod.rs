@@ -87,7 +87,7 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
 /// A resource whose other methods are answered with 405 and with those that it `allow`s.
 fn resource(path: &str, allow: String) -> Resource {
     let refuse = move |method: Method, request: HttpRequest| {
-        let detail = format!("{} takes {allow}, not {method}", request.path());
+        let detail = format!("{} accepts {allow}, not {method}", request.path());
         let refusal =
             ProblemResponse::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
         let mut response = refusal.error_response();
@@ -126,7 +126,7 @@ fn bad_body(error: &JsonPayloadError) -> ProblemResponse {
 async fn unknown(request: HttpRequest) -> HttpResponse {
     let path = request.path();
     ProblemResponse::not_found(format!(
-        "there is no {path}; /api/v1/openapi.json tells what the API has"
+        "{path} does not exist; /api/v1/openapi.json lists all paths"
     ))
     .error_response()
 }

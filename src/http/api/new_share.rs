@@ -31,7 +31,7 @@ const LOOKS: usize = 20;
                    after the share has ended. A move of the file changes nothing. Without one, a \
                    repeated request creates a second link; after a lost answer or a 504 look at the \
                    list instead.",
-    request_body(content = WantedShare, description = "What is shared, and on which terms"),
+    request_body(content = WantedShare, description = "Path and terms of the share"),
     responses((status = 201, description = "The share", body = ShareShown))
 )]
 pub async fn create(

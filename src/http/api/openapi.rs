@@ -16,14 +16,13 @@ use super::{API, NoQuery};
 use crate::http::problem::{KINDS, PROBLEM_JSON};
 
 const ABOUT: &str = "\
-Instants are integers of Unix milliseconds, or, where the schema has `date-time` as with shares and \
-leases, texts in RFC 3339; durations are whole milliseconds or microseconds (their names say which), \
-sizes bytes. A member that may be missing is left out rather than null; where a call takes null, that \
-removes what was there. Members can be \
-added in this version, none removed. What may be read with GET may be asked for with HEAD, unless \
-the answer may be held for long. Lists come in pages: `next` of one is the `cursor` of the next. A \
-parameter that a call does not know is refused. Whatever goes wrong is answered with a problem \
-document (RFC 9457), whose `type` stays the same.";
+Times are integers in Unix milliseconds. Where the schema has `date-time`, as with shares and leases, \
+they are RFC 3339 strings. Durations are whole milliseconds or microseconds; the name says which. Sizes \
+are bytes. A missing value is left out of the object and is never null. In a request, null removes the \
+value. Later releases of this version can add members, but they remove none. HEAD works wherever GET \
+does, unless the call can wait for long. Lists come in pages: `next` of one page is the `cursor` of \
+the next. Unknown parameters are refused. Every failure is answered with a problem document (RFC 9457); \
+its `type` never changes.";
 
 /// The name of the token in the document.
 const TOKEN: &str = "token";
@@ -74,7 +73,7 @@ fn document() -> Value {
         TOKEN: {
             "type": "http",
             "scheme": "bearer",
-            "description": "The token that nodes and workers of the yard share, where there is one",
+            "description": "The token of the nodes and workers of the yard, if one is configured",
         }
     });
     // Without one everything is open.

@@ -34,7 +34,7 @@ impl PageQuery {
             Ok(limit) => Ok(limit.get().min(MOST)),
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(MOST),
             Err(_) => Err(ProblemResponse::bad_request(format!(
-                "limit: expected a number of items from 1 on, not \"{text}\""
+                "limit: expected a number of at least 1, not \"{text}\""
             ))),
         }
     }
@@ -44,7 +44,7 @@ impl PageQuery {
         let read = |cursor: &String| {
             let unknown = || {
                 ProblemResponse::bad_request(format!(
-                    "cursor: \"{cursor}\" is no cursor of this list"
+                    "cursor: \"{cursor}\" is not a cursor of this list: use `next` of the previous page"
                 ))
             };
             cursor.parse().map_err(|_| unknown())

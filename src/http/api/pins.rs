@@ -63,12 +63,13 @@ pub async fn list(
     tag = "files",
     operation_id = "pinFile",
     summary = "Pins a file: none of its copies is removed",
-    description = "An unknown name is refused with 404 because it is probably misspelled. Set `force` to pin it anyway.",
+    description = "An unknown name is refused with 404 because it is probably misspelled. Set \
+                   `force` to pin it anyway.",
     params(
-        ("name" = String, Path, description = "Its name, percent-encoded, of any bytes"),
+        ("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed"),
         PinQuery
     ),
-    responses((status = 200, description = "It is pinned", body = PinSet))
+    responses((status = 200, description = "The file is pinned", body = PinSet))
 )]
 pub async fn pin(
     request: HttpRequest,
@@ -78,8 +79,8 @@ pub async fn pin(
     let name = file_in_path(&request, "/pin")?;
     if !query.force && !is_known(&state, &name) {
         return Err(ProblemResponse::not_found(format!(
-            "Nothing knows a file named '{name}': it is in no ranking and no source directory, and no \
-             host holds it. Correct the name, or pin it all the same with --force (force=true)."
+            "No file is named '{name}': it is in no ranking and no source directory, and no \
+             host holds it. Correct the name, or pin it anyway with --force (force=true)."
         )));
     }
     set(name, &state, true).await
@@ -105,8 +106,8 @@ fn is_known(state: &NodeHttpState, name: &FileName) -> bool {
     tag = "files",
     operation_id = "unpinFile",
     summary = "Unpins a file",
-    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
-    responses((status = 200, description = "It is not pinned", body = PinSet))
+    params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
+    responses((status = 200, description = "The file is not pinned", body = PinSet))
 )]
 pub async fn unpin(
     request: HttpRequest,

@@ -104,15 +104,15 @@ fn blocked(waiting: &PlannerWaits) -> Option<String> {
         PlannerWaits::FirstLook(hosts) => {
             let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
             format!(
-                "{} answers but has not told yet what it holds: any file might be there",
+                "{} answers, but its files were not listed yet: any file might be there",
                 hosts.join(", ")
             )
         }
         PlannerWaits::Destination => {
-            "no destination is up, known and free to take copies".to_owned()
+            "no destination is up, listed and able to take copies".to_owned()
         }
         PlannerWaits::SwitchedOff => {
-            "planning is switched off: task.mode = \"off\"; copies under way go on".to_owned()
+            "planning is off (task.mode = \"off\"); running copies continue".to_owned()
         }
         PlannerWaits::Source | PlannerWaits::Looks(_) | PlannerWaits::Nothing => return None,
     })

@@ -61,12 +61,13 @@ pub async fn one(
     path = "/pools/{pool}",
     tag = "boxes",
     operation_id = "putPool",
-    summary = "Creates or replaces a pool. Omitted members get their default. Surplus boxes disappear when nobody holds them",
+    summary = "Creates or replaces a pool",
+    description = "Omitted members get their default. Surplus boxes disappear when they are free.",
     params(("pool" = String, Path, description = "Its name")),
-    request_body(content = WantedPool, description = "How it is to be"),
+    request_body(content = WantedPool, description = "The settings of the pool"),
     responses(
-        (status = 200, description = "It is so", body = PoolShown),
-        (status = 201, description = "It was created", body = PoolShown)
+        (status = 200, description = "The pool was changed", body = PoolShown),
+        (status = 201, description = "The pool was created", body = PoolShown)
     )
 )]
 pub async fn put(
@@ -104,8 +105,8 @@ pub struct RemoveQuery {
     summary = "Removes a pool: it grants no more boxes and disappears with its last lease",
     params(("pool" = String, Path, description = "Its name"), RemoveQuery),
     responses(
-        (status = 200, description = "It is gone", body = PoolRemoval),
-        (status = 202, description = "It goes with its last box", body = PoolRemoval)
+        (status = 200, description = "The pool was removed", body = PoolRemoval),
+        (status = 202, description = "The pool disappears with its last box", body = PoolRemoval)
     )
 )]
 pub async fn remove(
@@ -128,7 +129,7 @@ pub async fn remove(
     operation_id = "recheckPool",
     summary = "Lets the host of a pool check its free boxes before they are granted",
     params(("pool" = String, Path, description = "Its name")),
-    responses((status = 202, description = "It is going to"))
+    responses((status = 202, description = "The check will run"))
 )]
 pub async fn recheck(
     state: web::Data<NodeHttpState>,
@@ -147,9 +148,11 @@ pub async fn recheck(
     tag = "boxes",
     operation_id = "adoptPool",
     summary = "Assigns the boxes on the pool's host to this pool",
-    description = "A worker serves each box for one pool of one cluster. After that pool was removed, or its cluster was replaced, this call assigns the boxes. A pool that still uses them loses them.",
+    description = "A worker serves each box for one pool of one cluster. After that pool was \
+                   removed, or its cluster was replaced, this call assigns the boxes. A pool \
+                   that still uses them loses them.",
     params(("pool" = String, Path, description = "Its name")),
-    responses((status = 200, description = "They are its own", body = PoolAdoption))
+    responses((status = 200, description = "The boxes belong to this pool", body = PoolAdoption))
 )]
 pub async fn adopt(
     state: web::Data<NodeHttpState>,

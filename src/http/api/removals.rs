@@ -15,7 +15,7 @@ use crate::http::problem::ProblemResponse;
     tag = "removals",
     operation_id = "showRemovals",
     summary = "Lists planned removals, and why other copies stay",
-    responses((status = 200, description = "What the Remover does", body = RemovalsView))
+    responses((status = 200, description = "Planned removals and kept copies", body = RemovalsView))
 )]
 pub async fn show(
     state: web::Data<NodeHttpState>,
@@ -45,7 +45,7 @@ pub async fn show(
     tag = "removals",
     operation_id = "lookForRemovals",
     summary = "Checks all copies now",
-    responses((status = 202, description = "They are looked at"))
+    responses((status = 202, description = "The check has started"))
 )]
 pub async fn look_now(
     state: web::Data<NodeHttpState>,

@@ -64,7 +64,7 @@ impl HappeningQuery {
         let Some(from) = &self.from else { return Ok(ShareEventStart::Now) };
         let number = from.parse().map_err(|_| {
             ProblemResponse::bad_request(format!(
-                "from: expected the number of a happening, not \"{from}\""
+                "from: expected the number of an event, not \"{from}\""
             ))
         });
         number.map(|number| {
@@ -90,12 +90,12 @@ impl HappeningQuery {
                    comes every 15 seconds.",
     params(
         HappeningQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last; \
-                                                                  counts before `from`")
+        ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last received \
+                                                                  event; overrides `from`")
     ),
     responses((
         status = 200,
-        description = "A stream without end",
+        description = "A stream of events without end",
         body = ChangeEvent,
         content_type = "text/event-stream"
     ))
@@ -139,8 +139,8 @@ pub async fn follow(
         _place: place,
     };
     let hello = match told.missed {
-        None => format!(": happenings follow\nid: {}\n\n", before(told.next)),
-        Some(_) => ": happenings follow\n\n".to_owned(),
+        None => format!(": events follow\nid: {}\n\n", before(told.next)),
+        Some(_) => ": events follow\n\n".to_owned(),
     };
     Ok(streamed(hello, told))
 }

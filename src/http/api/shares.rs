@@ -136,8 +136,8 @@ pub async fn one(
     operation_id = "changeShare",
     summary = "Changes the terms of a share; an ended one never comes back",
     params(("id" = String, Path, description = "Its id")),
-    request_body(content = WantedTerms, description = "What is to be otherwise"),
-    responses((status = 200, description = "The share as it is now", body = ShareShown))
+    request_body(content = WantedTerms, description = "The changed terms"),
+    responses((status = 200, description = "The share after the change", body = ShareShown))
 )]
 pub async fn change(
     state: web::Data<NodeHttpState>,
@@ -151,7 +151,7 @@ pub async fn change(
         .map_err(|why| ProblemResponse::bad_request(why.to_string()))?;
     if wanted.only_if.is_some() && term.is_none() {
         return Err(ProblemResponse::bad_request(
-            "if: it is about a new deadline: give ttl or expires_at",
+            "if: the condition needs a new deadline: set ttl or expires_at",
         ));
     }
     let given = wanted.password.clone().flatten();
@@ -190,7 +190,7 @@ pub struct RevokeQuery {
     operation_id = "revokeShare",
     summary = "Revokes a share",
     params(("id" = String, Path, description = "Its id"), RevokeQuery),
-    responses((status = 204, description = "It has ended"))
+    responses((status = 204, description = "The share has ended"))
 )]
 pub async fn revoke(
     state: web::Data<NodeHttpState>,
@@ -208,7 +208,7 @@ pub async fn revoke(
         (true, _) => Ok(HttpResponse::NoContent().finish()),
         (false, false) => Err(ProblemResponse::not_found("the share does not exist")),
         (false, true) => Err(ProblemResponse::not_found(
-            "the share does not exist; if it was forgotten, its downloads are cut now",
+            "the share does not exist; running downloads of it are cut",
         )),
     }
 }
@@ -220,9 +220,10 @@ pub async fn revoke(
     tag = "shares",
     operation_id = "revokeShares",
     summary = "Revokes many shares: the named ones, or all of an owner, a path, or both",
-    description = "With both `owner` and `path`, shares of the owner below the path are revoked. If no share matches, 0 have ended; this is not an error.",
+    description = "With both `owner` and `path`, shares of the owner below the path are revoked. \
+                   If no share matches, 0 have ended; this is not an error.",
     request_body(content = WantedRevocation, description = "Which"),
-    responses((status = 200, description = "How many have ended by it", body = Revoked))
+    responses((status = 200, description = "Number of shares that ended", body = Revoked))
 )]
 pub async fn revoke_many(
     state: web::Data<NodeHttpState>,
@@ -233,13 +234,13 @@ pub async fn revoke_many(
     knows_its_shares(&state)?;
     if let Some(ids) = ids {
         if owner.is_some() || path.is_some() {
-            return Err(ProblemResponse::bad_request("ids, or owner and path: not both"));
+            return Err(ProblemResponse::bad_request("expected ids, or owner and path, not both"));
         }
         return Ok(web::Json(take_back(&state, ids, hard).await?));
     }
     if owner.is_none() && path.is_none() {
         return Err(ProblemResponse::bad_request(
-            "expected ids, owner or path: which shares are meant?",
+            "expected ids, owner or path: they select the shares",
         ));
     }
     let within = path.as_deref().map(place).transpose();
@@ -269,7 +270,7 @@ pub async fn revoke_many(
     tag = "shares",
     operation_id = "showReclaim",
     summary = "Shows counts of shares and the state of the reclaim",
-    responses((status = 200, description = "How it stands", body = ReclaimView))
+    responses((status = 200, description = "State of the reclaim", body = ReclaimView))
 )]
 pub async fn show_reclaim(
     state: web::Data<NodeHttpState>,
@@ -296,8 +297,8 @@ pub async fn show_reclaim(
     tag = "shares",
     operation_id = "pauseReclaim",
     summary = "Pauses or resumes the reclaim of ended shares",
-    request_body(content = WantedReclaim, description = "Whether it is to be paused"),
-    responses((status = 200, description = "How it stands", body = ReclaimView))
+    request_body(content = WantedReclaim, description = "true pauses, false resumes"),
+    responses((status = 200, description = "State of the reclaim", body = ReclaimView))
 )]
 pub async fn pause(
     state: web::Data<NodeHttpState>,
@@ -318,9 +319,9 @@ pub async fn pause(
     operation_id = "confirmClock",
     summary = "Confirms that the wall clock is right; shares use it at once",
     description = "A wall clock that is more than an hour ahead is confirmed by itself after \
-                   `share.clock_confirm_after`. One that is behind is not followed: links that have ended stay \
-                   ended. Once it is confirmed, those that were not reclaimed may come back.",
-    responses((status = 200, description = "How shares and their reclaim stand", body = ReclaimView))
+                   `share.clock_confirm_after`. A clock that is behind is not used: ended links stay \
+                   ended. After you confirm it, ended links that were not reclaimed may come back.",
+    responses((status = 200, description = "State of the reclaim", body = ReclaimView))
 )]
 pub async fn confirm_clock(
     state: web::Data<NodeHttpState>,

@@ -23,7 +23,7 @@ use crate::http::node::NodeHttpState;
     tag = "node",
     operation_id = "showStatus",
     summary = "Shows the state of the node: inputs with their bad rows, journal and actors",
-    responses((status = 200, description = "How it is", body = StatusView))
+    responses((status = 200, description = "State of the node", body = StatusView))
 )]
 pub async fn show(
     state: web::Data<NodeHttpState>,

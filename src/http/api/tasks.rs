@@ -106,7 +106,7 @@ pub async fn one(
     operation_id = "cancelTask",
     summary = "Cancels a copy, or removes an ended one from the list",
     params(("id" = i64, Path, description = "Its number")),
-    responses((status = 204, description = "It is cancelled, or dropped"))
+    responses((status = 204, description = "The copy is cancelled, or removed from the list"))
 )]
 pub async fn cancel(
     state: web::Data<NodeHttpState>,
@@ -127,7 +127,7 @@ pub async fn cancel(
     operation_id = "copyFile",
     summary = "Copies a file to a destination now, before better files",
     request_body = WantedCopy,
-    responses((status = 201, description = "The copy is on its way", body = CopyBegun))
+    responses((status = 201, description = "The copy has started", body = CopyBegun))
 )]
 pub async fn copy(
     state: web::Data<NodeHttpState>,
@@ -153,7 +153,7 @@ pub async fn copy(
     operation_id = "retryTask",
     summary = "Retries a failed or cancelled copy now",
     params(("id" = i64, Path, description = "Its number")),
-    responses((status = 201, description = "The copy is on its way", body = CopyBegun))
+    responses((status = 201, description = "The copy has started", body = CopyBegun))
 )]
 pub async fn retry(
     state: web::Data<NodeHttpState>,
@@ -168,7 +168,7 @@ pub async fn retry(
 
 fn task_id(text: &str) -> Result<TaskId, ProblemResponse> {
     let not_a_number =
-        || ProblemResponse::bad_request(format!("\"{text}\" is not a task's number"));
+        || ProblemResponse::bad_request(format!("\"{text}\" is not the number of a task"));
     i64::from_str(text).map(TaskId).map_err(|_| not_a_number())
 }
 

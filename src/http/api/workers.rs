@@ -44,7 +44,8 @@ pub struct TasksQuery {
     tag = "workers",
     operation_id = "takeOrders",
     summary = "Returns the orders for a worker",
-    description = "The answer comes at once if the worker does not know the current orders, else at a change or after `wait`.",
+    description = "The answer comes at once if the worker does not know the current orders, else \
+                   at a change or after `wait`.",
     params(("host" = HostAddr, Path, description = "The worker's address"), TasksQuery),
     responses((status = 200, description = "Its tasks", body = TaskOrders))
 )]
@@ -83,8 +84,8 @@ pub async fn tasks(
     summary = "Takes the reports of a worker",
     description = "The answer comes when the ends are durable.",
     params(("host" = HostAddr, Path, description = "The worker's address")),
-    request_body(content = Reports, description = "In the order in which they happened"),
-    responses((status = 200, description = "They are taken", body = ReportsTaken))
+    request_body(content = Reports, description = "The reports, in the order of the events"),
+    responses((status = 200, description = "The reports are taken", body = ReportsTaken))
 )]
 pub async fn reports(
     state: web::Data<NodeHttpState>,
@@ -102,7 +103,7 @@ fn known_host(state: &NodeHttpState, host: HostAddr) -> Result<HostAddr, Problem
         return Ok(host);
     }
     let detail = format!(
-        "{host} is no host of this yard: add it to hosts.sources or hosts.destinations of the \
+        "{host} is not a host of this yard: add it to hosts.sources or hosts.destinations of the \
          node, or by \"reelyard hosts add\""
     );
     Err(ProblemResponse::new(StatusCode::FORBIDDEN, "unknown-host", detail))
@@ -110,14 +111,15 @@ fn known_host(state: &NodeHttpState, host: HostAddr) -> Result<HostAddr, Problem
 
 fn known_tasks(text: &str) -> Result<HashSet<TaskId>, ProblemResponse> {
     let wrong =
-        || ProblemResponse::bad_request(format!("known: \"{text}\" is no list of task numbers"));
+        || ProblemResponse::bad_request(format!("known: \"{text}\" is not a list of task numbers"));
     let ids = text.split(',').filter(|id| !id.is_empty());
     ids.map(|id| id.parse().map(TaskId).map_err(|_| wrong())).collect()
 }
 
 pub(super) fn not_leader(state: &NodeHttpState) -> ProblemResponse {
     let leader = state.journal.leader().filter(|leader| *leader != state.node_id);
-    let who = leader.map_or("nobody does yet".to_owned(), |leader| format!("node {leader} does"));
+    let who = leader
+        .map_or("no node leads yet".to_owned(), |leader| format!("the leader is node {leader}"));
     let detail = format!("this node does not lead the yard; {who}");
     ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "not-leader", detail)
 }

@@ -48,7 +48,7 @@ pub(super) async fn change(
     let to = match parse_change(&body) {
         Ok(to) => to,
         Err(why) => {
-            debug!(task = %id, %why, "change of a task cannot be read");
+            debug!(task = %id, %why, "the changed task in the body is not valid");
             return empty(StatusCode::BAD_REQUEST);
         }
     };
@@ -104,7 +104,7 @@ where
         Ok(Ok(Err(ChangeRefused::Transition { .. }))) => empty(StatusCode::CONFLICT),
         Ok(Ok(Err(ChangeRefused::Commit(error)))) => unavailable(&error.to_string()),
         Ok(Err(_)) => unavailable("the task manager is not running, retry in 1 s"),
-        Err(_) => unavailable("outcome unknown: no answer in time, look at the task"),
+        Err(_) => unavailable("outcome unknown: no answer in time, check the task"),
     }
 }
 

@@ -126,7 +126,7 @@ fn admit(
     // Also ends what the kernel still holds of an answer that nobody takes.
     let stall = u32::try_from(places.limits().stall.as_millis()).unwrap_or(u32::MAX);
     if let Err(error) = set_tcp_user_timeout(&stream, stall) {
-        tracing::debug!(%error, "a connection keeps the system's time-out");
+        tracing::debug!(%error, "cannot set the send timeout of a connection");
     }
     Ok((GuardedStream::new(stream, place), Some(peer)))
 }
@@ -144,7 +144,7 @@ async fn end_overdue_connections(places: HttpConnectionLimiter) {
                 refused,
                 most = limits.connections,
                 per_address = limits.per_address,
-                "connections that kept the server waiting were ended, or new ones refused"
+                "ended slow connections, or refused connections over the limit"
             );
             (logged, before) = (Instant::now(), so_far);
         }

@@ -90,9 +90,9 @@ fn together(sheet: &mut MetricsWriter<'_>, hosts: &[HostMetrics<'_>]) -> fmt::Re
     let help = "Hosts with an open circuit breaker";
     sheet.gauge("hosts_not_called", help, open)?;
     let looks = hosts.iter().map(|one| one.called.looks).sum();
-    sheet.counter("host_looks", "Looks at hosts: files and disk", looks)?;
+    sheet.counter("host_looks", "Inventories of hosts: files and disk", looks)?;
     let failed = hosts.iter().map(|one| one.called.failed_looks).sum();
-    sheet.counter("host_looks_failed", "Failed looks at hosts", failed)
+    sheet.counter("host_looks_failed", "Failed inventories of hosts", failed)
 }
 
 /// What is told of each host.

@@ -92,7 +92,7 @@ fn answer(page: Result<String, fmt::Error>, accept: &str) -> HttpResponse {
             .insert_header((CONTENT_TYPE, form::PROMETHEUS))
             .body(form::as_prometheus(&page)),
         Err(error) => {
-            tracing::error!(%error, "the page of metrics cannot be written");
+            tracing::error!(%error, "cannot write the metrics page");
             HttpResponse::InternalServerError().finish()
         }
     }

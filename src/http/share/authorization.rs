@@ -40,7 +40,7 @@ impl ShareServerState {
             let wrote = String::from_utf8_lossy(garbled);
             tracing::warn!(
                 proxy = %client.address, ?wrote,
-                "a trusted proxy tells of its clients by what is no address: they are taken for one"
+                "a trusted proxy sent a client address that is not valid, its clients count as one"
             );
         }
         client.address
@@ -153,7 +153,7 @@ impl ShareServerState {
                 LinkRefusal::Absent
             }
             why => {
-                tracing::debug!(id = ?share.id(), %why, "what a share stands for is not there");
+                tracing::debug!(id = ?share.id(), %why, "the shared file does not exist now");
                 LinkRefusal::Absent
             }
         }

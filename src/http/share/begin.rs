@@ -11,8 +11,8 @@ use super::{ShareServerState, lingering_close};
 
 /// What a client is told that does not speak TLS where it is spoken.
 const IN_THE_CLEAR: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-    Content-Type: text/plain\r\nContent-Length: 41\r\nConnection: close\r\n\r\n\
-    TLS is spoken here: ask by https instead\n";
+    Content-Type: text/plain\r\nContent-Length: 40\r\nConnection: close\r\n\r\n\
+    This port needs TLS: use https instead.\n";
 
 /// Why there is no line under TLS.
 enum NoTls {
@@ -63,12 +63,12 @@ async fn give_up(why: NoTls, place: &LinkConnectionSlot, shared: &ShareServerSta
     match why {
         NoTls::Silent => return,
         NoTls::Clear(line) => {
-            tracing::debug!(%peer, "TLS is spoken to whoever speaks in the clear");
+            tracing::debug!(%peer, "a client sent a request without TLS");
             // Its send buffer is empty. One that does not get even this learns it from the end.
             let _ = line.try_send(IN_THE_CLEAR, false);
             lingering_close::close(&line).await;
         }
-        NoTls::Failed(error) => tracing::debug!(%peer, %error, "no terms were come to about TLS"),
+        NoTls::Failed(error) => tracing::debug!(%peer, %error, "the TLS handshake failed"),
     }
     shared.counts.no_tls.one();
 }

@@ -189,7 +189,7 @@ impl ShareServerState {
             }
             SendFailure::Unreadable(error) => {
                 self.counts.broken_off.one();
-                tracing::warn!(?id, %error, "a download broke off");
+                tracing::warn!(?id, %error, "a download failed");
             }
         }
     }
@@ -239,9 +239,11 @@ async fn refuse_unread(line: &ClientStream, why: UnreadableRequest, shared: &Sha
         UnreadableRequest::Bad(BadHead::TooLong) => {
             ((431, "Request Header Fields Too Large"), "The request is too long.\n")
         }
-        UnreadableRequest::Bad(BadHead::Garbled) => ((400, "Bad Request"), "This is no request.\n"),
+        UnreadableRequest::Bad(BadHead::Garbled) => {
+            ((400, "Bad Request"), "This is not an HTTP request.\n")
+        }
         UnreadableRequest::Host => {
-            ((400, "Bad Request"), "A request names its host, and only one.\n")
+            ((400, "Bad Request"), "A request needs exactly one Host header.\n")
         }
         UnreadableRequest::Gone => return,
     };

@@ -277,7 +277,7 @@ impl ShareServer {
         };
         if !is_drained {
             let connections = self.shared.counts.so_far().connections;
-            tracing::warn!(connections, "downloads that are still running are cut");
+            tracing::warn!(connections, "the drain time is over, cutting running downloads");
         }
         self.stop().await;
     }
@@ -326,7 +326,7 @@ async fn accept_all(
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of file descriptors, or a client that was gone again: not for ever.
-                tracing::warn!(%error, "public links cannot accept a connection");
+                tracing::warn!(%error, "cannot accept a connection to public links");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }

@@ -28,14 +28,14 @@ impl OperatorWarnings {
     /// What a share stands for cannot be read.
     pub(super) fn warn_unreadable(&self, id: ShareId, why: &dyn Display) {
         if self.shares.one(&id).is_ok() {
-            tracing::warn!(?id, why = why.to_string(), "what a share stands for cannot be read");
+            tracing::warn!(?id, why = why.to_string(), "cannot read a shared file or directory");
         }
     }
 
     /// A download cannot be counted now, and so is refused.
     pub(super) fn warn_uncounted(&self, why: &dyn Display) {
         if self.counting.one(&()).is_ok() {
-            tracing::warn!(%why, "downloads of shares cannot be counted");
+            tracing::warn!(%why, "cannot count downloads of shares, refusing them");
         }
     }
 }
@@ -74,10 +74,10 @@ mod tests {
     fn each_share_is_told_of_once_in_a_while() {
         let log = told(|complaints| {
             for id in [1, 1, 2, 1] {
-                complaints.warn_unreadable(ShareId(id), &"it may not be read");
+                complaints.warn_unreadable(ShareId(id), &"permission denied");
             }
         });
-        assert_eq!(log.matches("it may not be read").count(), 2, "{log}");
+        assert_eq!(log.matches("permission denied").count(), 2, "{log}");
         assert!(log.contains("WARN"), "{log}");
     }
 

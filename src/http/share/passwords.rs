@@ -121,7 +121,7 @@ impl Passwords {
         self.by_link.one(&share.id()).map_err(LinkRefusal::Throttled)?;
         let turn = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
-            return Err(LinkRefusal::NotNow("many passwords are being checked".into()));
+            return Err(LinkRefusal::NotNow("too many passwords are being checked".into()));
         };
         let (hash, given) = (hash.clone(), given.to_vec());
         let checked = tokio::task::spawn_blocking(move || {
@@ -166,7 +166,7 @@ fn is_right(hash: &PasswordHash, given: &[u8]) -> bool {
     match phc::PasswordHash::new(hash.reveal()) {
         Ok(hash) => Argon2::default().verify_password(given, &hash).is_ok(),
         Err(error) => {
-            tracing::warn!(%error, "the hash of a share's password does not read");
+            tracing::warn!(%error, "the stored password hash of a share is not valid");
             false
         }
     }

@@ -71,19 +71,19 @@ impl LinkRefusal {
             LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives => {
                 ("Please wait", "Please wait")
             }
-            LinkRefusal::NotNow(_) => ("Not now", "This cannot be answered now"),
+            LinkRefusal::NotNow(_) => ("Not now", "This link is not available now"),
             LinkRefusal::Failed | LinkRefusal::NoArchive(_) => {
-                ("Not readable", "This cannot be read now")
+                ("Not readable", "This link cannot be read now")
             }
             LinkRefusal::Ended { why, .. } => (ended_title(*why), "This link has ended"),
             LinkRefusal::Exhausted | LinkRefusal::Held | LinkRefusal::Replaced => {
                 (ended_title(ShareEnding::Exhausted), "No download is left")
             }
             LinkRefusal::Absent | LinkRefusal::OtherKind { .. } => {
-                ("Not there now", "Nothing to open here")
+                ("Not available now", "Nothing to open here")
             }
             LinkRefusal::Unknown | LinkRefusal::Password { .. } => {
-                ("No such link", "Nothing to open here")
+                ("Unknown link", "Nothing to open here")
             }
         }
     }
@@ -91,26 +91,29 @@ impl LinkRefusal {
     /// What is told, in words.
     pub(super) fn text(&self) -> String {
         match self {
-            LinkRefusal::Unknown => "There is no such link.".into(),
+            LinkRefusal::Unknown => "This link does not exist.".into(),
             LinkRefusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
-            LinkRefusal::Exhausted => "All downloads of this link were taken.".into(),
+            LinkRefusal::Exhausted => "All downloads of this link are used.".into(),
             LinkRefusal::Held => HELD.into(),
             LinkRefusal::Replaced => {
-                "All downloads of this link were taken, one of them from here. What that one was of \
-                 was replaced since: it cannot go on, and none can begin anew."
+                "All downloads of this link are used, one of them by you. The file was replaced \
+                 since then: your download cannot be resumed, and no new one can start."
                     .into()
             }
-            LinkRefusal::Throttled(_) => "Too many tries. Please wait.".into(),
+            LinkRefusal::Throttled(_) => "Too many attempts. Please wait.".into(),
             LinkRefusal::TooManyArchives => {
-                "Too many archives are on their way to this address. Please wait for one.".into()
+                "Too many archives are being sent to this address. Please wait for one to end."
+                    .into()
             }
-            LinkRefusal::Password { wrong: false } => "This link asks for a password.".into(),
-            LinkRefusal::Password { wrong: true } => "This is not the password of this link.".into(),
-            LinkRefusal::Absent => "What this link stands for is not there now.".into(),
-            LinkRefusal::OtherKind { instead } => format!("Ask for /{instead} of this link instead."),
+            LinkRefusal::Password { wrong: false } => "This link needs a password.".into(),
+            LinkRefusal::Password { wrong: true } => "The password is wrong.".into(),
+            LinkRefusal::Absent => "The shared file or directory does not exist now.".into(),
+            LinkRefusal::OtherKind { instead } => format!("Use /{instead} of this link instead."),
             LinkRefusal::NotNow(why) => format!("Not now: {why}."),
-            LinkRefusal::Failed => "What this link stands for cannot be read now.".into(),
-            LinkRefusal::NoArchive(why) => format!("No archive can be made of this directory: {why}."),
+            LinkRefusal::Failed => "The shared file or directory cannot be read now.".into(),
+            LinkRefusal::NoArchive(why) => {
+                format!("Cannot make an archive of this directory: {why}.")
+            }
         }
     }
 
@@ -127,16 +130,15 @@ impl LinkRefusal {
 }
 
 /// What somebody is told who has taken a download of a file, where none is left.
-pub(super) const HELD: &str = "All downloads of this link were taken, one of them from here. That one \
-    can be resumed where it stopped, in the list of downloads of a browser or by a download manager; \
-    none can begin anew.";
+pub(super) const HELD: &str = "All downloads of this link are used, one of them by you. You can resume it \
+    in the list of downloads of your browser, or with a download manager. No new one can start.";
 
 /// The title of a page about a link that has ended.
 fn ended_title(why: ShareEnding) -> &'static str {
     match why {
         ShareEnding::Expired => "Link expired",
-        ShareEnding::Exhausted => "All downloads taken",
-        ShareEnding::Revoked => "Link taken back",
+        ShareEnding::Exhausted => "All downloads used",
+        ShareEnding::Revoked => "Link revoked",
         ShareEnding::Removed => "File removed",
         ShareEnding::RootGone => "No longer shared",
         ShareEnding::Evicted => "Link ended",
@@ -146,11 +148,11 @@ fn ended_title(why: ShareEnding) -> &'static str {
 fn ended(why: ShareEnding) -> &'static str {
     match why {
         ShareEnding::Expired => "This link has expired.",
-        ShareEnding::Exhausted => "All downloads of this link were taken.",
-        ShareEnding::Revoked => "This link was taken back.",
-        ShareEnding::Removed => "What this link stood for was removed.",
-        ShareEnding::RootGone => "What this link stood for is no longer shared.",
-        ShareEnding::Evicted => "This link had to make room for others.",
+        ShareEnding::Exhausted => "All downloads of this link are used.",
+        ShareEnding::Revoked => "This link was revoked.",
+        ShareEnding::Removed => "The shared file or directory was removed.",
+        ShareEnding::RootGone => "This path is no longer shared.",
+        ShareEnding::Evicted => "This link ended to make room for newer links.",
     }
 }
 

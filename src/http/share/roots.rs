@@ -55,14 +55,14 @@ pub enum NotOpened {
     Absent,
     /// A symlink on the way leads out of the root, or is absolute, which the kernel does not tell apart.
     #[error(
-        "a symlink leads out of the root, or is absolute: only relative ones that stay below it are followed"
+        "a symlink is absolute or leads out of the root: only relative symlinks inside the root are followed"
     )]
     Outside,
     /// It is a device, a socket or a pipe.
     #[error("it is neither a file nor a directory")]
     Special,
     /// The system does not let this process read it.
-    #[error("it may not be read")]
+    #[error("permission denied")]
     Denied,
     /// The disk, or the system.
     #[error("it cannot be opened: {0}")]
@@ -116,7 +116,9 @@ impl Roots {
 }
 
 fn away(why: String) -> NotOpened {
-    NotOpened::Failed(io::Error::other(format!("the directory of its root is away: {why}")))
+    NotOpened::Failed(io::Error::other(format!(
+        "the directory of its root is not available: {why}"
+    )))
 }
 
 impl From<RootUnreachable> for NotOpened {
@@ -228,7 +230,10 @@ mod tests {
         let dir = place.path().join("films");
         let roots = roots(&dir);
         let told = open(&roots, "a").unwrap_err().to_string();
-        assert!(told.contains("the directory of its root is away: No such file"), "{told}");
+        assert!(
+            told.contains("the directory of its root is not available: No such file"),
+            "{told}"
+        );
         std::fs::create_dir(&dir).unwrap();
         std::fs::write(dir.join("a"), b"x").unwrap();
         assert!(open(&roots, "a").unwrap_err().to_string().contains("it came just now"));

@@ -109,7 +109,7 @@ impl<'s> Sending<'s> {
             if range.end - position <= CHUNK
                 && !of.is_unchanged().map_err(SendFailure::Unreadable)?
             {
-                let changed = io::Error::other("it was changed while it was sent");
+                let changed = io::Error::other("the file changed while it was sent");
                 return Err(SendFailure::Unreadable(changed));
             }
             match self.line.try_send_file(&of.file, position, range.end - position) {

@@ -146,7 +146,7 @@ async fn blocking<T: Send + 'static>(
             None
         }
         Err(error) => {
-            tracing::error!(%error, "{what} was not carried out");
+            tracing::error!(%error, "{what} did not run");
             None
         }
     }
@@ -208,8 +208,8 @@ async fn adopt(request: &HttpRequest, http: &WorkerHttp, authority: Authority) -
     let highest = epochs.highest();
     if matches!(authority, Authority::Open) && epoch.0.saturating_sub(highest.0) > MOST_AHEAD {
         let why = format!(
-            "epoch {epoch} is more than {MOST_AHEAD} beyond {highest}, the highest that this worker \
-             has heard: give the node and the worker a token, and adopt it again\n"
+            "epoch {epoch} is more than {MOST_AHEAD} above {highest}, the highest that this worker \
+             knows: configure a token for node and worker, then run \"reelyard hosts adopt\"\n"
         );
         return HttpResponse::PreconditionFailed().content_type(TEXT).body(why);
     }
@@ -261,7 +261,7 @@ async fn delete_file(
         Some(Ok(Deleted::Directory)) => StatusCode::NOT_ACCEPTABLE,
         Some(Ok(Deleted::Deposed)) => StatusCode::PRECONDITION_FAILED,
         Some(Err(refusal)) => {
-            tracing::warn!(file = shown.to_string(), %refusal, "a deletion was refused");
+            tracing::warn!(file = shown.to_string(), %refusal, "refused to delete a file");
             return Err(refusal);
         }
         None => StatusCode::INTERNAL_SERVER_ERROR,

@@ -59,7 +59,9 @@ async fn read<T: DeserializeOwned>(
     body: web::Payload,
 ) -> Result<T, HttpResponse> {
     let unreadable = |why: String| {
-        HttpResponse::BadRequest().content_type(TEXT).body(format!("cannot be read: {why}\n"))
+        HttpResponse::BadRequest()
+            .content_type(TEXT)
+            .body(format!("the body is not valid: {why}\n"))
     };
     let body = match body.to_bytes_limited(LONGEST_QUESTION).await {
         Ok(Ok(body)) => body,

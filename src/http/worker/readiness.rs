@@ -12,7 +12,7 @@ use crate::http::health::readiness;
 pub(super) async fn readyz(http: Arc<WorkerHttp>) -> HttpResponse {
     let node = http.node.as_ref().and_then(|line| of_node(&line.load()));
     let disks = web::block(move || of_disks(&http)).await;
-    let disks = disks.unwrap_or_else(|error| vec![format!("the disks were not read: {error}")]);
+    let disks = disks.unwrap_or_else(|error| vec![format!("cannot read the disks: {error}")]);
     let missing: Vec<String> = node.into_iter().chain(disks).collect();
     readiness(&missing, &[])
 }

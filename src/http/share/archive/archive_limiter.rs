@@ -95,7 +95,9 @@ impl Drop for ArchiveSlot {
 impl From<NoArchiveSlot> for LinkRefusal {
     fn from(why: NoArchiveSlot) -> Self {
         match why {
-            NoArchiveSlot::Busy => LinkRefusal::NotNow("many archives are being made".to_owned()),
+            NoArchiveSlot::Busy => {
+                LinkRefusal::NotNow("too many archives are being made".to_owned())
+            }
             NoArchiveSlot::OfAddress => LinkRefusal::TooManyArchives,
         }
     }

@@ -77,7 +77,7 @@ async fn begin(
         }
     });
     if let Err(error) = began {
-        tracing::warn!(%error, "an archive cannot be begun");
+        tracing::warn!(%error, "cannot start the thread of an archive");
         return Err(LinkRefusal::Failed);
     }
     match found.await {
@@ -139,7 +139,7 @@ async fn send(
             // The archive lacks its directory and the answer its end: nobody takes it for whole.
             Some(ArchiveChunk::Failed(error)) => return Err(SendFailure::Unreadable(error)),
             None => {
-                let error = std::io::Error::other("the archive ended before its end");
+                let error = std::io::Error::other("the archive is incomplete: its writer stopped");
                 return Err(SendFailure::Unreadable(error));
             }
         }

@@ -79,7 +79,7 @@ impl NoArchive {
         match self {
             NoArchive::Unreadable { name, .. } => format!("\"{name}\" cannot be read"),
             NoArchive::Changed { .. } | NoArchive::TooDeep | NoArchive::TooLong => self.to_string(),
-            NoArchive::Failed(_) => "it cannot be read".to_owned(),
+            NoArchive::Failed(_) => "the directory cannot be read".to_owned(),
         }
     }
 }

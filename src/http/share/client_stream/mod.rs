@@ -158,14 +158,14 @@ impl ClientStream {
     /// never sent. Otherwise it would go on with that, some megabytes, and end it as if it were all.
     pub(super) fn discard_unsent(&self) {
         if let Err(error) = self.stream.set_zero_linger() {
-            tracing::warn!(%error, "what a client was not sent yet cannot be taken back");
+            tracing::warn!(%error, "cannot discard unsent bytes of a connection");
         }
     }
 
     /// Ends the connection as usual after all: what was sent is whole.
     pub(super) fn keep_unsent(&self) {
         if let Err(error) = set_socket_linger(&self.stream, None) {
-            tracing::warn!(%error, "what a client was sent may be taken back at its end");
+            tracing::warn!(%error, "cannot reset the linger option, unsent bytes may be lost");
         }
     }
 

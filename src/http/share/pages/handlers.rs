@@ -121,10 +121,10 @@ fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
     }
     let status = error.status_code();
     let text = match status {
-        StatusCode::PAYLOAD_TOO_LARGE => "This is longer than any password.",
-        _ => "This is not what the form of this page sends.",
+        StatusCode::PAYLOAD_TOO_LARGE => "The password is too long.",
+        _ => "The form data is not valid. Open the link again.",
     };
-    let page = templates::refusal(("Not understood", "This was not understood"), text);
+    let page = templates::refusal(("Bad request", "The request is not valid"), text);
     InternalError::from_response(error, html(status, page)).into()
 }
 
@@ -147,7 +147,7 @@ async fn not_allowed(allowed: &'static str) -> HttpResponse {
     let mut answer = always(HttpResponse::MethodNotAllowed());
     answer.insert_header((header::ALLOW, allowed));
     answer.content_type("text/plain; charset=utf-8");
-    answer.body(format!("Only {allowed} are answered here.\n"))
+    answer.body(format!("This path accepts only {allowed}.\n"))
 }
 
 /// Looks at what a share stands for. Blocks on the disk.

@@ -65,7 +65,7 @@ impl PageHandoff {
         if let Ok(line) = line.detach() {
             let taken = self.0.try_send(PageConnection { line, read, length, place });
             if taken.is_err() {
-                tracing::warn!("too many connections wait for a page of a share");
+                tracing::warn!("dropped a connection: too many wait for a page of a share");
             }
         }
     }
@@ -108,7 +108,7 @@ async fn serve(mut handed: mpsc::Receiver<PageConnection>, shared: Arc<ShareServ
         .h1(map_config(app, |()| AppConfig::default()));
     let service = ServiceFactory::<(ReplayedStream, Option<SocketAddr>)>::new_service(&factory, ());
     let Ok(service) = service.await.map(Rc::new) else {
-        return tracing::error!("the pages of shares cannot be made");
+        return tracing::error!("cannot start the server of share pages");
     };
     while let Some(PageConnection { line, read, length, place }) = handed.recv().await {
         let peer = place.peer();

@@ -77,7 +77,7 @@ pub(super) fn share(shown: &LinkPage<'_>) -> Markup {
             @if let Contents::Directory(listing) = shown.contents { (table(listing)) }
             @if let Some((link, picture)) = with_picture(shown.link.as_deref()) {
                 details {
-                    summary { "This link on another device" }
+                    summary { "Open this link on another device" }
                     div.qr { (PreEscaped(picture)) }
                     p.link { (link) }
                 }
@@ -96,7 +96,7 @@ fn with_picture(link: Option<&str>) -> Option<(&str, String)> {
 fn button(path: &str, part: &str, is_held: bool) -> Markup {
     html! {
         @if is_held && part == "zip" {
-            p.gone { "All downloads of this link were taken." }
+            p.gone { "All downloads of this link are used." }
         } @else if is_held {
             p.gone { (HELD) }
         } @else {
@@ -112,8 +112,8 @@ pub(super) fn password(path: &str, wrong: bool) -> Markup {
     page(
         "A shared file",
         html! {
-            h1 { "This link asks for a password" }
-            @if wrong { p.gone { "That was not it." } }
+            h1 { "This link needs a password" }
+            @if wrong { p.gone { "Wrong password. Try again." } }
             form method="post" action=(path) {
                 label for="password" { "Password" }
                 input #password name="password" type="password" required autofocus
