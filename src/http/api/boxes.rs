@@ -78,7 +78,7 @@ pub async fn list(
     summary = "Shows a box: state, holder, and the evidence if it is quarantined",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number")
+        ("number" = u32, Path, description = "Number of the box")
     ),
     responses((status = 200, description = "The box", body = BoxShown))
 )]
@@ -100,7 +100,7 @@ pub async fn one(
     summary = "Quarantines a free box",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number")
+        ("number" = u32, Path, description = "Number of the box")
     ),
     request_body(content = WantedQuarantine, description = "Why"),
     responses((status = 200, description = "The box after the change", body = BoxShown))
@@ -127,7 +127,7 @@ pub async fn quarantine(
     summary = "Cleans a quarantined box and uses it again",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number")
+        ("number" = u32, Path, description = "Number of the box")
     ),
     responses((status = 200, description = "The box after the change", body = BoxShown))
 )]
@@ -232,7 +232,7 @@ pub async fn audit_pool(
     summary = "Lists the audit of a box, newest first",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number"),
+        ("number" = u32, Path, description = "Number of the box"),
         AuditQuery
     ),
     responses((status = 200, description = "A page of audit lines", body = Page<AuditLine>))

@@ -25,7 +25,7 @@ const API: &str = "api";
     tag = "hosts",
     operation_id = "setHostMode",
     summary = "Sets the mode of a host: active, draining or maintenance",
-    params(("host" = HostAddr, Path, description = "Its address")),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     request_body(content = WantedMode, description = "The new mode"),
     responses((status = 200, description = "What follows", body = HostChange))
 )]
@@ -54,7 +54,7 @@ pub async fn set_mode(
     tag = "hosts",
     operation_id = "addHost",
     summary = "Adds a host to the yard, or changes the role of an added host",
-    params(("host" = HostAddr, Path, description = "Its address")),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     request_body(content = WantedRole, description = "The role of the host"),
     responses((status = 200, description = "The host belongs to the yard", body = HostChange))
 )]
@@ -81,7 +81,7 @@ pub async fn add(
     tag = "hosts",
     operation_id = "removeHost",
     summary = "Removes an added host and forgets its files",
-    params(("host" = HostAddr, Path, description = "Its address")),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     responses((status = 200, description = "The host no longer belongs to the yard", body = HostChange))
 )]
 pub async fn remove(

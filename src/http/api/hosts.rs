@@ -86,7 +86,7 @@ pub async fn list(
     tag = "hosts",
     operation_id = "showHost",
     summary = "Shows one host",
-    params(("host" = HostAddr, Path, description = "Its address")),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     responses((status = 200, description = "The host", body = HostView))
 )]
 pub async fn one(
@@ -189,7 +189,7 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
     operation_id = "resetHost",
     summary = "Ends backoff, probation and open circuit breaker of a host",
     description = "Use it after you repaired the host.",
-    params(("host" = HostAddr, Path, description = "Its address")),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     responses((status = 200, description = "The host was reset", body = HostReset))
 )]
 pub async fn reset(
@@ -213,7 +213,7 @@ pub async fn reset(
     operation_id = "adoptHost",
     summary = "Lets a worker obey this cluster",
     description = "Use it for a worker that obeys another cluster, or that has seen a wrong epoch.",
-    params(("host" = HostAddr, Path, description = "Its address")),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     responses((status = 200, description = "The worker obeys this cluster", body = HostAdopted))
 )]
 pub async fn adopt(

@@ -67,7 +67,7 @@ pub async fn list(
     tag = "boxes",
     operation_id = "showLease",
     summary = "Shows a lease; for an ended one also when and how it ended",
-    params(("id" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id of the lease")),
     responses((status = 200, description = "The lease", body = LeaseShown))
 )]
 pub async fn one(
@@ -91,7 +91,7 @@ pub async fn one(
     tag = "boxes",
     operation_id = "renewLease",
     summary = "Renews a lease from now on",
-    params(("id" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id of the lease")),
     request_body(content = WantedRenewal, description = "Fencing token and wanted lease time"),
     responses((status = 200, description = "The renewed lease", body = LeaseTold))
 )]
@@ -140,8 +140,8 @@ pub async fn release(
                    its term is not over. A valid lease can be renewed. After a restart or a \
                    change of leader a lease gets its full term again, until it is renewed. \
                    While a lease is valid, no other holder has the box. Only the leader answers.",
-    params(("id" = String, Path, description = "Its id")),
-    request_body(content = LeaseToken, description = "Its token"),
+    params(("id" = String, Path, description = "Id of the lease")),
+    request_body(content = LeaseToken, description = "Fencing token of the lease"),
     responses((status = 200, description = "The lease is valid", body = LeaseVerified))
 )]
 pub async fn verify(

@@ -44,7 +44,7 @@ pub async fn list(
     tag = "boxes",
     operation_id = "showPool",
     summary = "Shows a pool: settings, states of its boxes, queue and counters",
-    params(("pool" = String, Path, description = "Its name")),
+    params(("pool" = String, Path, description = "Name of the pool")),
     responses((status = 200, description = "The pool", body = PoolShown))
 )]
 pub async fn one(
@@ -63,7 +63,7 @@ pub async fn one(
     operation_id = "putPool",
     summary = "Creates or replaces a pool",
     description = "Omitted members get their default. Surplus boxes disappear when they are free.",
-    params(("pool" = String, Path, description = "Its name")),
+    params(("pool" = String, Path, description = "Name of the pool")),
     request_body(content = WantedPool, description = "The settings of the pool"),
     responses(
         (status = 200, description = "The pool was changed", body = PoolShown),
@@ -103,7 +103,7 @@ pub struct RemoveQuery {
     tag = "boxes",
     operation_id = "removePool",
     summary = "Removes a pool: it grants no more boxes and disappears with its last lease",
-    params(("pool" = String, Path, description = "Its name"), RemoveQuery),
+    params(("pool" = String, Path, description = "Name of the pool"), RemoveQuery),
     responses(
         (status = 200, description = "The pool was removed", body = PoolRemoval),
         (status = 202, description = "The pool disappears with its last box", body = PoolRemoval)
@@ -128,7 +128,7 @@ pub async fn remove(
     tag = "boxes",
     operation_id = "recheckPool",
     summary = "Lets the host of a pool check its free boxes before they are granted",
-    params(("pool" = String, Path, description = "Its name")),
+    params(("pool" = String, Path, description = "Name of the pool")),
     responses((status = 202, description = "The check will run"))
 )]
 pub async fn recheck(
@@ -151,7 +151,7 @@ pub async fn recheck(
     description = "A worker serves each box for one pool of one cluster. After that pool was \
                    removed, or its cluster was replaced, this call assigns the boxes. A pool \
                    that still uses them loses them.",
-    params(("pool" = String, Path, description = "Its name")),
+    params(("pool" = String, Path, description = "Name of the pool")),
     responses((status = 200, description = "The boxes belong to this pool", body = PoolAdoption))
 )]
 pub async fn adopt(

@@ -109,7 +109,7 @@ pub async fn list(
     tag = "shares",
     operation_id = "showShare",
     summary = "Shows a share; for an ended one also when and why it ended",
-    params(("id" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id of the share")),
     responses((status = 200, description = "The share", body = ShareShown))
 )]
 pub async fn one(
@@ -135,7 +135,7 @@ pub async fn one(
     tag = "shares",
     operation_id = "changeShare",
     summary = "Changes the terms of a share; an ended one never comes back",
-    params(("id" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id of the share")),
     request_body(content = WantedTerms, description = "The changed terms"),
     responses((status = 200, description = "The share after the change", body = ShareShown))
 )]
@@ -189,7 +189,7 @@ pub struct RevokeQuery {
     tag = "shares",
     operation_id = "revokeShare",
     summary = "Revokes a share",
-    params(("id" = String, Path, description = "Its id"), RevokeQuery),
+    params(("id" = String, Path, description = "Id of the share"), RevokeQuery),
     responses((status = 204, description = "The share has ended"))
 )]
 pub async fn revoke(

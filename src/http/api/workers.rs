@@ -47,7 +47,7 @@ pub struct TasksQuery {
     description = "The answer comes at once if the worker does not know the current orders, else \
                    at a change or after `wait`.",
     params(("host" = HostAddr, Path, description = "The worker's address"), TasksQuery),
-    responses((status = 200, description = "Its tasks", body = TaskOrders))
+    responses((status = 200, description = "The tasks of the worker", body = TaskOrders))
 )]
 pub async fn tasks(
     state: web::Data<NodeHttpState>,
