@@ -1,4 +1,4 @@
-//! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes, and what happened to them.
+//! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes and their audit.
 
 use actix_web::web;
 use reelyard_actors::box_lease::{
@@ -17,17 +17,17 @@ use super::shares::API;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Which boxes are listed.
+/// Filter of the list of boxes.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct BoxListQuery {
-    /// Those in this state.
+    /// Only boxes in this state.
     pub state: Option<BoxPhase>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -143,28 +143,28 @@ pub async fn unquarantine(
     one(state, at, query).await
 }
 
-/// Which lines of the audit are asked for.
+/// Filter of the audit.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct AuditQuery {
-    /// Those of leases of this holder. What was run in between is nobody's, and left out then.
+    /// Only leases of this holder. Cleanups and checks between leases have no holder and are left
+    /// out.
     pub holder: Option<String>,
-    /// Those of the lease of this token, and what was run after it.
+    /// Only the lease with this fencing token, and the hooks after it.
     pub token: Option<u64>,
-    /// Those of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
-    /// `init_failed`), or what was run or done (`init_failed`, `cleaned`, `clean_failed`, `found_dirty`,
-    /// `quarantined`, `unquarantined`, `wrong_token`,
-    /// `adopted`).
+    /// Only entries of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
+    /// `init_failed`), or what was done with the box (`init_failed`, `cleaned`, `clean_failed`,
+    /// `found_dirty`, `quarantined`, `unquarantined`, `wrong_token`, `adopted`).
     pub what: Option<String>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What is run for boxes or done to them, in words.
+/// The audit kinds of hooks and operator actions, as words of the API.
 const CARE: [&str; 8] = [
     "init_failed",
     "cleaned",
@@ -205,7 +205,7 @@ impl AuditQuery {
     }
 }
 
-/// `GET /pools/{pool}/audit`: also of a pool that is gone, as long as anything is remembered of it.
+/// `GET /pools/{pool}/audit`: works also for a removed pool while the node remembers entries of it.
 #[utoipa::path(
     get,
     path = "/pools/{pool}/audit",
@@ -255,7 +255,7 @@ fn audited(
     let board = board(state)?;
     let found = board.audit(&filter, from.unwrap_or(AuditCursor::NEWEST), limit);
     if found.lines.is_empty() && found.next.is_none() && from.is_none() {
-        // Nothing is remembered of it: is there such a pool at all?
+        // No entry is left. Answer 404 if the pool does not exist either.
         board.pool(&filter.pool)?;
     }
     let items = found.lines.iter().map(|line: &AuditEntry| AuditLine::from(line)).collect();

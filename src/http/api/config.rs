@@ -1,4 +1,4 @@
-//! `/api/v1/config/reload`: the configuration is read again.
+//! `/api/v1/config/reload`: reloads the configuration.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -11,12 +11,12 @@ use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 use crate::reloading::{ReloadRefused, Reloaded};
 
-/// How it is read.
+/// Options of a reload.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReloadQuery {
-    /// Only to tell what would change.
+    /// Only report the changes, and apply nothing.
     #[serde(default)]
     dry_run: bool,
 }

@@ -16,17 +16,17 @@ use super::event_stream::{EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, eve
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How many changes are sent at a time at most.
+/// Largest number of changes in one write.
 const AT_ONCE: usize = 512;
 
-/// Which changes are asked for.
+/// Filter of the changes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
     /// Only changes of these kinds, separated by commas: `task`, `placement`, `host`, `input`,
     /// `leadership`, `stranger`, `removal`, `pin`, `back_off`, `configuration`, `share`, `box`. A
-    /// `reset` is told in any case.
+    /// `reset` is sent in any case.
     #[param(example = "task,host")]
     kinds: Option<String>,
 }
@@ -84,7 +84,7 @@ pub async fn follow(
     let kinds = query.kinds()?;
     let begin = match request.headers().get(LAST_EVENT_ID) {
         None => ListenFrom::Now,
-        // A client hands back what it was given; what is none of ours is of another node.
+        // A client returns an id that it received. An id in another format is from another node.
         Some(id) => id
             .to_str()
             .ok()
@@ -98,7 +98,7 @@ pub async fn follow(
     Ok(streamed(": changes follow\n\n", told))
 }
 
-/// A client that is told.
+/// The stream of changes for one client.
 struct ChangeEventStream {
     listener: ChangeListener,
     kinds: BTreeSet<ChangeKind>,
@@ -122,7 +122,8 @@ impl EventSource for ChangeEventStream {
                     wanted.for_each(|one| text.push_str(&written(one)));
                 }
                 () = sleep_until(self.keep_alive) => {
-                    // Also with an id, so that who hears only a few kinds comes back where it was.
+                    // With an id, so that a client with a narrow filter can continue here after a
+                    // disconnect.
                     text = format!(": still here\nid: {}\n\n", self.listener.received_up_to());
                 }
             }

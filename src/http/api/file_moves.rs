@@ -1,5 +1,5 @@
-//! `POST /api/v1/files/move`: what is shared has another path, and its shares follow; and
-//! `GET /api/v1/files/moves`.
+//! `POST /api/v1/files/move` moves a shared file with its shares. `GET /api/v1/files/moves` lists
+//! the moves.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::objects::Body;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// When asking again makes sense where too many moves are under way.
+/// Value of Retry-After when too many moves are in progress.
 const SOON: Duration = Duration::from_secs(1);
 
 /// `POST /files/move`.
@@ -40,7 +40,7 @@ pub async fn make(
         Ok((root, path)) => Ok(ShareLocation { root, path }),
         Err(bad) => Err(ProblemResponse::bad_request(format!("{what}: {bad}"))),
     };
-    // Others take that for "into this directory".
+    // Other programs read a trailing slash as "into this directory".
     if to.ends_with('/') {
         return Err(ProblemResponse::bad_request(
             "to: expected the new path including the new name",
@@ -64,7 +64,7 @@ pub async fn make(
     }
 }
 
-/// `GET /files/moves`: all of them, on one page.
+/// `GET /files/moves`: all moves on one page.
 #[utoipa::path(
     get,
     path = "/files/moves",

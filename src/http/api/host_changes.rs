@@ -1,5 +1,4 @@
-//! Changes of `/api/v1/hosts/{host}`: its mode, and whether it is one of the yard. Answered with what
-//! follows.
+//! Changes of `/api/v1/hosts/{host}`: mode, role and membership. The answer shows the consequences.
 
 use actix_web::web;
 use reelyard_actors::event::RequestId;
@@ -15,7 +14,7 @@ use super::objects::Body;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Who asks.
+/// Recorded as the requester of these changes.
 const API: &str = "api";
 
 /// `PUT /hosts/{host}/mode`
@@ -47,7 +46,7 @@ pub async fn set_mode(
     Ok(web::Json(HostChange { mode: Some(mode), ..change(&state, &before, host, is_taken_back) }))
 }
 
-/// `PUT /hosts/{host}`: adds a host, or gives one that was added another role.
+/// `PUT /hosts/{host}`: adds a host, or changes the role of an added host.
 #[utoipa::path(
     put,
     path = "/hosts/{host}",
@@ -74,7 +73,7 @@ pub async fn add(
     Ok(web::Json(change(&state, &before, host, |_| false)))
 }
 
-/// `DELETE /hosts/{host}`: removes a host that was added.
+/// `DELETE /hosts/{host}`: removes an added host.
 #[utoipa::path(
     delete,
     path = "/hosts/{host}",
@@ -96,7 +95,7 @@ pub async fn remove(
     Ok(web::Json(change(&state, &before, host, |_| true)))
 }
 
-/// What follows, by what there was before.
+/// Builds the answer from the state before the change.
 fn change(
     state: &NodeHttpState,
     before: &TaskManagerView,

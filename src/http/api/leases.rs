@@ -1,4 +1,4 @@
-//! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: boxes in somebody's hands.
+//! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: leases of boxes.
 
 use actix_web::web;
 use reelyard_actors::box_lease::{
@@ -21,21 +21,21 @@ use super::shares::API;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Which leases are listed.
+/// Filter of the leases.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LeaseListQuery {
-    /// Those of this holder.
+    /// Only leases of this holder.
     pub holder: Option<String>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// `GET /pools/{pool}/leases`: a page may be short, or empty, with more behind it.
+/// `GET /pools/{pool}/leases`: a page can be short or empty and still have a next page.
 #[utoipa::path(
     get,
     path = "/pools/{pool}/leases",
@@ -129,7 +129,7 @@ pub async fn release(
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
 }
 
-/// `POST /leases/{id}/verify`: read where it arrives, which must be where leases are decided on.
+/// `POST /leases/{id}/verify`: read without a commit. Only the deciding node may answer it.
 #[utoipa::path(
     post,
     path = "/leases/{id}/verify",
@@ -180,7 +180,8 @@ pub async fn revoke(
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))
 }
 
-/// What is no id is no lease: nobody is told which of the two it was.
+/// Parses a lease id. An invalid id gets the same answer as an unknown lease, so that the answer
+/// does not help to guess ids.
 fn lease_id(text: &str) -> Result<LeaseId, ProblemResponse> {
     text.parse().map_err(|_| BoxRefusal::UnknownLease.into())
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/pins` and `/api/v1/files/{name}/pin`: files of which no copy is removed.
+//! `/api/v1/pins` and `/api/v1/files/{name}/pin`: files whose copies are never removed.
 
 use actix_web::{HttpRequest, web};
 use reelyard_actors::event::RequestId;
@@ -13,17 +13,17 @@ use super::paging::{PageQuery, page};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How a file is pinned.
+/// Options of a pin.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct PinQuery {
-    /// Pins a name that nothing knows, too.
+    /// Also pin a name that is unknown to the node.
     #[serde(default)]
     force: bool,
 }
 
-/// `GET /pins`: by name.
+/// `GET /pins`: sorted by name.
 #[utoipa::path(
     get,
     path = "/pins",
@@ -86,7 +86,7 @@ pub async fn pin(
     set(name, &state, true).await
 }
 
-/// Whether anything but this request speaks of the file: an input, a host, a copy or a pin.
+/// Whether the file appears in an input, on a host, in a task or in a pin.
 fn is_known(state: &NodeHttpState, name: &FileName) -> bool {
     let Some(file) = state.names.find(name.as_bytes()) else { return false };
     let (catalog, tasks) = (state.actors.catalog_view.load(), state.actors.task_board.view());

@@ -55,7 +55,7 @@ pub async fn one(
     Ok(web::Json(shown(board(&state)?, &pool)?))
 }
 
-/// `PUT /pools/{pool}`: creates a pool, or has it be so from now on.
+/// `PUT /pools/{pool}`: creates a pool or replaces its settings.
 #[utoipa::path(
     put,
     path = "/pools/{pool}",
@@ -86,12 +86,12 @@ pub async fn put(
     Ok(answer.json(shown(&state.actors.boxes.board, &pool)?))
 }
 
-/// How a pool is removed.
+/// Options of the removal.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RemoveQuery {
-    /// Whether its leases are revoked, instead of waiting for their ends.
+    /// Revoke the leases of the pool instead of waiting for their ends.
     #[serde(default)]
     pub revoke: bool,
 }
@@ -164,8 +164,8 @@ pub async fn adopt(
     Ok(web::Json(PoolAdoption { from }))
 }
 
-/// The board, once it shows what this node had on record: a pool that is not there yet is not one that
-/// is not.
+/// The view of the boxes. Refused until this node has read its journal, because an unknown pool may
+/// exist in it.
 pub(super) fn board(state: &NodeHttpState) -> Result<&BoxViewHandle, ProblemResponse> {
     let board = &state.actors.boxes.board;
     if board.is_up() { Ok(board) } else { Err(ProblemResponse::starting()) }

@@ -1,4 +1,4 @@
-//! `/api/v1/removals`: the copies that go, and why others stay.
+//! `/api/v1/removals`: planned removals, and why other copies are kept.
 
 use actix_web::{HttpResponse, web};
 use reelyard_actors::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow};
@@ -38,7 +38,7 @@ pub async fn show(
     })
 }
 
-/// `POST /removals`: all copies are looked at now instead of when that is due.
+/// `POST /removals`: checks all copies now instead of at the next interval.
 #[utoipa::path(
     post,
     path = "/removals",
@@ -55,12 +55,12 @@ pub async fn look_now(
     Ok(HttpResponse::Accepted().finish())
 }
 
-/// The copies that go, and those that would but for a dry run.
+/// Copies that are being removed, and with a dry run those that would be.
 pub(super) fn planned(state: &NodeHttpState) -> Vec<RemovalView> {
     let view = state.actors.remover_board.view();
     let open = view.open.values().map(going);
     let last = view.last.iter().flat_map(|round| &round.decided);
-    // In force what was decided is in the list of those that go, or has ended already.
+    // With mode "on" a decided removal is already in the list of open removals, or has ended.
     let would = last.filter(|one| view.mode == RemovalMode::DryRun && one.spared.is_none());
     open.chain(would.map(decided)).collect()
 }

@@ -23,31 +23,31 @@ use super::share_password::{hashed, is_the_same};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Who asks.
+/// Recorded as the requester of these changes.
 pub(super) const API: &str = "api";
 
-/// What links are refused by.
+/// The time that decides whether a link has ended.
 pub(super) fn share_time(state: &NodeHttpState) -> Millis {
     state.actors.share_board.moment(&state.clock).latest
 }
 
-/// Which shares are listed.
+/// Filter of the shares.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ShareListQuery {
-    /// Those of this owner.
+    /// Only shares of this owner.
     pub owner: Option<String>,
-    /// Those of this path, and of all below it: "root/path".
+    /// Only shares of this path and below it: "root/path".
     pub path: Option<String>,
-    /// Those in this state.
+    /// Only shares in this state.
     pub state: Option<ShareState>,
-    /// Those that are due before this instant, in RFC 3339.
+    /// Only shares with a deadline before this time, in RFC 3339.
     pub due_before: Option<String>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl ShareListQuery {
     fn filter(&self) -> Result<ShareFilter, ProblemResponse> {
         let wrong =
             |what: &str, why: String| ProblemResponse::bad_request(format!("{what}: {why}"));
-        // A "+" is read as a space.
+        // A "+" in a query is decoded as a space.
         let is_cut =
             |due: &String| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
         if self.due_before.as_ref().is_some_and(is_cut) {
@@ -79,7 +79,7 @@ impl ShareListQuery {
     }
 }
 
-/// `GET /shares`: by id. A page may be short, or empty, with more behind it.
+/// `GET /shares`: sorted by id. A page can be short or empty and still have a next page.
 #[utoipa::path(
     get,
     path = "/shares",
@@ -170,14 +170,14 @@ pub async fn change(
     Ok(web::Json(shown(&state, &share, share_time(&state))))
 }
 
-/// How a share is taken back.
+/// Options of the revocation.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RevokeQuery {
-    /// Whether running downloads are cut, within a second. What was handed over as a whole, over a
-    /// connection that has ended in order since, may still arrive. Those of a share that ended before
-    /// are cut, too; of one that is forgotten although the answer is 404.
+    /// Also cut running downloads, within a second. Data that was handed over completely, on a
+    /// connection that ended normally, may still arrive. This also cuts downloads of a share that
+    /// ended earlier, or that is already forgotten (then the answer is 404).
     #[serde(default)]
     pub hard: bool,
 }
@@ -200,7 +200,7 @@ pub async fn revoke(
     let id = share_id(&id)?;
     knows_its_shares(&state)?;
     let is_known = !matches!(state.actors.share_board.find(id), ShareLookup::Unknown);
-    // Downloads may go on of what has ended, and longer than that it has is remembered.
+    // A download may outlive its ended share, and even the record of the share.
     if is_known || query.hard {
         take_back(&state, vec![id], query.hard).await?;
     }
@@ -332,7 +332,7 @@ pub async fn confirm_clock(
     Ok(show_reclaim(state, query).await)
 }
 
-/// `GET /shares/hooks`: all of them, on one page.
+/// `GET /shares/hooks`: all webhooks on one page.
 #[utoipa::path(
     get,
     path = "/shares/hooks",
@@ -350,7 +350,7 @@ pub async fn hooks(
     web::Json(Page { items, next: None })
 }
 
-/// Refuses while the journal is being read: a share that is not there yet is not one that is not.
+/// Refuses while the journal is being read, because an unknown share may exist in it.
 pub(super) fn knows_its_shares(state: &NodeHttpState) -> Result<(), ProblemResponse> {
     if state.actors.share_board.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
 }
@@ -370,11 +370,12 @@ pub(super) fn shown(state: &NodeHttpState, share: &Share, now: Millis) -> ShareS
 }
 
 fn share_id(text: &str) -> Result<ShareId, ProblemResponse> {
-    // What is no id is no share: nobody is told which of the two it was.
+    // An invalid id gets the same answer as an unknown share, so that the answer does not help to
+    // guess ids.
     text.parse().map_err(|_| ProblemResponse::not_found("the share does not exist"))
 }
 
-/// The request to change a share. A password that is given counts, not which it is.
+/// The request id of a change. It depends on whether a password is set, but not on the password.
 fn named(id: ShareId, wanted: &WantedTerms) -> RequestId {
     let Some(name) = &wanted.request_id else { return RequestId::random() };
     let password = wanted.password.as_ref().map(Option::is_some);

@@ -1,4 +1,4 @@
-//! `/api/v1/status`: how the node is.
+//! `/api/v1/status`: state of the node.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub async fn show(
     })
 }
 
-/// Every actor with what it shows of itself.
+/// Every actor with its published view.
 fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     let actors = &state.actors;
     let mut views = BTreeMap::new();
@@ -54,7 +54,7 @@ fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     };
     add(actors.catalog.status(), serde_json::to_value(&**actors.catalog_view.load()));
     add(actors.heartbeat.status(), serde_json::to_value(&**actors.heartbeat_view.load()));
-    // The tasks themselves have their own list.
+    // Tasks have a list of their own.
     add(actors.task_manager.status(), serde_json::to_value(actors.task_board.view().counters));
     add(actors.remover.status(), serde_json::to_value(actors.remover_board.view().counters));
     for host in actors.hosts.present().values() {

@@ -1,4 +1,4 @@
-//! `/api/v1/workers/{host}/..`: what our workers ask and report. See
+//! `/api/v1/workers/{host}/..`: polls and reports of the workers. See
 //! [`reelyard_actors::wire::worker`].
 
 use std::collections::HashSet;
@@ -18,22 +18,23 @@ use super::objects::Body;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// The longest that a question for tasks is held.
+/// Longest wait of a poll.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// What a worker knows already, and how long it waits for anything else.
+/// The state that the worker knows, and its wait for changes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TasksQuery {
-    /// The tasks it has, separated by commas.
+    /// Ids of the tasks that the worker has, separated by commas.
     #[serde(default)]
     known: String,
-    /// How long to wait, as in `25s`, a minute at most; not at all when missing.
+    /// How long to wait for a change, for example `25s`; at most a minute. Without it the answer
+    /// comes at once.
     #[serde(default, with = "humantime_serde")]
     #[param(value_type = Option<String>)]
     wait: Option<Duration>,
-    /// What stood for the rates of these tasks when it was told them.
+    /// The `rates` value that the worker received with these tasks.
     rates: Option<u32>,
 }
 
@@ -67,7 +68,7 @@ pub async fn tasks(
             return Ok(web::Json(orders));
         }
         tokio::select! {
-            // Either way the orders are looked at once more; a board that is gone changes nothing.
+            // In both cases the orders are read again. A board that is gone changes nothing.
             _ = changes.changed() => {}
             _ = stopping.changed() => {}
             () = sleep_until(until) => return Ok(web::Json(orders)),

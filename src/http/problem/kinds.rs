@@ -1,17 +1,17 @@
-//! Every kind of problem that the API knows.
+//! All problem kinds of the API.
 
 use reelyard_actors::wire::api::Problem;
 
-/// A kind of problem: what stays the same however often it is met.
+/// A problem kind: its constant parts.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemKind {
-    /// The last part of its `type`.
+    /// Last part of the `type` URN.
     pub name: &'static str,
-    /// The status that it comes with.
+    /// HTTP status of the answer.
     pub status: u16,
-    /// What it means, for the document.
+    /// Meaning and remedy, for the OpenAPI document.
     pub means: &'static str,
-    /// A `detail` that it may have.
+    /// Example of a `detail`, for the OpenAPI document.
     pub example: &'static str,
 }
 
@@ -31,7 +31,7 @@ impl ProblemKind {
     }
 }
 
-/// Every kind of problem that the API knows. Clients go by them: none is renamed.
+/// All problem kinds of the API. Clients depend on the names: never rename one.
 pub const KINDS: &[ProblemKind] = &[
     ProblemKind::new(
         400,
