@@ -1,5 +1,5 @@
-//! Whose archive is made: a bounded number, and so many for one address, so that nobody's slow
-//! clients keep all others waiting.
+//! Limits the concurrent archives, in total and per address, so that slow clients of one address
+//! cannot block all others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::http::share::client_address::client_network;
 use crate::http::share::refusal::LinkRefusal;
 
-/// The turns there are. Cheap to clone.
+/// The slots for archives. Cheap to clone.
 #[derive(Clone)]
 pub(in crate::http::share) struct ArchiveLimiter(Arc<ArchiveLimiterState>);
 
 struct ArchiveLimiterState {
     most: usize,
     most_of_one: usize,
-    /// Who speaks for many.
+    /// Proxies, which have no limit per address.
     trusted: Vec<IpAddr>,
     taken: Mutex<ArchiveSlotCounts>,
 }
@@ -26,23 +26,23 @@ struct ArchiveSlotCounts {
     by_line: HashMap<IpAddr, usize>,
 }
 
-/// One archive's turn. Given back when it is dropped.
+/// The slot of one archive. Released when it is dropped.
 pub(in crate::http::share) struct ArchiveSlot {
     turns: ArchiveLimiter,
     line: IpAddr,
 }
 
-/// Why there is no turn.
+/// Why no slot is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::share) enum NoArchiveSlot {
-    /// All are taken.
+    /// All slots are in use.
     Busy,
-    /// This address has as many as one may.
+    /// This address uses its largest number of slots.
     OfAddress,
 }
 
 impl ArchiveLimiter {
-    /// `most` turns, `most_of_one` of them at most for one address that is not `trusted`.
+    /// Creates `most` slots. One address that is not `trusted` gets at most `most_of_one`.
     pub(in crate::http::share) fn new(
         most: usize,
         most_of_one: usize,
@@ -56,7 +56,7 @@ impl ArchiveLimiter {
         }))
     }
 
-    /// A turn for `client`.
+    /// Takes a slot for `client`.
     pub(in crate::http::share) fn take(
         &self,
         client: IpAddr,
