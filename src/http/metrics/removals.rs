@@ -1,4 +1,4 @@
-//! The copies that go.
+//! Metrics of removals.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use reelyard_actors::remover::{RemovalMode, RemoverView};
 
 use super::metrics_writer::MetricsWriter;
 
-/// Writes what the Remover shows.
+/// Writes the metrics of the Remover.
 pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {
     let counters = &view.counters;
     let reasons = [
