@@ -1,4 +1,4 @@
-//! How `reelyard box` shows pools, boxes, leases and what happened to them.
+//! Output of `reelyard box`: pools, boxes, leases and the audit.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use super::enum_word;
 use super::failure::CommandFailure;
 use super::output::{self, age, maybe, number, plain};
 
-/// One thing, a line for each of what there is to say of it.
+/// A table with one line per property of a single object.
 struct DetailTable(Table);
 
 impl DetailTable {
@@ -119,7 +119,7 @@ fn so_far(totals: &TotalsShown) -> String {
     )
 }
 
-/// Leases that were granted just now.
+/// Prints leases that were just granted.
 pub(super) fn granted_leases(
     leases: &[LeaseTold],
     out: &mut dyn Write,

@@ -83,7 +83,7 @@ enum ProgramName {
     Cfw,
 }
 
-/// Shows, checks, prints or imports.
+/// Runs `reelyard config`.
 pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     match args.command {
         ConfigCommand::Show { role, layers, json } => match role {
@@ -108,11 +108,11 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
     }
 }
 
-/// One setting, as `--json` shows it.
+/// One setting, as `--json` prints it.
 #[derive(Serialize)]
 struct ShownSetting {
     key: String,
-    /// As TOML; null when it is not set.
+    /// The value as TOML; null if it is not set.
     value: Option<String>,
     origin: String,
 }
@@ -135,7 +135,7 @@ fn show<R: RoleConfig>(
     Ok(())
 }
 
-/// A line of TOML, so that the whole can be used as a file again.
+/// Prints a line of TOML, so that the output works as a configuration file.
 fn show_one(setting: &EffectiveSetting, out: &mut dyn Write) -> io::Result<()> {
     let line = match &setting.value {
         Some(value) => format!("{} = {value}", setting.key),
@@ -232,7 +232,7 @@ fn import_file(
     .into())
 }
 
-/// The program that a file's name speaks of.
+/// Derives the old program from the name of its file.
 fn program_of(file: &Path) -> Result<LegacyProgram, CommandFailure> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     match (name.contains("cfm"), name.contains("cfw")) {

@@ -19,7 +19,7 @@ use super::event_stream::ServerSentEvent;
 use super::failure::CommandFailure;
 use super::output::{name, plain};
 
-/// How long a node that is gone is left alone: doubled from the first to the last.
+/// First and longest pause before a reconnect; it doubles each time.
 const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub struct EventsArgs {
     after: Option<ChangeId>,
 }
 
-/// Prints changes as they happen, until it is ended. A node that is gone is tried again.
+/// Prints changes until the command is stopped. It reconnects if the node is gone.
 pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let kinds: Vec<&str> = args.kinds.iter().map(|kind| kind.word()).collect();
@@ -46,8 +46,8 @@ pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
     follow(&client, &["events"], query, last, json, out)
 }
 
-/// Prints what a stream of changes tells after the event `last`, until it is ended. A node that is
-/// gone is tried again, from where it was.
+/// Prints the events after `last` until the command is stopped. It reconnects at its last position
+/// if the node is gone.
 pub fn follow(
     client: &NodeClient,
     path: &[&str],
@@ -81,7 +81,7 @@ pub fn follow(
     }
 }
 
-/// Prints an event at once.
+/// Prints an event and flushes.
 fn print(event: &ServerSentEvent, json: bool, out: &mut dyn Write) -> io::Result<()> {
     if json {
         let data = serde_json::from_str(&event.data).unwrap_or(Value::Null);
@@ -90,14 +90,14 @@ fn print(event: &ServerSentEvent, json: bool, out: &mut dyn Write) -> io::Result
     } else {
         match serde_json::from_str::<ChangeEvent>(&event.data) {
             Ok(ChangeEvent { time, change }) => writeln!(out, "{time} {}", words(&change))?,
-            // A newer node tells of more kinds.
+            // A newer node may have more kinds.
             Err(_) => writeln!(out, "{} {}", plain(&event.kind), plain(&event.data))?,
         }
     }
     out.flush()
 }
 
-/// A change in one line.
+/// Formats a change as one line.
 fn words(change: &Change) -> String {
     match change {
         Change::Task(change) => of_task(change),

@@ -13,7 +13,7 @@ use super::client::NodeClient;
 use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
 
-/// Asks for the explanation of `file` and prints it.
+/// Requests the explanation of `file` and prints it.
 pub fn run(
     client: &NodeClient,
     file: &OsStr,
@@ -86,11 +86,11 @@ fn back_off(held: &BackOff) -> String {
     format!("until {until}{after}: {}", plain(&held.reason))
 }
 
-/// Where the column about links is, if there is one.
+/// Index of the optional column about links.
 const SOURCE_LINK_AT: usize = 3;
 const DESTINATION_LINK_AT: usize = 4;
 
-/// How busy a link is, and its mark.
+/// The used part of a link, and its mark.
 fn link(link: LinkSays) -> String {
     match link.mark_percent {
         Some(mark) => format!("{}% (mark {mark}%)", link.used_percent),

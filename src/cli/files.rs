@@ -103,7 +103,7 @@ impl NamesArgs {
     }
 }
 
-/// The name that an argument gives, as it is or percent-encoded.
+/// The file name of an argument, which is plain or percent-encoded.
 pub(super) fn file_name(file: &OsStr, percent_encoded: bool) -> Result<FileName, BadFileName> {
     if percent_encoded {
         FileName::from_percent(&file.to_string_lossy())
@@ -112,7 +112,7 @@ pub(super) fn file_name(file: &OsStr, percent_encoded: bool) -> Result<FileName,
     }
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct FilesOutput {
     #[serde(flatten)]
@@ -120,7 +120,7 @@ struct FilesOutput {
     inputs: Vec<InputView>,
 }
 
-/// Prints the files, and what is wrong with the inputs they come from.
+/// Prints the files, and problems of the inputs.
 pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
@@ -242,7 +242,7 @@ fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
     output::more(files, out)
 }
 
-/// Prints an input that is not as it should be; of the others nothing.
+/// Prints an input with a problem, and nothing for a good one.
 fn print_input(input: &InputView, out: &mut dyn Write) -> io::Result<()> {
     let fault = match input.state {
         InputState::Missing => Some("is missing"),

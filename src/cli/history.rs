@@ -74,7 +74,7 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
     Ok(output::more(&lines, out)?)
 }
 
-/// What happened, and why.
+/// The kind of a history line, and its details.
 fn describe(what: &Happened) -> (String, String) {
     match what {
         Happened::Copy { source, state, rank, hits, detail, .. } => {

@@ -20,7 +20,7 @@ use super::enum_word;
 use super::failure::CommandFailure;
 use super::output::{self, age, maybe, number, plain, size};
 
-/// Where the column about traffic is, if there is one.
+/// Index of the optional column about traffic.
 const TRAFFIC_AT: usize = 10;
 
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ enum HostsCommand {
     },
 }
 
-/// Prints the hosts, or changes some.
+/// Prints hosts or changes them.
 pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
@@ -139,7 +139,7 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     }
 }
 
-/// What follows from a change, and what it was.
+/// The result of a change, and a line that describes it.
 type HostChangeResult = Result<(HostChange, String), CommandFailure>;
 
 fn set(client: &NodeClient, host: HostAddr, mode: HostMode) -> HostChangeResult {
@@ -224,7 +224,7 @@ fn list(
         return Ok(output::json(&hosts, out)?);
     }
     let now = Clock::system().now();
-    // Where no link is known there is nothing to say of any.
+    // The column is shown only if the traffic of any host is known.
     let with_traffic = hosts.items.iter().any(|host| host.traffic.is_some());
     let mut header = vec![
         "HOST", "ROLE", "KIND", "MODE", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM",
@@ -261,7 +261,7 @@ fn list(
     print_foreign_managers(&hosts.items, out)
 }
 
-/// Prints everything that is known of one host.
+/// Prints all details of one host.
 fn show(
     client: &NodeClient,
     host: HostAddr,
@@ -297,13 +297,13 @@ fn show(
     print_foreign_managers(&[host], out)
 }
 
-/// Why a host has no or less part in new copies.
+/// Why a host gets no new copies or fewer.
 fn whys(host: &HostView) -> Vec<String> {
     let breakers = host.breakers.iter().map(breaker);
     state_text(host).into_iter().chain(breakers).chain(host.failure.clone()).collect()
 }
 
-/// Prints the signs that somebody else manages a host too.
+/// Prints the signs of another manager of these hosts.
 fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), CommandFailure> {
     for host in hosts {
         for stranger in &host.strangers {
@@ -319,7 +319,7 @@ fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(),
     Ok(())
 }
 
-/// What is on record of a host, in words, where it is not as usual.
+/// Unusual recorded states of a host, as text.
 fn state_text(host: &HostView) -> Vec<String> {
     let draining = host.draining.as_ref().map(|DrainView { left, only_here, stays }| {
         let stay: u64 = stays.iter().map(|stays| stays.files).sum();
@@ -338,7 +338,7 @@ fn state_text(host: &HostView) -> Vec<String> {
         .collect()
 }
 
-/// That a host has no part in new copies because its link is too busy.
+/// The text for a host whose link is too busy for new copies; none if it is not.
 fn too_busy(as_what: &str, link: LinkSays) -> Option<String> {
     let (used, mark) = (link.used_percent, link.mark_percent?);
     let words =
@@ -346,14 +346,14 @@ fn too_busy(as_what: &str, link: LinkSays) -> Option<String> {
     link.is_too_busy().then_some(words)
 }
 
-/// What the link of a host carries.
+/// The measured load of a link.
 fn traffic(traffic: &Traffic) -> String {
     let Traffic { all, speed, .. } = traffic;
     let of = speed.map(|speed| format!(" of {speed}")).unwrap_or_default();
     format!("{} out, {} in{of}", rough(all.sends), rough(all.receives))
 }
 
-/// A measured rate, to three digits.
+/// A measured rate with three digits.
 fn rough(rate: BitsPerSecond) -> String {
     let units = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)];
     let bits = rate.0 as f64;
@@ -373,7 +373,7 @@ fn rough(rate: BitsPerSecond) -> String {
     }
 }
 
-/// A breaker in words.
+/// A circuit breaker as text.
 fn breaker(breaker: &BreakerView) -> String {
     let of = match breaker.of {
         BreakerOf::Source => "as source",
@@ -387,7 +387,7 @@ fn breaker(breaker: &BreakerView) -> String {
     }
 }
 
-/// What the host may send and receive now, where that is limited.
+/// The current rate limits of a host; none without a limit.
 fn limit(host: &HostView) -> Option<String> {
     let sends = host.sends_below.map(|rate| format!("{rate} out"));
     let receives = host.receives_below.map(|rate| format!("{rate} in"));

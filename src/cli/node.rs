@@ -7,13 +7,13 @@ use super::layers::RunArgs;
 use crate::node::{LoadedNodeConfig, RunningNode};
 use crate::{logging, role};
 
-/// Runs a node until it is told to stop.
+/// Runs a node until a stop signal.
 pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
     let configured = LoadedNodeConfig::read(args.layers.layers())?;
     logging::start(&configured.config.log)?;
     configured.warn_of_doubts();
     role::run(args.until_stdin_closes, |mut stop| async move {
-        // Heard from the beginning: unheard it would end the process.
+        // Installed first: without a handler SIGHUP would end the process.
         let mut hang_ups = role::reload_signals()?;
         let node = RunningNode::start(configured, Clock::system()).await?;
         let failed = loop {

@@ -117,14 +117,14 @@ struct PutArgs {
     clean_again_at_most: Option<Span>,
 }
 
-/// What is given, or that there is to be none.
+/// A new value, or the removal of the setting.
 #[derive(Clone, Debug)]
 enum ValueOrNone<T> {
     This(T),
     None,
 }
 
-/// The word for none.
+/// The word that removes a setting.
 const NONE: &str = "none";
 
 impl<T> ValueOrNone<T> {
@@ -177,7 +177,7 @@ fn label(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Looks after pools.
+/// Runs `reelyard box pools`.
 pub fn run(
     args: PoolsArgs,
     client: &NodeClient,
@@ -254,7 +254,7 @@ fn put(wanted: PutArgs, client: &NodeClient) -> Result<PoolShown, CommandFailure
 }
 
 impl PutArgs {
-    /// What is given, over what there was.
+    /// Applies the given options to the existing settings.
     fn over(self, before: WantedPool) -> Result<WantedPool, CommandFailure> {
         let slots = match (self.slots, before.slots) {
             (Some(ValueOrNone::This((first, count))), before) => {

@@ -21,7 +21,7 @@ pub struct RemovalsArgs {
     now: bool,
 }
 
-/// Prints what the Remover does.
+/// Runs `reelyard removals`.
 pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     if args.now {
@@ -78,7 +78,7 @@ fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Prints copies that go, with who keeps one and why.
+/// Prints planned removals with the remaining copy and the reason.
 pub(super) fn print_copies(copies: &[RemovalView], out: &mut dyn Write) -> io::Result<()> {
     let mut table = output::table(&["FILE", "ON", "SIZE", "KEPT ON", "WHY"]);
     for copy in copies {

@@ -1,4 +1,4 @@
-//! How `reelyard share` shows shares, webhooks and moves.
+//! Output of `reelyard share`: shares, webhooks and moves.
 
 use std::io::Write;
 
@@ -70,7 +70,7 @@ pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<()
     Ok(writeln!(out, "{} until {until}", plain(&share.path))?)
 }
 
-/// Prints a share.
+/// Prints all properties of a share.
 pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(share, out)?);
@@ -99,7 +99,7 @@ pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), C
     Ok(output::print(&table, out)?)
 }
 
-/// How many downloads were taken, of how many; without a limit, how many since the node started.
+/// Downloads taken and allowed; without a limit, the downloads since the node started.
 pub fn downloads(share: &ShareShown) -> Cell {
     match (share.downloads, share.max_downloads) {
         (Some(taken), Some(most)) => number(format!("{taken}/{most}")),
@@ -107,7 +107,7 @@ pub fn downloads(share: &ShareShown) -> Cell {
     }
 }
 
-/// How long something still lasts, in its two largest units.
+/// The remaining time in its two largest units.
 pub fn ends_in(at: Option<Rfc3339>, now: Millis) -> String {
     match at {
         None => "never".to_owned(),
@@ -116,7 +116,7 @@ pub fn ends_in(at: Option<Rfc3339>, now: Millis) -> String {
     }
 }
 
-/// Prints how shares and their reclaim stand.
+/// Prints the state of shares and their reclaim.
 pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(view, out)?);

@@ -35,7 +35,7 @@ Examples:
   reelyard simulate --event-log 'EventLog[20180603].log' --days 3 --destinations 8 --sources 2
   reelyard simulate --destinations 2000 --files 2000000 --json > week.json";
 
-/// What to simulate.
+/// Options of the simulation.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub struct SimulateArgs {
     plots: Option<PathBuf>,
 }
 
-/// Simulates, and prints what it came to.
+/// Runs the simulation and prints its report.
 pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let (json, plots) = (args.json, args.plots.clone());
     let (layers, options) = args.taken_apart();
@@ -118,7 +118,7 @@ pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure
     let began = Instant::now();
     let report = simulate::simulate(&options, rules)?;
     let took = Duration::from_millis(began.elapsed().as_millis() as u64);
-    // Beside the report: that is the same each time.
+    // On stderr, because the report must be the same each time.
     eprintln!("simulated in {}", humantime::format_duration(took));
     match json {
         true => output::json(&report, out)?,
@@ -164,7 +164,7 @@ impl SimulateArgs {
     }
 }
 
-/// A part of a whole: "1%" or "0.01".
+/// Parses a fraction: "1%" or "0.01".
 fn share(text: &str) -> Result<f64, String> {
     let wanted = || format!("expected a share such as 5% or 0.05, not \"{text}\"");
     let (digits, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));

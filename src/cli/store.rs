@@ -17,7 +17,7 @@ use super::output::{self, number, plain, size};
 use crate::config::load_node;
 use crate::node::journal_dir;
 
-/// The exit code for a store that is not whole.
+/// Exit code for a store that is damaged or incomplete.
 pub const NOT_WHOLE: u8 = 5;
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ struct ScratchArgs {
     scratch: Option<PathBuf>,
 }
 
-/// Checks, backs up or restores.
+/// Runs `reelyard store`.
 pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
     let data_dir = match args.data_dir {
         Some(dir) => dir,

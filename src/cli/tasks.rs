@@ -73,7 +73,7 @@ fn state_word(state: impl std::fmt::Debug) -> String {
     format!("{state:?}").to_lowercase()
 }
 
-/// Lists, shows or cancels.
+/// Runs `reelyard tasks`.
 pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     match args.command {
@@ -190,7 +190,7 @@ fn show(
     Ok(())
 }
 
-/// How much of the copy is there, in whole percent.
+/// The copied part in whole percent; none if the size is unknown.
 fn copied_percent(task: &TaskView) -> Option<u64> {
     let percent = u128::from(task.copied?) * 100 / u128::from(task.size.max(1));
     u64::try_from(percent.min(100)).ok()

@@ -1,4 +1,4 @@
-//! Calls that are answered with events.
+//! Calls that are answered with server-sent events.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use super::{NodeClient, TIMEOUT};
 use crate::cli::event_stream::{EventStream, ServerSentEvent};
 use crate::cli::failure::CommandFailure;
 
-/// How long nothing may be heard of a stream: it says every 15 s that it is still there.
+/// Longest silence of a stream: the node sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// A stream has no end.
+/// Replaces the time limit of a request, because a stream has no end.
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 impl NodeClient {
-    /// `POST /api/v1/<path>` with a body, answered with events: hands each to `each`, until that has what
-    /// it waits for.
+    /// `POST /api/v1/<path>` with a body, answered with events. Hands each event to `each`, until
+    /// it returns a result.
     pub fn post_and_follow<T>(
         &self,
         path: &[&str],
@@ -40,8 +40,9 @@ impl NodeClient {
         found.ok_or_else(|| self.failed("it closed the stream of events".to_owned()))
     }
 
-    /// `GET /api/v1/<path>`, answered with events: hands each event to `each`, and none once when the node has answered. Ends
-    /// only by a failure. `last` is where it begins, if that is not now, and how far it came.
+    /// `GET /api/v1/<path>`, answered with events. Hands each event to `each`, and `None` once when
+    /// the node has answered. Returns only a failure. `last` is the id after which the stream
+    /// starts, and is updated.
     pub fn follow(
         &self,
         path: &[&str],
@@ -62,7 +63,7 @@ impl NodeClient {
         Err(self.failed("it closed the stream of events".to_owned()))
     }
 
-    /// Reads events until `each` has what it waits for.
+    /// Reads events until `each` stops.
     fn read_events(
         &self,
         request: RequestBuilder,
@@ -82,7 +83,7 @@ impl NodeClient {
                 let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
                 return Err(self.problem(status, &body));
             }
-            // Nobody waits for that alone.
+            // The result does not matter for this call.
             let _ = each(None)?;
             let mut stream = EventStream::after(last.clone());
             loop {
