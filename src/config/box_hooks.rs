@@ -1,4 +1,4 @@
-//! What a worker runs for the boxes that it hosts.
+//! Hooks of the boxes that a worker hosts.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -17,16 +17,16 @@ use super::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// What is run for boxes, by name.
+/// Hooks by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxHooks {
-    /// As it is written.
+    /// The table as the operator wrote it.
     told: Table,
-    /// As it is, once the files that are named were read.
+    /// The parsed hooks, after the named files were read.
     sets: HookSets,
 }
 
-/// What hooks have.
+/// The allowed keys of a hook table.
 const KNOWN: [&str; 15] = [
     "init",
     "cleanup",
@@ -45,16 +45,16 @@ const KNOWN: [&str; 15] = [
     FILE,
 ];
 
-/// Names a file with all of it.
+/// The key that names a file with the other keys.
 const FILE: &str = "file";
 
-/// How many boxes have users if nothing is said.
+/// Default number of boxes with a user.
 const USUAL_BOXES: u32 = 1000;
 
-/// The first user that is not the system's own on Debian and most others.
+/// The first ordinary user on Debian and most other systems; lower ids belong to the system.
 const FIRST_ORDINARY_USER: u32 = 1000;
 
-/// How long a program may take, and how long after SIGTERM, if nothing is said.
+/// Default time limit of a program, and default time between SIGTERM and SIGKILL.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 const USUAL_GRACE: Duration = Duration::from_secs(5);
 
@@ -86,7 +86,7 @@ impl SettingValue for BoxHooks {
     }
 }
 
-/// Hooks as they may be seen: what is in their environment may be a secret.
+/// The hooks for display. Values of the environment are hidden, because they may be secrets.
 fn shown(hooks: &Value) -> Value {
     let mut shown = hooks.clone();
     if let Some(Value::Table(variables)) = shown.get_mut("env") {
@@ -95,24 +95,24 @@ fn shown(hooks: &Value) -> Value {
     shown
 }
 
-/// What is wrong, with the name of what it is about before it.
+/// Prefixes faults with the name of their key.
 fn about(name: &str, wrongs: Option<Vec<Wrong>>) -> impl Iterator<Item = Wrong> + '_ {
     let named = move |wrong: Wrong| Wrong { entry: None, what: format!("{name}: {}", wrong.what) };
     wrongs.into_iter().flatten().map(named)
 }
 
 impl BoxHooks {
-    /// What is run, by name.
+    /// The parsed hooks by name.
     pub fn sets(&self) -> &HookSets {
         &self.sets
     }
 
-    /// Whether nothing is run.
+    /// Whether no hook is configured.
     pub fn are_none(&self) -> bool {
         self.told.is_empty()
     }
 
-    /// Reads the files that are named, and what stands in them and beside them.
+    /// Reads the named files, merges them with the tables, and parses the result.
     pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         let mut sets = BTreeMap::new();
         for (name, told) in &self.told {
@@ -130,7 +130,7 @@ impl BoxHooks {
     }
 }
 
-/// What is told, over what stands in the file that it names.
+/// A table merged over the file that it names.
 fn whole(told: &Table) -> Read<Table> {
     let Some(file) = told.get(FILE) else { return Ok(told.clone()) };
     let file = PathBuf::from_toml(file)?;
@@ -162,7 +162,7 @@ fn hook_set(table: &Table) -> Read<HookSet> {
         cleanup_again_on: codes(table, "cleanup_again_on")?.unwrap_or_default(),
         checks: CleanBoxChecks {
             first_uid,
-            // The users of further ones are more likely others'.
+            // Users beyond that probably belong to other programs.
             boxes: boxes.or(first_uid.map(|_| USUAL_BOXES)),
             no_directory: paths(table, "no_directory")?,
             no_cgroup: paths(table, "no_cgroup")?,
@@ -197,7 +197,7 @@ fn hook_set(table: &Table) -> Read<HookSet> {
     Ok(hooks)
 }
 
-/// What a key has, if it is there; what is wrong is told with its name.
+/// Reads the value of a key, if it is set; faults name the key.
 fn of_key<T>(table: &Table, key: &str, read: impl FnOnce(&Value) -> Read<T>) -> Read<Option<T>> {
     let value = table.get(key).map(read).transpose();
     value.map_err(|wrongs| about(key, Some(wrongs)).collect())
@@ -213,7 +213,7 @@ fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<HookProgram>>
         if !path.is_plain() {
             return wrong(format!("the program {path} contains a placeholder: only arguments can"));
         }
-        // Nothing is filled in.
+        // Without placeholders, only escaped braces are left.
         let path = PathBuf::from(path.to_string().replace("{{", "{").replace("}}", "}"));
         check_program(&path)?;
         Ok(HookProgram { path, arguments: arguments.to_vec(), timeout })
@@ -413,7 +413,7 @@ mod tests {
         let before = load(&with_file).unwrap();
         let checks = &find(&before, "a").checks;
         assert_eq!((checks.first_uid, checks.no_directory.len()), (Uid::new(70_000), 1));
-        // Another text of the file is another configuration, though the same is written here.
+        // A changed file is a changed configuration, although the setting is the same.
         std::fs::write(&file, "kill_left = true\n").unwrap();
         let after = load(&with_file).unwrap();
         assert_ne!(before.r#box.hooks, after.r#box.hooks);

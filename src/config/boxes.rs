@@ -1,4 +1,4 @@
-//! Settings of boxes: the pools that the configuration names, and how much is remembered.
+//! Settings of boxes: configured pools, and what is remembered.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -50,7 +50,7 @@ settings! {
     }
 }
 
-/// Pools by name.
+/// The configured pools, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolTable(pub BTreeMap<PoolName, PoolSpec>);
 
@@ -76,7 +76,7 @@ impl SettingValue for PoolTable {
 
     fn to_toml(&self) -> Option<Value> {
         let shown = |(name, spec): (&PoolName, &PoolSpec)| {
-            // What a pool has is plain data: it can always be written.
+            // A pool is plain data and always serializes.
             let pool = Value::try_from(WantedPool::from(spec)).ok()?;
             Some((name.to_string(), pool))
         };

@@ -1,4 +1,4 @@
-//! Settings about what links carry.
+//! Settings about the network load of links.
 
 use reelyard_actors::cfw_worker::{Agent, AgentUrl, Agents, BadAgentUrl};
 use reelyard_actors::host::{BitsPerSecond, HostAddr};
@@ -7,10 +7,10 @@ use toml::{Table, Value};
 
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// The longest name that Linux gives a network interface.
+/// Longest name of a network interface on Linux.
 const LONGEST_NAME: usize = 15;
 
-/// The largest weight: more says nothing that a smaller one of the other does not.
+/// Largest weight: only the ratio of the two weights counts.
 const LARGEST_WEIGHT: u32 = 1000;
 
 /// The name of a network interface.
@@ -18,7 +18,7 @@ const LARGEST_WEIGHT: u32 = 1000;
 pub struct InterfaceName(String);
 
 impl InterfaceName {
-    /// The name.
+    /// Name as in /sys/class/net.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -27,7 +27,7 @@ impl InterfaceName {
 impl SettingValue for InterfaceName {
     fn from_toml(value: &Value) -> Read<Self> {
         let name = text(value, "the name of a network interface such as \"eth0\"")?;
-        // It becomes a part of a path.
+        // The name becomes part of a path.
         let fits = !name.is_empty() && name.len() <= LONGEST_NAME && name != "." && name != "..";
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
         if fits && name.bytes().all(is_plain) {
@@ -124,7 +124,7 @@ impl SettingValue for Agents {
     }
 }
 
-/// An agent: its URL, or a table that says more.
+/// An agent: its URL, or a table with more settings.
 fn agent(value: &Value) -> Read<Agent> {
     let Value::Table(table) = value else {
         return Ok(Agent { url: url(value)?, device: None, link_speed: None });

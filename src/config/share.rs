@@ -1,4 +1,4 @@
-//! Settings of shares: what may be shared, on which terms, and where links are served.
+//! Settings of shares: roots, terms and the server of links.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -121,7 +121,7 @@ settings! {
 }
 
 impl ShareConfig {
-    /// Reads the secrets and certificates that are in files, and finds what contradicts itself.
+    /// Reads secrets and certificates from files, and records contradictions.
     pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         self.webhooks.settle(reader);
         self.tls.settle(reader);
@@ -150,8 +150,8 @@ impl ShareConfig {
         }
     }
 
-    /// The roots that are not there now (a file system that is not mounted yet), which is no fault:
-    /// each is opened once it is.
+    /// Warnings about roots that do not exist now, for example before they are mounted. This is not
+    /// a fault: each is opened as soon as it exists.
     pub(super) fn not_there(&self) -> Vec<String> {
         let missing = self.roots.0.iter().filter(|(_, dir)| !dir.is_dir());
         let told = missing.map(|(name, dir)| {
@@ -164,7 +164,7 @@ impl ShareConfig {
     }
 }
 
-/// Directories by name.
+/// The share roots, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RootDirs(pub BTreeMap<RootName, PathBuf>);
 
@@ -199,12 +199,12 @@ impl SettingValue for RootDirs {
     }
 }
 
-/// What links begin with: `http://` or `https://`, without a `/` at the end.
+/// Base URL of links: `http://` or `https://`, without a trailing `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// The text.
+    /// URL as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

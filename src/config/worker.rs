@@ -157,13 +157,13 @@ settings! {
 }
 
 impl WorkerConfig {
-    /// The configuration of a worker at `listen` for which nothing else is set. It has nothing to
-    /// do until it is given a `base_dir` or `source_dirs`.
+    /// The default configuration of a worker at `listen`. The worker has no work until `base_dir`
+    /// or `source_dirs` is set.
     pub fn at(listen: HostAddr) -> Self {
         WorkerConfig { listen, ..super::defaults() }
     }
 
-    /// Where the data port listens.
+    /// Address of the data port.
     pub fn data_addr(&self) -> SocketAddr {
         self.data_listen.unwrap_or_else(|| {
             let mut addr = self.listen.socket();
@@ -182,7 +182,7 @@ impl RoleConfig for WorkerConfig {
     }
 
     fn differs_unseen(&self, after: &Self) -> Vec<&'static str> {
-        // What is in the files that it names.
+        // Includes the contents of the named files.
         let differs = self.r#box.hooks != after.r#box.hooks;
         differs.then_some("box.hooks").into_iter().collect()
     }
@@ -209,7 +209,7 @@ impl RoleConfig for WorkerConfig {
             reader.fault("box.hooks", what);
         }
         if self.data_addr() == self.listen.socket() {
-            // Also when `listen` has the last port there is.
+            // Also true if `listen` uses the last port.
             reader.fault("data_listen", "expected a port other than that of listen");
         }
         check_source_dirs(&self.source_dirs, reader);

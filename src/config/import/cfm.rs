@@ -1,4 +1,4 @@
-//! cfm.yml as the configuration of a node (spec 3.1).
+//! Converts cfm.yml into the configuration of a node (spec 3.1).
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use super::{ImportNote, ImportNoteKind};
 use super::{hosts, runs};
 use crate::config::units::{NamePrefix, Percent};
 
-/// Keeps what `entries` say in `draft`.
+/// Converts `entries` into `draft`.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     for entry in entries {
         translate_one(entry, draft);
@@ -28,7 +28,7 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
         draft.values.remove("event_log.dir");
     }
     if !draft.values.contains_key("event_log.dir") {
-        // Without a directory these are faults of ours; cfm ignored them.
+        // Without a directory this setting is a fault; cfm ignored it.
         draft.values.remove("event_log.watch_address");
     }
     check_source_dirs(entries, draft);
@@ -88,7 +88,7 @@ fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
     }
 }
 
-/// Keys that have no meaning any more, and those that never had one.
+/// Notes obsolete keys, and unknown ones.
 fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
     let why = match entry.key.as_str() {
         "remover.remover_sleep_sec" | "tasker.tasker_sleep_sec" => {
@@ -113,7 +113,7 @@ fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
     draft.meaningless(entry, why);
 }
 
-/// What cfm did without being asked to, where our default is another rule.
+/// Adds settings for built-in rules of cfm that differ from our defaults.
 fn own_rules(draft: &mut ImportDraft) {
     draft.keep("task.placement", PlacementPolicy::Ring);
     draft.keep("remover.keep", KeptBy::Cfm);
@@ -130,8 +130,8 @@ fn own_rules(draft: &mut ImportDraft) {
     }
 }
 
-/// cfm matches a regular expression anywhere in the row; ours matches whole numbers of the server's
-/// address. An empty one matches every row, as no address does here.
+/// cfm searches for its regular expression anywhere in the row. Ours must match whole numbers of
+/// the address of the server. An empty expression matches every row, like no address here.
 fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
     let pattern = entry.text();
     if pattern.is_empty() {
@@ -161,7 +161,7 @@ fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
     }
 }
 
-/// Whether a pattern is about more of the row than the address.
+/// Whether a pattern matches more of the row than the address.
 fn speaks_of_words(pattern: &str) -> bool {
     let mut is_escaped = false;
     pattern.chars().any(|letter| {
@@ -214,7 +214,7 @@ fn copy_speed(entry: &YamlEntry, draft: &mut ImportDraft) {
     }
 }
 
-/// Source directories are named to other hosts, so a path relative to this one is of no use.
+/// Refuses relative source directories: other hosts use these paths too.
 fn check_source_dirs(entries: &[YamlEntry], draft: &mut ImportDraft) {
     let Some(entry) = entries.iter().find(|entry| entry.key == "source_dirs") else { return };
     let Some(Value::Array(dirs)) = draft.values.get_mut("source_dirs") else { return };

@@ -1,4 +1,4 @@
-//! cfw.yml as the configuration of a worker (spec 3.2).
+//! Converts cfw.yml into the configuration of a worker (spec 3.2).
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::config::address::NodeAddr;
 use crate::config::pattern::Pattern;
 use crate::config::units::Percent;
 
-/// Keeps what `entries` say in `draft`.
+/// Converts `entries` into `draft`.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     for entry in entries {
         translate_one(entry, draft);
@@ -43,7 +43,8 @@ fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
     }
 }
 
-/// cfw took it from wherever it was started.
+/// Keeps the path of the program. cfw allowed a relative path, which depends on the working
+/// directory.
 fn downloader(entry: &YamlEntry, draft: &mut ImportDraft) {
     let program = entry.text();
     if program.starts_with('/') || program.is_empty() {
