@@ -1,6 +1,6 @@
-//! How Reelyard is run and reached: configuration, command line, the two roles, HTTP.
+//! The process around the actors of Reelyard: configuration, command line, the two roles, HTTP.
 //!
-//! What it *is* lives in the crate `reelyard-actors`.
+//! The actors and their rules are in the crate `reelyard-actors`.
 
 pub mod box_client;
 pub mod cli;

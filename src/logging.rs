@@ -1,4 +1,4 @@
-//! What the process says of itself: `tracing` events on stderr.
+//! Logging: `tracing` events on stderr.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
@@ -20,15 +20,15 @@ settings! {
     }
 }
 
-/// Which events are logged.
+/// Filter of the logged events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(String);
 
-/// What the default says of libraries, whose debug events bury all others.
+/// Default levels of libraries, whose debug events would bury all others.
 const OF_LIBRARIES: &str = "openraft=warn,actix_server=warn";
 
 impl LogFilter {
-    /// The filter of one level for all that Reelyard logs; of libraries only what the default has.
+    /// The filter for one level of Reelyard's own events; libraries keep their default levels.
     pub fn of_level(level: tracing::Level) -> Self {
         let level_text = level.to_string().to_lowercase();
         if level > tracing::Level::WARN {
@@ -39,37 +39,37 @@ impl LogFilter {
     }
 }
 
-/// How an event is written.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// One line of text per event.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Logging was started in this process before.
+/// Logging was already started in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("logging was already started")]
 pub struct AlreadyStarted;
 
-/// Changes the level of the log that was started.
+/// Changes the level of the running log.
 static LEVEL: OnceLock<Box<dyn Fn(EnvFilter) + Send + Sync>> = OnceLock::new();
 
-/// Logs what `level` says from now on, if logging was started.
+/// Changes the level, if logging was started.
 pub fn change_level(level: &LogFilter) {
     if let Some(change) = LEVEL.get() {
         change(EnvFilter::new(&level.0));
     }
 }
 
-/// Starts logging: sends this process' events to stderr from now on.
+/// Starts logging to stderr.
 pub fn start(settings: &LogSettings) -> Result<(), AlreadyStarted> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(&settings.level.0))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    // It fails only where logging has ended, with the process.
+    // It fails only if logging has ended with the process.
     let (change, outcome): (Box<dyn Fn(EnvFilter) + Send + Sync>, _) = match settings.format {
         LogFormat::Text => {
             let builder = builder.with_filter_reloading();
@@ -89,13 +89,14 @@ pub fn start(settings: &LogSettings) -> Result<(), AlreadyStarted> {
 impl SettingValue for LogFilter {
     fn from_toml(value: &Value) -> Read<Self> {
         let written = text(value, "a log level")?;
-        // A lone word that is no level would be taken for a module's name, and nothing be logged.
+        // A single word that is not a level would count as the name of a module, and nothing would
+        // be logged.
         let lone_word = !written.contains(['=', ',', '[']);
         let known = !lone_word || written.parse::<tracing::level_filters::LevelFilter>().is_ok();
         match EnvFilter::try_new(written) {
             Ok(_) if known && !written.is_empty() => Ok(LogFilter(written.to_owned())),
             _ => wrong(format!(
-                "expected error, warn, info, debug or trace, or a list as in \"info,reelyard=debug\", not {}",
+                "expected error, warn, info, debug or trace, or a list like \"info,reelyard=debug\", not {}",
                 quoted(value)
             )),
         }

@@ -1,7 +1,7 @@
 //! `reelyard`: one binary, several roles.
 
-/// A node reads a million names on many threads and keeps them for as long as it runs: with glibc's
-/// allocator it holds half as much memory again.
+/// A node reads a million names on many threads and keeps them: with glibc's allocator it needs
+/// half as much memory again.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

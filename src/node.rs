@@ -48,20 +48,20 @@ pub use wiring::Wiring;
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The directory of everything durable cannot be made.
+    /// The data directory cannot be created.
     #[error("cannot make data_dir {0}")]
     DataDir(String, #[source] std::io::Error),
-    /// The journal does not open.
+    /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// The client for calls to hosts cannot be made.
-    #[error("no calls to hosts can be made")]
+    /// The HTTP client for calls to hosts cannot be created.
+    #[error("cannot create the HTTP client for calls to hosts")]
     Client(#[from] reqwest::Error),
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] std::io::Error),
-    /// The node is being stopped.
-    #[error("the node is stopping: reload it once it has started again")]
+    /// The node is stopping.
+    #[error("the node is stopping: reload it after its restart")]
     Stopping,
 }
 
@@ -73,13 +73,13 @@ pub struct RunningNode {
     server: ServerHandle,
     share_links: Arc<ShareLinks>,
     stopping: watch::Sender<bool>,
-    /// Forgets names.
+    /// The task that drops unused file names.
     sweeping: JoinHandle<()>,
 }
 
 impl RunningNode {
-    /// Starts a node: opens its journal, starts its actors, serves HTTP. Needs an actix system
-    /// over a multi-threaded runtime.
+    /// Starts a node: opens its journal, starts its actors, serves HTTP. Needs an actix system over
+    /// a multi-threaded runtime.
     pub async fn start(
         configured: LoadedNodeConfig,
         clock: Clock,
@@ -126,18 +126,18 @@ impl RunningNode {
         Ok(RunningNode { journal, actors, reloader, server, share_links, stopping, sweeping })
     }
 
-    /// Reads the configuration again, and logs what comes of it.
+    /// Reloads the configuration, and logs the result.
     pub async fn reload(&self) {
         self.reloader.reload_and_log().await;
     }
 
-    /// Waits until the node cannot go on, and says why.
+    /// Waits until the journal fails, and returns the reason.
     pub async fn failed(&self) -> String {
         self.journal.failed().await
     }
 
-    /// Stops in order: downloads of links that are running finish, unless there is `hurry`; no more
-    /// requests, no more decisions, everything committed applied and durable.
+    /// Stops in order: running downloads of links finish, unless `hurry`; then requests and
+    /// decisions end, and all commits are applied and durable.
     pub async fn stop(self, hurry: impl Future<Output = ()>) {
         self.stopping.send_replace(true);
         self.sweeping.abort();
@@ -149,21 +149,21 @@ impl RunningNode {
     }
 }
 
-/// Waits until somebody leads: then what the journal holds is applied here, and nobody is told of
-/// a yard without tasks that has some, or without its hosts. Not for ever: a node without a quorum
-/// serves too, and says that it is not ready.
+/// Waits until a leader exists. By then the journal is applied here, so that no client sees a yard
+/// without its tasks or hosts. The wait is limited: a node without a quorum serves too, and reports
+/// that it is not ready.
 async fn settle(journal: &Journal, actors: &Wiring, config: &NodeConfig) {
     let settled = async {
         let mut leadership = journal.leadership();
         let led = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Nobody));
         let leads = led.await.is_ok_and(|led| led.epoch().is_some());
-        // Answered once the TaskManager has shown what was applied before. One that restarts just
-        // now shows it a moment later.
+        // Answered after the TaskManager has published everything applied before. A restarting one
+        // publishes it a moment later.
         let _ = actors.task_manager.ask(CheckTasksNow).await;
         if leads {
             actors.hosts.has(config.yard().into_iter().map(|(host, _)| host)).await;
         }
     };
-    // Whatever is missing then comes later.
+    // On a timeout the rest follows later.
     let _ = timeout(config.journal.election_max * 5, settled).await;
 }

@@ -1,17 +1,17 @@
-//! Reading the configuration of a role again while it runs: what can change at once does, what takes
-//! a restart is named, and an invalid one is refused whole.
+//! Reloads the configuration of a running role: some settings change at once, settings that need a
+//! restart are named, and an invalid configuration is refused as a whole.
 
 use crate::config::{
     self, ConfigFaults, Difference, EffectiveSetting, Layers, RoleConfig, differences,
 };
 
-/// A configuration, and where it was read.
+/// A configuration with its sources.
 pub struct LoadedConfig<R> {
-    /// The configuration.
+    /// The parsed configuration.
     pub config: R,
-    /// Each setting and where it comes from.
+    /// Each setting with its origin.
     pub effective: Vec<EffectiveSetting>,
-    /// Where all of it was read, to be read again.
+    /// The sources, to read them again.
     pub layers: Layers,
 }
 
@@ -22,15 +22,16 @@ impl<R: RoleConfig> LoadedConfig<R> {
         Ok(LoadedConfig { config, effective, layers })
     }
 
-    /// Logs a warning for each old name of a setting, and for each secret file that others can read.
+    /// Logs a warning for each old name of a setting, and for each secret file that others can
+    /// read.
     pub fn warn_of_doubts(&self) {
         config::renamed::warnings(&self.effective).iter().for_each(|what| tracing::warn!("{what}"));
         config::exposed(&self.effective).iter().for_each(|what| tracing::warn!("{what}"));
     }
 }
 
-/// The settings of a role that change at once: keys, and groups with their dot. The others, also
-/// those that nobody decided about, take a restart.
+/// The settings of a role that change at once: keys, and groups with a trailing dot. All others
+/// need a restart.
 #[derive(Clone, Copy, Debug)]
 pub struct HotReloadKeys(pub &'static [&'static str]);
 
@@ -40,7 +41,8 @@ impl HotReloadKeys {
         self.0.iter().any(|entry| is_of(key, entry))
     }
 
-    /// What is shown of `running` once `new` was read: what takes a restart is as it was.
+    /// Updates the shown settings `running` after `new` was read. Settings that need a restart keep
+    /// their values.
     pub fn keep_the_rest(
         self,
         running: &mut Vec<EffectiveSetting>,
@@ -55,22 +57,22 @@ impl HotReloadKeys {
     }
 }
 
-/// Whether a setting is the one of that key, or in the group of that name with its dot.
+/// Whether a setting is `entry`, or belongs to the group `entry` with a trailing dot.
 fn is_of(key: &str, entry: &str) -> bool {
     key == entry || entry.ends_with('.') && key.starts_with(entry)
 }
 
-/// What another configuration changes.
+/// The changes of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// What is in force from now on.
+    /// Changes that were applied.
     pub applied: Vec<Difference>,
-    /// What stays as it was until the role is started anew.
+    /// Changes that need a restart of the process.
     pub needs_restart: Vec<Difference>,
 }
 
 impl Reloaded {
-    /// What `after` changes of `before`, by what each is as settings are shown.
+    /// The changes from `before` to `after`, as settings are shown.
     pub fn between<R: RoleConfig>(
         (before, running): (&R, &[EffectiveSetting]),
         (after, effective): (&R, &[EffectiveSetting]),
@@ -92,35 +94,35 @@ impl Reloaded {
         Reloaded { applied, needs_restart }
     }
 
-    /// Logs it, a line for each setting.
+    /// Logs one line per changed setting.
     pub fn log(&self) {
         for difference in &self.applied {
-            tracing::info!("set anew: {difference}");
+            tracing::info!("setting changed: {difference}");
         }
         for difference in &self.needs_restart {
-            tracing::warn!("takes a restart: {difference}");
+            tracing::warn!("needs a restart: {difference}");
         }
         if *self == Reloaded::default() {
-            tracing::info!("the configuration was read again: nothing differs");
+            tracing::info!("the configuration was reloaded: no changes");
         }
     }
 }
 
-/// Why the configuration in force stays.
+/// Why a reload was refused. The running configuration stays in use.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadRefused {
-    /// The new one is wrong.
+    /// The new configuration has faults.
     #[error(transparent)]
     Faults(#[from] ConfigFaults),
-    /// Something in it cannot be used.
+    /// A file or address in it cannot be used.
     #[error("the configuration cannot be used: {0:#}")]
     Unusable(#[from] anyhow::Error),
 }
 
 impl ReloadRefused {
-    /// Logs it.
+    /// Logs the refusal as an error.
     pub fn log(&self) {
-        tracing::error!("the configuration in force stays: {self:#}");
+        tracing::error!("cannot reload, the running configuration stays in use: {self:#}");
     }
 }
 

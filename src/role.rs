@@ -1,4 +1,4 @@
-//! What every role shares: the runtime it runs in, and when it stops.
+//! Shared code of the roles: the runtime and the signals that stop it.
 
 use std::future::Future;
 use std::io::Read;
@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// More open files than this help nobody.
+/// Largest useful limit of open files.
 const MOST_OPEN_FILES: u64 = 65_536;
 
-/// Runs a role on an actix system over one multi-threaded tokio runtime: actors on this thread's
-/// arbiter, the journal on the pool, HTTP on its own workers.
+/// Runs a role on an actix system over one multi-threaded tokio runtime: actors on the arbiter of
+/// this thread, the journal on the pool, HTTP on its own workers.
 ///
-/// `role` is given the sign to stop, which comes on SIGINT, SIGTERM and, if asked for, when
-/// standard input is closed; it stops in order and returns.
+/// `role` gets the stop signal. It is sent on SIGINT and SIGTERM, and on request when standard
+/// input closes. The role then stops in order and returns.
 pub fn run<F>(until_stdin_closes: bool, role: impl FnOnce(StopSignal) -> F) -> Result<()>
 where
     F: Future<Output = Result<()>>,
@@ -28,8 +28,8 @@ where
     system.block_on(async { role(StopSignal::new(until_stdin_closes)?).await })
 }
 
-/// Lets this process have as many files open as the system allows it to ask for, up to
-/// [`MOST_OPEN_FILES`]: shells often set no more than 1024, for programs of long ago.
+/// Raises the limit of open files as far as the system allows, up to [`MOST_OPEN_FILES`]. Shells
+/// often set 1024 for old programs.
 fn allow_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(MOST_OPEN_FILES).min(MOST_OPEN_FILES);
@@ -38,21 +38,21 @@ fn allow_open_files() {
     }
     let raised = Rlimit { current: Some(most), ..limit };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, limit = ?limit.current, "no more open files are allowed");
+        tracing::warn!(%error, limit = ?limit.current, "cannot raise the limit of open files");
     }
 }
 
-/// Each SIGHUP from now on: the configuration is to be read again.
+/// Each SIGHUP from now on: a request to reload the configuration.
 pub fn reload_signals() -> Result<Signal> {
     signal(SignalKind::hangup()).context("cannot listen for SIGHUP")
 }
 
-/// The sign to stop.
+/// The request to stop.
 pub struct StopSignal {
     given: tokio::sync::watch::Receiver<StopRequests>,
 }
 
-/// How often it was given, and by what last.
+/// Number of stop requests, and the cause of the last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct StopRequests {
     count: u32,
@@ -80,7 +80,7 @@ impl StopSignal {
             });
         }
         if until_stdin_closes {
-            // A thread of its own: reading standard input cannot be given up half-way.
+            // A separate thread, because a blocking read of standard input cannot be cancelled.
             std::thread::spawn(move || {
                 let mut stdin = std::io::stdin().lock();
                 while matches!(stdin.read(&mut [0; 64]), Ok(1..)) {}
@@ -90,12 +90,12 @@ impl StopSignal {
         Ok(StopSignal { given })
     }
 
-    /// Waits for the sign and tells what gave it.
+    /// Waits for the request, and returns its cause.
     pub async fn requested(&mut self) -> &'static str {
         self.counted(1).await
     }
 
-    /// Waits until it is given a second time: then everything ends at once.
+    /// Waits for a second request, after which everything ends at once.
     pub async fn requested_again(&mut self) {
         self.counted(2).await;
     }
@@ -103,7 +103,7 @@ impl StopSignal {
     async fn counted(&mut self, count: u32) -> &'static str {
         match self.given.wait_for(|signs| signs.count >= count).await {
             Ok(signs) => signs.why,
-            // Nobody is left who could give it.
+            // The senders are gone, so no second request can come.
             Err(_) => std::future::pending().await,
         }
     }

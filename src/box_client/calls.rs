@@ -1,4 +1,4 @@
-//! Calls of the API, and which of them may be repeated.
+//! Calls of the API, and the rules for their repetition.
 
 use std::time::{Duration, Instant};
 
@@ -12,31 +12,31 @@ use serde::de::DeserializeOwned;
 
 use super::BoxClientError;
 
-/// How long a connection may take to be made.
+/// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long an answer may take beyond what it may wait for.
+/// Time limit for an answer, in addition to the wait that the call allows.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// When nothing comes on a connection for so long it is asked whether the other end still lives, how often
-/// that is repeated, and after how many in vain it is given up. An answer to a request for boxes may take
-/// very long; a node of which the machine or the network has gone is noticed by this all the same, within
-/// about half a minute. One that lives and hangs is noticed only as the answer's time is over.
+/// TCP keepalive: the idle time before the first probe, the interval of the probes, and the number
+/// of failed probes that end the connection. A request for boxes may wait very long; this detects
+/// within about half a minute that the machine or network of the node is gone. A node that hangs is
+/// detected only by the time limit of the answer.
 const QUIET: Duration = Duration::from_secs(15);
 const PROBE: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
-/// How long what was sent may be without a sign that it arrived.
+/// TCP user timeout: the longest time without an acknowledgement of sent data.
 const UNHEARD: Duration = Duration::from_secs(30);
 
-/// A try takes no less than this of the time there is for all.
+/// The shortest time for one attempt, if the total time allows it.
 const SHORTEST_TRY: Duration = Duration::from_secs(1);
 
-/// How long the first repetition waits, and the longest.
+/// First and longest pause between attempts.
 const PAUSES: ExponentialBackoff =
     ExponentialBackoff { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
 
-/// How calls are made.
+/// Makes calls to one node.
 #[derive(Debug)]
 pub(super) struct BoxApiCalls {
     http: reqwest::Client,
@@ -44,22 +44,22 @@ pub(super) struct BoxApiCalls {
     token: Option<SharedToken>,
 }
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Debug)]
 pub(super) enum CallFailed {
-    /// The node refused.
+    /// The node refused the call.
     Refused { problem: Problem, retry_after: Option<Duration> },
-    /// It did not answer, or not so that it can be understood.
+    /// The node did not answer, or the answer is not valid.
     Unreachable {
         url: String,
         why: String,
-        /// Whether it may have done what it was asked for.
+        /// Whether the node may have executed the call.
         was_asked: bool,
     },
 }
 
 impl CallFailed {
-    /// Whether the same may be asked again.
+    /// Whether the same call may be repeated.
     pub(super) fn is_passing(&self) -> bool {
         match self {
             CallFailed::Unreachable { .. } => true,
@@ -70,11 +70,11 @@ impl CallFailed {
         }
     }
 
-    /// Whether what was asked for may have been done all the same.
+    /// Whether the node may have executed the call although it failed.
     pub(super) fn may_have_been_done(&self) -> bool {
         match self {
             CallFailed::Unreachable { was_asked, .. } => *was_asked,
-            // Also who stands between answers so when it has lost the node.
+            // A proxy that lost its connection to the node also answers like this.
             CallFailed::Refused { problem, .. } => {
                 matches!(problem.status, 502 | 504)
                     || matches!(problem.word(), "leader-changed" | "stopped")
@@ -82,7 +82,7 @@ impl CallFailed {
         }
     }
 
-    /// Whether it tells the holder of a lease that it has none, or no longer.
+    /// Whether the failure means that the lease does not exist or has ended.
     pub(super) fn tells_the_end(&self) -> bool {
         matches!(self, CallFailed::Refused { problem, .. } if matches!(
             problem.word(),
@@ -95,12 +95,12 @@ impl CallFailed {
         ))
     }
 
-    /// Whether it tells that the lease was given back.
+    /// Whether the failure means that the lease was already released.
     pub(super) fn is_released(&self) -> bool {
         matches!(self, CallFailed::Refused { problem, .. } if problem.word() == "lease-released")
     }
 
-    /// Why, in words.
+    /// The cause as text, for people and the log.
     pub(super) fn why(&self) -> &str {
         match self {
             CallFailed::Refused { problem, .. } => &problem.detail,
@@ -151,7 +151,7 @@ impl BoxApiCalls {
         self.read(response).await
     }
 
-    /// The same for what is answered at once, given up after so long.
+    /// Like [`BoxApiCalls::post`], for a call that is answered at once, with this time limit.
     pub(super) async fn post_within<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -199,21 +199,20 @@ impl BoxApiCalls {
     }
 }
 
-/// How long one try may take where so much is left for all: one connection that hangs is not to cost
-/// everything.
+/// The time limit of one attempt, so that one hanging connection does not use up the total time.
 pub(super) fn one_try(left: Duration) -> Duration {
     (left / 3).clamp(SHORTEST_TRY, ANSWER)
 }
 
-/// Repetitions of a call: each waits longer than the one before.
+/// The pauses between attempts, with exponential backoff.
 #[derive(Debug, Default)]
 pub(super) struct RetryBackoff {
     failures: u32,
 }
 
 impl RetryBackoff {
-    /// Waits before the same is asked again. Answers that it is not to be, because it makes no sense or
-    /// would be later than `until`.
+    /// Waits before the next attempt. Returns false if a repetition makes no sense or would be
+    /// later than `until`.
     pub(super) async fn pause(&mut self, failed: &CallFailed, until: Instant) -> bool {
         if !failed.is_passing() {
             return false;
@@ -228,7 +227,7 @@ impl RetryBackoff {
             CallFailed::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
             CallFailed::Unreachable { .. } => Duration::ZERO,
         };
-        // Whoever is told to come later than it waits asks once more at the end.
+        // If the node asks for a later retry than `until`, the last attempt is at `until`.
         tokio::time::sleep(pause.max(told.min(until - now))).await;
         true
     }

@@ -1,4 +1,4 @@
-//! Boxes in one's hands: renewed until they are given back or lost.
+//! Held boxes: renewed until they are released or lost.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,28 +12,29 @@ use super::BoxClientError;
 use super::calls::{BoxApiCalls, RetryBackoff, one_try};
 use super::renewal::{Renewal, RunningTerm, earliest};
 
-/// For how long it is tried to give a box back. After that its term ends the lease.
+/// Time limit for the release of a box. After that the lease ends at its ttl.
 const RELEASE: Duration = Duration::from_secs(10);
 
-/// A lease has ended against its holder's will: the box may be somebody else's.
+/// A lease ended while it was held. Another holder may now have the box.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the lease of box {box_id} of pool {pool} is lost: {why}")]
 pub struct Lost {
-    /// The pool.
+    /// Name of the pool that the lease belongs to.
     pub pool: String,
-    /// The box.
+    /// Number of the box, or the id that was drawn for it.
     pub box_id: u32,
-    /// Why.
+    /// The cause as text, for people and the log.
     pub why: String,
 }
 
-/// Boxes that one holds. Dropped, they are given back by a task of the runtime, if it still runs.
+/// Held boxes. When this is dropped, a task of the runtime releases them, if the runtime still
+/// runs.
 #[derive(Debug)]
 pub struct HeldBoxes {
     calls: Arc<BoxApiCalls>,
     pool: String,
     granted: Granted,
-    /// Until when each lasts: a lease that cannot be given back is not tried for longer.
+    /// The end of the earliest lease. A release is not tried after it.
     until: watch::Receiver<Instant>,
     lost: watch::Receiver<Option<Lost>>,
     renewing: JoinHandle<()>,
@@ -43,7 +44,7 @@ pub struct HeldBoxes {
 }
 
 impl HeldBoxes {
-    /// What was granted some time after it was `asked` for.
+    /// Leases that were granted after a request at `asked`.
     pub(super) fn of(
         calls: &Arc<BoxApiCalls>,
         pool: &str,
@@ -60,7 +61,7 @@ impl HeldBoxes {
         let renewal =
             Renewal { calls: Arc::clone(calls), pool: pool.to_owned(), terms, ends, at_once };
         let renewing = tokio::spawn(async move {
-            // Whoever held them may have gone: then nobody needs to be told.
+            // The holder may be dropped already; then the message is not needed.
             let _ = tells.send(Some(renewal.until_lost().await));
         });
         let (calls, pool) = (Arc::clone(calls), pool.to_owned());
@@ -87,26 +88,26 @@ impl HeldBoxes {
         self.granted.token
     }
 
-    /// All leases, in the order of their tokens.
+    /// All leases, sorted by token.
     pub fn leases(&self) -> &[LeaseTold] {
         &self.granted.leases
     }
 
-    /// Until when all last, by this machine's clock, unless they are renewed.
+    /// End of the earliest lease by the clock of this machine, unless it is renewed.
     pub fn until(&self) -> Instant {
         *self.until.borrow()
     }
 
-    /// Whether the answer took so long that nobody here can know how much was left of it: a renewal tells.
+    /// Whether the answer took so long that the remaining time is unknown. A renewal reports it.
     pub fn was_waited_for(&self) -> bool {
         self.was_waited_for
     }
 
-    /// Renews all at once, for whoever was stopped and is to know whether they are still held. Comes back
-    /// when they are renewed or one is lost.
+    /// Renews all leases now, for a process that was stopped and must know whether it still holds
+    /// them. Returns when all are renewed or one is lost.
     pub async fn renew(&mut self) -> Result<(), Lost> {
         let (asked, renewed) = oneshot::channel();
-        // It fails when one was lost already.
+        // This fails if a lease was already lost.
         let _ = self.renew_at_once.send(asked).await;
         tokio::select! {
             biased;
@@ -115,21 +116,21 @@ impl HeldBoxes {
         }
     }
 
-    /// Waits until a lease is lost. May be dropped and called again.
+    /// Waits until a lease is lost. Cancel-safe: it may be dropped and called again.
     pub async fn lost(&mut self) -> Lost {
         match self.lost.wait_for(Option::is_some).await.map(|lost| lost.clone()) {
             Ok(Some(lost)) => lost,
-            // The runtime is shutting down, and with it whoever waits.
+            // The runtime is shutting down, with the caller.
             Ok(None) | Err(_) => std::future::pending().await,
         }
     }
 
-    /// Whether all leases are still held, as far as one can know here.
+    /// Whether all leases are still held, as far as this process knows.
     pub fn check(&self) -> Result<(), Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Err(lost.clone());
         }
-        // This process may have been stopped for longer than they last.
+        // This process may have been stopped for longer than the leases last.
         if Instant::now() < self.until() {
             return Ok(());
         }
@@ -137,8 +138,8 @@ impl HeldBoxes {
         Err(Lost { pool: self.pool.clone(), box_id: self.box_id(), why })
     }
 
-    /// Gives all boxes back. Refused for those that were lost before; what cannot be given back because
-    /// no node answers ends by its term.
+    /// Releases all boxes. Fails for boxes that were lost before. If no node answers, the leases
+    /// end at their ttl.
     pub async fn release(mut self) -> Result<(), BoxClientError> {
         self.is_over = true;
         self.renewing.abort();
@@ -166,13 +167,13 @@ impl Drop for HeldBoxes {
         let until = self.try_until();
         runtime.spawn(async move {
             if let Err(error) = give_back(&calls, &leases, until).await {
-                tracing::warn!(%error, "boxes are not given back: their terms end their leases");
+                tracing::warn!(%error, "cannot release boxes, their leases end at their ttl");
             }
         });
     }
 }
 
-/// Gives each back; answers the first failure.
+/// Releases each lease. Returns the first failure.
 pub(super) async fn give_back(
     calls: &BoxApiCalls,
     leases: &[LeaseTold],
@@ -198,7 +199,7 @@ async fn give_one_back(
         let most = one_try(until.saturating_duration_since(Instant::now()));
         match calls.post_within::<LeaseEnded>(&path, &body, most).await {
             Ok(_) => return Ok(()),
-            // That answer was lost.
+            // The answer to an earlier attempt was lost.
             Err(failed) if was_asked && failed.is_released() => return Ok(()),
             Err(failed) => {
                 was_asked = true;

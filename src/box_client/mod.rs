@@ -1,5 +1,5 @@
-//! A client of a node's boxes, for programs in Rust: takes boxes, keeps them for as long as they are
-//! used, and gives them back however that ends.
+//! A Rust client for the boxes of a node: leases boxes, renews the leases while the boxes are used,
+//! and releases them in every case.
 //!
 //! ```no_run
 //! # use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
@@ -17,13 +17,13 @@
 //! # }
 //! ```
 //!
-//! - **An answer that is lost is asked for again** under the same `request_id`: nothing is taken twice,
-//!   also when the node restarts meanwhile.
-//! - **A lease is renewed** by a task after a third of its term, and counts as lost when nobody answered
-//!   for as long as it lasts, by this machine's own clock.
-//! - **Dropping a [`HeldBoxes`] gives it back**, as far as its runtime still runs. Dropping the future of
-//!   [`BoxClient::acquire`] leaves the queue; what was granted at that very moment is given back by
-//!   [`BoxClient::withdraw`].
+//! - **A request with a lost answer is repeated** under the same `request_id`: nothing is leased twice,
+//!   even if the node restarts meanwhile.
+//! - **A lease is renewed** by a task after a third of its term. It counts as lost if no node answers
+//!   until its end, by the monotonic clock of this machine.
+//! - **Dropping a [`HeldBoxes`] releases it**, if its runtime still runs. Dropping the future of
+//!   [`BoxClient::acquire`] leaves the queue; [`BoxClient::withdraw`] releases leases that were
+//!   granted at that moment.
 
 mod calls;
 mod held;
@@ -42,40 +42,40 @@ use calls::{BoxApiCalls, CallFailed, RetryBackoff};
 
 pub use held::{HeldBoxes, Lost};
 
-/// For how long an answer that was lost is asked for again, though nothing more is waited for.
+/// How long a request is repeated after a lost answer, if its own wait is over.
 const ANSWER_LOST: Duration = Duration::from_secs(5);
 
-/// How long it is tried to take a request back.
+/// Time limit for the withdrawal of a request.
 const WITHDRAW: Duration = Duration::from_secs(3);
 
-/// How long a box may take to be made ready once it is there: the longest that a pool's `init` may take, and
-/// as long again until it is its turn on the host.
+/// Longest preparation of a box: the longest `init` of a pool, and the same time again to wait for
+/// a turn on the host.
 const PREPARING: Duration = LONGEST_TIMEOUT.saturating_mul(2);
 
-/// The longest that a box is waited for at one go.
+/// Longest wait of one request.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Why there is no box, or no longer.
+/// Why a box was not obtained, or was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum BoxClientError {
-    /// The address of the node is none.
-    #[error("{0:?} is not where a node is: expected http://host:port")]
+    /// The address of the node is not valid.
+    #[error("{0:?} is not the address of a node: expected http://host:port")]
     BadUrl(String),
-    /// Something that was asked for cannot be asked for.
+    /// The request has an invalid value.
     #[error("{0}")]
     BadRequest(String),
-    /// No box was free for as long as one was to wait.
+    /// No box was free within the wait.
     #[error("{}", .0.detail)]
     NoBoxInTime(Problem),
-    /// The node refused.
+    /// The node refused the request.
     #[error("the node refused: {0}")]
     Refused(Problem),
-    /// No node answered, or not so that it can be understood.
+    /// No node answered, or the answer is not valid.
     #[error("the node at {url} cannot be reached: {why}")]
     Unreachable {
-        /// Where it was looked for.
+        /// URL of the node.
         url: String,
-        /// What happened.
+        /// The cause as text.
         why: String,
     },
     /// The lease ended while it was held.
@@ -95,28 +95,28 @@ impl From<CallFailed> for BoxClientError {
     }
 }
 
-/// What boxes are wanted.
+/// A request for boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxRequest {
-    /// Who wants them.
+    /// Name of the holder.
     pub holder: String,
-    /// How long they last without a renewal; as the pool says if none.
+    /// Lifetime of the leases without a renewal; the default of the pool if none.
     pub ttl: Option<Duration>,
-    /// For how long to wait for them, a year at most; zero tries once.
+    /// Longest wait, at most a year; zero tries once.
     pub wait: Duration,
-    /// How urgent it is: the higher the more.
+    /// Priority; higher is served first.
     pub priority: Priority,
-    /// How many: all of them or none.
+    /// Number of boxes: all of them are granted, or none.
     pub count: u32,
-    /// Names one attempt, as in `job-17/2`; a name of its own if none. Whoever asks under the same name is
-    /// granted the same; once that has ended the name is refused.
+    /// Idempotency key of one attempt, for example `job-17/2`; a random one if none. The same key
+    /// gets the same leases. It is refused after they have ended.
     pub request_id: Option<String>,
-    /// Whether the holder goes on with what another one was granted under the same name.
+    /// Take over the leases that another holder got with the same key.
     pub take_over: bool,
 }
 
 impl BoxRequest {
-    /// One box, without waiting.
+    /// Requests one box without waiting.
     pub fn by(holder: impl Into<String>) -> Self {
         BoxRequest {
             holder: holder.into(),
@@ -129,7 +129,7 @@ impl BoxRequest {
         }
     }
 
-    /// With a name of its own if it has none.
+    /// Adds a random idempotency key if there is none.
     pub fn named(self) -> Result<Self, BoxClientError> {
         if self.request_id.is_some() {
             return Ok(self);
@@ -140,7 +140,7 @@ impl BoxRequest {
     }
 }
 
-/// How long an answer may take to whoever waits for so long.
+/// Time limit for the answer to a request with this wait.
 fn patience(wait: Duration) -> Duration {
     wait.saturating_add(PREPARING)
 }
@@ -152,12 +152,12 @@ pub struct BoxClient {
 }
 
 impl BoxClient {
-    /// A client of the node at `url`. Connects to nothing yet.
+    /// A client of the node at `url`. It does not connect yet.
     pub fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
         Ok(BoxClient { calls: Arc::new(BoxApiCalls::new(url, token)?) })
     }
 
-    /// Takes boxes of a pool, waiting for them if that is wanted.
+    /// Leases boxes of a pool, and waits for them if the request allows it.
     pub async fn acquire(
         &self,
         pool: &str,
@@ -175,7 +175,7 @@ impl BoxClient {
                 Ok(granted) => return Ok(HeldBoxes::of(&self.calls, pool, granted, asked)),
                 Err(failed) => {
                     if failed.may_have_been_done() {
-                        // A box may have been granted that nobody knows of.
+                        // A box may have been granted without an answer that arrived.
                         let first = *first_lost.get_or_insert_with(Instant::now);
                         until = until.max(first + ANSWER_LOST);
                     }
@@ -187,27 +187,27 @@ impl BoxClient {
         }
     }
 
-    /// Takes back what an [`acquire`](BoxClient::acquire) may have been granted that was dropped while its
-    /// answer came: asks once more under the same name, and gives back what is told. Tries it for a few
-    /// seconds; without a name it does nothing.
+    /// Cancels a request whose [`acquire`](BoxClient::acquire) was dropped while its answer
+    /// arrived. It repeats the request with the same key and releases the granted leases. It tries
+    /// for a few seconds. Without a key it does nothing.
     pub async fn withdraw(&self, pool: &str, wanted: &BoxRequest) {
         if wanted.request_id.is_none() {
             return;
         }
         let until = Instant::now() + WITHDRAW;
         let withdrawn = async {
-            // What cannot be asked for has not been granted.
+            // An invalid request cannot have been granted.
             let body = self.body(wanted).ok()?;
             let path = ["pools", pool, "leases"];
             let granted: Granted = self.calls.post_within(&path, &body, WITHDRAW).await.ok()?;
             held::give_back(&self.calls, &granted.leases, until).await.ok()
         };
-        // What cannot be given back ends by its term.
+        // A lease that is not released ends at its ttl.
         let _ = tokio::time::timeout_at(until.into(), withdrawn).await;
     }
 
-    /// The lease, if it is live and has this token: for whoever guards what a box is for. None if it has
-    /// ended, is another's, or is not known.
+    /// The lease, if it is valid and has this token; for a program that guards the resources of a
+    /// box. None if the lease has ended, has another token, or is unknown.
     pub async fn verify(
         &self,
         lease: LeaseId,
@@ -228,7 +228,7 @@ impl BoxClient {
         Ok(WantedLease {
             holder: Holder::new(&holder).map_err(bad)?,
             ttl: ttl.map(Span),
-            // Said with each try: less is left from one to the next.
+            // Sent with each attempt, because less time is left each time.
             wait: Span::default(),
             priority,
             count,

@@ -1,4 +1,4 @@
-//! Keeps leases: each is renewed in time, until one is lost.
+//! Renews leases in time, until one is lost.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,26 +10,26 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::calls::{BoxApiCalls, RetryBackoff, one_try};
 use super::held::Lost;
 
-/// A lease, by this machine's clock.
+/// A lease with its end by the clock of this machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunningTerm {
     lease: LeaseId,
     box_id: u32,
     token: FenceToken,
-    /// How long from when that was told.
+    /// The remaining time in the last answer.
     lasts: Duration,
     until: Instant,
-    /// Whether it is to be renewed at once.
+    /// Whether it must be renewed at once.
     is_old: bool,
 }
 
 impl RunningTerm {
-    /// One that was told at `now`, of what was asked for at `asked`.
+    /// A lease whose answer arrived at `now`, to a request at `asked`.
     pub(super) fn granted_at(told: &LeaseTold, asked: Instant, now: Instant) -> Self {
         let lasts = told.left.0;
-        // What took long was waited for: the term began at some time meanwhile, and nobody here knows
-        // when. By its arrival is the best there is, until the answer to a renewal tells more, which is
-        // asked for at once. All else is counted from when it was asked for: the node does from later on.
+        // A slow answer means a wait: the term started at an unknown time in between. The arrival
+        // is then the best estimate, and a renewal at once gives a better one. A fast answer counts
+        // from the request, which is earlier than the start at the node.
         let is_old = now - asked > lasts / 10;
         let since = if is_old { now } else { asked };
         RunningTerm {
@@ -42,12 +42,12 @@ impl RunningTerm {
         }
     }
 
-    /// Whether it is to be renewed at once.
+    /// Whether it must be renewed at once.
     pub(super) fn is_old(&self) -> bool {
         self.is_old
     }
 
-    /// When it is to be renewed: after a third of it.
+    /// Time of the next renewal: after a third of the term.
     fn due(&self) -> Instant {
         if self.is_old {
             return Instant::now();
@@ -56,24 +56,24 @@ impl RunningTerm {
     }
 }
 
-/// What keeps leases.
+/// The task that renews leases.
 pub(super) struct Renewal {
     pub calls: Arc<BoxApiCalls>,
     pub pool: String,
     pub terms: Vec<RunningTerm>,
-    /// Where it is told until when all last.
+    /// Publishes the end of the earliest lease.
     pub ends: watch::Sender<Instant>,
-    /// Asks for all to be renewed at once, and is told when they are.
+    /// Requests to renew all leases now; each is answered when that is done.
     pub at_once: mpsc::Receiver<oneshot::Sender<()>>,
 }
 
-/// Until when all last.
+/// The end of the earliest lease.
 pub(super) fn earliest(terms: &[RunningTerm]) -> Option<Instant> {
     terms.iter().map(|term| term.until).min()
 }
 
 impl Renewal {
-    /// Renews each lease in time, until one is lost.
+    /// Renews each lease in time. Returns the first lost one.
     pub(super) async fn until_lost(mut self) -> Lost {
         loop {
             let next = (0..self.terms.len()).min_by_key(|place| self.terms[*place].due());
@@ -88,7 +88,7 @@ impl Renewal {
                     return lost;
                 }
             }
-            // Whoever asked may have gone.
+            // The requester may be gone.
             let _ = at_once.map(|asked| asked.send(()));
         }
     }
@@ -103,7 +103,7 @@ impl Renewal {
         Ok(())
     }
 
-    /// The lease with a new term, or why it is lost.
+    /// The lease with a new term, or the reason of its loss.
     async fn renewed(&self, term: RunningTerm) -> Result<RunningTerm, String> {
         let (id, body) = (term.lease.to_string(), WantedRenewal { token: term.token, ttl: None });
         let (path, mut repeats) = (["leases", &id, "renew"], RetryBackoff::default());
@@ -113,12 +113,12 @@ impl Renewal {
             if left.is_zero() {
                 return Err("it was not renewed in time".to_owned());
             }
-            // An answer that comes after its end is of no use.
+            // An answer after the end of the lease is useless.
             let most = one_try(left).min(left);
             let call = self.calls.post_within::<LeaseTold>(&path, &body, most);
             let failed = match call.await {
                 Ok(told) => {
-                    // By when it was asked for: the node counts from later on.
+                    // Counted from the request, which is earlier than the start at the node.
                     let lasts = told.left.0;
                     return Ok(RunningTerm { lasts, until: asked + lasts, is_old: false, ..term });
                 }
@@ -129,7 +129,7 @@ impl Renewal {
                 break failed.why().to_owned();
             }
         };
-        // What is not renewed any more lasts until its end all the same.
+        // A lease that is no longer renewed still lasts until its end.
         tokio::time::sleep_until(term.until.into()).await;
         Err(why)
     }

@@ -1,4 +1,4 @@
-//! `reelyard box run`: a command that has a box for as long as it runs.
+//! `reelyard box run`: runs a command that holds a box until it ends.
 
 mod command;
 mod guard;
@@ -26,21 +26,21 @@ use signals::RunnerSignals;
 
 pub use command::become_command;
 
-/// The lease was lost before the command had ended.
+/// Exit code: the lease was lost before the command ended.
 const LOST: u8 = 124;
-/// There is no lease, for another reason.
+/// Exit code: there is no lease, for another reason.
 const FAILED: u8 = 125;
-/// The command is there and cannot be run.
+/// Exit code: the command cannot be executed.
 const CANNOT_RUN: u8 = 126;
-/// The command is not there.
+/// Exit code: the command does not exist.
 const NOT_FOUND: u8 = 127;
-/// A command that ends by signal n ends with this and n.
+/// Added to the number of the signal that ended the command.
 const BY_SIGNAL: i32 = 128;
 
-/// Shown below the options.
+/// Help text below the options.
 pub const AFTER_HELP: &str = "\
 In the arguments of the command, {box}, {token}, {pool} and {lease} are replaced. The environment of
-the command has them as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL and REELYARD_BOX_LEASE.
+the command contains them as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL and REELYARD_BOX_LEASE.
 
 The lease is renewed while the command runs. When the command ends, all processes that it started are
 ended, and the box is released. This includes processes in another session or without the environment.
@@ -56,8 +56,8 @@ by a set-user-ID bit, is ended only if this command runs as root.
 
 Ctrl-Z (SIGTSTP) also stops the command, and the lease is not renewed. After SIGCONT the command
 continues if its lease is still valid; otherwise it is ended. SIGSTOP of the first process stops nothing
-else. SIGSTOP of the second leaves the command running without renewal, and its box is handed on after
-the ttl. After SIGCONT it ends a command whose lease is over at once.
+else. SIGSTOP of the second leaves the command running without renewal, and another holder gets its box
+after the ttl. After SIGCONT it ends a command whose lease is over at once.
 
 If no node answers, the lease is lost at the end of its ttl. A command that ignores SIGTERM then has
 --grace more time. Set the grace of the pool (default 5s) to a longer time, so that the box is not
@@ -117,7 +117,7 @@ pub struct BecomeArgs {
     command: Vec<OsString>,
 }
 
-/// How it ended, if not with the command.
+/// Why `box run` ended without the exit code of the command.
 #[derive(Debug, thiserror::Error)]
 enum BoxRunError {
     #[error(transparent)]
@@ -155,8 +155,8 @@ pub fn run(node: &NodeArgs, args: BoxRunArgs) -> Result<ExitCode, CommandFailure
     }))
 }
 
-/// Tells on standard error, which is the command's as well. Where even that is closed the exit code
-/// still tells.
+/// Prints a message on standard error, which the command uses too. A failure is ignored, because
+/// the exit code has the same meaning.
 fn print_message(what: &str) {
     let _ = writeln!(io::stderr(), "reelyard: {}", plain(what));
 }
@@ -170,12 +170,13 @@ fn lease_and_run(
     args: &BoxRunArgs,
     guard: Guard,
 ) -> Result<ExitCode, BoxRunError> {
-    // Lists of processes show it by this name. Without it they show "exe".
+    // The name in lists of processes, which would otherwise be "exe".
     let _ = std::fs::write("/proc/self/comm", "reelyard");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(cannot)?.block_on(async {
         let mut signals = RunnerSignals::of_runner(guard).map_err(cannot)?;
-        // Named here: what is granted as a signal comes is found again by its name.
+        // The request needs a key before it is sent, so that a grant that crosses a signal can be
+        // found again.
         let wanted = wanted(args, guard).named()?;
         let mut held = tokio::select! {
             held = client.acquire(&args.pool, &wanted) => held?,
@@ -184,7 +185,8 @@ fn lease_and_run(
                 return Err(BoxRunError::Signal(signal.as_raw()));
             }
         };
-        // This process may have been stopped for longer than the lease lasts, which was granted meanwhile.
+        // The lease was granted during a wait. This process may have been stopped for longer than
+        // the lease lasts.
         if held.was_waited_for() {
             held.renew().await.map_err(BoxClientError::Lost)?;
         }
@@ -214,7 +216,7 @@ async fn with_box(
     guard: Guard,
     mut signals: RunnerSignals,
 ) -> Result<ExitCode, BoxRunError> {
-    // While a box was waited for there was nothing to be stopped but this process.
+    // During the wait for a box only this process could be stopped.
     let started =
         signals.catch(Signal::TSTP).and_then(|()| RunningCommand::start(&held, args, guard));
     let mut running = match started {
@@ -228,7 +230,7 @@ async fn with_box(
     let grace = grace_left(args.grace.0, held.until(), Instant::now());
     let status = running.end(grace).await;
     if let Some(lost) = lost {
-        // By this machine's clock it is lost; the node may take it for held still.
+        // The lease is lost by the clock of this machine; the node may still count it as held.
         let _ = held.release().await;
         return Err(lost.into());
     }
@@ -236,7 +238,7 @@ async fn with_box(
     Ok(exit_code(status))
 }
 
-/// Waits until the command has ended, its lease is lost, or the guard has ended.
+/// Waits until the command ends, its lease is lost, or the guard ends.
 async fn until_over(
     held: &mut HeldBoxes,
     running: &mut RunningCommand,
@@ -245,7 +247,7 @@ async fn until_over(
 ) -> Result<(), Lost> {
     loop {
         tokio::select! {
-            // Stopped for a while, this process does not know when that was.
+            // After a stop this process does not know when the command ended.
             () = running.ended() => return held.check(),
             lost = held.lost() => return Err(lost),
             signal = signals.next() => match signal {
@@ -257,8 +259,8 @@ async fn until_over(
     }
 }
 
-/// Stops the command and this process, which keeps its lease no longer. Continued, it continues the command
-/// if it has the lease still.
+/// Stops the command and this process, so that the lease is not renewed. After SIGCONT the command
+/// continues if the lease is still valid.
 async fn stop_together(
     held: &mut HeldBoxes,
     running: &RunningCommand,
@@ -266,9 +268,9 @@ async fn stop_together(
 ) -> Result<(), Lost> {
     running.stop();
     if let Err(error) = signals::stop_this_process().await {
-        print_message(&format!("it cannot be stopped: {error}"));
+        print_message(&format!("cannot stop this process after Ctrl-Z: {error}"));
     }
-    // A shell that continues the group of both has continued the command, too.
+    // A shell that continues the whole process group has continued the command, too.
     running.stop();
     if guard.has_ended() {
         return Ok(());
@@ -278,20 +280,20 @@ async fn stop_together(
     Ok(())
 }
 
-/// How long the command has to end by itself: from when its lease is over at the latest, which whoever
-/// was stopped may notice late.
+/// The time left for the command to end by itself. It counts from the end of the lease at the
+/// latest, which a stopped process may notice late.
 fn grace_left(grace: Duration, until: Instant, now: Instant) -> Duration {
     (until + grace).saturating_duration_since(now).min(grace)
 }
 
-/// Gives the box back. Only a lease that was lost is a failure: whatever else keeps the node from
-/// taking it back, the command had it until its end.
+/// Releases the box. Only a lost lease is a failure: after any other error, the command still had
+/// the box until its end.
 async fn give_back(held: HeldBoxes) -> Result<(), BoxRunError> {
     match held.release().await {
         Ok(()) => Ok(()),
         Err(BoxClientError::Lost(lost)) => Err(lost.into()),
         Err(error) => {
-            print_message(&format!("the box is not given back, its ttl ends the lease: {error}"));
+            print_message(&format!("cannot release the box, its lease ends at its ttl: {error}"));
             Ok(())
         }
     }

@@ -1,4 +1,4 @@
-//! How `reelyard box` shows pools, boxes, leases and what happened to them.
+//! Output of `reelyard box`: pools, boxes, leases and the audit.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use super::enum_word;
 use super::failure::CommandFailure;
 use super::output::{self, age, maybe, number, plain};
 
-/// One thing, a line for each of what there is to say of it.
+/// A table with one line per property of a single object.
 struct DetailTable(Table);
 
 impl DetailTable {
@@ -39,7 +39,7 @@ impl DetailTable {
 
 pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let header =
-        ["POOL", "SIZE", "FREE", "LEASED", "CLEANING", "OUT OF USE", "WAITING", "HOST", "STATE"];
+        ["POOL", "SIZE", "FREE", "LEASED", "CLEANING", "QUARANTINED", "WAITING", "HOST", "STATE"];
     let mut table = output::table(&header);
     for pool in pools {
         let boxes = pool.boxes;
@@ -54,7 +54,7 @@ pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), Comm
             maybe(pool.spec.host, Cell::new),
             Cell::new(match &pool.host_is_silent {
                 _ if pool.goes => "being removed",
-                Some(_) => "its host is silent",
+                Some(_) => "host does not answer",
                 None if pool.hindered_by.is_some() => "hindered",
                 None => "in use",
             }),
@@ -68,33 +68,33 @@ pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), CommandF
     let mut sheet = DetailTable::new();
     sheet.row("pool", &pool.name);
     if pool.goes {
-        sheet.row("state", "being removed: it goes with its last box");
+        sheet.row("state", "being removed: it disappears with its last box");
     }
-    sheet.row("boxes", format!("{} from {} on", spec.size, spec.first_id));
+    sheet.row("boxes", format!("{}, numbered from {}", spec.size, spec.first_id));
     sheet.maybe(
         "ids",
         spec.slots.map(|slots| {
             let (first, end) = (slots.first.0, slots.first.0.saturating_add(slots.count));
-            format!("drawn from {first}..{end}, at rest for {}", slots.rest)
+            format!("{first}..{end}, reused after {}", slots.rest)
         }),
     );
-    sheet.row("host", spec.host.map_or("none: it is logical".to_owned(), |host| host.to_string()));
-    sheet.maybe("it is silent", pool.host_is_silent.as_deref().map(plain));
+    sheet.row("host", spec.host.map_or("none: a logical pool".to_owned(), |host| host.to_string()));
+    sheet.maybe("host does not answer", pool.host_is_silent.as_deref().map(plain));
     sheet.maybe("hindered by", pool.hindered_by.as_deref().map(plain));
     sheet.maybe("hooks", spec.hooks.as_ref());
     let labels: Vec<String> =
         spec.labels.iter().map(|(key, value)| plain(&format!("{key}={value}"))).collect();
     sheet.maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")));
-    sheet.row("leases", format!("last {}, at most {}", spec.ttl_default, spec.ttl_max));
-    sheet.maybe("held at most", spec.max_hold);
+    sheet.row("leases", format!("{} by default, at most {}", spec.ttl_default, spec.ttl_max));
+    sheet.maybe("max hold", spec.max_hold);
     sheet.row("grace", spec.grace);
-    sheet.row("queue", format!("{} wait, at most {} may", pool.waiting, spec.queue_limit));
+    sheet.row("queue", format!("{} waiting, limit {}", pool.waiting, spec.queue_limit));
     sheet.row("quota", if spec.quota == 0 { "none".to_owned() } else { spec.quota.to_string() });
     sheet.row("priority ages in", spec.priority_ages);
     let (after, at_most) = (spec.clean_again_after, spec.clean_again_at_most);
     let attempts = spec.clean_attempts;
     sheet.row("cleanup", format!("{attempts} attempts, {after} to {at_most} apart"));
-    sheet.row("stand", state_counts(&pool.boxes));
+    sheet.row("states", state_counts(&pool.boxes));
     sheet.maybe("held on average", pool.mean_hold.map(|Span(hold)| Span(rounded(hold))));
     sheet.row("last token", pool.last_token);
     sheet.row("so far", so_far(&pool.totals));
@@ -114,12 +114,12 @@ fn so_far(totals: &TotalsShown) -> String {
     let TotalsShown { init_failed, cleaned, clean_failures, quarantined, .. } = totals;
     format!(
         "{granted} granted, {renewed} renewed, {released} released, {expired} expired, {revoked} revoked, \
-         {not_taken} not taken, {init_failed} not made ready; {cleaned} cleaned, {clean_failures} \
+         {not_taken} not taken, {init_failed} init failed; {cleaned} cleaned, {clean_failures} \
          failures, {quarantined} quarantined"
     )
 }
 
-/// Leases that were granted just now.
+/// Prints leases that were just granted.
 pub(super) fn granted_leases(
     leases: &[LeaseTold],
     out: &mut dyn Write,
@@ -182,7 +182,7 @@ pub(super) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(), Comma
 
 pub(super) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
-    let header = ["BOX", "STATE", "SINCE", "TOKEN", "ID", "HOLDER", "FAILURES", "SAID"];
+    let header = ["BOX", "STATE", "SINCE", "TOKEN", "ID", "HOLDER", "FAILURES", "OUTPUT"];
     let mut table = output::table(&header);
     for one in boxes {
         let retiring = if one.retiring { ", retiring" } else { "" };
@@ -207,7 +207,7 @@ pub(super) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), CommandFa
     sheet.row("state", enum_word::of(shown.state));
     sheet.row("since", format!("{}, {} ago", shown.since, age(shown.since.0, now)));
     if shown.retiring {
-        sheet.row("retiring", "it goes as soon as it is free");
+        sheet.row("retiring", "it disappears as soon as it is free");
     }
     sheet.maybe("token", shown.token);
     sheet.maybe("id", shown.slot);
@@ -220,13 +220,13 @@ pub(super) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), CommandFa
     if shown.failures > 0 {
         sheet.row("failures", shown.failures);
     }
-    sheet.maybe("said", shown.said.as_deref().map(plain));
+    sheet.maybe("output", shown.said.as_deref().map(plain));
     sheet.maybe("quarantined by", shown.quarantined_by.as_deref().map(plain));
     sheet.print(out)
 }
 
 pub(super) fn audit(lines: &[AuditLine], out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let mut table = output::table(&["AT", "BOX", "TOKEN", "WHAT", "WHO", "SAID"]);
+    let mut table = output::table(&["AT", "BOX", "TOKEN", "WHAT", "WHO", "OUTPUT"]);
     for line in lines {
         match line {
             AuditLine::Lease(lease) => table.add_row(lease_line(lease)),

@@ -86,7 +86,7 @@ enum BoxCommand {
     Become(BecomeArgs),
 }
 
-/// A lease, by its id and its token.
+/// A lease, by id and fencing token.
 #[derive(Debug, Args)]
 struct LeaseArgs {
     /// Id of the lease.
@@ -96,7 +96,7 @@ struct LeaseArgs {
     fence: FenceToken,
 }
 
-/// A box, by its pool and its number.
+/// A box, by pool and number.
 #[derive(Debug, Args)]
 struct BoxNumberArgs {
     /// Name of the pool.
@@ -130,7 +130,7 @@ struct BoxListArgs {
     page: PageArgs,
 }
 
-/// What is asked for.
+/// Options of `reelyard box acquire`.
 #[derive(Debug, Args)]
 struct AcquireArgs {
     /// Name of the pool.
@@ -185,11 +185,11 @@ fn fence(text: &str) -> Result<FenceToken, std::num::ParseIntError> {
 }
 
 pub fn priority(text: &str) -> Result<Priority, String> {
-    let number: i64 = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
+    let number: i64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
     Priority::try_from(number).map_err(|bad| bad.to_string())
 }
 
-/// Leases boxes and looks after them.
+/// Runs `reelyard box`.
 pub fn run(args: BoxArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
     match args.command {
         BoxCommand::Run(command) => return box_run::run(&args.node, command),
@@ -253,7 +253,7 @@ fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), 
             print_answer(&client.post(&path)?, json, out, box_tables::one)
         }
         BoxCommand::Audit(wanted) => audit(&client, &wanted, json, out),
-        // They ask in their own way.
+        // These make their own calls.
         BoxCommand::Run(_) | BoxCommand::Become(_) => Ok(()),
     }
 }
@@ -276,7 +276,7 @@ impl AcquireArgs {
     }
 }
 
-/// Waits for boxes. Whoever sits at a terminal sees how it goes.
+/// Waits for boxes. On a terminal it shows the progress.
 pub fn acquire(
     client: &NodeClient,
     pool: &PoolName,
@@ -299,12 +299,12 @@ pub fn acquire(
     })
 }
 
-/// What an event of this kind says.
+/// Parses the data of an event, if it has this kind.
 fn read<T: DeserializeOwned>(event: &ServerSentEvent, kind: &str) -> Option<T> {
     if event.kind == kind { serde_json::from_str(&event.data).ok() } else { None }
 }
 
-/// Tells an answer: as JSON, or for people.
+/// Prints an answer as JSON or as a table.
 fn print_answer<T: serde::Serialize>(
     answer: &T,
     json: bool,

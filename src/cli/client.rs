@@ -1,4 +1,4 @@
-//! Calls of a node's API.
+//! Client of the node API for the commands.
 
 mod follow;
 
@@ -16,10 +16,10 @@ use serde::de::DeserializeOwned;
 use super::failure::CommandFailure;
 use crate::box_client::{BoxClient, BoxClientError};
 
-/// Heading of the options that every command has which calls a node.
+/// Help heading of the options that every API command has.
 const GLOBAL: &str = "Global options";
 
-/// Which node is asked, and how its answer is printed.
+/// The node to call, and the output format.
 #[derive(Clone, Args)]
 pub struct NodeArgs {
     /// URL of the node.
@@ -34,7 +34,7 @@ pub struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// The token, if one is given.
+    /// The API token, if one is set.
     fn token(&self) -> Result<Option<SharedToken>, CommandFailure> {
         match self.token.as_deref().unwrap_or_default() {
             "" => Ok(None),
@@ -44,7 +44,7 @@ impl NodeArgs {
         }
     }
 
-    /// A client of the node's boxes. Connects to nothing yet.
+    /// A box client for the node. It does not connect yet.
     pub fn box_client(&self) -> Result<BoxClient, CommandFailure> {
         let usage = |error: BoxClientError| CommandFailure::Usage(format!("--url: {error}"));
         BoxClient::new(&self.url, self.token()?).map_err(usage)
@@ -57,7 +57,7 @@ impl std::fmt::Debug for NodeArgs {
     }
 }
 
-/// How many items are printed, and from where on.
+/// Number of printed items, and where the list starts.
 #[derive(Clone, Debug, Args)]
 pub struct PageArgs {
     /// Number of rows to print.
@@ -71,7 +71,7 @@ pub struct PageArgs {
     cursor: Option<String>,
 }
 
-/// How many items are printed when nobody says how many.
+/// Default number of printed items.
 const DEFAULT_LIMIT: u64 = 100;
 
 impl Default for PageArgs {
@@ -80,15 +80,15 @@ impl Default for PageArgs {
     }
 }
 
-/// The filters among these that are given, as a query.
+/// The filters that are set, as a query.
 pub fn filters<'a>(all: &'a [(&'a str, Option<String>)]) -> Vec<(&'a str, &'a str)> {
     all.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?))).collect()
 }
 
-/// The most items that are asked for at once.
+/// Largest page size of the API.
 const PAGE: u64 = 1000;
 
-/// How long an answer may take.
+/// Time limit for an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client of one node.
@@ -100,7 +100,7 @@ pub struct NodeClient {
 }
 
 impl NodeClient {
-    /// A client of the node that `args` name. Connects to nothing yet.
+    /// A client for the node of `args`. It does not connect yet.
     pub fn new(args: &NodeArgs) -> Result<Self, CommandFailure> {
         let url = Url::parse(&args.url)
             .ok()
@@ -123,7 +123,7 @@ impl NodeClient {
         Ok(NodeClient { url, token, http, runtime })
     }
 
-    /// `GET /api/v1/<path>`; the segments of the path and the values of the query are encoded.
+    /// `GET /api/v1/<path>`. Path segments and query values are percent-encoded.
     pub fn get<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -142,7 +142,7 @@ impl NodeClient {
         self.call_file(Method::GET, file, what)
     }
 
-    /// `PUT /api/v1/files/<file>/<what>`, without a body; by `force` where it is refused otherwise.
+    /// `PUT /api/v1/files/<file>/<what>` without a body. `force` overrides a refusal.
     pub fn put_file<T: DeserializeOwned>(
         &self,
         file: &FileName,
@@ -176,13 +176,13 @@ impl NodeClient {
 
     fn url_of_file(&self, file: &FileName, what: &str) -> Url {
         let mut url = self.url_of(&["files"]);
-        // The name's own encoding: it may be of bytes that are no text.
+        // The name has its own encoding, because it may contain any bytes.
         let path = format!("{}/{}/{what}", url.path(), file.to_percent());
         url.set_path(&path);
         url
     }
 
-    /// `POST /api/v1/<path>`, without a body, where nothing is answered.
+    /// `POST /api/v1/<path>` without a body, for a call with an empty answer.
     pub fn post_for_nothing(&self, path: &[&str]) -> Result<(), CommandFailure> {
         self.call(Method::POST, path, &[]).map(drop)
     }
@@ -192,7 +192,7 @@ impl NodeClient {
         self.post_with(path, &[])
     }
 
-    /// The same with a query.
+    /// Like [`NodeClient::post`], with a query.
     pub fn post_with<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -202,7 +202,7 @@ impl NodeClient {
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
-    /// `PUT /api/v1/<path>` of `wanted`.
+    /// `PUT /api/v1/<path>` with the body `wanted`.
     pub fn put<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -211,7 +211,7 @@ impl NodeClient {
         self.with_body(Method::PUT, path, wanted)
     }
 
-    /// `PATCH /api/v1/<path>` of `wanted`.
+    /// `PATCH /api/v1/<path>` with the body `wanted`.
     pub fn patch<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -242,8 +242,8 @@ impl NodeClient {
         self.with_body(Method::POST, path, wanted)
     }
 
-    /// `POST /api/v1/<path>` with a body that names the request: it is repeated once where nobody
-    /// knows what came of it.
+    /// `POST /api/v1/<path>` with a body that contains a `request_id`. It is repeated once if the
+    /// outcome is unknown.
     pub fn post_named<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -263,18 +263,18 @@ impl NodeClient {
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
-    /// `DELETE /api/v1/<path>`, of what answers what follows.
+    /// `DELETE /api/v1/<path>`, for a call that answers with a body.
     pub fn remove<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, CommandFailure> {
         let body = self.call(Method::DELETE, path, &[])?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
-    /// `DELETE /api/v1/<path>`.
+    /// `DELETE /api/v1/<path>`, for a call with an empty answer.
     pub fn delete(&self, path: &[&str]) -> Result<(), CommandFailure> {
         self.call(Method::DELETE, path, &[]).map(drop)
     }
 
-    /// As many items of a list as `page` asks for, over as many pages as that takes.
+    /// Reads as many items as `page` requests, over several pages if needed.
     pub fn list<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -291,7 +291,7 @@ impl NodeClient {
             query.extend(list.next.as_ref().map(|cursor| ("cursor", cursor.0.as_str())));
             let more: Page<T> = self.get(path, &query)?;
             if more.next.is_some() && more.next == list.next {
-                return Err(self.failed("it answers the same page for ever".to_owned()));
+                return Err(self.failed("it sends the same page again without end".to_owned()));
             }
             list.items.extend(more.items);
             list.next = more.next;
@@ -301,7 +301,7 @@ impl NodeClient {
         }
     }
 
-    /// `DELETE /api/v1/<path>` with a query, of what answers what follows.
+    /// `DELETE /api/v1/<path>` with a query, for a call that answers with a body.
     pub fn remove_with<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -324,7 +324,7 @@ impl NodeClient {
         self.call_url(method, url)
     }
 
-    /// Where `path` of the API is.
+    /// The URL of an API path.
     fn url_of(&self, path: &[&str]) -> Url {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -341,7 +341,7 @@ impl NodeClient {
         self.read(self.exchange(request))
     }
 
-    /// Status and body of the answer.
+    /// Sends a request. Returns status and body of the answer.
     fn exchange(&self, mut request: RequestBuilder) -> reqwest::Result<(StatusCode, Vec<u8>)> {
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.bearer());
@@ -358,7 +358,7 @@ impl NodeClient {
         exchanged: reqwest::Result<(StatusCode, Vec<u8>)>,
     ) -> Result<Vec<u8>, CommandFailure> {
         match exchanged {
-            // What is answered without a body is.
+            // A success may have no body.
             Ok((status, body)) if status.is_success() && (body.is_empty() || is_json(&body)) => {
                 Ok(body)
             }
@@ -380,11 +380,11 @@ impl NodeClient {
         self.refused(problem)
     }
 
-    /// That it is no node that answers with `status`, but a worker or another program.
+    /// The failure when `status` did not come from a node, but from a worker or another program.
     fn no_node(&self, status: StatusCode) -> CommandFailure {
         let mut beat = self.url.clone();
         beat.set_path("/hb");
-        // Workers answer it without a token, and so do old cfws.
+        // Workers and old cfws answer this without a token.
         let beat = self.exchange(self.http.head(beat));
         let is_worker =
             matches!(beat, Ok((beat, _)) if beat.is_success() && status.is_client_error());
@@ -392,14 +392,14 @@ impl NodeClient {
             format!("{} is a worker, not a node", self.url)
         } else {
             format!(
-                "No Reelyard node answers at {}: it answered {status}, and not as the API does",
+                "No Reelyard node answers at {}: the answer was {status}, not one of the API",
                 self.url
             )
         };
         CommandFailure::NoNode(format!("{what}. Name the node's address by --url or REELYARD_URL."))
     }
 
-    /// The node refused, or has failed.
+    /// Turns a problem into a failure: 4xx means refused, others mean that the node failed.
     pub fn refused(&self, problem: Problem) -> CommandFailure {
         if (400..500).contains(&problem.status) {
             CommandFailure::Refused(problem)
@@ -421,7 +421,7 @@ impl NodeClient {
     }
 }
 
-/// Whether a body is JSON, as everything is that the API answers.
+/// Whether a body is JSON, like every answer of the API.
 fn is_json(body: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
 }

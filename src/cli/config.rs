@@ -83,7 +83,7 @@ enum ProgramName {
     Cfw,
 }
 
-/// Shows, checks, prints or imports.
+/// Runs `reelyard config`.
 pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     match args.command {
         ConfigCommand::Show { role, layers, json } => match role {
@@ -108,11 +108,11 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
     }
 }
 
-/// One setting, as `--json` shows it.
+/// One setting, as `--json` prints it.
 #[derive(Serialize)]
 struct ShownSetting {
     key: String,
-    /// As TOML; null when it is not set.
+    /// The value as TOML; null if it is not set.
     value: Option<String>,
     origin: String,
 }
@@ -135,7 +135,7 @@ fn show<R: RoleConfig>(
     Ok(())
 }
 
-/// A line of TOML, so that the whole can be used as a file again.
+/// Prints a line of TOML, so that the output works as a configuration file.
 fn show_one(setting: &EffectiveSetting, out: &mut dyn Write) -> io::Result<()> {
     let line = match &setting.value {
         Some(value) => format!("{} = {value}", setting.key),
@@ -175,7 +175,7 @@ fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), Com
         writeln!(out, "{}", changed(change))?;
     }
     for change in &view.needs_restart {
-        writeln!(out, "{} (after a restart)", changed(change))?;
+        writeln!(out, "{} (needs a restart)", changed(change))?;
     }
     if view.applied.is_empty() && view.needs_restart.is_empty() {
         writeln!(out, "nothing differs")?;
@@ -226,20 +226,20 @@ fn import_file(
         return Ok(());
     }
     Err(anyhow::anyhow!(
-        "Some values of {shown} could not be kept: see above. What was written is no configuration that \
-         a role starts with. Correct the values, or accept the loss with --accept-loss."
+        "Some values of {shown} could not be kept: see above. A node or worker does not start with \
+         the written file. Correct the values, or accept the loss with --accept-loss."
     )
     .into())
 }
 
-/// The program that a file's name speaks of.
+/// Derives the old program from the name of its file.
 fn program_of(file: &Path) -> Result<LegacyProgram, CommandFailure> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     match (name.contains("cfm"), name.contains("cfw")) {
         (true, false) => Ok(LegacyProgram::Cfm),
         (false, true) => Ok(LegacyProgram::Cfw),
         _ => Err(CommandFailure::Usage(format!(
-            "{}: say --program cfm or --program cfw, its name does not",
+            "{}: the file name does not say which program it is of: add --program cfm or --program cfw",
             file.display()
         ))),
     }

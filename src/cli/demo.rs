@@ -12,7 +12,7 @@ use super::failure::CommandFailure;
 use crate::config::size_argument;
 use crate::demo;
 
-/// How the demo is to be.
+/// Options of the demo.
 #[derive(Clone, Debug, Args)]
 pub struct DemoArgs {
     /// End when every file is placed. The exit code is 0 only if every copy exists with the right
@@ -39,7 +39,7 @@ pub struct DemoArgs {
     listen: Option<SocketAddr>,
 }
 
-/// Runs the demo.
+/// Runs `reelyard demo`.
 pub fn run(args: DemoArgs) -> Result<ExitCode, CommandFailure> {
     let options = demo::DemoOptions {
         once: args.once,

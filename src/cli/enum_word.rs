@@ -1,30 +1,31 @@
-//! Words of the API on the command line: read and written as its JSON has them.
+//! Enum values on the command line, as the same words that the JSON of the API uses.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
 use serde_json::Value;
 
-/// The value that a word stands for.
+/// Parses a word into a value.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     serde_json::from_value(text.into())
 }
 
-/// Reads the words of `T`, whose variants carry no data. `--help` and errors list them.
+/// A clap parser for the words of `T`, whose variants have no data. `--help` and errors list the
+/// words.
 pub fn parser<T: DeserializeOwned + Clone + Send + Sync + 'static>()
 -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(words::<T>()).try_map(|word| read::<T>(&word))
 }
 
-/// The words of `T`, in the order of its declaration.
+/// The words of `T`, in the order of declaration.
 fn words<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut words: &'static [&'static str] = &[];
-    // Always an error: only the list of variants is wanted.
+    // Always an error: only the list of variants is needed.
     let _ = T::deserialize(VariantList(&mut words));
     words
 }
 
-/// Takes the variants that an enum's `Deserialize` names, and reads nothing.
+/// A deserializer that records the variants of an enum and reads nothing.
 struct VariantList<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for VariantList<'_> {
@@ -54,7 +55,7 @@ impl<'de> Deserializer<'de> for VariantList<'_> {
 pub fn of(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
-        // What is no word has none; a node refuses it with all it would take.
+        // Other values have no word. The node refuses the empty text and lists the allowed words.
         _ => String::new(),
     }
 }

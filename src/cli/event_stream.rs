@@ -1,17 +1,17 @@
-//! Reads a stream of server-sent events, as the HTML standard has it.
+//! Parses a stream of server-sent events (HTML standard).
 
-/// One event.
+/// A received server-sent event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerSentEvent {
-    /// Its kind.
+    /// Kind of the event, from its field `event`.
     pub kind: String,
-    /// What it says.
+    /// Payload, usually one line of JSON.
     pub data: String,
-    /// Its id, or that of the last event that had one.
+    /// Its id, or the last id before it.
     pub id: String,
 }
 
-/// A line longer than this is none of ours.
+/// Longest accepted line in bytes; the API never sends longer ones.
 const LONGEST_LINE: usize = 4 << 20;
 
 /// The server sends something other than events.
@@ -19,7 +19,7 @@ const LONGEST_LINE: usize = 4 << 20;
 #[error("its answer is not a stream of events")]
 pub struct NoEvents;
 
-/// A stream while it is read.
+/// A parser of a stream.
 #[derive(Debug, Default)]
 pub struct EventStream {
     line: Vec<u8>,
@@ -28,18 +28,18 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    /// A stream that goes on after the event of that id.
+    /// A parser of a stream that continues after the event `id`.
     pub fn after(id: String) -> Self {
         let event = ServerSentEvent { id: id.clone(), ..ServerSentEvent::default() };
         EventStream { event, last_id: id, ..EventStream::default() }
     }
 
-    /// The id of the last event that is whole; it may also have come alone.
+    /// Id of the last complete event; an id may also arrive alone.
     pub fn last_id(&self) -> &str {
         &self.last_id
     }
 
-    /// Takes what has arrived, and answers the events that are whole.
+    /// Adds received bytes. Returns the events that are complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerSentEvent>, NoEvents> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -56,7 +56,7 @@ impl EventStream {
         Ok(events)
     }
 
-    /// Takes a line; an empty one ends an event.
+    /// Adds a line; an empty line ends an event.
     fn take_line(&mut self, line: &str) -> Option<ServerSentEvent> {
         let event = &mut self.event;
         if line.is_empty() {
@@ -74,7 +74,7 @@ impl EventStream {
                 event.data.push('\n');
             }
             "id" => event.id = value.to_owned(),
-            // A comment, or something that is not known.
+            // A comment or an unknown field.
             _ => {}
         }
         None

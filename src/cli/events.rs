@@ -19,7 +19,7 @@ use super::event_stream::ServerSentEvent;
 use super::failure::CommandFailure;
 use super::output::{name, plain};
 
-/// How long a node that is gone is left alone: doubled from the first to the last.
+/// First and longest pause before a reconnect; it doubles each time.
 const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub struct EventsArgs {
     after: Option<ChangeId>,
 }
 
-/// Prints changes as they happen, until it is ended. A node that is gone is tried again.
+/// Prints changes until the command is stopped. It reconnects if the node is gone.
 pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let kinds: Vec<&str> = args.kinds.iter().map(|kind| kind.word()).collect();
@@ -46,8 +46,8 @@ pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
     follow(&client, &["events"], query, last, json, out)
 }
 
-/// Prints what a stream of changes tells after the event `last`, until it is ended. A node that is
-/// gone is tried again, from where it was.
+/// Prints the events after `last` until the command is stopped. It reconnects at its last position
+/// if the node is gone.
 pub fn follow(
     client: &NodeClient,
     path: &[&str],
@@ -81,7 +81,7 @@ pub fn follow(
     }
 }
 
-/// Prints an event at once.
+/// Prints an event and flushes.
 fn print(event: &ServerSentEvent, json: bool, out: &mut dyn Write) -> io::Result<()> {
     if json {
         let data = serde_json::from_str(&event.data).unwrap_or(Value::Null);
@@ -90,14 +90,14 @@ fn print(event: &ServerSentEvent, json: bool, out: &mut dyn Write) -> io::Result
     } else {
         match serde_json::from_str::<ChangeEvent>(&event.data) {
             Ok(ChangeEvent { time, change }) => writeln!(out, "{time} {}", words(&change))?,
-            // A newer node tells of more kinds.
+            // A newer node may have more kinds.
             Err(_) => writeln!(out, "{} {}", plain(&event.kind), plain(&event.data))?,
         }
     }
     out.flush()
 }
 
-/// A change in one line.
+/// Formats a change as one line.
 fn words(change: &Change) -> String {
     match change {
         Change::Task(change) => of_task(change),
@@ -107,12 +107,12 @@ fn words(change: &Change) -> String {
         Change::Leadership(change) => match (change.leader, change.epoch) {
             (Some(node), Some(epoch)) => format!("node {node} leads and decides, epoch {epoch}"),
             (Some(node), None) => format!("node {node} leads"),
-            (None, _) => "nobody leads".to_owned(),
+            (None, _) => "no node leads".to_owned(),
         },
         Change::Stranger(stranger) => {
             let how_sure = if stranger.sure { "manages" } else { "may manage" };
             let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
-            format!("somebody else {how_sure} this yard too: {host}{}", plain(&stranger.what))
+            format!("another manager {how_sure} this yard too: {host}{}", plain(&stranger.what))
         }
         Change::Removal(change) => of_removal(change),
         Change::Pin(PinChange { file, pinned, asked_by }) => {
@@ -126,17 +126,17 @@ fn words(change: &Change) -> String {
             let list = |what: &str, keys: &[String]| {
                 (!keys.is_empty()).then(|| format!("{what}: {}", keys.join(", ")))
             };
-            let parts = [list("in force now", applied), list("takes a restart", needs_restart)];
+            let parts = [list("applied", applied), list("needs a restart", needs_restart)];
             let parts: Vec<String> = parts.into_iter().flatten().collect();
-            format!("the configuration was read again; {}", parts.join("; "))
+            format!("the configuration was reloaded; {}", parts.join("; "))
         }
         Change::Reset(reset) => {
             let why = match reset.why {
-                Missed::OtherProcess => "the node was started anew, or is another one",
-                Missed::TooOld => "it is too long ago",
-                Missed::TooSlow => "more happened than was taken",
+                Missed::OtherProcess => "the node restarted, or another node answers",
+                Missed::TooOld => "they are too old and no longer kept",
+                Missed::TooSlow => "this client reads too slowly",
             };
-            let first = reset.first.map(|first| format!("; {first} is the first that is kept"));
+            let first = reset.first.map(|first| format!("; the first kept change is {first}"));
             format!("changes were missed: {why}{}", first.unwrap_or_default())
         }
     }
@@ -145,7 +145,7 @@ fn words(change: &Change) -> String {
 fn of_task(TaskChange { step, task }: &TaskChange) -> String {
     let step = match step {
         TaskStep::Created => "planned".to_owned(),
-        TaskStep::Began => "begun".to_owned(),
+        TaskStep::Began => "started".to_owned(),
         TaskStep::Ended => enum_word::of(task.state),
     };
     let blame = task.blame.map(|blame| format!(", blamed: {}", enum_word::of(blame)));
@@ -183,23 +183,25 @@ fn of_host(event: &HostEvent) -> String {
         }
         HostEvent::Reset { host, asked_by, back_offs } => {
             let by = plain(asked_by);
-            format!("{host} is trusted again by {by}; back-offs forgotten: {back_offs}")
+            format!("{host} was reset by {by}; ended backoffs: {back_offs}")
         }
         HostEvent::Mode { host, mode, asked_by } => {
-            format!("{host} is {mode} now, by {}", plain(asked_by))
+            format!("{host} is now {mode}, by {}", plain(asked_by))
         }
         HostEvent::Added { host, role, asked_by } => {
             format!(
-                "{host} is a host of the yard ({}), by {}",
+                "{host} was added to the yard ({}), by {}",
                 enum_word::of(role),
                 plain(asked_by)
             )
         }
         HostEvent::Removed { host, asked_by } => {
-            format!("{host} is no host of the yard any more, by {}", plain(asked_by))
+            format!("{host} was removed from the yard, by {}", plain(asked_by))
         }
-        HostEvent::Lost { host } => format!("{host} was silent for so long that it counts as lost"),
-        HostEvent::Heard { host } => format!("{host} is heard of again"),
+        HostEvent::Lost { host } => {
+            format!("{host} did not answer for too long and counts as lost")
+        }
+        HostEvent::Heard { host } => format!("{host} answers again"),
     }
 }
 
@@ -214,7 +216,10 @@ fn of_input(change: &InputChange) -> String {
         InputChange::Masters { files } => format!("there are {files} masters"),
         InputChange::Hot { files } => format!("{files} files are hot"),
         InputChange::Unusable { problem } => {
-            format!("an input cannot be used, its last good state stays in use: {}", plain(problem))
+            format!(
+                "an input cannot be used, its last valid state stays in use: {}",
+                plain(problem)
+            )
         }
         InputChange::Usable { problem } => {
             format!("an input can be used again: it {}", plain(problem))
@@ -232,15 +237,15 @@ fn of_back_off(change: &BackOffChange) -> String {
     };
     match &change.back_off {
         Some(held) if held.failures == 0 => {
-            format!("{who}: left alone until {}: {}", held.until, plain(&held.reason))
+            format!("{who}: in backoff until {}: {}", held.until, plain(&held.reason))
         }
         Some(held) => format!(
-            "{who}: left alone until {} after failure {}: {}",
+            "{who}: in backoff until {} after failure {}: {}",
             held.until,
             held.failures,
             plain(&held.reason)
         ),
-        None => format!("{who}: failures are forgotten"),
+        None => format!("{who}: backoff ended, failures reset"),
     }
 }
 
@@ -249,7 +254,7 @@ fn of_removal(change: &RemovalChange) -> String {
         RemovalChange::Intended { host, file, why, keeper, asked_by, .. } => {
             let kept = keeper.map(|keeper| format!("; the copy on {keeper} stays"));
             let (file, why, by) = (name(file), plain(why), plain(asked_by));
-            format!("{file} goes from {host}, by {by}: {why}{}", kept.unwrap_or_default())
+            format!("removing {file} from {host}, by {by}: {why}{}", kept.unwrap_or_default())
         }
         RemovalChange::Ended { host, file, ending } => {
             format!("{} on {host}: {}", name(file), plain(&ending.words()))
@@ -270,7 +275,7 @@ fn of_share(change: &ShareChange) -> String {
         }
         ShareChange::Changed { share } => {
             let (what, ends) = named(share);
-            format!("a share of {what} has other terms; it {ends}")
+            format!("a share of {what} was changed; it {ends}")
         }
         ShareChange::Notice { share, .. } => {
             let (what, ends) = named(share);
@@ -283,7 +288,7 @@ fn of_share(change: &ShareChange) -> String {
         ShareChange::Moved { root, from, to_root, to, shares } => {
             let (from, to) = (plain(from.as_str()), plain(to.as_str()));
             let to_root = to_root.as_ref().unwrap_or(root);
-            format!("{root}/{from} is {to_root}/{to} now; {shares} shares follow it")
+            format!("{root}/{from} was moved to {to_root}/{to}; {shares} shares follow")
         }
         ShareChange::Reclaim { paused, asked_by } => {
             let what = if *paused { "paused" } else { "resumed" };
@@ -305,9 +310,9 @@ fn of_box(change: &BoxChange) -> String {
         BoxChange::PoolPut { pool, size, created: false } => {
             format!("pool {pool} was changed: {size} boxes")
         }
-        BoxChange::PoolRemoved { pool, gone: true } => format!("pool {pool} is gone"),
+        BoxChange::PoolRemoved { pool, gone: true } => format!("pool {pool} was removed"),
         BoxChange::PoolRemoved { pool, gone: false } => {
-            format!("pool {pool} is being removed, and goes with its last box")
+            format!("pool {pool} is being removed and disappears with its last box")
         }
         BoxChange::Granted { lease } => {
             format!("{} is granted to {}", named(lease), plain(lease.holder.as_str()))
@@ -326,10 +331,10 @@ fn of_box(change: &BoxChange) -> String {
         }
         BoxChange::Quarantined { pool, number, said, by: who } => {
             let who = by(who.as_deref());
-            format!("box {pool}/{number} is out of use{who}: {}", plain(said))
+            format!("box {pool}/{number} is in quarantine{who}: {}", plain(said))
         }
         BoxChange::Unquarantined { pool, number, by: who } => {
-            format!("box {pool}/{number} may be used again{}", by(Some(who)))
+            format!("box {pool}/{number} left quarantine{}", by(Some(who)))
         }
     }
 }

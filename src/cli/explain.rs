@@ -13,7 +13,7 @@ use super::client::NodeClient;
 use super::failure::CommandFailure;
 use super::output::{self, maybe, name, number, plain, size};
 
-/// Asks for the explanation of `file` and prints it.
+/// Requests the explanation of `file` and prints it.
 pub fn run(
     client: &NodeClient,
     file: &OsStr,
@@ -39,24 +39,24 @@ fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
     let list = |items: Vec<String>| Some(items.join(" ")).filter(|items| !items.is_empty());
     let rank = match told.rank {
         Some(rank) => rank.to_string(),
-        None => "none: grade.info does not name it".to_owned(),
+        None => "none: not in grade.info".to_owned(),
     };
     let master = match &told.master {
         MasterState::NotListed => "in no source directory".to_owned(),
-        MasterState::Listed => "listed, not looked at yet".to_owned(),
+        MasterState::Listed => "listed, not checked yet".to_owned(),
         MasterState::Found { dir, size } => format!("{size} bytes in {}", plain(dir)),
-        MasterState::Absent => "listed, but not there as a regular file".to_owned(),
-        MasterState::Unknown => "listed, but could not be looked at".to_owned(),
+        MasterState::Absent => "listed, but not a regular file on disk".to_owned(),
+        MasterState::Unknown => "listed, but the check failed".to_owned(),
     };
     let lines = [
         ("rank", Some(rank)),
         ("hits", Some(told.hits.to_string())),
         ("master", Some(master)),
-        ("before it", told.ahead.map(|ahead| format!("{ahead} files that want a copy"))),
+        ("before it", told.ahead.map(|ahead| format!("{ahead} files that need a copy"))),
         ("held on", list(told.held_on.iter().map(|held| held.host.to_string()).collect())),
         ("history", list(told.listed_on.iter().map(ToString::to_string).collect())),
         ("task", told.task.map(|task| task.to_string())),
-        ("back-off", told.back_off.as_ref().map(back_off)),
+        ("backoff", told.back_off.as_ref().map(back_off)),
     ];
     for (label, value) in lines {
         if let Some(value) = value {
@@ -86,11 +86,11 @@ fn back_off(held: &BackOff) -> String {
     format!("until {until}{after}: {}", plain(&held.reason))
 }
 
-/// Where the column about links is, if there is one.
+/// Index of the optional column about links.
 const SOURCE_LINK_AT: usize = 3;
 const DESTINATION_LINK_AT: usize = 4;
 
-/// How busy a link is, and its mark.
+/// The used part of a link, and its mark.
 fn link(link: LinkSays) -> String {
     match link.mark_percent {
         Some(mark) => format!("{}% (mark {mark}%)", link.used_percent),
@@ -100,7 +100,7 @@ fn link(link: LinkSays) -> String {
 
 fn print_sources(sources: &[SourceSays], out: &mut dyn Write) -> io::Result<()> {
     let with_links = sources.iter().any(|source| source.link.is_some());
-    let mut header = vec!["SOURCE", "SERVES", "FREE", "SAYS", "BACK-OFF"];
+    let mut header = vec!["SOURCE", "SERVES", "FREE", "STATE", "BACKOFF"];
     if with_links {
         header.insert(SOURCE_LINK_AT, "LINK");
     }
@@ -126,7 +126,7 @@ fn print_sources(sources: &[SourceSays], out: &mut dyn Write) -> io::Result<()> 
 
 fn print_destinations(destinations: &[DestinationSays], out: &mut dyn Write) -> io::Result<()> {
     let with_links = destinations.iter().any(|destination| destination.link.is_some());
-    let mut header = vec!["DESTINATION", "ROOM", "COMING", "FETCHES", "TURN", "SAYS", "BACK-OFF"];
+    let mut header = vec!["DESTINATION", "ROOM", "COMING", "FETCHES", "TURN", "STATE", "BACKOFF"];
     if with_links {
         header.insert(DESTINATION_LINK_AT, "LINK");
     }

@@ -1,4 +1,4 @@
-//! How a command fails: in words on stderr, and with a documented exit code.
+//! Failures of commands: a text on stderr and a documented exit code.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use reelyard_api::Problem;
 use crate::config::ConfigFaults;
 use crate::logging::AlreadyStarted;
 
-/// Why a command did not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandFailure {
     /// The configuration is wrong.
@@ -19,32 +19,32 @@ pub enum CommandFailure {
     /// The node does not answer.
     #[error("the node at {url} cannot be reached: {why}")]
     Unreachable {
-        /// Where it was looked for.
+        /// URL of the node.
         url: String,
-        /// What happened.
+        /// The cause as text.
         why: String,
     },
-    /// What answers is no node.
+    /// The answering server is not a node.
     #[error("{0}")]
     NoNode(String),
-    /// The node understood and refused.
+    /// The node refused the request.
     #[error("the node refused: {0}")]
     Refused(Problem),
-    /// The node does not know some of what was named; it did what it was asked to with the others.
+    /// Some of the named objects do not exist; the request was executed for the others.
     #[error("{0}")]
     NotThere(String),
-    /// The node answered that it failed, or what it answered is not understood.
+    /// The node failed, or its answer is not valid.
     #[error("the node at {url} failed: {why}")]
     Node {
-        /// Which node.
+        /// URL of the node.
         url: String,
-        /// What it said.
+        /// The cause as text.
         why: String,
     },
-    /// A store is not whole.
+    /// A store is damaged or incomplete.
     #[error("{0}")]
     StoreNotWhole(String),
-    /// A running node has the store.
+    /// A running node uses the store.
     #[error("{0}")]
     StoreInUse(String),
     /// Logging was started twice.
@@ -53,13 +53,13 @@ pub enum CommandFailure {
     /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// What was asked for was done in part or not at all.
+    /// The request was executed partly or not at all.
     #[error("{0:#}")]
     Failed(#[from] anyhow::Error),
 }
 
 impl CommandFailure {
-    /// The exit code, as `--help` documents it.
+    /// The exit code, as documented in `--help`.
     pub fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_pipe() => 0,
@@ -76,13 +76,14 @@ impl CommandFailure {
         }
     }
 
-    /// Whether nobody reads the output any more, as in `reelyard files | head`: no failure.
+    /// Whether the reader of the output is gone, as in `reelyard files | head`. This is not a
+    /// failure.
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, CommandFailure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// Whether nothing is wrong but that no box was free: asking again helps.
+/// Whether no box was free, so that a retry can help.
 fn is_no_box(problem: &Problem) -> bool {
     let kind = problem.kind.rsplit(':').next().unwrap_or_default();
     matches!(kind, "no-box-in-time" | "queue-full")

@@ -102,7 +102,7 @@ impl NamesArgs {
     }
 }
 
-/// The name that an argument gives, as it is or percent-encoded.
+/// The file name of an argument, which is plain or percent-encoded.
 pub(super) fn file_name(file: &OsStr, percent_encoded: bool) -> Result<FileName, BadFileName> {
     if percent_encoded {
         FileName::from_percent(&file.to_string_lossy())
@@ -111,7 +111,7 @@ pub(super) fn file_name(file: &OsStr, percent_encoded: bool) -> Result<FileName,
     }
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct FilesOutput {
     #[serde(flatten)]
@@ -119,7 +119,7 @@ struct FilesOutput {
     inputs: Vec<InputView>,
 }
 
-/// Prints the files, and what is wrong with the inputs they come from.
+/// Prints the files, and problems of the inputs.
 pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
@@ -177,7 +177,7 @@ fn set_pins(
             continue;
         }
         let state = if done.pinned { "pinned: no copy of it is removed" } else { "not pinned" };
-        let already = if done.changed { "" } else { ", as it was already" };
+        let already = if done.changed { "" } else { ", no change" };
         writeln!(out, "{}: {state}{already}", name(&file.shown()))?;
     }
     Ok(())
@@ -224,7 +224,7 @@ fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
     for file in &files.items {
         let hosts: Vec<_> = file.placed_on.iter().map(|host| host.to_string()).collect();
         let why = file.back_off.as_ref().map(|back_off| {
-            format!("left alone until {}: {}", back_off.until, plain(&back_off.reason))
+            format!("in backoff until {}: {}", back_off.until, plain(&back_off.reason))
         });
         let why = why.or_else(|| file.task.map(|task| format!("task {task}")));
         table.add_row([
@@ -241,7 +241,7 @@ fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
     output::more(files, out)
 }
 
-/// Prints an input that is not as it should be; of the others nothing.
+/// Prints an input with a problem, and nothing for a good one.
 fn print_input(input: &InputView, out: &mut dyn Write) -> io::Result<()> {
     let fault = match input.state {
         InputState::Missing => Some("is missing"),
@@ -253,13 +253,13 @@ fn print_input(input: &InputView, out: &mut dyn Write) -> io::Result<()> {
     if let Some(fault) = fault {
         let detail = input.detail.as_deref().map(|detail| format!(": {}", plain(detail)));
         let kept = match input.read {
-            Some(read) => format!("; what was read at {read} stays in use"),
+            Some(read) => format!("; the content read at {read} stays in use"),
             None => "; it was never read".to_owned(),
         };
         writeln!(out, "{what} {fault}{}{kept}", detail.unwrap_or_default())?;
     }
     if input.bad_rows > 0 {
-        writeln!(out, "{what} has {} bad rows beside {} good ones:", input.bad_rows, input.rows)?;
+        writeln!(out, "{what} has {} bad rows and {} good rows:", input.bad_rows, input.rows)?;
         for row in &input.first_bad_rows {
             writeln!(out, "  line {}: {}: {}", row.line, plain(&row.why), plain(&row.text))?;
         }
@@ -279,7 +279,7 @@ fn state(state: FileState) -> &'static str {
         FileState::Listed => "listed elsewhere",
         FileState::TooBig => "too big",
         FileState::NoRoom => "no room",
-        FileState::NameNotCarried => "name not carried",
+        FileState::NameNotCarried => "name not supported",
         FileState::Ungraded => "ungraded",
     }
 }

@@ -42,7 +42,7 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
     let host = args.host.map(|host| host.to_string());
     let file = match &args.file {
         Some(file) => Some(file.to_str().ok_or_else(|| {
-            CommandFailure::Usage("--file: a name that is not UTF-8 cannot be asked for".to_owned())
+            CommandFailure::Usage("--file: the name is not UTF-8: use --percent-encoded".to_owned())
         })?),
         None => None,
     };
@@ -74,7 +74,7 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
     Ok(output::more(&lines, out)?)
 }
 
-/// What happened, and why.
+/// The kind of a history line, and its details.
 fn describe(what: &Happened) -> (String, String) {
     match what {
         Happened::Copy { source, state, rank, hits, detail, .. } => {

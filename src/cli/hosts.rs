@@ -20,7 +20,7 @@ use super::enum_word;
 use super::failure::CommandFailure;
 use super::output::{self, age, maybe, number, plain, size};
 
-/// Where the column about traffic is, if there is one.
+/// Index of the optional column about traffic.
 const TRAFFIC_AT: usize = 10;
 
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ enum HostsCommand {
     },
 }
 
-/// Prints the hosts, or changes some.
+/// Prints hosts or changes them.
 pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
@@ -130,16 +130,16 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         }
         Some(HostsCommand::Add { hosts, role }) => each(hosts, &|client, host| {
             let change = client.put(&["hosts", &host.to_string()], &WantedRole { role })?;
-            Ok((change, format!("{host} is a host of the yard now")))
+            Ok((change, format!("{host} is now a host of the yard")))
         }),
         Some(HostsCommand::Remove { hosts }) => each(hosts, &|client, host| {
             let change = client.remove(&["hosts", &host.to_string()])?;
-            Ok((change, format!("{host} is no host of the yard any more")))
+            Ok((change, format!("{host} is no longer a host of the yard")))
         }),
     }
 }
 
-/// What follows from a change, and what it was.
+/// The result of a change, and a line that describes it.
 type HostChangeResult = Result<(HostChange, String), CommandFailure>;
 
 fn set(client: &NodeClient, host: HostAddr, mode: HostMode) -> HostChangeResult {
@@ -147,7 +147,7 @@ fn set(client: &NodeClient, host: HostAddr, mode: HostMode) -> HostChangeResult 
     let is_now = match mode {
         HostMode::Active => "takes part",
         HostMode::Draining => "is being drained",
-        HostMode::Maintenance => "is in maintenance: nothing is asked of it",
+        HostMode::Maintenance => "is in maintenance: it gets no calls and no copies",
     };
     Ok((change, format!("{host} {is_now}")))
 }
@@ -162,15 +162,15 @@ fn print_change(
     }
     writeln!(out, "{is_now}")?;
     if change.taken_back > 0 {
-        writeln!(out, "  copies under way that are taken back: {}", change.taken_back)?;
+        writeln!(out, "  running copies that are cancelled: {}", change.taken_back)?;
     }
     let is_there = change.mode == Some(HostMode::Active);
     if let Some(holds) = change.holds.as_ref().filter(|holds| holds.left > 0 && !is_there) {
         let DrainView { left, only_here, stays } = holds;
-        writeln!(out, "  files it holds: {left}; nowhere else: {only_here}")?;
+        writeln!(out, "  files on it: {left}; only there: {only_here}")?;
         if change.mode == Some(HostMode::Draining) {
             for StaysView { why, files } in stays {
-                writeln!(out, "  files that cannot leave, each because {why}: {files}")?;
+                writeln!(out, "  files that cannot leave, reason {why}: {files}")?;
             }
         }
     }
@@ -188,7 +188,7 @@ fn reset(
         return Ok(output::json(&done, out)?);
     }
     let back_offs = done.back_offs;
-    writeln!(out, "{host} is trusted again; {back_offs} back-offs of its copies were forgotten")?;
+    writeln!(out, "{host} was reset; {back_offs} backoffs of its copies were ended")?;
     Ok(())
 }
 
@@ -203,7 +203,7 @@ fn adopt(
         return Ok(output::json(&done, out)?);
     }
     let HostAdopted { epoch, before, .. } = done;
-    writeln!(out, "{host} obeys this cluster in epoch {epoch}; it had heard of epoch {before}")?;
+    writeln!(out, "{host} obeys this cluster in epoch {epoch}; its epoch was {before}")?;
     Ok(())
 }
 
@@ -224,7 +224,7 @@ fn list(
         return Ok(output::json(&hosts, out)?);
     }
     let now = Clock::system().now();
-    // Where no link is known there is nothing to say of any.
+    // The column is shown only if the traffic of any host is known.
     let with_traffic = hosts.items.iter().any(|host| host.traffic.is_some());
     let mut header = vec![
         "HOST", "ROLE", "KIND", "MODE", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM",
@@ -261,7 +261,7 @@ fn list(
     print_foreign_managers(&hosts.items, out)
 }
 
-/// Prints everything that is known of one host.
+/// Prints all details of one host.
 fn show(
     client: &NodeClient,
     host: HostAddr,
@@ -297,13 +297,13 @@ fn show(
     print_foreign_managers(&[host], out)
 }
 
-/// Why a host has no or less part in new copies.
+/// Why a host gets no new copies or fewer.
 fn whys(host: &HostView) -> Vec<String> {
     let breakers = host.breakers.iter().map(breaker);
     state_text(host).into_iter().chain(breakers).chain(host.failure.clone()).collect()
 }
 
-/// Prints the signs that somebody else manages a host too.
+/// Prints the signs of another manager of these hosts.
 fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), CommandFailure> {
     for host in hosts {
         for stranger in &host.strangers {
@@ -312,21 +312,21 @@ fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(),
             let (times, last) = (stranger.times, stranger.last);
             writeln!(
                 out,
-                "somebody else {how_sure} {addr}: {what} ({times} times, seen last at {last})"
+                "another manager {how_sure} {addr}: {what} ({times} times, last seen at {last})"
             )?;
         }
     }
     Ok(())
 }
 
-/// What is on record of a host, in words, where it is not as usual.
+/// Unusual recorded states of a host, as text.
 fn state_text(host: &HostView) -> Vec<String> {
     let draining = host.draining.as_ref().map(|DrainView { left, only_here, stays }| {
         let stay: u64 = stays.iter().map(|stays| stays.files).sum();
-        format!("{left} files left, {only_here} of them nowhere else, {stay} cannot leave")
+        format!("{left} files left, {only_here} of them only there, {stay} cannot leave")
     });
     let silent = host.silent_since.map(|since| format!("silent since {since}"));
-    let lost = host.lost.then(|| "presumed lost: what it holds does not count".to_owned());
+    let lost = host.lost.then(|| "presumed lost: its copies do not count".to_owned());
     let added = (!host.configured).then(|| "added at run time".to_owned());
     let source = host.source_link.and_then(|link| too_busy("source", link));
     let destination = host.destination_link.and_then(|link| too_busy("destination", link));
@@ -338,22 +338,22 @@ fn state_text(host: &HostView) -> Vec<String> {
         .collect()
 }
 
-/// That a host has no part in new copies because its link is too busy.
+/// The text for a host whose link is too busy for new copies; none if it is not.
 fn too_busy(as_what: &str, link: LinkSays) -> Option<String> {
     let (used, mark) = (link.used_percent, link.mark_percent?);
     let words =
-        format!("as {as_what}: {used}% of its link is used by others, over its mark of {mark}%");
+        format!("as {as_what}: other traffic uses {used}% of its link, over the mark of {mark}%");
     link.is_too_busy().then_some(words)
 }
 
-/// What the link of a host carries.
+/// The measured load of a link.
 fn traffic(traffic: &Traffic) -> String {
     let Traffic { all, speed, .. } = traffic;
     let of = speed.map(|speed| format!(" of {speed}")).unwrap_or_default();
     format!("{} out, {} in{of}", rough(all.sends), rough(all.receives))
 }
 
-/// A measured rate, to three digits.
+/// A measured rate with three digits.
 fn rough(rate: BitsPerSecond) -> String {
     let units = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)];
     let bits = rate.0 as f64;
@@ -373,7 +373,7 @@ fn rough(rate: BitsPerSecond) -> String {
     }
 }
 
-/// A breaker in words.
+/// A circuit breaker as text.
 fn breaker(breaker: &BreakerView) -> String {
     let of = match breaker.of {
         BreakerOf::Source => "as source",
@@ -382,12 +382,12 @@ fn breaker(breaker: &BreakerView) -> String {
     };
     let BackOffView { until, reason, .. } = &breaker.back_off;
     match breaker.state {
-        BreakerState::Open => format!("{of}: left alone until {until}: {reason}"),
+        BreakerState::Open => format!("{of}: circuit breaker open until {until}: {reason}"),
         BreakerState::Probation => format!("{of}: on probation after {reason}"),
     }
 }
 
-/// What the host may send and receive now, where that is limited.
+/// The current rate limits of a host; none without a limit.
 fn limit(host: &HostView) -> Option<String> {
     let sends = host.sends_below.map(|rate| format!("{rate} out"));
     let receives = host.receives_below.map(|rate| format!("{rate} in"));

@@ -1,4 +1,4 @@
-//! The arguments that say where settings come from.
+//! Arguments that select the sources of settings.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::config::Layers;
 
-/// Where settings come from, besides the environment.
+/// Sources of settings, besides the environment.
 #[derive(Clone, Debug, Args)]
 pub struct LayerArgs {
     /// Configuration file (TOML). Without it every setting has its default.
@@ -26,13 +26,13 @@ pub struct LayerArgs {
 }
 
 impl LayerArgs {
-    /// These and the environment.
+    /// The layers from these arguments and the environment.
     pub fn layers(self) -> Layers {
         Layers::of_process(self.config, self.set)
     }
 }
 
-/// How a role is run.
+/// Arguments of a role.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
     #[command(flatten)]

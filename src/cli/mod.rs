@@ -46,7 +46,7 @@ struct Cli {
     command: Command,
 }
 
-/// The exit code when no box was free in time, of every command.
+/// Exit code of every command if no box was free in time.
 const NO_BOX: u8 = 123;
 
 const AFTER_HELP: &str = "\
@@ -108,14 +108,14 @@ enum Command {
     Config(config::ConfigArgs),
 }
 
-/// The whole command line, as tools read it: every subcommand with its arguments and its help.
+/// The whole command line for tools: every subcommand with its arguments and help.
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command of this process.
 pub fn main() -> ExitCode {
-    // Not locked: other threads of a role may write, too.
+    // Not locked, because other threads of a role may write too.
     let mut out = io::BufWriter::new(io::stdout());
     let outcome = run(Cli::parse().command, &mut out);
     let failure = match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
@@ -123,7 +123,7 @@ pub fn main() -> ExitCode {
         Err(failure) => failure,
     };
     if !failure.is_closed_pipe() {
-        // Where even this cannot be written, the exit code still tells.
+        // If even this write fails, the exit code still reports the failure.
         let told = failure.to_string();
         let told: Vec<String> = told.lines().map(output::plain).collect();
         let _ = writeln!(io::stderr(), "reelyard: {}", told.join("\n"));

@@ -7,13 +7,13 @@ use super::layers::RunArgs;
 use crate::node::{LoadedNodeConfig, RunningNode};
 use crate::{logging, role};
 
-/// Runs a node until it is told to stop.
+/// Runs a node until a stop signal.
 pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
     let configured = LoadedNodeConfig::read(args.layers.layers())?;
     logging::start(&configured.config.log)?;
     configured.warn_of_doubts();
     role::run(args.until_stdin_closes, |mut stop| async move {
-        // Heard from the beginning: unheard it would end the process.
+        // Installed first: without a handler SIGHUP would end the process.
         let mut hang_ups = role::reload_signals()?;
         let node = RunningNode::start(configured, Clock::system()).await?;
         let failed = loop {
@@ -24,7 +24,7 @@ pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
                 }
                 why = node.failed() => break Some(why),
                 Some(()) = hang_ups.recv() => {
-                    tracing::info!("SIGHUP: reading the configuration again");
+                    tracing::info!("SIGHUP: reloading the configuration");
                     node.reload().await;
                 }
             }
@@ -33,7 +33,7 @@ pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
         node.stop(stop.requested_again()).await;
         match failed {
             None => Ok(()),
-            Some(why) => Err(anyhow::anyhow!("the journal cannot go on: {why}")),
+            Some(why) => Err(anyhow::anyhow!("the journal has failed: {why}")),
         }
     })?;
     Ok(())

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::failure::CommandFailure;
 use crate::http::api;
 
-/// Prints what the API is. Asks no node: every node of this version answers the same.
+/// Prints the OpenAPI document. It calls no node, because the document depends only on the version.
 pub fn run(out: &mut dyn Write) -> Result<(), CommandFailure> {
     Ok(out.write_all(api::document().as_bytes())?)
 }

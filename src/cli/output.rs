@@ -1,4 +1,4 @@
-//! How answers are printed: tables for people, JSON for programs.
+//! Output of answers: tables for people, JSON for programs.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -11,14 +11,14 @@ use reelyard_core::durations::in_words;
 use reelyard_core::names::ShownName;
 use serde::Serialize;
 
-/// A table without lines, one row per thing, as other programs can cut it.
+/// A table without borders, one row per object, so that tools like `cut` can process it.
 pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table
 }
 
-/// Prints a table without blanks at the ends of its lines.
+/// Prints a table without trailing blanks.
 pub fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     for line in table.to_string().lines() {
         writeln!(out, "{}", line.trim_end())?;
@@ -26,10 +26,10 @@ pub fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that a list goes on, if it does.
+/// Prints how to continue a list, if it has more pages.
 pub fn more<T>(page: &Page<T>, out: &mut dyn Write) -> io::Result<()> {
     match &page.next {
-        Some(next) => writeln!(out, "there are more: --all, or --cursor {next}"),
+        Some(next) => writeln!(out, "there are more: use --all, or --cursor {next}"),
         None => Ok(()),
     }
 }
@@ -40,22 +40,22 @@ pub fn json<T: Serialize>(value: &T, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// A number, set to the right.
+/// A right-aligned number.
 pub fn number(number: impl ToString) -> Cell {
     Cell::new(number.to_string()).set_alignment(CellAlignment::Right)
 }
 
-/// A size in bytes, for people.
+/// A size in bytes with a unit.
 pub fn size(bytes: u64) -> Cell {
     number(ByteSize::b(bytes))
 }
 
-/// What there may be, or a dash.
+/// An optional value, or a dash.
 pub fn maybe<T>(value: Option<T>, shown: impl FnOnce(T) -> Cell) -> Cell {
     value.map_or_else(|| Cell::new("-"), shown)
 }
 
-/// How long ago something was, in its two largest units.
+/// The time since `at`, in its two largest units.
 pub fn age(at: Millis, now: Millis) -> String {
     let since = now.since(at);
     let unit = if since < Duration::from_secs(10) { 1 } else { 1000 };
@@ -63,13 +63,13 @@ pub fn age(at: Millis, now: Millis) -> String {
     in_words(Duration::from_millis(millis))
 }
 
-/// A file's name. The mark says that its bytes are not UTF-8 and are shown percent-encoded.
+/// The name of a file, escaped. The mark says that it is not UTF-8 and is shown percent-encoded.
 pub fn name(name: &ShownName) -> String {
     let mark = if name.percent_encoded { " (bytes)" } else { "" };
     format!("{}{mark}", plain(&name.name))
 }
 
-/// A text from elsewhere, with everything escaped that could steer a terminal.
+/// Escapes everything in a text that could control a terminal.
 pub fn plain(text: &str) -> String {
     reelyard_core::shown_text::escaped(text)
 }
@@ -94,7 +94,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(said(None), "");
-        assert_eq!(said(Some("100")), "there are more: --all, or --cursor 100\n");
+        assert_eq!(said(Some("100")), "there are more: use --all, or --cursor 100\n");
     }
 
     #[test]

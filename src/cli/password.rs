@@ -1,4 +1,4 @@
-//! A password that is given to a command.
+//! Reads a password for a command.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -7,13 +7,13 @@ use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 
 use super::failure::CommandFailure;
 
-/// The first line of standard input: on a command line others would see it. At a terminal it is
-/// asked for, and not shown.
+/// Reads the first line of standard input, because other users can see command lines. On a terminal
+/// it prompts and hides the input.
 pub fn ask() -> Result<Password, CommandFailure> {
     let mut line = String::new();
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        // First: what is typed before is thrown away.
+        // First, because this discards earlier input.
         let hidden = Hidden::on(&stdin)?;
         write!(io::stderr(), "Password: ")?;
         let read = stdin.read_line(&mut line);
@@ -26,7 +26,7 @@ pub fn ask() -> Result<Password, CommandFailure> {
     Ok(Password(line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// A terminal with hidden input, until this is dropped.
 struct Hidden<'a> {
     terminal: &'a io::Stdin,
     before: Termios,
@@ -44,7 +44,7 @@ impl<'a> Hidden<'a> {
 
 impl Drop for Hidden<'_> {
     fn drop(&mut self) {
-        // A terminal that is gone shows nothing more.
+        // This fails only if the terminal is gone.
         let _ = termios::tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }

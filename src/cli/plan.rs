@@ -39,17 +39,17 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             let took = plan.took_us.map(|us| format!(", took {:.1}ms", us as f64 / 1000.0));
             writeln!(out, "last round {at}{}", took.unwrap_or_default())?;
         }
-        None => writeln!(out, "there was no round yet")?,
+        None => writeln!(out, "no round has run yet")?,
     }
     if let Some(blocked) = &plan.blocked {
-        writeln!(out, "nothing can be planned: {}", plain(blocked))?;
+        writeln!(out, "cannot plan copies: {}", plain(blocked))?;
     }
     for unlisted in &plan.unlisted {
         writeln!(out, "warning: {}", plain(unlisted))?;
     }
     print_planned(&plan.planned, out)?;
     if !plan.removals.is_empty() {
-        writeln!(out, "copies that are to go:")?;
+        writeln!(out, "copies to remove:")?;
         removals::print_copies(&plan.removals, out)?;
     }
     writeln!(out, "waiting for a source or a destination: {} files", plan.waiting)?;
@@ -60,7 +60,7 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
 
 fn print_planned(planned: &[PlannedCopy], out: &mut dyn Write) -> io::Result<()> {
     if planned.is_empty() {
-        return writeln!(out, "it planned no copies");
+        return writeln!(out, "the round planned no copies");
     }
     let header = ["TASK", "FILE", "RANK", "HITS", "SIZE", "SOURCE", "DESTINATION"];
     let mut table = output::table(&header);
@@ -82,7 +82,7 @@ fn print_skipped(skipped: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
     if skipped.is_empty() {
         return Ok(());
     }
-    let mut table = output::table(&["PASSED OVER", "FILES", "BEST OF THEM"]);
+    let mut table = output::table(&["SKIPPED", "FILES", "BEST FILE"]);
     for reason in skipped {
         let first = reason.first.as_ref().map(name);
         table.add_row([
@@ -98,7 +98,7 @@ fn print_back_offs(back_offs: &[BackedOff], out: &mut dyn Write) -> io::Result<(
     if back_offs.is_empty() {
         return Ok(());
     }
-    let header = ["LEFT ALONE", "UNTIL", "FAILURES", "WHY"];
+    let header = ["IN BACKOFF", "UNTIL", "FAILURES", "WHY"];
     let mut table = output::table(&header);
     for one in back_offs {
         let parts = [

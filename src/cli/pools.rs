@@ -67,8 +67,8 @@ struct PutArgs {
     /// Number of the first box.
     #[arg(long)]
     first_id: Option<u32>,
-    /// Range of the ids that holders see, for example 1000..1500, so that a late holder disturbs
-    /// nobody. "none": the number of the box is its id.
+    /// Range of the ids that holders see, for example 1000..1500, so that a late holder cannot
+    /// use the box of another one. "none": the number of the box is its id.
     #[arg(long, value_parser = slots, value_name = "FIRST..END")]
     slots: Option<ValueOrNone<(SlotId, u32)>>,
     /// Time before an id is used again after its lease ended.
@@ -115,14 +115,14 @@ struct PutArgs {
     clean_again_at_most: Option<Span>,
 }
 
-/// What is given, or that there is to be none.
+/// A new value, or the removal of the setting.
 #[derive(Clone, Debug)]
 enum ValueOrNone<T> {
     This(T),
     None,
 }
 
-/// The word for none.
+/// The word that removes a setting.
 const NONE: &str = "none";
 
 impl<T> ValueOrNone<T> {
@@ -157,8 +157,11 @@ fn slots(text: &str) -> Result<ValueOrNone<(SlotId, u32)>, String> {
     if text == NONE {
         return Ok(ValueOrNone::None);
     }
-    let bad =
-        || format!("\"{text}\" is no range: one is written as in 1000..1500, without its end");
+    let bad = || {
+        format!(
+            "\"{text}\" is not a range: expected FIRST..END such as 1000..1500; END is not included"
+        )
+    };
     let (first, end) = text.split_once("..").ok_or_else(bad)?;
     let (first, end): (u32, u32) =
         (first.parse().map_err(|_| bad())?, end.parse().map_err(|_| bad())?);
@@ -167,12 +170,12 @@ fn slots(text: &str) -> Result<ValueOrNone<(SlotId, u32)>, String> {
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
-    let bad = || format!("\"{text}\" is no label: one is written as in site=a");
+    let bad = || format!("\"{text}\" is not a label: expected KEY=VALUE such as site=a");
     let (key, value) = text.split_once('=').ok_or_else(bad)?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Looks after pools.
+/// Runs `reelyard box pools`.
 pub fn run(
     args: PoolsArgs,
     client: &NodeClient,
@@ -199,7 +202,11 @@ pub fn run(
             if json {
                 return Ok(output::json(&removal, out)?);
             }
-            let told = if removal.gone { "it is gone" } else { "it goes with its last box" };
+            let told = if removal.gone {
+                "the pool was removed"
+            } else {
+                "the pool disappears with its last box"
+            };
             Ok(writeln!(out, "{told}")?)
         }
         PoolsCommand::Adopt { pool } => {
@@ -209,10 +216,10 @@ pub fn run(
             }
             let from: Vec<&str> = adoption.from.iter().map(PoolName::as_str).collect();
             let from = match from[..] {
-                [] => "no other pool had any".to_owned(),
+                [] => "no other pool had them".to_owned(),
                 _ => format!("taken from {}", from.join(", ")),
             };
-            Ok(writeln!(out, "the boxes on its host are those of pool {pool}: {from}")?)
+            Ok(writeln!(out, "the boxes on its host now belong to pool {pool}: {from}")?)
         }
         PoolsCommand::Recheck { pool } => {
             client.post_for_nothing(&["pools", pool.as_str(), "recheck"])
@@ -236,14 +243,16 @@ fn put(wanted: PutArgs, client: &NodeClient) -> Result<PoolShown, CommandFailure
         (Some(shown), _) => shown.spec,
         (None, Some(size)) => WantedPool::from(&PoolSpec::of(0, size)),
         (None, None) => {
-            return Err(CommandFailure::Usage(format!("--size: no pool is named {pool} yet")));
+            return Err(CommandFailure::Usage(format!(
+                "--size is required: pool {pool} does not exist yet"
+            )));
         }
     };
     client.put(&path, &wanted.over(before)?)
 }
 
 impl PutArgs {
-    /// What is given, over what there was.
+    /// Applies the given options to the existing settings.
     fn over(self, before: WantedPool) -> Result<WantedPool, CommandFailure> {
         let slots = match (self.slots, before.slots) {
             (Some(ValueOrNone::This((first, count))), before) => {
@@ -256,9 +265,7 @@ impl PutArgs {
         let slots = match (slots, self.slots_rest) {
             (Some(slots), Some(rest)) => Some(WantedSlots { rest, ..slots }),
             (None, Some(_)) => {
-                return Err(CommandFailure::Usage(
-                    "--slots-rest: means nothing without --slots".into(),
-                ));
+                return Err(CommandFailure::Usage("--slots-rest: requires --slots".into()));
             }
             (slots, None) => slots,
         };

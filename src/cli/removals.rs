@@ -21,13 +21,13 @@ pub struct RemovalsArgs {
     now: bool,
 }
 
-/// Prints what the Remover does.
+/// Runs `reelyard removals`.
 pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     if args.now {
         client.post_for_nothing(&["removals"])?;
         if !args.node.json {
-            writeln!(out, "all copies are being looked at")?;
+            writeln!(out, "the check of all copies has started")?;
         }
         return Ok(());
     }
@@ -42,7 +42,11 @@ pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure
     }
     if !view.decided.is_empty() {
         let would = view.mode == RemovalMode::DryRun;
-        writeln!(out, "{}", if would { "would be removed:" } else { "decided by the last look:" })?;
+        writeln!(
+            out,
+            "{}",
+            if would { "would be removed:" } else { "decided by the last check:" }
+        )?;
         print_copies(&view.decided, out)?;
     }
     print_reliefs(&view, out)?;
@@ -53,33 +57,33 @@ pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure
 fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     match view.mode {
         RemovalMode::On => {}
-        RemovalMode::DryRun => writeln!(out, "dry run: nothing is removed")?,
-        RemovalMode::Off => writeln!(out, "off: nothing is looked at, nothing is removed")?,
+        RemovalMode::DryRun => writeln!(out, "dry run: no copies are removed")?,
+        RemovalMode::Off => writeln!(out, "off: no copies are checked or removed")?,
     }
     match view.at {
         Some(at) => {
             let took = view.took_us.map(|us| format!(", took {:.1}ms", us as f64 / 1000.0));
-            writeln!(out, "last look at all copies {at}{}", took.unwrap_or_default())?;
+            writeln!(out, "last check of all copies {at}{}", took.unwrap_or_default())?;
         }
-        None => writeln!(out, "this node has not looked at the copies yet")?,
+        None => writeln!(out, "this node has not checked the copies yet")?,
     }
     match view.waits {
         None => Ok(()),
         Some(RemoverWaits::Ranking) => {
-            writeln!(out, "nothing is decided: the ranking was not read yet")
+            writeln!(out, "no removals yet: the ranking was not read")
         }
         Some(RemoverWaits::Masters) => {
-            writeln!(out, "nothing is decided: the source directories were not listed yet")
+            writeln!(out, "no removals yet: the source directories were not listed")
         }
     }
 }
 
-/// Prints copies that go, with who keeps one and why.
+/// Prints planned removals with the remaining copy and the reason.
 pub(super) fn print_copies(copies: &[RemovalView], out: &mut dyn Write) -> io::Result<()> {
-    let mut table = output::table(&["FILE", "ON", "SIZE", "STAYS ON", "WHY"]);
+    let mut table = output::table(&["FILE", "ON", "SIZE", "KEPT ON", "WHY"]);
     for copy in copies {
         let why = match copy.spared {
-            Some(spared) => format!("stays after all: {}", spared.words()),
+            Some(spared) => format!("kept after all: {}", spared.words()),
             None => copy.why.clone(),
         };
         table.add_row([
@@ -96,10 +100,9 @@ pub(super) fn print_copies(copies: &[RemovalView], out: &mut dyn Write) -> io::R
 fn print_reliefs(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     let line = |(host, relief): (&HostAddr, &Relief)| {
         let Relief { used, limit, low_water, .. } = relief;
-        let short = if relief.falls_short { "; all that may go there is not enough" } else { "" };
-        format!(
-            "{host} is over its limit: {used} of {limit} bytes, to come down to {low_water}{short}"
-        )
+        let short =
+            if relief.falls_short { "; removing all removable copies is not enough" } else { "" };
+        format!("{host} is over its limit: {used} of {limit} bytes, target {low_water}{short}")
     };
     view.reliefs.iter().try_for_each(|relief| writeln!(out, "{}", line(relief)))
 }
@@ -109,7 +112,7 @@ fn print_rooms(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     writeln!(out, "hot files that fit nowhere:")?;
-    let mut table = output::table(&["FILE", "SIZE", "HITS", "WHAT IS DONE"]);
+    let mut table = output::table(&["FILE", "SIZE", "HITS", "ACTION"]);
     for room in &view.rooms {
         let done = Cell::new(plain(&room.why));
         table.add_row([Cell::new(name(&room.name)), size(room.size), number(room.hits), done]);
@@ -121,7 +124,7 @@ fn print_spared(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     if view.spared.is_empty() {
         return Ok(());
     }
-    let mut table = output::table(&["STAYS BECAUSE", "COPIES"]);
+    let mut table = output::table(&["KEPT BECAUSE", "COPIES"]);
     for (why, copies) in &view.spared {
         table.add_row([Cell::new(why.words()), number(copies)]);
     }

@@ -53,8 +53,8 @@ enum ShareCommand {
     PauseReclaim,
     /// Resume the reclaim of ended shares.
     ResumeReclaim,
-    /// Confirm that the wall clock is right: shares go by it at once. Where it is ahead, what is due
-    /// is reclaimed. Where it is behind, links that were not reclaimed may come back
+    /// Confirm that the wall clock is right: shares use it at once. If it is ahead, due shares are
+    /// reclaimed. If it is behind, ended links that were not reclaimed may come back
     ConfirmClock,
     /// Print the events of shares, as webhooks get them, until you stop the command.
     Events {
@@ -66,7 +66,7 @@ enum ShareCommand {
     Status,
 }
 
-/// A share, by its id or its link.
+/// A share, by id or link.
 #[derive(Clone, Copy, Debug)]
 pub struct ShareRef(pub ShareId);
 
@@ -74,7 +74,7 @@ impl std::str::FromStr for ShareRef {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // As people copy a link: with what is behind the id, and what browsers put behind that.
+        // A copied link may have a path after the id, a query and a fragment.
         let link = text.split(['?', '#']).next().unwrap_or(text);
         let id = link.rsplit_once("/s/").map_or(link, |(_, id)| id);
         let id = id.strip_suffix('/').unwrap_or(id);
@@ -169,7 +169,7 @@ struct MoveArgs {
     request_id: Option<String>,
 }
 
-/// Makes, lists and ends shares.
+/// Runs `reelyard share`.
 pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let json = args.node.json;
@@ -194,7 +194,7 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             show_moves(&moves.items, out)
         }
         ShareCommand::Events { from } => {
-            // The first time, and behind whatever was heard from then on.
+            // Used for the first request; reconnects continue after the last received event.
             let from = from.map(|from| from.to_string());
             let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
             events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
@@ -222,7 +222,7 @@ fn extend(
             if only_later && problem.word() == "condition-failed" =>
         {
             problem.detail.push_str(
-                ": the deadline it has is as late, or later; --if less gives it an earlier one",
+                ": its current deadline is not earlier; use --if less to set an earlier one",
             );
             Err(CommandFailure::Refused(problem))
         }
@@ -244,7 +244,7 @@ fn move_file(
     }
     let ended = match moved.ended {
         0 => String::new(),
-        ended => format!("; {ended} of what was there have ended"),
+        ended => format!("; {ended} shares of the replaced file have ended"),
     };
     Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
 }
@@ -272,7 +272,7 @@ fn status_of_all(
     show_hooks(&hooks.items, out)
 }
 
-/// How shares and webhooks stand, for programs.
+/// Output of `reelyard share status --json`.
 #[derive(Serialize)]
 struct ShareStatus {
     #[serde(flatten)]
@@ -281,7 +281,7 @@ struct ShareStatus {
 }
 
 impl ExtendArgs {
-    /// What is asked for: a term is not to be any shorter unless that was said.
+    /// The wanted terms. A deadline can become earlier only with an explicit condition.
     fn terms(&self) -> WantedTerms {
         let has_term = self.ttl.is_some() || self.until.is_some();
         WantedTerms {
@@ -296,7 +296,7 @@ impl ExtendArgs {
 
 impl CreateArgs {
     fn read(self) -> Result<WantedShare, CommandFailure> {
-        // So that it may be repeated if its answer is lost.
+        // So that the request can be repeated after a lost answer.
         let made_up = || RequestId::random().to_string();
         Ok(WantedShare {
             path: self.path,
@@ -369,7 +369,7 @@ mod tests {
             #[command(flatten)]
             args: ExtendArgs,
         }
-        // As of an option.
+        // It looks like an option.
         let id = format!("-h{}", "A".repeat(20));
         let read = |options: &[&str]| {
             let words = [&["extend", &id], options].concat();

@@ -28,7 +28,7 @@ pub struct RevokeArgs {
     hard: bool,
 }
 
-/// Takes shares back; of those that were named it is told which the node does not know.
+/// Revokes shares, and reports named shares that the node does not know.
 pub fn revoke(
     client: &NodeClient,
     wanted: RevokeArgs,
@@ -36,7 +36,7 @@ pub fn revoke(
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
     let RevokeArgs { shares, owner, path, hard } = wanted;
-    // One that is named twice is taken back once.
+    // Removes duplicates.
     let ids: BTreeSet<ShareId> = shares.into_iter().map(|share| share.0).collect();
     let named = (!ids.is_empty()).then(|| ids.iter().copied().collect());
     let wanted = WantedRevocation { ids: named, owner, path, hard };
@@ -50,7 +50,7 @@ pub fn revoke(
     if unknown.is_empty() { Ok(()) } else { Err(CommandFailure::NotThere(unknown.join("\n"))) }
 }
 
-/// For each of these that the node knows nothing of, that there is none.
+/// A message for each share that the node does not know.
 fn unknown(client: &NodeClient, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, CommandFailure> {
     let mut unknown = Vec::new();
     for id in ids {
@@ -58,7 +58,7 @@ fn unknown(client: &NodeClient, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, 
             Err(CommandFailure::Refused(problem)) if problem.word() == "not-found" => {
                 unknown.push(format!("share {id} does not exist"));
             }
-            // It has ended.
+            // It exists or has ended.
             Ok(_) | Err(CommandFailure::Refused(_)) => {}
             Err(failed) => return Err(failed),
         }
@@ -73,7 +73,7 @@ fn print_revocations(
 ) -> Result<(), CommandFailure> {
     let others = match revoked.others.saturating_sub(unknown) {
         0 => String::new(),
-        others => format!("; {others} had ended before"),
+        others => format!("; {others} had already ended"),
     };
     let none = if *revoked == Revoked::default() { "; nothing matched" } else { "" };
     Ok(writeln!(out, "{} ended{others}{none}", revoked.ended)?)

@@ -1,4 +1,4 @@
-//! How `reelyard share` shows shares, webhooks and moves.
+//! Output of `reelyard share`: shares, webhooks and moves.
 
 use std::io::Write;
 
@@ -52,10 +52,10 @@ fn hook_state(hook: &HookShown, now: Millis) -> String {
     match &hook.failing {
         Some(failing) => {
             let (reason, again) = (plain(&failing.reason), failing.tried_again);
-            format!("fails: {reason}; tried again in {}", output::age(now, again))
+            format!("fails: {reason}; next try in {}", output::age(now, again))
         }
-        None if !hook.tells => "told by the leader".to_owned(),
-        None if hook.told_up_to.is_none() => "begins".to_owned(),
+        None if !hook.tells => "sent by the leader".to_owned(),
+        None if hook.told_up_to.is_none() => "starting".to_owned(),
         None => "works".to_owned(),
     }
 }
@@ -70,7 +70,7 @@ pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<()
     Ok(writeln!(out, "{} until {until}", plain(&share.path))?)
 }
 
-/// Prints a share.
+/// Prints all properties of a share.
 pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(share, out)?);
@@ -99,7 +99,7 @@ pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), C
     Ok(output::print(&table, out)?)
 }
 
-/// How many downloads were taken, of how many; without a limit, how many since the node started.
+/// Downloads taken and allowed; without a limit, the downloads since the node started.
 pub fn downloads(share: &ShareShown) -> Cell {
     match (share.downloads, share.max_downloads) {
         (Some(taken), Some(most)) => number(format!("{taken}/{most}")),
@@ -107,7 +107,7 @@ pub fn downloads(share: &ShareShown) -> Cell {
     }
 }
 
-/// How long something still lasts, in its two largest units.
+/// The remaining time in its two largest units.
 pub fn ends_in(at: Option<Rfc3339>, now: Millis) -> String {
     match at {
         None => "never".to_owned(),
@@ -116,7 +116,7 @@ pub fn ends_in(at: Option<Rfc3339>, now: Millis) -> String {
     }
 }
 
-/// Prints how shares and their reclaim stand.
+/// Prints the state of shares and their reclaim.
 pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(view, out)?);
@@ -128,7 +128,10 @@ pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(),
         writeln!(out, "{}", plain(trouble))?;
     }
     let ReclaimView { shares, backlog, tombstones, totals, .. } = view;
-    writeln!(out, "{shares} shares, {backlog} of them due; {tombstones} ended ones remembered")?;
+    writeln!(
+        out,
+        "{shares} shares, {backlog} of them past their deadline; {tombstones} tombstones"
+    )?;
     Ok(writeln!(
         out,
         "of {} created: {} expired, {} exhausted, {} revoked, {} removed, {} root gone, {} evicted",

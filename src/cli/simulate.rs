@@ -36,7 +36,7 @@ Examples:
   reelyard simulate --event-log 'EventLog[20180603].log' --days 3 --destinations 8 --sources 2
   reelyard simulate --destinations 2000 --files 2000000 --json > week.json";
 
-/// What to simulate.
+/// Options of the simulation.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
     #[command(flatten)]
@@ -110,7 +110,7 @@ pub struct SimulateArgs {
     plots: Option<PathBuf>,
 }
 
-/// Simulates, and prints what it came to.
+/// Runs the simulation and prints its report.
 pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let (json, plots) = (args.json, args.plots.clone());
     let (layers, options) = args.taken_apart();
@@ -119,7 +119,7 @@ pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure
     let began = Instant::now();
     let report = reelyard_simulate::simulate(&options, rules)?;
     let took = Duration::from_millis(began.elapsed().as_millis() as u64);
-    // Beside the report: that is the same each time.
+    // On stderr, because the report must be the same each time.
     eprintln!("simulated in {}", humantime::format_duration(took));
     match json {
         true => output::json(&report, out)?,
@@ -165,7 +165,7 @@ impl SimulateArgs {
     }
 }
 
-/// A part of a whole: "1%" or "0.01".
+/// Parses a fraction: "1%" or "0.01".
 fn share(text: &str) -> Result<f64, String> {
     let wanted = || format!("expected a share such as 5% or 0.05, not \"{text}\"");
     let (digits, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
@@ -231,26 +231,29 @@ fn figures(report: &SimulationReport) -> Table {
         add("a dry run would have removed", report.only_decided.to_string());
     }
     add("removed and copied again within a day", amount(&churn.within_a_day));
-    add("removed and copied again at all", amount(&churn.in_all));
-    add("removed for room more than once", format!("{} files", churn.twice_for_room));
+    add("removed and copied again at any time", amount(&churn.in_all));
+    add("removed to make room more than once", format!("{} files", churn.twice_for_room));
     add(
         "hot files served",
         format!("{} of {}", hot.served, hot.served + hot.unserved + hot.waiting),
     );
     add("… half of them within", seconds(hot.median_s));
-    add("… 95 of a hundred within", seconds(hot.p95_s));
-    add("… all within", seconds(hot.most_s));
-    add("disks in the beginning", fill(&report.fill_at_start));
-    add("disks in the end", fill(&report.fill_at_end));
+    add("… 95% of them within", seconds(hot.p95_s));
+    add("… all of them within", seconds(hot.most_s));
+    add("disks at the start", fill(&report.fill_at_start));
+    add("disks at the end", fill(&report.fill_at_end));
     add("files lost", report.lost.to_string());
-    add("rounds of planning", rounds.planning.to_string());
+    add("planning rounds", rounds.planning.to_string());
     for (waits, times) in &rounds.waited_for {
-        add(&format!("… that then waited for {}", waits.replace('_', " ")), times.to_string());
+        add(
+            &format!("… the planner then waited for {}", waits.replace('_', " ")),
+            times.to_string(),
+        );
     }
     for (skip, files) in &rounds.skipped_in_the_last {
-        add(&format!("passed over in the last: {skip}"), format!("{files} files"));
+        add(&format!("skipped in the last round: {skip}"), format!("{files} files"));
     }
-    add("rounds of removing", rounds.removing.to_string());
+    add("removal rounds", rounds.removing.to_string());
     table
 }
 

@@ -16,7 +16,7 @@ use super::output::{self, number, plain, size};
 use crate::config::load_node;
 use crate::node::journal_dir;
 
-/// The exit code for a store that is not whole.
+/// Exit code for a store that is damaged or incomplete.
 pub const NOT_WHOLE: u8 = 5;
 
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ struct ScratchArgs {
     scratch: Option<PathBuf>,
 }
 
-/// Checks, backs up or restores.
+/// Runs `reelyard store`.
 pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
     let data_dir = match args.data_dir {
         Some(dir) => dir,
@@ -113,7 +113,7 @@ fn check(
     }
     if accept_loss {
         if !json {
-            writeln!(out, "\nthe loss is accepted: the node starts with what is left")?;
+            writeln!(out, "\nthe loss is accepted: the node starts with the rest")?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -123,7 +123,7 @@ fn check(
 fn print(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
     let condition = match report.condition {
         Condition::Whole => "whole",
-        Condition::Lost => "not whole: its end is missing",
+        Condition::Lost => "incomplete: its end is missing",
         Condition::Damaged => "damaged",
     };
     writeln!(out, "the store in {} is {condition}", plain(&report.dir.display().to_string()))?;

@@ -73,7 +73,7 @@ fn state_word(state: impl std::fmt::Debug) -> String {
     format!("{state:?}").to_lowercase()
 }
 
-/// Lists, shows or cancels.
+/// Runs `reelyard tasks`.
 pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     match args.command {
@@ -84,7 +84,7 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
                 let begun: CopyBegun = client.post(&["tasks", &id.to_string(), "retry"])?;
                 match args.node.json {
                     true => output::json(&begun, out)?,
-                    false => writeln!(out, "task {id} is tried again: task {}", begun.task)?,
+                    false => writeln!(out, "task {id} is retried as task {}", begun.task)?,
                 }
             }
             Ok(())
@@ -93,7 +93,10 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             for id in ids {
                 client.delete(&["tasks", &id.to_string()])?;
                 if !args.node.json {
-                    writeln!(out, "task {id} is cancelled, or dropped if it had ended")?;
+                    writeln!(
+                        out,
+                        "task {id} is cancelled, or removed from the list if it had ended"
+                    )?;
                 }
             }
             Ok(())
@@ -187,7 +190,7 @@ fn show(
     Ok(())
 }
 
-/// How much of the copy is there, in whole percent.
+/// The copied part in whole percent; none if the size is unknown.
 fn copied_percent(task: &TaskView) -> Option<u64> {
     let percent = u128::from(task.copied?) * 100 / u128::from(task.size.max(1));
     u64::try_from(percent.min(100)).ok()

@@ -7,14 +7,14 @@ use super::layers::RunArgs;
 use crate::worker::{LoadedWorkerConfig, Worker, WorkerReloader, WorkerSettings};
 use crate::{logging, role};
 
-/// Runs a worker until it is told to stop.
+/// Runs a worker until a stop signal.
 pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
     let configured = LoadedWorkerConfig::read(args.layers.layers())?;
     logging::start(&configured.config.log)?;
     configured.warn_of_doubts();
     let settings = WorkerSettings::of(&configured.config)?;
     role::run(args.until_stdin_closes, |mut stop| async move {
-        // Heard from the beginning: unheard it would end the process.
+        // Installed first: without a handler SIGHUP would end the process.
         let mut hang_ups = role::reload_signals()?;
         let worker = Worker::start(settings, Clock::system()).await?;
         let reloader = WorkerReloader::new(configured);
@@ -25,7 +25,7 @@ pub fn run(args: RunArgs) -> Result<(), CommandFailure> {
                     break;
                 }
                 Some(()) = hang_ups.recv() => {
-                    tracing::info!("SIGHUP: reading the configuration again");
+                    tracing::info!("SIGHUP: reloading the configuration");
                     reloader.reload_and_log(&worker).await;
                 }
             }

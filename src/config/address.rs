@@ -1,4 +1,4 @@
-//! Addresses: of listeners, of hosts, and of the node as a worker is told it.
+//! Addresses of listeners, hosts and nodes.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +8,8 @@ use toml::Value;
 
 use super::value::{Read, SettingValue, quoted, text, wrong};
 
-/// Where a worker finds its node, or an old cfm: `host:port`, the host an IP or a name.
+/// Address of a node or an old cfm, as a worker uses it: `host:port`, where host is an IP or a
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeAddr(String);
 
@@ -47,7 +48,7 @@ fn is_node_addr(text: &str) -> bool {
         !label.is_empty()
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
-    // What ends in a number is an IP, and a good one was taken above.
+    // A name that ends in a number would be an IP, and a valid IP was parsed above.
     let numeric = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
     let named = name.split('.').all(good_label) && !name.rsplit('.').next().is_none_or(numeric);
     named && port.parse::<u16>().is_ok_and(|port| port != 0)
@@ -68,7 +69,7 @@ impl SettingValue for SocketAddr {
 }
 
 impl SettingValue for HostAddr {
-    /// An address that others can connect to.
+    /// An address that other hosts can connect to.
     fn from_toml(value: &Value) -> Read<Self> {
         let host: HostAddr = match text(value, "ip:port")?.parse() {
             Ok(host) => host,
@@ -76,7 +77,7 @@ impl SettingValue for HostAddr {
         };
         let ip = host.ip();
         if ip.is_unspecified() || ip.is_multicast() {
-            let what = "names no single host: expected the address by which others reach it";
+            let what = "is not the address of one host: expected the address that other hosts use";
             return wrong(format!("{host} {what}"));
         }
         Ok(host)

@@ -1,4 +1,4 @@
-//! What a worker runs for the boxes that it hosts.
+//! Hooks of the boxes that a worker hosts.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -17,16 +17,16 @@ use toml::{Table, Value};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// What is run for boxes, by name.
+/// Hooks by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxHooks {
-    /// As it is written.
+    /// The table as the operator wrote it.
     told: Table,
-    /// As it is, once the files that are named were read.
+    /// The parsed hooks, after the named files were read.
     sets: HookSets,
 }
 
-/// What hooks have.
+/// The allowed keys of a hook table.
 const KNOWN: [&str; 15] = [
     "init",
     "cleanup",
@@ -45,16 +45,16 @@ const KNOWN: [&str; 15] = [
     FILE,
 ];
 
-/// Names a file with all of it.
+/// The key that names a file with the other keys.
 const FILE: &str = "file";
 
-/// How many boxes have users if nothing is said.
+/// Default number of boxes with a user.
 const USUAL_BOXES: u32 = 1000;
 
-/// The first user that is not the system's own on Debian and most others.
+/// The first ordinary user on Debian and most other systems; lower ids belong to the system.
 const FIRST_ORDINARY_USER: u32 = 1000;
 
-/// How long a program may take, and how long after SIGTERM, if nothing is said.
+/// Default time limit of a program, and default time between SIGTERM and SIGKILL.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 const USUAL_GRACE: Duration = Duration::from_secs(5);
 
@@ -86,7 +86,7 @@ impl SettingValue for BoxHooks {
     }
 }
 
-/// Hooks as they may be seen: what is in their environment may be a secret.
+/// The hooks for display. Values of the environment are hidden, because they may be secrets.
 fn shown(hooks: &Value) -> Value {
     let mut shown = hooks.clone();
     if let Some(Value::Table(variables)) = shown.get_mut("env") {
@@ -95,24 +95,24 @@ fn shown(hooks: &Value) -> Value {
     shown
 }
 
-/// What is wrong, with the name of what it is about before it.
+/// Prefixes faults with the name of their key.
 fn about(name: &str, wrongs: Option<Vec<Wrong>>) -> impl Iterator<Item = Wrong> + '_ {
     let named = move |wrong: Wrong| Wrong { entry: None, what: format!("{name}: {}", wrong.what) };
     wrongs.into_iter().flatten().map(named)
 }
 
 impl BoxHooks {
-    /// What is run, by name.
+    /// The parsed hooks by name.
     pub fn sets(&self) -> &HookSets {
         &self.sets
     }
 
-    /// Whether nothing is run.
+    /// Whether no hook is configured.
     pub fn are_none(&self) -> bool {
         self.told.is_empty()
     }
 
-    /// Reads the files that are named, and what stands in them and beside them.
+    /// Reads the named files, merges them with the tables, and parses the result.
     pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         let mut sets = BTreeMap::new();
         for (name, told) in &self.told {
@@ -130,7 +130,7 @@ impl BoxHooks {
     }
 }
 
-/// What is told, over what stands in the file that it names.
+/// A table merged over the file that it names.
 fn whole(told: &Table) -> Read<Table> {
     let Some(file) = told.get(FILE) else { return Ok(told.clone()) };
     let file = PathBuf::from_toml(file)?;
@@ -141,7 +141,7 @@ fn whole(told: &Table) -> Read<Table> {
         wrong(format!("{FILE}: {shown} is not TOML: {}", error.message().replace('\n', ", ")))
     })?;
     if all.contains_key(FILE) {
-        return wrong(format!("{FILE}: {shown} names a further file, which is not read"));
+        return wrong(format!("{FILE}: {shown} names another file, which is not allowed"));
     }
     all.extend(told.iter().filter(|(key, _)| *key != FILE).map(|(k, v)| (k.clone(), v.clone())));
     Ok(all)
@@ -149,7 +149,7 @@ fn whole(told: &Table) -> Read<Table> {
 
 fn hook_set(table: &Table) -> Read<HookSet> {
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return wrong(format!("{other} is nothing that hooks have: {} are", KNOWN.join(", ")));
+        return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
     let first_uid = of_key(table, "first_uid", uid)?;
     let boxes = of_key(table, "boxes", count)?;
@@ -162,7 +162,7 @@ fn hook_set(table: &Table) -> Read<HookSet> {
         cleanup_again_on: codes(table, "cleanup_again_on")?.unwrap_or_default(),
         checks: CleanBoxChecks {
             first_uid,
-            // The users of further ones are more likely others'.
+            // Users beyond that probably belong to other programs.
             boxes: boxes.or(first_uid.map(|_| USUAL_BOXES)),
             no_directory: paths(table, "no_directory")?,
             no_cgroup: paths(table, "no_cgroup")?,
@@ -171,15 +171,17 @@ fn hook_set(table: &Table) -> Read<HookSet> {
     };
     if hooks.cleanup.is_none() && hooks.checks.are_none() {
         return wrong(
-            "expected cleanup, or one of first_uid, no_directory and no_cgroup: else every box \
-             would be called clean unseen",
+            "expected cleanup, or one of first_uid, no_directory and no_cgroup: otherwise every box \
+             would count as clean without a check",
         );
     }
     if hooks.checks.kill_left
         && hooks.checks.first_uid.is_none()
         && hooks.checks.no_cgroup.is_empty()
     {
-        return wrong("kill_left: nothing is known of who is left without first_uid or no_cgroup");
+        return wrong(
+            "kill_left: requires first_uid or no_cgroup, which name the processes to kill",
+        );
     }
     let may_be_system = of_key(table, "system_users", bool::from_toml)?.unwrap_or(false);
     if let Some(first) = hooks.checks.first_uid.filter(|first| first.get() < FIRST_ORDINARY_USER)
@@ -187,15 +189,15 @@ fn hook_set(table: &Table) -> Read<HookSet> {
         && !may_be_system
     {
         return wrong(format!(
-            "kill_left: the processes of user {first} and those behind it would be killed, and users below \
-             {FIRST_ORDINARY_USER} are the system's own: choose another first_uid, or say system_users = true \
-             if they are the boxes'"
+            "kill_left: this would kill the processes of user {first} and the following users. Users below \
+             {FIRST_ORDINARY_USER} belong to the system: choose another first_uid, or set \
+             system_users = true if these users belong to boxes"
         ));
     }
     Ok(hooks)
 }
 
-/// What a key has, if it is there; what is wrong is told with its name.
+/// Reads the value of a key, if it is set; faults name the key.
 fn of_key<T>(table: &Table, key: &str, read: impl FnOnce(&Value) -> Read<T>) -> Read<Option<T>> {
     let value = table.get(key).map(read).transpose();
     value.map_err(|wrongs| about(key, Some(wrongs)).collect())
@@ -206,14 +208,12 @@ fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<HookProgram>>
     let read = |value: &Value| {
         let templates = templates(value, TemplateBlank::IN_ARGUMENTS)?;
         let Some((path, arguments)) = templates.split_first() else {
-            return wrong("the path of a program and its arguments are wanted");
+            return wrong("expected the path of a program, then its arguments");
         };
         if !path.is_plain() {
-            return wrong(format!(
-                "the program {path} is chosen by the box: only arguments can be"
-            ));
+            return wrong(format!("the program {path} contains a placeholder: only arguments can"));
         }
-        // Nothing is filled in.
+        // Without placeholders, only escaped braces are left.
         let path = PathBuf::from(path.to_string().replace("{{", "{").replace("}}", "}"));
         check_program(&path)?;
         Ok(HookProgram { path, arguments: arguments.to_vec(), timeout })
@@ -260,9 +260,11 @@ fn paths(table: &Table, key: &str) -> Read<Vec<Template>> {
 
 fn bounded(table: &Table, key: &str, usual: Duration, most: Duration) -> Read<Duration> {
     let read = |value: &Value| match Duration::from_toml(value)? {
-        long if long > most => {
-            wrong(format!("{} at most, not {}", humantime::format_duration(most), quoted(value)))
-        }
+        long if long > most => wrong(format!(
+            "expected at most {}, not {}",
+            humantime::format_duration(most),
+            quoted(value)
+        )),
         duration => Ok(duration),
     };
     Ok(of_key(table, key, read)?.unwrap_or(usual))
@@ -272,7 +274,8 @@ fn codes(table: &Table, key: &str) -> Read<Option<Vec<u8>>> {
     let code = |value: &Value| value.as_integer().and_then(|code| u8::try_from(code).ok());
     let read = |value: &Value| {
         let codes = value.as_array().and_then(|codes| codes.iter().map(code).collect());
-        let none = || wrong(format!("exit codes are wanted, as in [0], not {}", quoted(value)));
+        let none =
+            || wrong(format!("expected a list of exit codes such as [0], not {}", quoted(value)));
         codes.map_or_else(none, Ok)
     };
     of_key(table, key, read)
@@ -302,7 +305,9 @@ fn environment(table: &Table) -> Read<BTreeMap<String, String>> {
             let value = text(value, "a text")?;
             let is_bad = |text: &str| text.contains('\0');
             if name.is_empty() || name.contains('=') || is_bad(name) || is_bad(value) {
-                return wrong(format!("{name:?} cannot be a variable with that value"));
+                return wrong(format!(
+                    "{name:?} is not valid: the name is empty or has '=', or a NUL byte is in it or its value"
+                ));
             }
             Ok((name.clone(), value.to_owned()))
         };
@@ -362,27 +367,33 @@ mod tests {
             ("[]", "expected a table"),
             ("{ a = 1 }", "a: expected a table, not 1"),
             ("{ \"-\" = {} }", "-: the name of hooks is 1 to 64"),
-            ("{ a = {} }", "would be called clean unseen"),
-            ("{ a = { clean = [] } }", "clean is nothing that hooks have: init,"),
-            ("{ a = { cleanup = [] } }", "a: cleanup: the path of a program"),
+            ("{ a = {} }", "would count as clean"),
+            ("{ a = { clean = [] } }", "unknown key clean: expected init,"),
+            ("{ a = { cleanup = [] } }", "a: cleanup: expected the path of a program"),
             ("{ a = { cleanup = \"/bin/true\" } }", "expected a list of texts"),
             ("{ a = { cleanup = [\"true\"] } }", "true is not an absolute path"),
             ("{ a = { cleanup = [\"/gone\"] } }", "/gone cannot be used"),
             ("{ a = { cleanup = [\"/etc/passwd\"] } }", "is not executable"),
-            ("{ a = { cleanup = [\"/bin/{pool}\"] } }", "is chosen by the box"),
+            ("{ a = { cleanup = [\"/bin/{pool}\"] } }", "contains a placeholder"),
             ("{ a = { cleanup = [\"/bin/true\", \"{boxid}\"] } }", "{boxid} is not a placeholder"),
             ("{ a = { first_uid = 0 } }", "first_uid: expected a user id other than root's"),
             ("{ a = { first_uid = 1, boxes = 0 } }", "boxes: expected a number of boxes"),
             ("{ a = { no_directory = [\"/x/{token}\"] } }", "are {box}, {pool}"),
             ("{ a = { no_directory = [\"{pool}\"] } }", "is not an absolute path"),
-            ("{ a = { no_directory = [\"/x\"], kill_left = true } }", "kill_left: nothing"),
+            (
+                "{ a = { no_directory = [\"/x\"], kill_left = true } }",
+                "kill_left: requires first_uid",
+            ),
             (
                 "{ a = { first_uid = 999, kill_left = true } }",
-                "kill_left: the processes of user 999",
+                "kill_left: this would kill the processes of user 999",
             ),
-            ("{ a = { first_uid = 1, done = [256] } }", "exit codes are wanted"),
-            ("{ a = { first_uid = 1, init_timeout = \"11m\" } }", "init_timeout: 10m at most"),
-            ("{ a = { first_uid = 1, env = { \"A=\" = \"\" } } }", "cannot be a variable"),
+            ("{ a = { first_uid = 1, done = [256] } }", "expected a list of exit codes"),
+            (
+                "{ a = { first_uid = 1, init_timeout = \"11m\" } }",
+                "init_timeout: expected at most 10m",
+            ),
+            ("{ a = { first_uid = 1, env = { \"A=\" = \"\" } } }", "is not valid: the name"),
             ("{ a = { file = \"/gone\" } }", "a: file: /gone cannot be read"),
         ] {
             let told = load(bad).unwrap_err();
@@ -402,13 +413,13 @@ mod tests {
         let before = load(&with_file).unwrap();
         let checks = &find(&before, "a").checks;
         assert_eq!((checks.first_uid, checks.no_directory.len()), (Uid::new(70_000), 1));
-        // Another text of the file is another configuration, though the same is written here.
+        // A changed file is a changed configuration, although the setting is the same.
         std::fs::write(&file, "kill_left = true\n").unwrap();
         let after = load(&with_file).unwrap();
         assert_ne!(before.r#box.hooks, after.r#box.hooks);
         std::fs::write(&file, "kill_left = \n").unwrap();
         assert!(load(&with_file).unwrap_err().contains("is not TOML"));
         std::fs::write(&file, "file = \"/x\"\n").unwrap();
-        assert!(load(&with_file).unwrap_err().contains("names a further file"));
+        assert!(load(&with_file).unwrap_err().contains("names another file"));
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of boxes: the pools that the configuration names, and how much is remembered.
+//! Settings of boxes: configured pools, and what is remembered.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -20,7 +20,7 @@ settings! {
         ///   size, first_id (0)    number of boxes, and the number of the first box
         ///   slots (none)          a larger range of ids that holders see, for example
         ///                         { first = 1000, count = 500, rest = "10m" }. An id is reused only
-        ///                         after its rest, so that a late holder disturbs nobody
+        ///                         after its rest, so a late holder cannot use another's
         ///   host (none)           worker that prepares and cleans the boxes. Without it no hook runs
         ///   hooks (pool's name)   name of the hooks in the configuration of that worker
         ///   labels ({})           for people and scripts: { site = "a" }
@@ -51,7 +51,7 @@ settings! {
     }
 }
 
-/// Pools by name.
+/// The configured pools, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolTable(pub BTreeMap<PoolName, PoolSpec>);
 
@@ -77,7 +77,7 @@ impl SettingValue for PoolTable {
 
     fn to_toml(&self) -> Option<Value> {
         let shown = |(name, spec): (&PoolName, &PoolSpec)| {
-            // What a pool has is plain data: it can always be written.
+            // A pool is plain data and always serializes.
             let pool = Value::try_from(WantedPool::from(spec)).ok()?;
             Some((name.to_string(), pool))
         };

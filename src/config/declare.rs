@@ -1,53 +1,53 @@
-//! How settings are declared: once each, with meaning, type and default.
+//! Declarations of settings: each once, with meaning, type and default.
 
 use super::RoleConfig;
 use super::reader::SettingsReader;
 use super::value::SettingValue;
 
-/// What holds when a setting is not set.
+/// The value of a setting that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It has the default that is declared with it.
+    /// The declared text is the default.
     Default,
-    /// It is absent; the declared text is an example.
+    /// The setting is absent; the declared text is an example.
     Optional,
-    /// It must be set; the declared text is an example.
+    /// The setting is required; the declared text is an example.
     Required,
 }
 
-/// One setting, for the commented file and for the known keys.
+/// Description of a setting, for the commented file and the list of known keys.
 #[derive(Clone, Debug)]
 pub struct DescribedSetting {
-    /// Its dotted key.
+    /// Dotted key of the setting.
     pub key: String,
-    /// Its meaning, line by line.
+    /// Documentation, line by line.
     pub doc: Vec<&'static str>,
-    /// What holds when it is not set.
+    /// What applies if the setting is not set.
     pub presence: Presence,
-    /// Its default or example, as TOML.
+    /// Default or example, as TOML.
     pub value: String,
 }
 
 /// A group of settings: a table in the file.
 pub trait SettingsGroup: Sized {
-    /// What the group is about, line by line.
+    /// Documentation of the group, line by line.
     const ABOUT: &'static [&'static str];
 
     /// Reads the group whose keys begin with `prefix`.
     fn read(reader: &mut SettingsReader, prefix: &str) -> Self;
 
-    /// Tells `section` of this group and of each group within it, in the order of declaration.
+    /// Calls `section` for this group and each nested group, in the order of declaration.
     fn describe(prefix: &str, section: &mut dyn FnMut(Section));
 }
 
-/// One group as the commented file shows it.
+/// A group in the commented file.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// The dotted name of the group; empty for the outermost one.
+    /// Dotted name of the group; empty for the outermost one.
     pub name: String,
-    /// What the group is about.
+    /// Documentation of the group.
     pub about: &'static [&'static str],
-    /// Its own settings.
+    /// Settings of this group, without nested groups.
     pub settings: Vec<DescribedSetting>,
 }
 
@@ -58,17 +58,17 @@ pub fn sections<G: SettingsGroup>() -> Vec<Section> {
     sections
 }
 
-/// The keys that a role knows, and those that only the other one knows.
+/// The keys of a role, and those that only the other role has.
 #[derive(Clone, Debug)]
 pub struct KnownKeys {
     /// Dotted keys of settings.
     pub known: Vec<String>,
     /// Dotted names of groups.
     pub groups: Vec<String>,
-    /// The settings that are tables, with what holds when they are not set, as TOML: one entry of one
-    /// is set by its dotted key.
+    /// Settings that are tables, each with its default as TOML. A dotted key can set one entry of
+    /// such a table.
     pub tables: Vec<(String, String)>,
-    /// The other role, and the keys that are a setting of it.
+    /// The other role, and the keys that only it has.
     pub elsewhere: (&'static str, Vec<String>),
 }
 
@@ -88,8 +88,7 @@ impl KnownKeys {
         KnownKeys { known: keys::<R>(), groups, tables, elsewhere }
     }
 
-    /// The table that `key` is an entry of, with what holds when it is not set, and what is behind
-    /// its name in the key.
+    /// The table that `key` sets an entry of, with its default, and the rest of the key.
     pub fn table_of<'k>(&self, key: &'k str) -> Option<(&str, &str, &'k str)> {
         self.tables.iter().find_map(|(table, unset)| {
             let entry = key.strip_prefix(table.as_str())?.strip_prefix('.')?;
@@ -97,7 +96,7 @@ impl KnownKeys {
         })
     }
 
-    /// Why `key` is refused, or none when it is known.
+    /// Why `key` is refused; none if it is known.
     pub fn refuse(&self, key: &str) -> Option<String> {
         if self.known.iter().any(|known| known == key) {
             return None;
@@ -107,15 +106,15 @@ impl KnownKeys {
         }
         let (role, keys) = &self.elsewhere;
         if keys.iter().any(|known| known == key) {
-            return Some(format!("is a setting of a {role}, which this is not"));
+            return Some(format!("is a setting of a {role}: this role does not have it"));
         }
         Some(match self.nearest(key) {
-            Some(nearest) => format!("is no setting; did you mean {nearest}?"),
-            None => "is no setting; \"reelyard config default\" prints all there are".to_owned(),
+            Some(nearest) => format!("is not a setting; did you mean {nearest}?"),
+            None => "is not a setting; \"reelyard config default\" prints all settings".to_owned(),
         })
     }
 
-    /// The known key that `key` was probably meant to be.
+    /// The known key that is most similar to `key`.
     fn nearest(&self, key: &str) -> Option<&str> {
         let (group, name) = split(key);
         let likeness = |known: &str| match split(known) {
@@ -133,25 +132,25 @@ fn keys<G: SettingsGroup>() -> Vec<String> {
     sections::<G>().into_iter().flat_map(|section| section.settings).map(|one| one.key).collect()
 }
 
-/// The group of a key, and its name in it.
+/// Splits a key into its group and its name.
 fn split(key: &str) -> (&str, &str) {
     key.rsplit_once('.').unwrap_or(("", key))
 }
 
-/// The key of `field` in the group called `prefix`. A field whose name is a word of the language is
-/// written as `r#box`, and its key as `box`.
+/// The key of `field` in the group `prefix`. A field that is a Rust keyword is written as `r#box`;
+/// its key is `box`.
 pub fn join(prefix: &str, field: &str) -> String {
     let field = field.trim_start_matches("r#");
     if prefix.is_empty() { field.to_owned() } else { format!("{prefix}.{field}") }
 }
 
-/// The declared `text` as TOML shows it.
+/// The declared `text` as TOML.
 pub fn shown<T: SettingValue>(key: &str, text: &str) -> String {
     let value: T = super::reader::declared(key, text);
     value.to_toml().map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// Declares a struct of settings, and how it is read and described:
+/// Declares a struct of settings with its parser and description:
 ///
 /// ```text
 /// settings! {
@@ -166,7 +165,7 @@ pub fn shown<T: SettingValue>(key: &str, text: &str) -> String {
 /// }
 /// ```
 ///
-/// The text behind a presence is read as a `--set` argument would be.
+/// The text after a presence is parsed like a `--set` argument.
 macro_rules! settings {
     (
         $(#[doc = $about:literal])+

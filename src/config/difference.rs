@@ -1,34 +1,34 @@
-//! In what two configurations of one role differ.
+//! The differences between two configurations of one role.
 
 use std::fmt;
 
 use super::reader::EffectiveSetting;
 
-/// A setting that is another one than before.
+/// A setting with a changed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Its dotted key.
+    /// Dotted key of the setting.
     pub key: String,
-    /// What it is.
+    /// Old and new value, unless the setting is a secret.
     pub values: Values,
 }
 
-/// What a setting was and is.
+/// The old and new value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// As TOML; none where it is not set.
+    /// Values as TOML; none if not set.
     Shown {
-        /// Before.
+        /// Value before the change.
         from: Option<String>,
-        /// Now.
+        /// Value after the change.
         to: Option<String>,
     },
-    /// A secret: only that it is another one.
+    /// A secret: only the fact that it changed.
     Secret,
 }
 
 impl Difference {
-    /// That the secret `key` is another one.
+    /// The change of the secret `key`.
     pub fn of_secret(key: &str) -> Self {
         Difference { key: key.to_owned(), values: Values::Secret }
     }
@@ -44,8 +44,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The settings that differ, in the order in which they are declared. Secrets are left out: what
-/// stands for them is always the same.
+/// The settings that differ, in the order of declaration. Secrets are left out, because their shown
+/// values are always equal.
 pub fn differences(before: &[EffectiveSetting], after: &[EffectiveSetting]) -> Vec<Difference> {
     let differing = after.iter().filter(|after| !after.is_secret).filter_map(|after| {
         let before = before.iter().find(|before| before.key == after.key)?;

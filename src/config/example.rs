@@ -1,12 +1,12 @@
-//! The commented file of all settings, written from their declarations.
+//! Writes the commented file of all settings from their declarations.
 
 use std::fmt::Write;
 
 use super::RoleConfig;
 use super::declare::{DescribedSetting, Presence, Section, sections};
 
-/// A file with every setting of a role at its default: the same as no file at all, but for what
-/// is required and stands at an example.
+/// A file with every setting of a role at its default. It equals an empty file, except for the
+/// examples of required settings.
 pub fn example<R: RoleConfig>() -> String {
     let mut file = String::new();
     for section in sections::<R>() {
@@ -15,7 +15,7 @@ pub fn example<R: RoleConfig>() -> String {
     file
 }
 
-/// What the first section says of all.
+/// The introduction of the file.
 const HOW_TO_USE: &str = "\
 #
 # Use it with `reelyard ROLE --config FILE`. The values in this file are the defaults. Settings in
@@ -52,7 +52,7 @@ fn write_setting(file: &mut String, setting: &DescribedSetting) {
         let _ = writeln!(file, "# Required. The value here is an example.");
     }
     let name = setting.key.rsplit('.').next().unwrap_or(&setting.key);
-    // An empty table that is written out could not be filled by a table of its own further below.
+    // TOML does not allow an empty inline table to be extended by a table further below.
     let is_empty_table = setting.value == "{}";
     let mark = if setting.presence == Presence::Optional || is_empty_table { "# " } else { "" };
     let _ = writeln!(file, "{mark}{name} = {}", setting.value);

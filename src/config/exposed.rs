@@ -1,4 +1,4 @@
-//! Secrets in files that others than their owner can read.
+//! Finds files with secrets that other users can read.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -12,13 +12,13 @@ use super::reader::EffectiveSetting;
 /// Settings that name a file with a secret.
 const NAMES_OF_FILES: [&str; 2] = ["token_file", "share.tls.key"];
 
-/// The settings that hold hooks, and the key in each that names a file with a secret.
+/// The settings with hooks, and the key in each hook that names a file with a secret.
 const HOOKS: (&str, &str) = ("share.webhooks", "secret_file");
 
-/// The bits that let the group or others read.
+/// Permission bits that let the group or others read.
 const READABLE: u32 = 0o044;
 
-/// For each file with a secret that its group or others can read, what to do about it, in words.
+/// One warning with a remedy for each file with a secret that its group or others can read.
 pub fn exposed(settings: &[EffectiveSetting]) -> Vec<String> {
     let mut files = BTreeSet::new();
     for setting in settings {
@@ -41,7 +41,7 @@ fn note(setting: &EffectiveSetting, files: &mut BTreeSet<PathBuf>) {
         for (_, hook) in hooks {
             match (hook.get(HOOKS.1).and_then(Value::as_str), &setting.origin) {
                 (Some(file), _) => files.insert(PathBuf::from(file)),
-                // The secret itself stands there.
+                // The file contains the secret itself.
                 (None, SettingOrigin::File { path, .. }) => files.insert(path.to_path_buf()),
                 (None, _) => false,
             };
@@ -49,7 +49,7 @@ fn note(setting: &EffectiveSetting, files: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// A value as it is shown, read again.
+/// Parses a shown value again.
 fn text(shown: &str) -> Option<Value> {
     let mut table: toml::Table = format!("value = {shown}").parse().ok()?;
     table.remove("value")

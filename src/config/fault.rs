@@ -1,35 +1,35 @@
-//! What is wrong with a configuration, and where.
+//! Faults of a configuration, with their origins.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where a value comes from.
+/// Where the value of a setting comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingOrigin {
-    /// Nobody set it.
+    /// The default: no layer sets it.
     Default,
     /// A line of the configuration file.
     File {
-        /// The file, as it was named on the command line.
+        /// Path as given on the command line.
         path: Arc<Path>,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
     },
     /// An environment variable.
     Environment {
-        /// Its name.
+        /// Name of the variable.
         variable: String,
     },
-    /// A `--set` argument. Its value is not kept: it may be a secret.
+    /// A `--set` argument. Its value is not stored, because it may be a secret.
     Argument {
-        /// The key it sets.
+        /// Key that the argument sets.
         key: String,
     },
 }
 
 impl SettingOrigin {
-    /// Where this stands among others when they are told: as an operator would go through them.
+    /// Position in a list of faults: by file line, then by layer.
     pub fn order(&self) -> (u8, usize) {
         match self {
             SettingOrigin::File { line, .. } => (0, *line),
@@ -51,14 +51,14 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// One thing that is wrong.
+/// One fault of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFault {
-    /// Where it was made.
+    /// Origin of the faulty value.
     pub origin: SettingOrigin,
-    /// The setting it is about; none when the file as a whole cannot be read.
+    /// Key of the setting; none if the file as a whole cannot be read.
     pub key: Option<String>,
-    /// What is wrong and what is wanted.
+    /// The fault, and the expected value.
     pub what: String,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for ConfigFault {
     }
 }
 
-/// Everything that is wrong with a configuration. Never empty.
+/// All faults of a configuration. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigFaults(pub Vec<ConfigFault>);
 

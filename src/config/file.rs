@@ -1,4 +1,4 @@
-//! The configuration file: TOML, taken apart into settings with their lines.
+//! Reads the configuration file: TOML, split into settings with their lines.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 use super::layers::{Gathered, RawSetting, RawValue};
 use super::renamed;
 
-/// How many unknown keys are named.
+/// Largest number of unknown keys that are reported one by one.
 const MOST_UNKNOWN: usize = 100;
 
 const MORE_UNKNOWN: &str =
-    "is no setting, and what follows was not looked at: is this a file of settings?";
+    "is not a setting; the rest of the file was not checked: is this a configuration file?";
 
-/// Reads the file at `path` into `gathered`. Fails when it cannot be read or is not TOML.
+/// Reads the file at `path` into `gathered`. Fails if it cannot be read or is not TOML.
 pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<(), ConfigFaults> {
     let shown: Arc<Path> = Arc::from(path);
     let unreadable = |what: String| {
@@ -43,11 +43,12 @@ pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<()
 
 struct ConfigFileReader<'a> {
     path: Arc<Path>,
-    /// Where each line but the last one ends: a list of thousands of hosts asks for a line each.
+    /// Ends of all lines but the last, for fast lookups: a list of thousands of hosts needs a line
+    /// number for each.
     line_ends: Vec<usize>,
     keys: &'a KnownKeys,
     gathered: &'a mut Gathered,
-    /// How many keys were refused.
+    /// Number of refused keys.
     unknown: usize,
 }
 
@@ -76,7 +77,7 @@ impl ConfigFileReader<'_> {
         }
     }
 
-    /// Whether some setting's key begins with `key`.
+    /// Whether the key of any setting begins with `key`.
     fn is_group(&self, key: &str) -> bool {
         let (_, elsewhere) = &self.keys.elsewhere;
         let within =
@@ -92,15 +93,17 @@ impl ConfigFileReader<'_> {
         let old_key = new_key.is_some().then(|| key.clone());
         let key = new_key.unwrap_or(key);
         if let Some(other) = self.gathered.given.get(&key) {
-            // Only two names of one setting get here: TOML itself refuses a key that stands twice.
+            // This happens only with two names of one setting, because TOML itself refuses a
+            // repeated key.
             let old = old_key.or(other.old_key.clone()).unwrap_or_default();
-            let why = format!("is set, and {old} is the old name of it: remove {old}");
+            let why = format!("is set twice: {old} is its old name; remove {old}");
             return self.gathered.refuse(key, self.origin(name_at), &why);
         }
         if let Some(why) = self.keys.refuse(&key) {
             let origin = self.origin(name_at);
             self.unknown += 1;
-            // A search for what was meant takes its time for each: another file was probably given.
+            // The search for a similar key is slow. With so many unknown keys, the file is probably
+            // another one.
             let why = if self.unknown > MOST_UNKNOWN { MORE_UNKNOWN } else { &why };
             return self.gathered.refuse(key, origin, why);
         }

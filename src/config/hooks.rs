@@ -1,4 +1,4 @@
-//! Settings of webhooks: who is told what happens to shares.
+//! Settings of webhooks, which receive the events of shares.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,31 +12,32 @@ use toml::{Table, Value};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// Webhooks by name.
+/// The configured webhooks, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hooks(pub BTreeMap<WebhookName, HookConfig>);
 
-/// A webhook as it is written.
+/// A webhook of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookConfig {
-    /// Where its receiver is.
+    /// URL of the receiver.
     pub url: WebhookUrl,
-    /// What requests are signed with, wherever it is written; none only where that cannot be read.
+    /// Secret that signs requests, from the setting or the file; none only if the file cannot be
+    /// read.
     pub secret: Option<WebhookSecret>,
     /// A file with the secret.
     pub secret_file: Option<PathBuf>,
-    /// What it is told of. None for everything.
+    /// Kinds of events that are sent. None sends all.
     pub kinds: Option<Vec<ShareNotificationKind>>,
-    /// How long the receiver may take for an answer.
+    /// Time limit for an answer of the receiver.
     pub timeout: Option<Duration>,
 }
 
-/// What a webhook has.
+/// The allowed keys of a webhook.
 const KNOWN: [&str; 5] = ["url", "secret", "secret_file", "kinds", "timeout"];
 
 impl SettingValue for Hooks {
     fn from_toml(value: &Value) -> Read<Self> {
-        // What is wrong is not repeated here: a secret may be in it.
+        // The fault does not quote the value, because it may contain a secret.
         let Value::Table(table) = value else {
             return wrong(
                 "expected a table such as { billing = { url = \"http://10.0.0.5:9000/shares\", \
@@ -68,10 +69,10 @@ fn hook(value: &Value) -> Read<HookConfig> {
         return wrong(format!("expected a table, with {}", KNOWN.join(", ")));
     };
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return wrong(format!("{other} is nothing that a webhook has: {} are", KNOWN.join(", ")));
+        return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
     let Some(url) = table.get("url") else { return wrong("url is missing") };
-    let url = text(url, "a URL, as in \"http://10.0.0.5:9000/shares\",")?;
+    let url = text(url, "a URL such as \"http://10.0.0.5:9000/shares\",")?;
     let url = url.parse().or_else(|bad| wrong(format!("url: {bad}")))?;
     let (secret, secret_file) = (table.get("secret"), table.get("secret_file"));
     if secret.is_some() == secret_file.is_some() {
@@ -103,7 +104,7 @@ fn kinds(value: &Value) -> Read<Vec<ShareNotificationKind>> {
             let known: Vec<&str> =
                 ShareNotificationKind::all().map(ShareNotificationKind::word).collect();
             wrong(format!(
-                "kinds: some of {} are wanted, as in [\"expired\"], not {}",
+                "kinds: expected a list of some of {}, such as [\"expired\"], not {}",
                 known.join(", "),
                 quoted(value)
             ))
@@ -111,7 +112,7 @@ fn kinds(value: &Value) -> Read<Vec<ShareNotificationKind>> {
     }
 }
 
-/// A webhook as it may be seen.
+/// A webhook for display, without its secret.
 fn shown(hook: &HookConfig) -> Value {
     let words = |kinds: &Vec<ShareNotificationKind>| {
         Value::Array(kinds.iter().map(|what| Value::String(what.word().to_owned())).collect())
@@ -129,7 +130,7 @@ fn shown(hook: &HookConfig) -> Value {
 }
 
 impl Hooks {
-    /// Reads the secrets that are in files.
+    /// Reads the secrets from files.
     pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         for (name, hook) in &mut self.0 {
             let Some(file) = &hook.secret_file else { continue };
@@ -178,10 +179,13 @@ mod tests {
             format!("{{ billing = {{ url = \"http://a/x\", secret = \"{SECRET}\"{more} }} }}")
         };
         for (bad, why) in [
-            (with(", kinds = [\"lost\"]"), "billing: kinds: some of notice, expired"),
-            (with(", kinds = []"), "kinds: some of"),
+            (
+                with(", kinds = [\"lost\"]"),
+                "billing: kinds: expected a list of some of notice, expired",
+            ),
+            (with(", kinds = []"), "kinds: expected a list of some of"),
             (with(", secret_file = \"/x\""), "expected one of the two"),
-            (with(", sekret = 1"), "sekret is nothing that a webhook has"),
+            (with(", sekret = 1"), "unknown key sekret: expected"),
             (format!("{{ b = {{ secret = \"{SECRET}\" }} }}"), "url is missing"),
             ("{ b = { url = \"http://a/x\" } }".to_owned(), "secret or secret_file"),
             ("{ b = { url = \"http://a/x\", secret = \"short\" } }".to_owned(), "16 to 1024"),

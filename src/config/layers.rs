@@ -1,4 +1,4 @@
-//! The three layers a setting can come from, later ones over earlier ones.
+//! The three layers of settings. Later layers override earlier ones.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,51 +10,51 @@ use super::declare::KnownKeys;
 use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 use super::{file, renamed, table_entry};
 
-/// What every variable that is a setting begins with.
+/// Prefix of the environment variables that are settings.
 pub const ENVIRONMENT_PREFIX: &str = "REELYARD_";
 
-/// Variables with the prefix that are no settings: arguments of the command line.
+/// Variables with the prefix that are command-line arguments and not settings.
 const NOT_SETTINGS: [&str; 2] = ["REELYARD_CONFIG", "REELYARD_URL"];
 
-/// Where settings are looked for.
+/// The sources of settings.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
-    /// The file, if there is one.
+    /// Path of the configuration file, if there is one.
     pub file: Option<PathBuf>,
-    /// The environment; what does not begin with `REELYARD_` is ignored.
+    /// The environment. Variables without the prefix `REELYARD_` are ignored.
     pub environment: Vec<(OsString, OsString)>,
-    /// The `--set` arguments, `key=value`, the last one for a key counts.
+    /// The `--set` arguments, `key=value`; the last one of a key counts.
     pub set: Vec<String>,
 }
 
-/// A value as it was written.
+/// An unparsed value.
 #[derive(Clone, Debug)]
 pub enum RawValue {
-    /// In the file.
+    /// From the file: already TOML.
     Toml(Value),
-    /// In a variable or an argument.
+    /// From a variable or an argument: plain text.
     Text(String),
 }
 
-/// A setting that somebody set.
+/// A setting that a layer sets.
 #[derive(Clone, Debug)]
 pub struct RawSetting {
-    /// Its value.
+    /// Value as written.
     pub raw: RawValue,
-    /// Where.
+    /// Layer and position of the value.
     pub origin: SettingOrigin,
-    /// The line of each entry, for a list of the file.
+    /// The line of each entry, for a list in the file.
     pub entry_lines: Vec<usize>,
-    /// The old name that it was set by, if it was.
+    /// The old name, if the setting was set by it.
     pub old_key: Option<String>,
 }
 
-/// What the layers say together, and what is wrong before any value is read.
+/// The combined layers, with faults that were found before values are parsed.
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// The settings that are set, by key.
     pub given: BTreeMap<String, RawSetting>,
-    /// Unknown keys, malformed arguments.
+    /// Unknown keys and malformed arguments.
     pub faults: Vec<ConfigFault>,
 }
 
@@ -64,8 +64,8 @@ impl Layers {
         Layers { file, environment: std::env::vars_os().collect(), set }
     }
 
-    /// Lays the layers over each other. Fails when the file cannot be read as TOML: what else is
-    /// wrong could then only be guessed.
+    /// Combines the layers. Fails if the file is not TOML, because other faults could then only be
+    /// guessed.
     pub fn gather(&self, keys: &KnownKeys) -> Result<Gathered, ConfigFaults> {
         let mut gathered = Gathered::default();
         if let Some(path) = &self.file {
@@ -112,7 +112,7 @@ impl Layers {
 }
 
 impl Gathered {
-    /// Lays a setting over what earlier layers say of it.
+    /// Adds a setting, which overrides earlier layers.
     fn add(&mut self, keys: &KnownKeys, key: String, raw: RawValue, origin: SettingOrigin) {
         let new_key = renamed::new_key(&key);
         let old_key = new_key.is_some().then(|| key.clone());
@@ -129,8 +129,7 @@ impl Gathered {
         }
     }
 
-    /// Lays one entry of a table over what earlier layers say of that table, or over what holds
-    /// without them.
+    /// Sets one entry of a table, over the table of earlier layers or its default.
     fn add_entry(
         &mut self,
         (key, unset): (&str, &str),
@@ -145,10 +144,14 @@ impl Gathered {
             None => unset.parse().ok(),
         };
         let Some(Value::Table(mut table)) = so_far else {
-            return self.refuse(key.to_owned(), origin, "what is set before is not a table");
+            return self.refuse(
+                key.to_owned(),
+                origin,
+                "an earlier layer sets it to a value that is not a table",
+            );
         };
         if !table_entry::set(&mut table, entry, text) {
-            let what = format!("{key}.{entry} is no key: a part of it is no table");
+            let what = format!("{key}.{entry} cannot be set: a part of this path is not a table");
             return self.refuse(key.to_owned(), origin, &what);
         }
         let raw = RawValue::Toml(Value::Table(table));
@@ -156,7 +159,7 @@ impl Gathered {
         self.given.insert(key.to_owned(), given);
     }
 
-    /// Notes a fault.
+    /// Records a fault of the setting `key`.
     pub fn refuse(&mut self, key: String, origin: SettingOrigin, what: &str) {
         self.faults.push(ConfigFault { origin, key: Some(key), what: what.to_owned() });
     }
@@ -167,7 +170,7 @@ mod tests {
     use super::super::{NodeConfig, load, load_node, load_worker};
     use super::*;
 
-    /// Layers, and the file among them, which goes when they go.
+    /// Layers with a temporary file.
     struct Laid {
         layers: Layers,
         _file: Option<tempfile::TempPath>,
@@ -263,11 +266,11 @@ mod tests {
         assert_eq!(
             faults(&layers),
             [
-                "FILE:1: lissten: is no setting; did you mean listen?",
-                "FILE:4: heartbeat.intervall: is no setting; did you mean heartbeat.interval?",
-                "REELYARD_TASK__TIMOUT: task.timout: is no setting; did you mean task.timeout?",
-                "--set storage_limit: is no setting; did you mean storage.limit_percent?",
-                "--set base_dir: is a setting of a worker, which this is not",
+                "FILE:1: lissten: is not a setting; did you mean listen?",
+                "FILE:4: heartbeat.intervall: is not a setting; did you mean heartbeat.interval?",
+                "REELYARD_TASK__TIMOUT: task.timout: is not a setting; did you mean task.timeout?",
+                "--set storage_limit: is not a setting; did you mean storage.limit_percent?",
+                "--set base_dir: is a setting of a worker: this role does not have it",
                 "--set hosts: is a group of settings: set one of its keys",
                 "--set nonsense: expected key=value such as log.level=debug",
             ]

@@ -1,4 +1,4 @@
-//! Settings about what links carry.
+//! Settings about the network load of links.
 
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_yard::cfw_worker::{Agent, AgentUrl, Agents, BadAgentUrl};
@@ -7,10 +7,10 @@ use toml::{Table, Value};
 
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// The longest name that Linux gives a network interface.
+/// Longest name of a network interface on Linux.
 const LONGEST_NAME: usize = 15;
 
-/// The largest weight: more says nothing that a smaller one of the other does not.
+/// Largest weight: only the ratio of the two weights counts.
 const LARGEST_WEIGHT: u32 = 1000;
 
 /// The name of a network interface.
@@ -18,7 +18,7 @@ const LARGEST_WEIGHT: u32 = 1000;
 pub struct InterfaceName(String);
 
 impl InterfaceName {
-    /// The name.
+    /// Name as in /sys/class/net.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -26,8 +26,8 @@ impl InterfaceName {
 
 impl SettingValue for InterfaceName {
     fn from_toml(value: &Value) -> Read<Self> {
-        let name = text(value, "the name of a network interface, as in \"eth0\",")?;
-        // It becomes a part of a path.
+        let name = text(value, "the name of a network interface such as \"eth0\"")?;
+        // The name becomes part of a path.
         let fits = !name.is_empty() && name.len() <= LONGEST_NAME && name != "." && name != "..";
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
         if fits && name.bytes().all(is_plain) {
@@ -46,7 +46,7 @@ impl SettingValue for InterfaceName {
 
 impl SettingValue for BitsPerSecond {
     fn from_toml(value: &Value) -> Read<Self> {
-        let rate = text(value, "a rate, as in \"10Gbit/s\",")?;
+        let rate = text(value, "a rate such as \"10Gbit/s\"")?;
         rate.trim().parse().or_else(|bad| wrong(format!("{bad}")))
     }
 
@@ -59,7 +59,7 @@ impl SettingValue for Weights {
     fn from_toml(value: &Value) -> Read<Self> {
         let wanted = || {
             wrong(format!(
-                "weights are wanted, as in {{ room = 1, traffic = 1 }}, each a whole number up to \
+                "expected weights such as {{ room = 1, traffic = 1 }}, each a whole number up to \
                  {LARGEST_WEIGHT} and not both 0, not {}",
                 quoted(value)
             ))
@@ -124,14 +124,14 @@ impl SettingValue for Agents {
     }
 }
 
-/// An agent: its URL, or a table that says more.
+/// An agent: its URL, or a table with more settings.
 fn agent(value: &Value) -> Read<Agent> {
     let Value::Table(table) = value else {
         return Ok(Agent { url: url(value)?, device: None, link_speed: None });
     };
     const KNOWN: [&str; 3] = ["url", "device", "link_speed"];
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return wrong(format!("{other} is nothing that an agent has: {} are", KNOWN.join(", ")));
+        return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
     let Some(told) = table.get("url") else {
         return wrong(format!("url is missing: {BadAgentUrl}"));

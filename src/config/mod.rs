@@ -1,11 +1,11 @@
 //! Every setting of the two roles: its meaning, its default, its check.
 //!
-//! A setting comes from the file, is overridden by the environment (`REELYARD_TASK__TIMEOUT` for
-//! `task.timeout`), and that by `--set task.timeout=30m`. Unknown keys are refused in all three.
-//! Every fault is found and told at once, each with where it was made: file, line and key.
+//! The file is the first layer. The environment (`REELYARD_TASK__TIMEOUT` for `task.timeout`)
+//! overrides it, and `--set task.timeout=30m` overrides both. Unknown keys are refused in all
+//! three. All faults are reported together, each with file, line and key.
 //!
-//! A setting is declared once, with the macro `settings!`: from that come the field, its
-//! documentation, the commented file that `reelyard config default` prints, and the known keys.
+//! A setting is declared once, with the macro `settings!`. The macro generates the field, its
+//! documentation, the commented file of `reelyard config default`, and the known keys.
 
 mod address;
 mod box_hooks;
@@ -70,40 +70,39 @@ use reader::SettingsReader;
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 
-/// The configuration of one role, as `reelyard config` handles either.
+/// The configuration of a role, as `reelyard config` uses it.
 pub trait RoleConfig: SettingsGroup {
-    /// What the role is called on the command line.
+    /// Name of the role on the command line.
     const NAME: &'static str;
 
     /// The shared token, and the key of the setting that it comes from.
     fn token(&self) -> (Option<&SharedToken>, &'static str);
 
-    /// Settings that are other ones in `after` though they look the same: it is a secret in them
-    /// that differs.
+    /// Settings that differ in `after` although they look equal, because a secret in them differs.
     fn differs_unseen(&self, _after: &Self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// What is named by the settings and not there now, though that is no fault, in words.
+    /// Warnings about configured files and directories that do not exist now. This is not a fault.
     fn not_there(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Looks at the settings together, settles those that depend on others, and tells faults.
+    /// Completes settings that depend on others, and records faults of combinations.
     fn settle(&mut self, reader: &mut SettingsReader);
 }
 
-/// The settings of a node.
+/// Loads the settings of a node.
 pub fn load_node(layers: &Layers) -> Result<NodeConfig, ConfigFaults> {
     load(layers).map(|(config, _)| config)
 }
 
-/// The settings of a worker.
+/// Loads the settings of a worker.
 pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, ConfigFaults> {
     load(layers).map(|(config, _)| config)
 }
 
-/// The settings of a role, and where each came from.
+/// Loads the settings of a role, each with its origin.
 pub fn load<R: RoleConfig>(layers: &Layers) -> Result<(R, Vec<EffectiveSetting>), ConfigFaults> {
     let mut reader = SettingsReader::new(layers.gather(&declare::KnownKeys::of::<R>())?);
     let mut config = R::read(&mut reader, "");
@@ -111,7 +110,7 @@ pub fn load<R: RoleConfig>(layers: &Layers) -> Result<(R, Vec<EffectiveSetting>)
     Ok((config, reader.finish()?))
 }
 
-/// The settings of a role when nothing is set; what is required stands at its example.
+/// The default settings of a role; required settings have their examples.
 fn defaults<R: SettingsGroup>() -> R {
     R::read(&mut SettingsReader::new(layers::Gathered::default()), "")
 }

@@ -384,14 +384,14 @@ settings! {
 }
 
 impl Default for NodeConfig {
-    /// The configuration of a node for which nothing is set.
+    /// The default configuration, in which no setting is set.
     fn default() -> Self {
         super::defaults()
     }
 }
 
 impl NodeConfig {
-    /// Every host with its role, in the order of their addresses.
+    /// Every host with its role, sorted by address.
     pub fn yard(&self) -> Vec<(HostAddr, HostRole)> {
         let sources = self.hosts.sources.iter().map(|host| (*host, HostRole::Source));
         let destinations =
@@ -453,12 +453,15 @@ impl RoleConfig for NodeConfig {
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
         check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);
         if self.event_log.watch_address.is_some() && self.event_log.dir.is_none() {
-            reader.fault("event_log.watch_address", "means nothing without event_log.dir");
+            reader.fault(
+                "event_log.watch_address",
+                "has no effect without event_log.dir: set that too",
+            );
         }
     }
 }
 
-/// A limit of a host that is no such host would limit nothing.
+/// A limit for a host that is not configured would have no effect.
 fn check_limits(side: &str, limits: &HostLimits, hosts: &[HostAddr], reader: &mut SettingsReader) {
     for host in limits.by_host.keys().filter(|host| !hosts.contains(host)) {
         reader.fault(&format!("bandwidth.{side}"), format!("{host} is not in hosts.{side}"));

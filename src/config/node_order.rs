@@ -1,18 +1,18 @@
-//! What must not be greater than what, among the settings of a node.
+//! Checks the order of settings of a node that limit each other.
 
 use super::node::NodeConfig;
 use super::reader::SettingsReader;
 
-/// How much of a disk may be given up for one file, in percent.
+/// Largest percentage of a disk that may be freed for one file.
 const MOST_FOR_ONE_FILE: u32 = 50;
 
 impl NodeConfig {
-    /// Tells of every setting that is beyond one that bounds it.
+    /// Records a fault for every setting that exceeds its limit by another setting.
     pub(super) fn check_order(&self, reader: &mut SettingsReader) {
         let share = self.remover.make_room_percent.get();
         if share > MOST_FOR_ONE_FILE {
             let what = format!(
-                "no more than {MOST_FOR_ONE_FILE} % of a disk are given up for one file, not {share}"
+                "expected at most {MOST_FOR_ONE_FILE}, not {share}: the limit for one file"
             );
             reader.fault("remover.make_room_percent", what);
         }
@@ -51,7 +51,8 @@ impl NodeConfig {
             ),
         ];
         for (key, value, above, limit) in ordered {
-            // Raft needs room between these: at the same value every node would stand at once.
+            // Raft needs a distance between these: with equal values all nodes would become
+            // candidates at the same time.
             let strict = key.starts_with("journal.");
             if value > limit || strict && value == limit {
                 let shown = humantime::format_duration;

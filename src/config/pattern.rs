@@ -5,12 +5,12 @@ use toml::Value;
 
 use super::value::{Read, SettingValue, quoted, text, wrong};
 
-/// A regular expression, which is looked for anywhere in what a program says.
+/// A regular expression that is searched for in the output of a program.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
 impl Pattern {
-    /// The expression, ready to search with.
+    /// The compiled expression.
     pub fn regex(&self) -> &Regex {
         &self.0
     }
@@ -19,9 +19,9 @@ impl Pattern {
 impl SettingValue for Pattern {
     fn from_toml(value: &Value) -> Read<Self> {
         match text(value, "a regular expression")? {
-            "" => wrong("an empty regular expression would be found in anything"),
+            "" => wrong("an empty regular expression matches everything"),
             pattern => Regex::new(pattern).map(Pattern).or_else(|error| {
-                // The error of a syntax is several lines, the last of which says what it is.
+                // A syntax error has several lines; the last one has the cause.
                 let error = error.to_string();
                 let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 wrong(format!("expected a regular expression, not {}: {why}", quoted(value)))

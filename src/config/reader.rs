@@ -1,4 +1,4 @@
-//! Reads typed settings out of the gathered layers and collects what is wrong with them.
+//! Reads typed settings from the combined layers and collects faults.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -9,23 +9,23 @@ use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 use super::layers::{Gathered, RawSetting, RawValue};
 use super::value::SettingValue;
 
-/// A setting as it holds, and why.
+/// A setting with its effective value and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectiveSetting {
-    /// Its dotted key.
+    /// Dotted key of the setting.
     pub key: String,
-    /// Its value as TOML; none when it is absent. A secret is shown as stars.
+    /// Value as TOML; none if absent. A secret is shown as stars.
     pub value: Option<String>,
-    /// Whether it is one.
+    /// Whether the value is a secret.
     pub is_secret: bool,
-    /// Where it comes from.
+    /// Origin of the value.
     pub origin: SettingOrigin,
-    /// The old name that it was set by, if it was.
+    /// The old name, if the setting was set by it.
     pub old_key: Option<String>,
 }
 
-/// Hands out settings by key. A faulty one reads as its default, so that reading goes on and finds
-/// every other fault; [`SettingsReader::finish`] then refuses the whole.
+/// Returns settings by key. A faulty setting reads as its default, so that all faults are found.
+/// [`SettingsReader::finish`] then refuses the configuration.
 #[derive(Debug)]
 pub struct SettingsReader {
     given: BTreeMap<String, RawSetting>,
@@ -34,12 +34,12 @@ pub struct SettingsReader {
 }
 
 impl SettingsReader {
-    /// A reader over what the layers say.
+    /// A reader over the combined layers.
     pub fn new(gathered: Gathered) -> Self {
         SettingsReader { given: gathered.given, effective: Vec::new(), faults: gathered.faults }
     }
 
-    /// The setting `key`; `text` is its default or example, depending on `presence`.
+    /// Reads the setting `key`. `text` is its default or example, depending on `presence`.
     pub fn take<T: SettingValue>(&mut self, key: String, presence: Presence, text: &str) -> T {
         let (value, origin) = match self.given.get(&key) {
             Some(given) => {
@@ -75,12 +75,12 @@ impl SettingsReader {
         self.effective.push(EffectiveSetting { key, value, is_secret: T::SECRET, origin, old_key });
     }
 
-    /// Tells that the setting `key` is wrong.
+    /// Records a fault of the setting `key`.
     pub fn fault(&mut self, key: &str, what: impl Into<String>) {
         self.fault_in(key, None, what);
     }
 
-    /// Tells that entry `entry` of the setting `key` is wrong; counted from 0.
+    /// Records a fault of the entry with index `entry` of the setting `key`.
     pub fn fault_in(&mut self, key: &str, entry: Option<usize>, what: impl Into<String>) {
         let mut origin =
             self.given.get(key).map_or(SettingOrigin::Default, |given| given.origin.clone());
@@ -95,7 +95,7 @@ impl SettingsReader {
         self.faults.push(ConfigFault { origin, key: Some(key.to_owned()), what });
     }
 
-    /// Refuses an entry of the list `key` that is in it already.
+    /// Records a fault for each repeated entry of the list `key`.
     pub fn distinct<T: Display + Eq + Hash>(&mut self, key: &str, list: &[T]) {
         let mut first = HashMap::new();
         for (entry, value) in list.iter().enumerate() {
@@ -107,14 +107,14 @@ impl SettingsReader {
         }
     }
 
-    /// Every setting that was taken, or every fault: by line, then those of the other layers.
+    /// Every setting that was read, or every fault: sorted by line, then by layer.
     pub fn finish(mut self) -> Result<Vec<EffectiveSetting>, ConfigFaults> {
         self.faults.sort_by_key(|fault| fault.origin.order());
         if self.faults.is_empty() { Ok(self.effective) } else { Err(ConfigFaults(self.faults)) }
     }
 }
 
-/// What a setting is when nobody sets it, or when what was set is refused.
+/// The value of a setting that is not set or was refused.
 fn unset<T: SettingValue>(key: &str, presence: Presence, text: &str) -> T {
     let absent = if presence == Presence::Optional { T::absent() } else { None };
     absent.unwrap_or_else(|| declared(key, text))
@@ -128,9 +128,9 @@ fn shown<T: SettingValue>(text: &str) -> String {
         .to_string()
 }
 
-/// The value that stands in a declaration.
+/// The value of a declaration.
 #[allow(clippy::panic)]
 pub fn declared<T: SettingValue>(key: &str, text: &str) -> T {
-    // Declarations are constants of this program, and a test reads every one of them.
+    // Declarations are constants, and a test parses all of them.
     T::from_text(text).unwrap_or_else(|wrongs| panic!("the declaration of {key}: {wrongs:?}"))
 }

@@ -1,8 +1,8 @@
-//! Old names of settings. They are still read, with a warning that names the new one.
+//! Old names of settings. They still work, with a warning that names the new one.
 
 use super::reader::EffectiveSetting;
 
-/// The old and the new key of every setting that was renamed.
+/// Old and new key of every renamed setting.
 const RENAMED: [(&str, &str); 15] = [
     ("hosts.agents", "hosts.node_exporters"),
     ("share.hooks", "share.webhooks"),

@@ -1,4 +1,4 @@
-//! The shared token as a setting: it is read and stored, and never shown.
+//! The shared token as a setting: it is read and stored, but never shown.
 
 use reelyard_core::token::SharedToken;
 use toml::Value;

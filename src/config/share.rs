@@ -1,4 +1,4 @@
-//! Settings of shares: what may be shared, on which terms, and where links are served.
+//! Settings of shares: roots, terms and the server of links.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -121,7 +121,7 @@ settings! {
 }
 
 impl ShareConfig {
-    /// Reads the secrets and certificates that are in files, and finds what contradicts itself.
+    /// Reads secrets and certificates from files, and records contradictions.
     pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         self.webhooks.settle(reader);
         self.tls.settle(reader);
@@ -150,19 +150,21 @@ impl ShareConfig {
         }
     }
 
-    /// The roots that are not there now (a file system that is not mounted yet), which is no fault:
-    /// each is opened once it is.
+    /// Warnings about roots that do not exist now, for example before they are mounted. This is not
+    /// a fault: each is opened as soon as it exists.
     pub(super) fn not_there(&self) -> Vec<String> {
         let missing = self.roots.0.iter().filter(|(_, dir)| !dir.is_dir());
         let told = missing.map(|(name, dir)| {
             let (name, shown) = (name.as_str(), dir.display());
-            format!("share.roots: {name}: {shown} is not there now; it is opened once it is")
+            format!(
+                "share.roots: {name}: {shown} does not exist now; it is opened as soon as it exists"
+            )
         });
         told.collect()
     }
 }
 
-/// Directories by name.
+/// The share roots, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RootDirs(pub BTreeMap<RootName, PathBuf>);
 
@@ -197,12 +199,12 @@ impl SettingValue for RootDirs {
     }
 }
 
-/// What links begin with: `http://` or `https://`, without a `/` at the end.
+/// Base URL of links: `http://` or `https://`, without a trailing `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// The text.
+    /// URL as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -210,7 +212,7 @@ impl PublicUrl {
 
 impl SettingValue for PublicUrl {
     fn from_toml(value: &Value) -> Read<Self> {
-        let told = text(value, "a URL, as in \"https://share.example.net\",")?;
+        let told = text(value, "a URL such as \"https://share.example.net\"")?;
         let url = told.trim_end_matches('/');
         let read = reqwest::Url::parse(url);
         let fits = read.is_ok_and(|url| {
@@ -223,7 +225,7 @@ impl SettingValue for PublicUrl {
             Ok(PublicUrl(url.to_owned()))
         } else {
             wrong(format!(
-                "\"{told}\" is no URL that links could begin with, as in \"https://share.example.net\""
+                "\"{told}\" is not a base URL for links: expected one such as \"https://share.example.net\""
             ))
         }
     }

@@ -1,11 +1,11 @@
-//! The directories of masters, which both roles have.
+//! Checks the master directories, which both roles have.
 
 use std::path::PathBuf;
 
 use super::reader::SettingsReader;
 
-/// Source directories have the same names on every host; one that is missing now (a file system
-/// that is not mounted yet) is no fault: it is looked for again.
+/// Source directories have the same paths on every host. A missing one, for example before it is
+/// mounted, is not a fault: it is checked again.
 pub fn check_source_dirs(dirs: &[PathBuf], reader: &mut SettingsReader) {
     for (entry, dir) in dirs.iter().enumerate() {
         let shown = dir.display();

@@ -1,9 +1,10 @@
-//! One entry of a table, as an argument or a variable sets it: `media` of `share.roots.media=/data`.
+//! Sets one entry of a table from an argument or a variable, for example `media` of
+//! `share.roots.media=/data`.
 
 use toml::{Table, Value};
 
-/// Sets the entry of `table` that the dotted key `entry` names to what `text` says: a value of TOML if
-/// it is one, else a text. False if a part of the key before the last is there and is no table.
+/// Sets the entry of `table` at the dotted key `entry`. `text` is a TOML value if it parses, else a
+/// string. Returns false if a part of the key before the last exists and is not a table.
 pub fn set(table: &mut Table, entry: &str, text: &str) -> bool {
     let value = text.parse().unwrap_or_else(|_| Value::String(text.to_owned()));
     let mut parts = parts(entry);
@@ -18,11 +19,11 @@ pub fn set(table: &mut Table, entry: &str, text: &str) -> bool {
     true
 }
 
-/// The parts of a dotted key. One that TOML does not read, such as the address of a host, is one part.
+/// Splits a dotted key. A key that is not valid TOML, such as the address of a host, is one part.
 fn parts(entry: &str) -> Vec<String> {
     let Ok(read) = format!("{entry} = 0").parse::<Table>() else { return vec![entry.to_owned()] };
     let (mut parts, mut rest) = (Vec::new(), read);
-    // Each table that is read from one key has one entry.
+    // A table that is parsed from one key has one entry.
     while let Some((part, value)) = rest.into_iter().next() {
         parts.push(part);
         match value {

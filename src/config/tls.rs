@@ -20,11 +20,11 @@ settings! {
     }
 }
 
-/// The file of a certificate.
+/// Path of a certificate file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFile {
     path: PathBuf,
-    /// What was read of it and of the file of its key; none only where that cannot be.
+    /// The parsed certificate with its key; none only if a file cannot be read.
     read: Option<Certificate>,
 }
 
@@ -39,12 +39,12 @@ impl SettingValue for CertificateFile {
 }
 
 impl ShareTlsConfig {
-    /// What is shown to clients, if TLS is spoken to them.
+    /// The certificate for clients; none without TLS.
     pub fn certificate(&self) -> Option<&Certificate> {
         self.certificate.as_ref()?.read.as_ref()
     }
 
-    /// Reads the files.
+    /// Reads and parses both files.
     pub(super) fn settle(&mut self, reader: &mut SettingsReader) {
         const KEYS: [&str; 2] = ["share.tls.certificate", "share.tls.key"];
         let (file, key) = match (&mut self.certificate, &self.key) {

@@ -1,4 +1,4 @@
-//! The shared token, given itself or by a file.
+//! The shared token, from its setting or a file.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use reelyard_core::token::SharedToken;
 
 use super::reader::SettingsReader;
 
-/// The token itself, wherever it is written.
+/// The token, from whichever of the two settings is set.
 pub fn settle_token(
     token: Option<SharedToken>,
     file: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Quantities as people write them: durations, sizes, rates, shares of a whole.
+//! Quantities with units: durations, sizes, rates, fractions.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use toml::Value;
 
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// A percentage from 1 to 100. Zero is refused: a limit of 0 % would make every disk too full.
+/// A percentage from 1 to 100. Zero is refused, because with a limit of 0 % every disk would be too
+/// full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u32);
 
@@ -23,28 +24,28 @@ impl Percent {
     }
 }
 
-/// A share of a whole, from 0 to 1.
+/// A fraction from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Fraction(f64);
 
 impl Fraction {
-    /// The share, 0 to 1.
+    /// The fraction, 0 to 1.
     pub fn get(self) -> f64 {
         self.0
     }
 }
 
-/// What the names of some files begin with. Never empty: an empty one would be every file.
+/// A prefix of file names. Never empty, because an empty prefix matches every file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamePrefix(String);
 
 impl NamePrefix {
-    /// The text.
+    /// Prefix as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its bytes, to compare with those of a name.
+    /// The prefix as bytes, to compare with names.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -67,7 +68,7 @@ impl SettingValue for Fraction {
     fn from_toml(value: &Value) -> Read<Self> {
         let number = match value {
             Value::Float(number) => Some(*number),
-            // Only 0 and 1 pass the check below, and both are exact.
+            // Only 0 and 1 pass the check below, and both convert exactly.
             Value::Integer(number) => Some(*number as f64),
             _ => None,
         };
@@ -85,7 +86,7 @@ impl SettingValue for Fraction {
 impl SettingValue for NamePrefix {
     fn from_toml(value: &Value) -> Read<Self> {
         match text(value, "a prefix")? {
-            "" => wrong("an empty prefix would be that of every file"),
+            "" => wrong("an empty prefix matches every file"),
             prefix if prefix.contains('/') => wrong("no file name contains a \"/\""),
             prefix => Ok(NamePrefix(prefix.to_owned())),
         }
@@ -165,12 +166,13 @@ impl SettingValue for KeptBy {
     }
 }
 
-/// The longest duration of a setting: far beyond use, and no instant overflows when it is added.
+/// Longest duration of a setting. It is far above useful values, and adding it to a time cannot
+/// overflow.
 const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 
 impl SettingValue for Duration {
     fn from_toml(value: &Value) -> Read<Self> {
-        let written = text(value, "a duration, as in \"30s\" or \"1h 30m\",")?;
+        let written = text(value, "a duration such as \"30s\" or \"1h 30m\"")?;
         match humantime::parse_duration(written) {
             Ok(duration) if duration < Duration::from_millis(1) => {
                 wrong(format!("expected a duration of at least 1ms, not {}", quoted(value)))
@@ -191,14 +193,14 @@ impl SettingValue for Duration {
     }
 }
 
-/// How sizes are written.
+/// The format of sizes, for faults.
 const SIZES: &str = "as in \"64MiB\", \"10GB\" or \"1500B\"";
 
-/// How rates are written.
-const RATES: &str = "as in \"80Mbit/s\", \"10MiB/s\" or, as rclone has it, \"10M\" (MiB/s)";
+/// The format of rates, for faults.
+const RATES: &str = "as in \"80Mbit/s\", \"10MiB/s\" or, as in rclone, \"10M\" (MiB/s)";
 
-/// Whether a value is a number without a unit, from which nobody sees whether bits, bytes or thousands
-/// of them are meant.
+/// Whether a value is a number without a unit. It would be unclear whether it means bits, bytes or
+/// thousands of them.
 fn is_bare_number(value: &Value) -> bool {
     match value {
         Value::Integer(_) | Value::Float(_) => true,
@@ -207,7 +209,7 @@ fn is_bare_number(value: &Value) -> bool {
     }
 }
 
-/// Reads a size with its unit, for an argument of the command line.
+/// Parses a size with its unit, for a command-line argument.
 pub fn size_argument(text: &str) -> Result<ByteSize, String> {
     let read = ByteSize::from_toml(&Value::String(text.to_owned()));
     read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
@@ -224,7 +226,7 @@ impl SettingValue for ByteSize {
         }
     }
 
-    /// The largest binary unit that shows it without loss.
+    /// Uses the largest binary unit that is exact.
     fn to_toml(&self) -> Option<Value> {
         let bytes = self.as_u64();
         let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
@@ -260,12 +262,12 @@ impl SettingValue for Capacity {
 }
 
 impl SettingValue for Timetable {
-    /// One rate, or a timetable.
+    /// A single rate, or a timetable.
     fn from_toml(value: &Value) -> Read<Self> {
         if is_bare_number(value) {
             return wrong(format!("a rate needs a unit, {RATES}: {} has none", quoted(value)));
         }
-        let wanted = "a rate or a timetable, as in \"80Mbit/s\" or \"08:00,10M 23:00,off\",";
+        let wanted = "a rate or a timetable such as \"80Mbit/s\" or \"08:00,10M 23:00,off\"";
         text(value, wanted)?.parse().or_else(|error: BadTimetable| wrong(error.to_string()))
     }
 
@@ -274,7 +276,7 @@ impl SettingValue for Timetable {
     }
 }
 
-/// What stands for every host that is not named.
+/// The key for all hosts without an entry.
 const EVERY_HOST: &str = "default";
 
 impl SettingValue for HostLimits {

@@ -1,37 +1,37 @@
-//! What a setting can be: how a value is read from TOML and from plain text, and shown again.
+//! Types of settings: parsing from TOML and text, and formatting.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use toml::Value;
 
-/// What is wrong with a value.
+/// A fault of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// Which entry of a list it is about, from 0; none for the value as a whole.
+    /// Index of the faulty entry of a list; none for the value as a whole.
     pub entry: Option<usize>,
-    /// What is wrong, and what is wanted.
+    /// The fault, and the expected value.
     pub what: String,
 }
 
-/// The outcome of reading a value.
+/// The result of parsing a value.
 pub type Read<T> = Result<T, Vec<Wrong>>;
 
-/// That the value as a whole is wrong.
+/// A fault of the value as a whole.
 pub fn wrong<T>(what: impl Into<String>) -> Read<T> {
     Err(vec![Wrong { entry: None, what: what.into() }])
 }
 
-/// A type that a setting can have.
+/// A type of settings.
 pub trait SettingValue: Sized {
-    /// Whether values are never to be repeated in faults or shown.
+    /// Whether values must never be shown, also not in faults.
     const SECRET: bool = false;
 
-    /// Reads a value of the file.
+    /// Parses a value of the file.
     fn from_toml(value: &Value) -> Read<Self>;
 
-    /// Reads the text of an environment variable or a `--set` argument: as TOML if it is TOML of
-    /// this type, else as a string.
+    /// Parses the text of an environment variable or a `--set` argument: as TOML if that gives this
+    /// type, else as a string.
     fn from_text(text: &str) -> Read<Self> {
         let as_text = || Self::from_toml(&Value::String(text.to_owned()));
         match text.parse::<Value>() {
@@ -40,16 +40,16 @@ pub trait SettingValue: Sized {
         }
     }
 
-    /// The value when the setting is not set, for types that have one.
+    /// The value of a setting that is not set, for types that have one.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// The value as the file would have it; none when it is absent.
+    /// The value as TOML; none if absent.
     fn to_toml(&self) -> Option<Value>;
 }
 
-/// A value in a fault: as TOML, cut when long.
+/// A value for a fault: as TOML, shortened if long.
 pub fn quoted(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
@@ -58,7 +58,7 @@ pub fn quoted(value: &Value) -> String {
     }
 }
 
-/// Reads a string, for types written as one; `wanted` says what is asked for.
+/// Reads a string for a type that is written as one; `wanted` describes the expected text.
 pub fn text<'v>(value: &'v Value, wanted: &str) -> Read<&'v str> {
     match value {
         Value::String(text) => Ok(text),
@@ -96,7 +96,7 @@ impl<T: SettingValue> SettingValue for Vec<T> {
         }
     }
 
-    /// A TOML list, or the entries between commas.
+    /// Parses a TOML list, or entries separated by commas.
     fn from_text(text: &str) -> Read<Self> {
         match text.parse::<Value>() {
             Ok(value @ Value::Array(_)) => Self::from_toml(&value),
@@ -110,7 +110,7 @@ impl<T: SettingValue> SettingValue for Vec<T> {
     }
 }
 
-/// All entries, or what is wrong with each of those that are.
+/// All entries, or the faults of each faulty entry.
 fn entries<T>(read: impl Iterator<Item = Read<T>>) -> Read<Vec<T>> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (entry, outcome) in read.enumerate() {
@@ -138,7 +138,7 @@ impl SettingValue for bool {
 impl SettingValue for PathBuf {
     fn from_toml(value: &Value) -> Read<Self> {
         match text(value, "a path")? {
-            "" => wrong("expected a path, not an empty text"),
+            "" => wrong("expected a path, not an empty string"),
             path if path.contains('\0') => wrong("a path cannot hold a NUL byte"),
             path => Ok(PathBuf::from(path)),
         }
@@ -155,7 +155,7 @@ macro_rules! counts {
             fn from_toml(value: &Value) -> Read<Self> {
                 let number = value.as_integer().and_then(|number| <$inner>::try_from(number).ok());
                 number.and_then(<$type>::new).map_or_else(
-                    || wrong(format!("expected a whole number from 1 on, not {}", quoted(value))),
+                    || wrong(format!("expected a whole number of at least 1, not {}", quoted(value))),
                     Ok,
                 )
             }

@@ -1,12 +1,11 @@
-//! How changes of the inputs are noticed, and which servers' rows of the event log count, as it is
-//! written in the configuration.
+//! Settings for changes of inputs, and for the servers whose rows of the event log count.
 
 use reelyard_yard::catalog::{AddressPattern, WatchMode, WatchedServers};
 use toml::Value;
 
 use super::value::{Read, SettingValue, quoted, wrong};
 
-/// How the servers of the centre are written.
+/// The format of the servers of the centre.
 const SERVERS: &str = "expected an IP, a list of them, or { pattern = '125\\.159\\.40\\.(3|4)' }";
 
 impl SettingValue for WatchedServers {

@@ -157,13 +157,13 @@ settings! {
 }
 
 impl WorkerConfig {
-    /// The configuration of a worker at `listen` for which nothing else is set. It has nothing to
-    /// do until it is given a `base_dir` or `source_dirs`.
+    /// The default configuration of a worker at `listen`. The worker has no work until `base_dir`
+    /// or `source_dirs` is set.
     pub fn at(listen: HostAddr) -> Self {
         WorkerConfig { listen, ..super::defaults() }
     }
 
-    /// Where the data port listens.
+    /// Address of the data port.
     pub fn data_addr(&self) -> SocketAddr {
         self.data_listen.unwrap_or_else(|| {
             let mut addr = self.listen.socket();
@@ -182,7 +182,7 @@ impl RoleConfig for WorkerConfig {
     }
 
     fn differs_unseen(&self, after: &Self) -> Vec<&'static str> {
-        // What is in the files that it names.
+        // Includes the contents of the named files.
         let differs = self.r#box.hooks != after.r#box.hooks;
         differs.then_some("box.hooks").into_iter().collect()
     }
@@ -196,20 +196,20 @@ impl RoleConfig for WorkerConfig {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         self.r#box.hooks.settle(reader);
         if self.r#box.hooks_at_once.get() > MOST_HOOKS_AT_ONCE {
-            let what = format!("{MOST_HOOKS_AT_ONCE} at most: each takes a thread");
+            let what = format!("expected at most {MOST_HOOKS_AT_ONCE}: each hook needs a thread");
             reader.fault("box.hooks_at_once", what);
         }
         if self.base_dir.is_none() && self.source_dirs.is_empty() && self.r#box.hooks.are_none() {
-            let what = "base_dir, source_dirs or box.hooks is required: nothing would be served";
+            let what =
+                "base_dir, source_dirs or box.hooks is required: the worker would have no work";
             reader.fault("base_dir", what);
         }
         if !self.r#box.hooks.are_none() && self.token.is_none() && !self.listen.ip().is_loopback() {
-            let what =
-                "a token is required beside them: else whoever reaches this worker runs them";
+            let what = "a token is required with hooks: without it any client could run them";
             reader.fault("box.hooks", what);
         }
         if self.data_addr() == self.listen.socket() {
-            // Also when `listen` has the last port there is.
+            // Also true if `listen` uses the last port.
             reader.fault("data_listen", "expected a port other than that of listen");
         }
         check_source_dirs(&self.source_dirs, reader);
@@ -227,7 +227,7 @@ impl WorkerConfig {
         let key = "external_downloader.program";
         let shown = program.display();
         if self.base_dir.is_none() {
-            reader.fault(key, "means nothing without base_dir: only a destination fetches");
+            reader.fault(key, "has no effect without base_dir: only a destination downloads");
         }
         if !program.is_absolute() {
             return reader.fault(key, format!("{shown} is not an absolute path"));
@@ -245,7 +245,7 @@ impl WorkerConfig {
     fn check_base_dir(&self, reader: &mut SettingsReader) {
         let Some(base_dir) = &self.base_dir else { return };
         if self.node.is_none() {
-            reader.fault("node", "is required with base_dir: it says what to copy");
+            reader.fault("node", "is required with base_dir: the node orders the copies");
         }
         let real = match base_dir.canonicalize() {
             Ok(real) if real.is_dir() => real,
@@ -260,8 +260,10 @@ impl WorkerConfig {
         };
         let is_real = |dir: &&PathBuf| dir.canonicalize().is_ok_and(|dir| dir == real);
         if let Some(dir) = self.source_dirs.iter().find(is_real) {
-            let what =
-                format!("is also in source_dirs, as {}: copies would be masters", dir.display());
+            let what = format!(
+                "is also in source_dirs, as {}: copies would count as masters",
+                dir.display()
+            );
             reader.fault("base_dir", what);
         }
     }
@@ -341,6 +343,6 @@ mod tests {
         assert!(told[0].contains("cannot be used"), "{told:?}");
         let same = format!("source_dirs={}", dir.path().display());
         let told = load(&[listen, base, node, same]).unwrap_err();
-        assert!(told[0].contains("copies would be masters"), "{told:?}");
+        assert!(told[0].contains("copies would count as masters"), "{told:?}");
     }
 }

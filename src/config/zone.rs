@@ -1,27 +1,27 @@
-//! Time zones: in which the load balancer names its logs, and in which timetables are written.
+//! Time zones of the load balancer's log names, and of timetables.
 
 use jiff::tz::TimeZone;
 use toml::Value;
 
 use super::value::{Read, SettingValue, text, wrong};
 
-/// A time zone, by its IANA name or as the system has it.
+/// A time zone, by IANA name or the zone of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     name: String,
     zone: TimeZone,
 }
 
-/// How the system's own zone is written.
+/// The word for the zone of the system.
 const SYSTEM: &str = "system";
 
 impl Zone {
-    /// The zone itself.
+    /// The zone for conversions.
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// Its name, as it is written in the configuration.
+    /// Name as in the configuration.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! The demo as a client of its own node.
+//! The demo as an API client of its own node.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::http_client;
 use serde::de::DeserializeOwned;
 
-/// Asks the yard's node.
+/// Client of the node of the demo.
 #[derive(Clone)]
 pub struct DemoApi {
     url: String,
@@ -23,7 +23,7 @@ impl DemoApi {
         Ok(DemoApi { url: url.to_owned(), token: token.to_owned(), http })
     }
 
-    /// Every task the node remembers, oldest first.
+    /// Every task that the node remembers, oldest first.
     pub async fn tasks(&self) -> Result<Vec<TaskView>> {
         let mut tasks = Vec::new();
         let mut cursor: Option<String> = None;
@@ -41,12 +41,12 @@ impl DemoApi {
         Ok(tasks)
     }
 
-    /// How the node is.
+    /// State of the node.
     pub async fn status(&self) -> Result<StatusView> {
         self.get("/api/v1/status").await
     }
 
-    /// Why a file is not where it should be.
+    /// Why a file has no copy.
     pub async fn explain(&self, file: &FileName) -> Result<ExplainView> {
         self.get(&format!("/api/v1/files/{}/explain", file.to_percent())).await
     }
@@ -58,7 +58,7 @@ impl DemoApi {
             .bearer_auth(&self.token)
             .send()
             .await
-            .with_context(|| format!("the node at {} cannot be asked", self.url))?;
+            .with_context(|| format!("the node at {} did not answer", self.url))?;
         let body = response.error_for_status()?.bytes().await?;
         serde_json::from_slice(&body).with_context(|| format!("the answer of {path}"))
     }

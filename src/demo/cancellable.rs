@@ -1,27 +1,27 @@
-//! Work that blocks for long, beside the runtime, so that signals are heard meanwhile.
+//! Runs long blocking work beside the runtime, so that signals are still handled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 
-/// Tells work whether it is still waited for.
+/// Tells blocking work whether a caller still waits for it.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationToken(Arc<AtomicBool>);
 
-/// Nobody waits any more.
+/// No caller waits for the result any more.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct WorkCancelled;
 
 impl CancellationToken {
-    /// An error once nobody waits any more.
+    /// Fails if no caller waits any more.
     pub fn check(&self) -> Result<(), WorkCancelled> {
         if self.0.load(Ordering::Relaxed) { Err(WorkCancelled) } else { Ok(()) }
     }
 }
 
-/// Ends the work when the future that waits for it is dropped.
+/// Cancels the work when the waiting future is dropped.
 struct CancelOnDrop(CancellationToken);
 
 impl Drop for CancelOnDrop {
@@ -30,7 +30,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Runs `work` beside the runtime. Dropped before its end, it ends the work at its next check.
+/// Runs `work` beside the runtime. If the future is dropped, the work ends at its next check.
 pub async fn run_cancellable<T: Send + 'static>(
     work: impl FnOnce(&CancellationToken) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -63,7 +63,7 @@ mod tests {
                 _ = has_begun => {}
             }
         });
-        // Waits for what runs beside it.
+        // Waits for the blocking work.
         drop(runtime);
         assert!(ended.load(Ordering::Relaxed));
     }

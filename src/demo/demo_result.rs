@@ -1,4 +1,4 @@
-//! What the demo has to show for itself in the end: every expected copy, read back and hashed.
+//! The result of the demo: every expected copy is read back and hashed.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -16,27 +16,27 @@ use reelyard_yard::task_manager::TaskState;
 use super::cancellable::CancellationToken;
 use super::masters::DemoMaster;
 
-/// How one master ended up.
+/// Result for one master.
 struct MasterResult {
     name: ShownName,
     size: u64,
-    /// Destinations that have the file, each with whether its bytes are right.
+    /// Destinations with the file, each with whether its bytes are right.
     copies: Vec<(HostAddr, bool)>,
     tries: usize,
     hits: u32,
-    /// The number of better-ranked files that this one was planned before.
+    /// Number of better-ranked files that were planned after this one.
     overtook: usize,
     ignored: bool,
 }
 
-/// How every master ended up.
+/// The results of all masters.
 pub struct DemoResult {
     rows: Vec<MasterResult>,
     failures: Vec<String>,
 }
 
 impl DemoResult {
-    /// Reads every copy back. `masters` are in the order of their ranks.
+    /// Reads every copy back. `masters` are sorted by rank.
     pub fn reach(
         masters: &[DemoMaster],
         tasks: &[TaskView],
@@ -73,19 +73,20 @@ impl DemoResult {
             .iter()
             .filter(|task| matches!(task.state, TaskState::Failed | TaskState::Timeout))
             .map(|task| {
-                let reason = task.reason.as_deref().unwrap_or("no reason was told");
+                let reason = task.reason.as_deref().unwrap_or("no reason given");
                 format!("{}: {} -> {}: {reason}", task.name.name, task.source, task.destination)
             })
             .collect();
         Ok(DemoResult { rows, failures })
     }
 
-    /// Whether every expected copy exists once with the right bytes, and no other.
+    /// Whether every expected copy exists exactly once with the right bytes, and no other copy
+    /// exists.
     pub fn is_good(&self) -> bool {
         self.rows.iter().all(MasterResult::is_good)
     }
 
-    /// Prints all of it.
+    /// Prints the table of files and the summary.
     pub fn print(&self) {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -127,9 +128,9 @@ impl MasterResult {
 
     fn shown(&self) -> &'static str {
         match self.copies.as_slice() {
-            [] if self.ignored => "left alone",
+            [] if self.ignored => "ignored",
             [] => "MISSING",
-            _ if self.ignored => "COPIED THOUGH IGNORED",
+            _ if self.ignored => "COPIED, BUT IGNORED",
             [(_, true)] => "blake3",
             [(_, false)] => "WRONG BYTES",
             _ => "TWICE",
@@ -172,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A yard of one destination that holds a copy of a master with these bytes.
+    /// A yard with one destination that holds a copy of a master with these bytes.
     fn verdict(ignored: bool, copies: &[&[u8]]) -> bool {
         let master = DemoMaster {
             name: FileName::new("m.mpg").unwrap(),

@@ -1,4 +1,5 @@
-//! The demo's catalogue: real files in a source directory, and the two input files that rank them.
+//! The catalogue of the demo: real files in a source directory, and the two input files that rank
+//! them.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,24 +12,24 @@ use reelyard_protocol::worker::ContentHash;
 
 use super::cancellable::CancellationToken;
 
-/// Files that the yard must never place: their names begin with this.
+/// Prefix of ignored files, as for advertisements.
 pub const AD_PREFIX: &str = "MN1";
 
-/// One master and what its copy must turn out to be.
+/// One master, with the expected contents of its copy.
 #[derive(Clone, Debug)]
 pub struct DemoMaster {
-    /// Its name.
+    /// Name in the source directory.
     pub name: FileName,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Its BLAKE3 hash, taken while it was written.
+    /// BLAKE3 hash, computed while it was written.
     pub hash: ContentHash,
-    /// Whether it is an advertisement, to be left alone.
+    /// Whether its prefix is ignored, so that it must not be copied.
     pub ignored: bool,
 }
 
-/// Names for a catalogue of `count` files, best first. A few are of the kind that old programs
-/// stumble over; the last is an advertisement.
+/// Names for a catalogue of `count` files, best first. A few have characters that old programs
+/// handle badly; the last is an advertisement.
 pub fn invented_names(count: usize) -> Result<Vec<FileName>> {
     let odd = ["opening night (final-cut).mpg", "100%41 real #1?.mpg", "영화-예고편.mpg"];
     let ordinary = count.saturating_sub(odd.len() + 1);
@@ -42,8 +43,8 @@ pub fn invented_names(count: usize) -> Result<Vec<FileName>> {
     names.into_iter().map(|name| FileName::new(name).context("an invented name")).collect()
 }
 
-/// Writes one file for each name into `dir`. Sizes vary around `mean_size`; the bytes cannot be
-/// compressed or guessed, but are the same for the same `seed`.
+/// Writes one file for each name into `dir`. Sizes vary around `mean_size`. The bytes are random
+/// and not compressible, but the same for the same `seed`.
 pub fn write(
     dir: &Path,
     names: &[FileName],

@@ -1,8 +1,8 @@
 //! `reelyard demo`: a whole yard on one machine, with real processes and real files.
 //!
-//! It writes masters, ranks them, starts a node with two sources and three destinations, replays a
-//! load-balancer log so that hot files overtake, kills one source in the middle and starts it
-//! again, and in the end reads every copy back.
+//! It writes and ranks masters, and starts a node with two sources and three destinations. It
+//! replays a load-balancer log so that hot files overtake others, kills one source and starts it
+//! again. At the end it reads every copy back.
 
 mod api;
 mod cancellable;
@@ -39,43 +39,43 @@ use progress::ProgressBars;
 use replay::Recording;
 use yard::{DemoDirectories, DemoPlan, DemoYard, WATCHED};
 
-/// How a demo is to be.
+/// Options of the demo.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
-    /// End when everything is placed, with an exit code that tells whether all is right.
+    /// End when every file is placed; the exit code says whether all copies are right.
     pub once: bool,
-    /// A real load-balancer log to be replayed instead of an invented burst.
+    /// A real load-balancer log to replay instead of an invented burst.
     pub event_log: Option<PathBuf>,
-    /// The server whose hits make files hot in that log; the most selected one when not given.
+    /// The server whose hits make files hot in that log; by default the one with the most hits.
     pub watch_address: Option<IpAddr>,
-    /// How many files there are.
+    /// Number of files.
     pub files: usize,
-    /// Their mean size in bytes.
+    /// Mean size of a file in bytes.
     pub mean_size: u64,
-    /// How fast one copy may go.
+    /// Rate limit of one copy.
     pub copy_speed: BitsPerSecond,
-    /// Where the node listens; a free port when not given.
+    /// Address of the node; a free port by default.
     pub listen: Option<SocketAddr>,
 }
 
-/// How often the demo looks at its node.
+/// Interval of the status requests.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a replay takes.
+/// Length of the replay.
 const REPLAY: Duration = Duration::from_secs(8);
-/// From how many hits on a file is hot.
+/// Number of hits that make a file hot.
 const HIT_BASE: u32 = 3;
-/// The part of the files that is placed when the replay begins, and when a source is broken.
+/// Parts of the files that are placed when the replay starts, and when a source is killed.
 const REPLAY_AT: f64 = 0.1;
 const BREAK_AT: f64 = 0.4;
 
-/// Runs the demo to its end, or until Ctrl-C, SIGTERM or the end of its terminal.
+/// Runs the demo until its end, Ctrl-C, SIGTERM or the end of its terminal.
 pub fn run(options: &DemoOptions) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut signals = DemoSignals::listen()?;
         let ground = DemoDirectories::new()?;
         let its_options = options.clone();
-        // What is written goes with the ground, also when nobody waits for it any more.
+        // The files are removed with the directory, also after a cancellation.
         let preparing = run_cancellable(move |wanted| {
             let (script, plan) = prepare(&its_options, &ground, wanted)?;
             Ok((script, plan, ground))
@@ -83,7 +83,7 @@ pub fn run(options: &DemoOptions) -> Result<ExitCode> {
         let (script, plan, ground) = tokio::select! {
             prepared = preparing => prepared?,
             code = signals.next() => {
-                println!("stopping, and removing everything");
+                println!("stopping the demo and removing its files");
                 return Ok(code);
             }
         };
@@ -93,7 +93,7 @@ pub fn run(options: &DemoOptions) -> Result<ExitCode> {
             ended = perform(options, script, &log_dir, &mut yard) => ended,
             code = signals.next() => Ok(code),
         };
-        println!("stopping, and removing everything");
+        println!("stopping the demo and removing its files");
         let stopped = yard.stop().await;
         let code = ended?;
         stopped?;
@@ -101,7 +101,7 @@ pub fn run(options: &DemoOptions) -> Result<ExitCode> {
     })
 }
 
-/// The signals that end the demo.
+/// Signals that end the demo.
 struct DemoSignals {
     hung_up: Signal,
     interrupted: Signal,
@@ -117,7 +117,7 @@ impl DemoSignals {
         })
     }
 
-    /// Waits for one. As the shell shows a process that a signal ended: 128 and its number.
+    /// Waits for a signal. Returns 128 plus its number, like a shell.
     async fn next(&mut self) -> ExitCode {
         tokio::select! {
             _ = self.hung_up.recv() => ExitCode::from(129),
@@ -159,7 +159,7 @@ async fn perform(
     println!("the node answers at {} (token {})", yard.url, yard.token);
 
     let bytes = script.bytes();
-    // Slow machines get ten times what the bytes need at the copies' speed, and two minutes.
+    // Slow machines get two minutes plus ten times the time that the bytes need at the rate limit.
     let patience = options.copy_speed.time_for(bytes) * 10 + Duration::from_secs(120);
     let mut show = DemoRun {
         script,
@@ -184,7 +184,7 @@ async fn perform(
         return Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     println!(
-        "The yard goes on. Try: reelyard tasks --url {} --token {}\nCtrl-C ends it and removes \
+        "The yard keeps running. Try: reelyard tasks --url {} --token {}\nCtrl-C ends it and removes \
          everything.",
         yard.url, yard.token
     );
@@ -194,7 +194,7 @@ async fn perform(
     }
 }
 
-/// What is in the yard and what will happen to it.
+/// The files of the yard, and the replayed log.
 struct DemoScript {
     masters: Vec<DemoMaster>,
     watched: IpAddr,
@@ -202,7 +202,7 @@ struct DemoScript {
 }
 
 impl DemoScript {
-    /// Bytes of the files that are to be placed.
+    /// Bytes of the files that must be placed.
     fn bytes(&self) -> u64 {
         self.masters.iter().filter(|master| !master.ignored).map(|master| master.size).sum()
     }
@@ -238,8 +238,8 @@ impl DemoScript {
         Ok(DemoScript { masters, watched, recording: Arc::new(recording) })
     }
 
-    /// The files that a real log asks for most; those that its watched server had to serve most
-    /// are ranked last, so that the replay shows them overtaking.
+    /// The most requested files of a real log. Those that the watched server served most are ranked
+    /// last, so that the replay shows them overtaking others.
     fn from_log(
         options: &DemoOptions,
         log: &Path,
@@ -248,7 +248,11 @@ impl DemoScript {
     ) -> Result<Self> {
         let demand = LoggedDemand::read(log, options.watch_address, wanted)?;
         let names = demand.ranked(options.files);
-        anyhow::ensure!(!names.is_empty(), "{}: no file is asked for in it", log.display());
+        anyhow::ensure!(
+            !names.is_empty(),
+            "{}: the log contains no request for a file",
+            log.display()
+        );
         let masters = masters::write(&ground.masters(), &names, (options.mean_size, 1), wanted)?;
         let recording = Recording::read(log, REPLAY, wanted)?;
         println!("{}: {} rows, replayed in {REPLAY:?}", log.display(), recording.len());
@@ -256,10 +260,10 @@ impl DemoScript {
     }
 }
 
-/// What a real log asks for.
+/// The requests of a real log.
 struct LoggedDemand {
     watched: IpAddr,
-    /// Requests of each file, and how many of them the watched server had to serve.
+    /// Requests of each file, and how many of them the watched server served.
     files: HashMap<FileName, (u32, u32)>,
 }
 
@@ -279,7 +283,7 @@ impl LoggedDemand {
         let most_selected = servers.into_iter().max_by_key(|(server, count)| (*count, *server));
         let watched = watched
             .or(most_selected.map(|(server, _)| server))
-            .with_context(|| format!("{}: no server is selected in it", log.display()))?;
+            .with_context(|| format!("{}: the log selects no server", log.display()))?;
         let mut files: HashMap<FileName, (u32, u32)> = HashMap::new();
         for (name, server) in requests {
             let (all, missed) = files.entry(name).or_default();
@@ -289,8 +293,8 @@ impl LoggedDemand {
         Ok(LoggedDemand { watched, files })
     }
 
-    /// The `count` files asked for most, in the order in which they are to be ranked: the more the
-    /// watched server had to serve a file, the further down.
+    /// The `count` most requested files in the order of their ranks: files that the watched server
+    /// served more often come later.
     fn ranked(&self, count: usize) -> Vec<FileName> {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by_key(|(name, (all, _))| (std::cmp::Reverse(*all), *name));
@@ -300,16 +304,16 @@ impl LoggedDemand {
     }
 }
 
-/// Where the show is.
+/// The phase of the demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DemoPhase {
-    /// The catalogue is being placed by grade.
+    /// The catalogue is placed by grade.
     Placing,
-    /// The load balancer's log is replayed meanwhile.
+    /// The log is being replayed.
     Replaying,
     /// A source was killed.
     Broken,
-    /// It is back.
+    /// The source was started again.
     Recovered,
 }
 
@@ -318,14 +322,14 @@ struct DemoRun {
     log_dir: PathBuf,
     progress: ProgressBars,
     act: DemoPhase,
-    /// The replay, once it has begun.
+    /// The task of the replay, once it has started.
     replay: Option<tokio::task::JoinHandle<Result<()>>>,
-    /// When the show ends even if files are missing: the verdict then says which.
+    /// The demo ends here even if files are missing; the result then lists them.
     deadline: Instant,
 }
 
 impl DemoRun {
-    /// Plays until every expected file is placed and the replay is over; answers all tasks.
+    /// Runs until every expected file is placed and the replay is over. Returns all tasks.
     async fn play(&mut self, yard: &mut DemoYard, api: &DemoApi) -> Result<Vec<TaskView>> {
         let expected = self.script.masters.iter().filter(|master| !master.ignored).count();
         loop {
@@ -351,7 +355,7 @@ impl DemoRun {
         api.tasks().await
     }
 
-    /// Says of the first files that were not placed what the node says of them.
+    /// Prints the explanations of the node for the first missing files.
     async fn explain_missing(&self, tasks: &[TaskView], api: &DemoApi) {
         let placed = |master: &&DemoMaster| {
             let name = master.name.shown();
@@ -367,7 +371,7 @@ impl DemoRun {
         }
     }
 
-    /// Goes on to the next act when its time has come. `placed` is the part of the files that is.
+    /// Enters the next phase when it is due. `placed` is the part of the files that is placed.
     async fn step(&mut self, placed: f64, tasks: &[TaskView], yard: &mut DemoYard) -> Result<()> {
         let source = &mut yard.sources[1];
         match self.act {

@@ -1,4 +1,4 @@
-//! The processes of the demo: this same program in its roles, each with its own log file.
+//! The processes of the demo: this program in its roles, each with its own log file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::process::{Child, ChildStdin, Command};
 
-/// How long a process is given to stop by itself before it is killed.
+/// Time limit for a clean stop before a process is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running role. It ends when this value is dropped, and also when the demo itself is killed:
-/// its standard input closes, which `--until-stdin-closes` takes for the sign to stop.
+/// A running role. It ends when this value is dropped. It also ends when the demo is killed,
+/// because its standard input closes and `--until-stdin-closes` is set.
 pub struct Process {
     name: String,
     arguments: Vec<String>,
@@ -23,8 +23,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `reelyard <role> --set ...`; what it logs goes to `<logs>/<name>.log`.
-    /// The token goes through the environment, where other users do not see it.
+    /// Starts `reelyard <role> --set ...` with its log in `<logs>/<name>.log`. The token is passed
+    /// in the environment, which other users cannot read.
     pub fn start(
         name: &str,
         role: &str,
@@ -49,20 +49,20 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts it with the same settings as before.
+    /// Starts the process again with the same settings.
     pub fn start_again(&mut self) -> Result<()> {
         let program = std::env::current_exe().context("where this program is")?;
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut child = Command::new(program)
             .args(&self.arguments)
-            // The demo's own surroundings must not reconfigure its parts.
+            // Settings in the environment of the demo must not reach its parts.
             .env_clear()
             .envs(std::env::vars_os().filter(|(key, _)| !is_a_setting(key)))
             .env("REELYARD_TOKEN", &self.token)
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
             .stderr(log)
-            // Ctrl-C at the terminal is for the demo, which stops its parts in order.
+            // Ctrl-C on the terminal goes to the demo, which stops its parts in order.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
@@ -72,7 +72,7 @@ impl Process {
         Ok(())
     }
 
-    /// Kills it as a power cut would: no warning, nothing written.
+    /// Kills the process without warning, like a power failure.
     pub async fn kill(&mut self) -> Result<()> {
         if let Some((mut child, _stdin)) = self.running.take() {
             child.kill().await.with_context(|| format!("cannot kill {}", self.name))?;
@@ -80,7 +80,7 @@ impl Process {
         Ok(())
     }
 
-    /// Asks it to stop and waits until it has.
+    /// Stops the process and waits for its end.
     pub async fn stop(&mut self) -> Result<()> {
         let Some((mut child, stdin)) = self.running.take() else { return Ok(()) };
         drop(stdin);
@@ -97,7 +97,7 @@ impl Process {
         }
     }
 
-    /// Fails with the end of its log if it has ended by itself.
+    /// Fails with the end of the log if the process has ended unexpectedly.
     pub fn check(&mut self) -> Result<()> {
         let Some((child, _)) = &mut self.running else { return Ok(()) };
         match child.try_wait()? {
@@ -116,7 +116,7 @@ impl Process {
     }
 }
 
-/// Whether a variable of the environment would set something of `reelyard`.
+/// Whether an environment variable would change a setting of `reelyard`.
 fn is_a_setting(key: &OsStr) -> bool {
     key.as_encoded_bytes().starts_with(b"REELYARD_")
 }

@@ -1,5 +1,5 @@
-//! What the demo shows while it copies: a bar for the whole and one for each copy under way. Where
-//! there is no terminal, the bars stay away and the milestones remain.
+//! Progress of the demo: one bar for the total, and one for each running copy. Without a terminal
+//! only the milestones are printed.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use reelyard_api::TaskView;
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::TaskState;
 
-/// The bars.
+/// Progress bars on the terminal.
 pub struct ProgressBars {
     bars: MultiProgress,
     whole: ProgressBar,
@@ -16,7 +16,7 @@ pub struct ProgressBars {
 }
 
 impl ProgressBars {
-    /// Bars for a catalogue of `bytes` bytes in all.
+    /// Bars for a catalogue of `bytes` bytes in total.
     pub fn new(bytes: u64) -> Self {
         let bars = MultiProgress::new();
         let whole = bars.add(ProgressBar::new(bytes).with_style(style(
@@ -26,12 +26,12 @@ impl ProgressBars {
         ProgressBars { bars, whole, copies: HashMap::new() }
     }
 
-    /// A line for people that stays.
+    /// Prints a line above the bars.
     pub fn say(&self, line: &str) {
         self.bars.suspend(|| println!("{line}"));
     }
 
-    /// Shows the tasks as they are now.
+    /// Updates the bars from the current tasks.
     pub fn show(&mut self, tasks: &[TaskView]) {
         self.copies.retain(|id, bar| {
             let open = tasks.iter().any(|task| task.id == *id && task.state.is_open());
@@ -56,13 +56,13 @@ impl ProgressBars {
         self.whole.set_position(placed);
     }
 
-    /// Takes the bars away.
+    /// Removes the bars.
     pub fn end(self) {
         for bar in self.copies.values() {
             bar.finish_and_clear();
         }
         self.whole.finish_and_clear();
-        // A terminal that cannot be cleared keeps a bar: nothing worth failing for.
+        // A failure leaves a bar on the terminal, which is harmless.
         let _ = self.bars.clear();
     }
 }
@@ -76,6 +76,6 @@ fn copy_bar(bars: &MultiProgress, task: &TaskView) -> ProgressBar {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    // The templates are constants of this file; a bad one would only look plain.
+    // The templates are constants; an invalid one would only use the default style.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

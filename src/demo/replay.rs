@@ -1,5 +1,5 @@
-//! Replaying a load-balancer log: its rows are written to the yard's event log as if they were
-//! happening now, only faster.
+//! Replays a load-balancer log: writes its rows to the event log of the yard with current times, at
+//! a higher speed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -14,20 +14,20 @@ use reelyard_core::names::FileName;
 
 use super::cancellable::CancellationToken;
 
-/// A log to be replayed: rows with the time that passes before each.
+/// A log to replay: rows with the pause before each.
 pub struct Recording {
     rows: Vec<(Duration, RecordedRow)>,
 }
 
-/// A row without its time: what stands before and behind it.
+/// A row without its time: the parts before and after it.
 struct RecordedRow {
     before: Vec<u8>,
     behind: Vec<u8>,
 }
 
 impl Recording {
-    /// Reads a real log; it is stretched or squeezed to take `length` in all. Rows without a time
-    /// are replayed with the row before them: the yard has to live with them too.
+    /// Reads a real log and scales its times to `length`. Rows without a time are replayed with the
+    /// row before them, because a yard must accept them too.
     pub fn read(path: &Path, length: Duration, wanted: &CancellationToken) -> Result<Self> {
         let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut stamped = Vec::new();
@@ -66,12 +66,12 @@ impl Recording {
         Recording { rows }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Writes the rows at their times into `dir`, in the file of the day (UTC).
+    /// Writes the rows at their times into the file of the day (UTC) in `dir`.
     pub async fn play(&self, dir: &Path) -> Result<()> {
         let start = tokio::time::Instant::now();
         let mut rows = self.rows.iter().peekable();
@@ -101,7 +101,7 @@ impl RecordedRow {
     }
 }
 
-/// Cuts the third field, the time, out of a row (spec 1.3).
+/// Removes the third field, the time, from a row (spec 1.3).
 fn take_time(line: &[u8]) -> (Option<i64>, RecordedRow) {
     let mut commas = line.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| i);
     let cut = commas.nth(1).zip(commas.next());
@@ -113,7 +113,7 @@ fn take_time(line: &[u8]) -> (Option<i64>, RecordedRow) {
             return (Some(time), row);
         }
     }
-    // Without a time of its own it ends up in front of one: a bad row, as it was before.
+    // The replay adds a time in front of it, so it stays a bad row.
     (None, RecordedRow { before: [line, b" "].concat(), behind: Vec::new() })
 }
 
@@ -128,7 +128,7 @@ fn selection(name: &FileName, watched: IpAddr, number: usize) -> RecordedRow {
     RecordedRow { before: b"0x40ffff,1,".to_vec(), behind }
 }
 
-/// Begins the log of the day, as a load balancer does before anything happens.
+/// Creates the log of the day, as a load balancer does before the first row.
 pub fn begin_log(dir: &Path) -> Result<()> {
     File::create(log_file(dir, Timestamp::now()))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! A whole yard on one machine: a node, two sources that share their masters, three destinations.
+//! A whole yard on one machine: a node, two sources with shared masters, three destinations.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -11,47 +11,46 @@ use tempfile::TempDir;
 use super::masters::AD_PREFIX;
 use super::process::Process;
 
-/// The address that stands for the centre in the demo's event log: a hit there is a hit that no
-/// destination could serve.
+/// The address of the centre in the event log of the demo: a hit there means that no destination
+/// could serve the request.
 pub const WATCHED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
-/// The demo shares its disk with whatever else is on this machine: however full that is, a copy
-/// that still fits is made.
+/// The demo shares its disk with other files. However full it is, a copy that fits is made.
 const WHOLE_DISK: &str = "100";
 
-/// What the yard is built from.
+/// Settings of the yard.
 #[derive(Clone, Debug)]
 pub struct DemoPlan {
-    /// Where the node listens; a free port when none is given.
+    /// Address of the node; a free port by default.
     pub listen: Option<SocketAddr>,
-    /// How fast one copy may go.
+    /// Rate limit of one copy.
     pub copy_speed: BitsPerSecond,
     /// The address whose hits make a file hot.
     pub watched: IpAddr,
-    /// Rows of the event log that make a file hot.
+    /// Number of rows in the event log that make a file hot.
     pub hit_base: u32,
 }
 
-/// The running yard. Everything it writes is below one directory, which goes when it is dropped.
+/// The running yard. All its files are below one directory, which is removed when it is dropped.
 pub struct DemoYard {
-    /// Base address of the node's HTTP.
+    /// Base URL of the node.
     pub url: String,
-    /// The token that its parts share.
+    /// Token of the node and the workers.
     pub token: String,
     node: Process,
     /// The two sources.
     pub sources: Vec<DemoHost>,
     /// The three destinations.
     pub destinations: Vec<DemoHost>,
-    /// Last, so that it goes after the processes that write to it.
+    /// Declared last, so that it is dropped after the processes that write to it.
     dir: TempDir,
 }
 
 /// A worker of the yard.
 pub struct DemoHost {
-    /// Its address.
+    /// Address and identity of the worker.
     pub addr: HostAddr,
-    /// Where its copies are; the shared masters for a source.
+    /// Directory of its copies, or of the shared masters for a source.
     pub dir: PathBuf,
     process: Process,
 }
@@ -68,13 +67,13 @@ impl DemoHost {
     }
 }
 
-/// The directories of a yard that is not running yet.
+/// The directories of a yard before its start.
 pub struct DemoDirectories {
     dir: TempDir,
 }
 
 impl DemoDirectories {
-    /// Makes the directories.
+    /// Creates the directories.
     pub fn new() -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("reelyard-demo-").tempdir()?;
         for part in ["masters", "input", "event-log", "logs"] {
@@ -83,22 +82,22 @@ impl DemoDirectories {
         Ok(DemoDirectories { dir })
     }
 
-    /// Where the masters belong.
+    /// Directory of the masters.
     pub fn masters(&self) -> PathBuf {
         self.dir.path().join("masters")
     }
 
-    /// grade.info.
+    /// Path of grade.info.
     pub fn grade_info(&self) -> PathBuf {
         self.dir.path().join("input/.grade.info")
     }
 
-    /// hitcount.history.
+    /// Path of hitcount.history.
     pub fn hitcount_history(&self) -> PathBuf {
         self.dir.path().join("input/.hitcount.history")
     }
 
-    /// Where the load balancer writes its log.
+    /// Directory of the load balancer's log.
     pub fn event_log(&self) -> PathBuf {
         self.dir.path().join("event-log")
     }
@@ -158,18 +157,18 @@ impl DemoDirectories {
 }
 
 impl DemoYard {
-    /// Fails if a part of the yard has ended by itself.
+    /// Fails if a process of the yard has ended unexpectedly.
     pub fn check(&mut self) -> Result<()> {
         self.node.check()?;
         self.sources.iter_mut().chain(&mut self.destinations).try_for_each(|h| h.process.check())
     }
 
-    /// Where the parts' logs are.
+    /// Directory of the logs.
     pub fn logs(&self) -> PathBuf {
         self.dir.path().join("logs")
     }
 
-    /// Stops every part in order, node first, and removes everything.
+    /// Stops every process in order, node first, and removes all files.
     pub async fn stop(mut self) -> Result<()> {
         let node = self.node.stop().await;
         let hosts = self.sources.iter_mut().chain(&mut self.destinations);
@@ -206,8 +205,8 @@ fn start_worker(
     Ok(DemoHost { addr: HostAddr::from(addr), dir, process })
 }
 
-/// A port that is free now. Another program could take it before the part listens; then the part
-/// says so and the demo ends with its words.
+/// A port that is free now. If another program takes it first, the process fails to start and the
+/// demo ends with its error.
 fn free_addr(ip: Ipv4Addr) -> Result<SocketAddr> {
     let listener = TcpListener::bind((ip, 0)).with_context(|| format!("cannot listen on {ip}"))?;
     Ok(listener.local_addr()?)

@@ -1,18 +1,18 @@
-//! The headings of a chapter, and the anchors by which links reach them.
+//! Headings of a chapter with the anchors for links.
 
 use std::collections::BTreeMap;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Gives each heading of one chapter its anchor, as code forges do: in small letters, a dash for each
-/// blank, without punctuation; a number tells equal ones apart.
+/// Makes the anchors of one chapter by the rules of code forges: lower case, dashes for blanks, no
+/// punctuation, and a number for repeated headings.
 #[derive(Default)]
 pub(super) struct Anchors {
     given: BTreeMap<String, u32>,
 }
 
 impl Anchors {
-    /// The anchor of the next heading, which has this text.
+    /// The anchor of the next heading with this text.
     pub(super) fn next(&mut self, heading: &str) -> String {
         let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         let anchor: String = kept.flat_map(char::to_lowercase).collect();
@@ -26,7 +26,7 @@ impl Anchors {
     }
 }
 
-/// The text of a heading, of which `events` are those after its start.
+/// The text of a heading; `events` are the events after its start.
 pub(super) fn heading_text(events: &[Event<'_>]) -> String {
     let mut text = String::new();
     for event in events {
@@ -39,7 +39,7 @@ pub(super) fn heading_text(events: &[Event<'_>]) -> String {
     text
 }
 
-/// The anchors of a chapter's headings, from its first to its last.
+/// The anchors of all headings, in order.
 pub fn anchors(text: &str) -> Vec<String> {
     let events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let mut anchors = Anchors::default();

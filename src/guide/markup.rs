@@ -1,14 +1,14 @@
-//! A chapter as HTML.
+//! Renders a chapter as HTML.
 
 use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
 
 use super::GuideLanguage;
 use super::headings::{Anchors, heading_text};
 
-/// The body of a chapter's page. Headings have anchors, links between chapters lead to their pages in
-/// `language`, and a wide table scrolls by itself.
+/// The HTML body of a chapter. Headings have anchors, links between chapters go to their pages in
+/// `language`, and wide tables scroll.
 pub fn to_html(text: &str, language: GuideLanguage) -> String {
-    // HTML in the chapters is marks for tests only.
+    // HTML in the chapters only contains marks for tests.
     let parsed = Parser::new_ext(text, Options::ENABLE_TABLES);
     let mut events: Vec<Event<'_>> = parsed.filter(|event| !is_html(event)).collect();
     let mut anchors = Anchors::default();
@@ -46,7 +46,7 @@ fn is_html(event: &Event<'_>) -> bool {
     )
 }
 
-/// Where the page of a chapter is that another one names by its file, such as `../links.md#tls`.
+/// The page of a chapter that a link names by its file, such as `../links.md#tls`.
 fn page_of(link: &str, language: GuideLanguage) -> Option<String> {
     let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
     let topic = file.rsplit('/').next()?.strip_suffix(".md")?;

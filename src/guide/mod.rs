@@ -1,4 +1,4 @@
-//! The manual: chapters in Markdown that are part of the program. A node serves them at `/guide`,
+//! The manual: Markdown chapters that are part of the program. A node serves them at `/guide`;
 //! `reelyard guide` prints and searches them.
 
 mod headings;
@@ -9,7 +9,7 @@ pub use headings::anchors;
 pub use markup::to_html;
 pub use search::{FoundLine, search};
 
-/// A language that chapters are written in. Every chapter exists in English.
+/// A language of chapters. Every chapter exists in English.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum GuideLanguage {
     /// English.
@@ -22,7 +22,8 @@ pub enum GuideLanguage {
 }
 
 impl GuideLanguage {
-    /// The language of a tag such as "ko" or "en-GB" (RFC 5646); none for a language without chapters.
+    /// The language of a tag such as "ko" or "en-GB" (RFC 5646); none for a language without
+    /// chapters.
     pub fn of_tag(tag: &str) -> Option<Self> {
         match tag.split('-').next().unwrap_or_default().to_ascii_lowercase().as_str() {
             "en" => Some(GuideLanguage::English),
@@ -31,7 +32,7 @@ impl GuideLanguage {
         }
     }
 
-    /// Its tag.
+    /// Language tag (RFC 5646), for HTML.
     pub fn tag(self) -> &'static str {
         match self {
             GuideLanguage::English => "en",
@@ -43,7 +44,7 @@ impl GuideLanguage {
 /// A chapter of the manual.
 #[derive(Clone, Copy, Debug)]
 pub struct Chapter {
-    /// Its name in addresses and on the command line.
+    /// Name in URLs and on the command line.
     pub topic: &'static str,
     english: &'static str,
     korean: Option<&'static str>,
@@ -76,11 +77,11 @@ pub static CHAPTERS: [Chapter; 14] = [
     chapter!("glossary"),
 ];
 
-/// There is no chapter of this name.
+/// No chapter has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the guide has no chapter \"{topic}\"; its chapters are: {}", topics().join(", "))]
 pub struct UnknownTopic {
-    /// The name.
+    /// Name that the caller requested.
     pub topic: String,
 }
 
@@ -88,17 +89,18 @@ fn topics() -> Vec<&'static str> {
     CHAPTERS.iter().map(|chapter| chapter.topic).collect()
 }
 
-/// The chapter on `topic`.
+/// The chapter `topic`.
 ///
 /// # Errors
-/// There is none.
+///
+/// The chapter does not exist.
 pub fn chapter(topic: &str) -> Result<&'static Chapter, UnknownTopic> {
     let found = CHAPTERS.iter().find(|chapter| chapter.topic == topic);
     found.ok_or_else(|| UnknownTopic { topic: topic.to_owned() })
 }
 
 impl Chapter {
-    /// The language that a reader of `wanted` gets: English where the chapter has no Korean text.
+    /// The language that is used for `wanted`: English if the chapter has no Korean text.
     pub fn language(&self, wanted: GuideLanguage) -> GuideLanguage {
         match self.korean {
             Some(_) => wanted,
@@ -106,7 +108,7 @@ impl Chapter {
         }
     }
 
-    /// Its text in Markdown, in `wanted` or else in English.
+    /// The Markdown text in `wanted`, or else in English.
     pub fn text(&self, wanted: GuideLanguage) -> &'static str {
         match (wanted, self.korean) {
             (GuideLanguage::Korean, Some(korean)) => korean,
@@ -114,20 +116,20 @@ impl Chapter {
         }
     }
 
-    /// Its title: the first heading.
+    /// The title: its first heading.
     pub fn title(&self, wanted: GuideLanguage) -> &'static str {
         let first = self.text(wanted).lines().next().unwrap_or_default();
         first.trim_start_matches("# ")
     }
 
-    /// Its text as a terminal shows it: without the marks that tests look for.
+    /// The text for a terminal, without the marks for tests.
     pub fn printed(&self, wanted: GuideLanguage) -> String {
         let lines = self.text(wanted).lines().filter(|line| !is_mark(line));
         lines.flat_map(|line| [line, "\n"]).collect()
     }
 }
 
-/// Whether a line is an HTML comment: a mark for tests and tools, and nothing to read.
+/// Whether a line is an HTML comment: a mark for tests and tools.
 fn is_mark(line: &str) -> bool {
     line.starts_with("<!--") && line.ends_with("-->")
 }

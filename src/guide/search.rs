@@ -2,18 +2,18 @@
 
 use super::{Chapter, GuideLanguage, is_mark};
 
-/// A line of the manual that has the word.
+/// A line of the manual that contains the word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundLine {
-    /// The chapter.
+    /// Topic of the chapter.
     pub topic: &'static str,
     /// The heading above the line.
     pub heading: &'static str,
-    /// The line.
+    /// Text of the line.
     pub line: &'static str,
 }
 
-/// The lines of these chapters that have `word` in them, whatever the case of its letters.
+/// The lines of these chapters that contain `word`, ignoring case.
 pub fn search(chapters: &[Chapter], word: &str, language: GuideLanguage) -> Vec<FoundLine> {
     let word = word.to_lowercase();
     let mut found = Vec::new();

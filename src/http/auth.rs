@@ -1,4 +1,4 @@
-//! Who may call: who bears the token that a node and its workers share, or signs with it.
+//! Authorization: a caller sends the token that a node and its workers share, or signs with it.
 
 use actix_web::HttpRequest;
 use actix_web::http::{StatusCode, header};
@@ -11,36 +11,37 @@ use reelyard_protocol::worker::EPOCH_HEADER;
 
 use super::problem::ProblemResponse;
 
-/// By what right a call is made.
+/// How a call was authorized.
 #[derive(Clone, Copy, Debug)]
 pub enum Authority {
-    /// No token is set: everybody may call.
+    /// No token is configured: every call is allowed.
     Open,
-    /// The token itself came with it, from a person or a script.
+    /// A person or a script sent the token itself.
     Bearer,
-    /// A program of the yard signed it.
+    /// A program of the yard signed the call.
     Signed(VerifiedCall),
 }
 
-/// Why a call is refused.
+/// Why a call is not authorized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAuthority {
-    /// It carries nothing.
+    /// The call has no token and no signature.
     #[error("a token is needed: Authorization: Bearer <token>")]
     Missing,
-    /// It carries another token.
+    /// The call has a wrong token.
     #[error("the token is not the token of this yard")]
     OtherToken,
-    /// It is signed, and the signature is not good.
+    /// The signature of the call is not valid.
     #[error(transparent)]
     Signature(#[from] SignedCallRefused),
 }
 
-/// Lets a request pass when no token is set, or when it carries the right one as
-/// `Authorization: Bearer <token>`.
+/// Allows a request if no token is configured, or if it has the right one as `Authorization: Bearer
+/// <token>`.
 ///
 /// # Errors
-/// It carries none, or another.
+///
+/// The token is missing or wrong.
 pub fn bearer(
     request: &HttpRequest,
     token: Option<&SharedToken>,
@@ -53,10 +54,11 @@ pub fn bearer(
     }
 }
 
-/// The same for a call that programs of the yard make: they sign it.
+/// Like [`bearer`], but also accepts a signature by a program of the yard.
 ///
 /// # Errors
-/// It carries nothing that is good.
+///
+/// The token or signature is missing or wrong.
 pub fn bearer_or_signature(
     request: &HttpRequest,
     token: Option<&SharedToken>,

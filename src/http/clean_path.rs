@@ -1,8 +1,8 @@
-//! Clean paths as Go's router makes and writes them, by whose rules both old programs go (spec 2).
+//! Cleans and encodes paths like Go's router, because both old programs use it (spec 2).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-/// What Go leaves alone when it writes a path.
+/// The characters that Go does not escape in a path.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -18,8 +18,8 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'=')
     .remove(b'@');
 
-/// A decoded path without empty, `.` and `..` segments; a slash at its end stays. None when it is
-/// clean as it is.
+/// Removes empty, `.` and `..` segments from a decoded path; a trailing slash stays. None if the
+/// path is already clean.
 pub fn cleaned(path: &[u8]) -> Option<Vec<u8>> {
     let mut segments: Vec<&[u8]> = Vec::new();
     for segment in path.split(|&byte| byte == b'/') {
@@ -37,7 +37,7 @@ pub fn cleaned(path: &[u8]) -> Option<Vec<u8>> {
     (cleaned != path).then_some(cleaned)
 }
 
-/// A decoded path as it is written into a `Location`.
+/// Encodes a decoded path for a `Location` header.
 pub fn written(path: &[u8]) -> String {
     percent_encode(path, KEPT).to_string()
 }

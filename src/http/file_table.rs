@@ -1,4 +1,4 @@
-//! The ranked files as cfm's dashboard shows them, from the actors' views.
+//! The ranked files as cfm's dashboard shows them, from the views of the actors.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,23 +12,23 @@ use roaring::RoaringBitmap;
 
 use super::compat::pages::{FileRow, FileTable};
 
-/// A snapshot of the ranked files: hot ones first, most hits first, then by rank.
+/// A snapshot of the ranked files: hot files first, by hits, then by rank.
 pub struct RankedFiles {
     names: NameTable,
     catalog: Arc<CatalogView>,
     tasks: Arc<TaskManagerView>,
-    /// The hot files among the ranked.
+    /// The ranked files that are hot, with their hits.
     hot: Vec<(FileId, u32)>,
-    /// The same as a set.
+    /// The hot files as a set.
     hot_set: RoaringBitmap,
-    /// Where they stand in the ranking, from 0, ascending.
+    /// Positions of the hot files in the ranking, from 0, ascending.
     hot_positions: Vec<usize>,
-    /// Directories of the masters that tasks were planned for.
+    /// Master directories of the files with planned tasks.
     dirs: HashMap<FileName, String>,
 }
 
 impl RankedFiles {
-    /// The files as they are now.
+    /// Takes the current state of the files.
     pub fn new(names: NameTable, catalog: Arc<CatalogView>, tasks: Arc<TaskManagerView>) -> Self {
         let is_ranked = |file: &FileId| {
             catalog.ranking.as_ref().is_some_and(|ranking| ranking.rank(*file).is_some())
@@ -44,7 +44,7 @@ impl RankedFiles {
         RankedFiles { names, tasks, hot, hot_set, hot_positions, dirs, catalog }
     }
 
-    /// The directory that a file is copied from, as last listed.
+    /// The directory of the master, as last listed.
     fn master_dir(&self, file: FileId) -> Option<&str> {
         let masters = self.catalog.masters.as_ref().filter(|all| all.files.contains(file.0))?;
         let only = match self.catalog.source_dirs.dirs.as_slice() {
@@ -88,7 +88,7 @@ impl FileTable for RankedFiles {
         let ranked = self.catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
         let mut begin = from.saturating_sub(self.hot.len());
         for &position in &self.hot_positions {
-            // Each hot file before it moves the first cold one on by one.
+            // Each hot file before the first cold file shifts that cold file by one position.
             if position > begin {
                 break;
             }

@@ -1,4 +1,5 @@
-//! `/guide`: the manual, as pages without scripts. Needs no token: it says nothing of this yard.
+//! `/guide`: the manual as pages without scripts. It needs no token, because it contains no data of
+//! the yard.
 
 use std::sync::LazyLock;
 
@@ -16,7 +17,7 @@ use crate::guide::{self, CHAPTERS, Chapter, GuideLanguage};
 
 const STYLE: &str = include_str!("guide.css");
 
-/// Nothing is loaded or run but the one style sheet.
+/// Allows nothing but the style sheet of the page.
 static SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     format!(
@@ -25,13 +26,13 @@ static SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What an address may say about the page.
+/// Options of a guide page in its URL.
 #[derive(Deserialize)]
 pub struct GuideQuery {
     lang: Option<String>,
 }
 
-/// `GET /guide`: the list of the chapters.
+/// `GET /guide`: the table of contents.
 pub async fn contents(request: HttpRequest, query: Query<GuideQuery>) -> HttpResponse {
     let language = language(&request, &query);
     let title = match language {
@@ -44,7 +45,7 @@ pub async fn contents(request: HttpRequest, query: Query<GuideQuery>) -> HttpRes
     answer(StatusCode::OK, page((title, language), None, body))
 }
 
-/// `GET /guide/{topic}`: a chapter.
+/// `GET /guide/{topic}`: one chapter.
 pub async fn chapter(
     request: HttpRequest,
     topic: Path<String>,
@@ -74,8 +75,8 @@ pub async fn chapter(
     answer(StatusCode::OK, page((chapter.title(wanted), wanted), Some(chapter), body))
 }
 
-/// The language of a page: the one that the address names, or else the one that the browser prefers
-/// among those that exist.
+/// The language of a page: from the URL, else the preference of the browser among the available
+/// languages.
 fn language(request: &HttpRequest, query: &GuideQuery) -> GuideLanguage {
     if let Some(named) = query.lang.as_deref().and_then(GuideLanguage::of_tag) {
         return named;

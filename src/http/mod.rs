@@ -1,4 +1,4 @@
-//! How Reelyard is reached over HTTP.
+//! The HTTP servers of Reelyard: API, public links, workers, metrics and cfm's wire protocol.
 
 pub mod api;
 mod auth;

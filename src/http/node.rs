@@ -1,4 +1,4 @@
-//! The HTTP of a node: the API, cfm's wire, and whether it is well.
+//! The HTTP server of a node: API, cfm's wire protocol and health checks.
 
 use std::net::TcpListener;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -37,79 +37,77 @@ use super::{api, guide, health};
 use crate::config::HttpConfig;
 use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
-/// How long stopping waits for answers under way.
+/// Longest wait for running answers when the server stops, in seconds.
 const STOP_PATIENCE_SECONDS: u64 = 5;
 
-/// How long an idle connection is kept. Longer than cfm's five seconds: workers report each
-/// second, and old cfws ask every few.
+/// Timeout of an idle connection. It is longer than cfm's five seconds, because workers report each
+/// second and old cfws poll every few seconds.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// How long a client may take for the head of a request.
+/// Time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 
-/// How long a client may take nothing of an answer, or less than [`LEAST_PACE`].
+/// Time limit for a client that takes nothing of an answer, or less than [`LEAST_PACE`].
 const STALL: Duration = Duration::from_secs(20);
 
-/// What a client must take of an answer at least, in bytes per second.
+/// Slowest accepted pace of a client that reads an answer, in bytes per second.
 const LEAST_PACE: u64 = 4 << 10;
 
-/// Connections for everybody else in a yard of many workers.
+/// Connections for other clients in a yard with many workers.
 const BESIDE_WORKERS: usize = 1024;
-/// The part of all file descriptors that these connections may take; the public links may take another,
-/// and the rest is in reserve.
+/// Percentage of all file descriptors for these connections. Public links may use another part, and
+/// the rest is a reserve.
 const DESCRIPTORS_PERCENT: u64 = 40;
 
-/// What the HTTP of a node works with. All of it is views and ways to send messages: no handler
-/// touches an actor's state.
+/// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
+/// state of an actor.
 pub struct NodeHttpState {
-    /// When the node started.
+    /// Start time of the node.
     pub started: Millis,
-    /// What time it is.
+    /// Clock of the node; simulated in tests.
     pub clock: Clock,
-    /// The names behind the ids in views.
+    /// Names of the file ids in views.
     pub names: NameTable,
-    /// The number of this node.
+    /// Number of this node in its cluster.
     pub node_id: u64,
-    /// The configuration in force.
+    /// The running configuration.
     pub live: LiveConfig,
-    /// Admits signed calls of workers.
+    /// Verifies the signed calls of workers.
     pub gate: SignedCallVerifier,
-    /// Reads it again.
+    /// Reloads the configuration on request.
     pub reloader: Arc<NodeReloader>,
-    /// The journal.
+    /// For readiness and the current leader.
     pub journal: Journal,
-    /// The actors, for their views and mailboxes.
+    /// Views and mailboxes of the actors.
     pub actors: Arc<Wiring>,
-    /// The public links of shares.
+    /// View of the public links of shares.
     pub share_links: Arc<ShareLinksView>,
-    /// True once the node is stopping: whoever is kept waiting is answered at once.
+    /// True when the node stops: waiting calls are then answered at once.
     pub stopping: watch::Receiver<bool>,
 }
 
 impl NodeHttpState {
-    /// What wants looking at though the node does all it is there for, in words.
+    /// Conditions that need attention although the node is ready, as text lines.
     pub fn warnings(&self) -> Vec<String> {
         let view = self.actors.task_board.view();
         let told = view.strangers.iter().map(|stranger| {
             let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let how_sure = if stranger.sure { "manages" } else { "may manage" };
             let (what, last) = (&stranger.what, stranger.last);
-            format!("somebody else {how_sure} this yard too: {host}{what}; seen last at {last}")
+            format!("another manager {how_sure} this yard too: {host}{what}; last seen at {last}")
         });
         let refused = self.actors.boxes.configured.refused();
         let not_so = refused.iter().map(|(pool, why)| {
-            format!("pool {pool} is not as the configuration has it, which is tried again: {why}")
+            format!("cannot apply the configuration of pool {pool}, retrying: {why}")
         });
         let boxes = self.actors.boxes.board.view();
         let silent = boxes.lines.iter().filter_map(|(pool, line)| {
             let why = line.silence.as_ref()?;
-            Some(format!(
-                "the host of pool {pool} does not make its boxes ready or clean them: {why}"
-            ))
+            Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
         });
         let off = self.live.now().config.task.mode == PlanningMode::Off;
         let off = off.then(|| {
-            "Planning is switched off: no new copies are planned. Set task.mode = \"on\" and reload."
+            "Planning is off: no new copies are planned. Set task.mode = \"on\" and reload."
                 .to_owned()
         });
         let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
@@ -118,32 +116,32 @@ impl NodeHttpState {
         let clock = self.actors.share_board.view().trouble.map(|trouble| trouble.to_string());
         let hosts = self.actors.hosts.present();
         let tokens = hosts.iter().filter_map(|(host, actor)| {
-            Some(format!("{host} cannot be worked with: {}", actor.view.load().token_trouble?))
+            Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
         });
         let own = tokens.chain(clock).chain(open_files::shortage_warning());
         told.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
     }
 
-    /// Pools of which no box can be granted, and why, in words.
+    /// Pools that cannot grant any box, with the reason.
     fn hindered_pools(&self) -> Vec<String> {
         let hindered = self.actors.boxes.board.pools().into_iter().filter_map(|pool| {
             let can = [BoxPhase::Free, BoxPhase::Leased, BoxPhase::Preparing];
             let can_go_on = can.iter().any(|phase| pool.counts.of(*phase) > 0);
             let why = pool.hindrance.filter(|_| !can_go_on)?;
-            Some(format!("pool {} has no box that can be granted: {why}", pool.name))
+            Some(format!("pool {} cannot grant any box: {why}", pool.name))
         });
         hindered.collect()
     }
 
-    /// The destinations that answer but whose files were not listed since this node started, and
-    /// what follows from that, in words.
+    /// Destinations that answer, but whose files were not listed since this node started, with the
+    /// consequences.
     pub fn unlisted_hosts(&self) -> Vec<String> {
         let view = self.actors.task_board.view();
         let unlisted = view.hosts.iter().filter(|planned| {
             let unknown = [Unusable::InventoryUnknown, Unusable::KindUnknown];
             planned.no_destination.is_some_and(|why| unknown.contains(&why))
         });
-        // Whoever is being listed for the first time is not worth a word yet.
+        // No warning during the first inventory of a host.
         let is_patient = self.clock.now().since(self.started) < TaskSettings::default().first_look;
         let words = unlisted.filter_map(|planned| {
             let host = planned.host;
@@ -156,8 +154,8 @@ impl NodeHttpState {
                 .as_ref()
                 .map(|last| format!(" ({}: {})", last.asked, last.failure));
             let risk = match planned.files {
-                Some(_) => "What was on record of it still counts",
-                None => "A file that only it holds may be copied elsewhere",
+                Some(_) => "Its recorded files still count",
+                None => "A file that exists only there may be copied again",
             };
             Some(format!(
                 "{host} answers, but its files were not listed since this node started{}. Nothing \
@@ -168,8 +166,8 @@ impl NodeHttpState {
         words.collect()
     }
 
-    /// That nothing can be copied because no destination answers; none while one does, before each was
-    /// asked, and in a yard without hosts.
+    /// Warns that no destination answers. None if one does, before the first probes, and in a yard
+    /// without hosts.
     fn no_destination(&self) -> Option<String> {
         let (hosts, beats) = (self.actors.hosts.present(), self.actors.heartbeat_view.load());
         let health = |host| beats.of(host).map(|one| one.health);
@@ -184,14 +182,14 @@ impl NodeHttpState {
         }
         let what = match (down, in_maintenance) {
             _ if hosts.is_empty() => return None,
-            (0, 0) => "None is configured: see hosts.destinations.".to_owned(),
+            (0, 0) => "None is configured: set hosts.destinations.".to_owned(),
             (down, 0) => format!("{down} do not answer: see reelyard hosts."),
             (down, resting) => format!("{down} do not answer, {resting} are in maintenance."),
         };
-        Some(format!("No destination is up: nothing can be copied. {what}"))
+        Some(format!("No destination is up, so no copies are possible. {what}"))
     }
 
-    /// What keeps the node from doing all it is there for, in words; empty when nothing does.
+    /// Conditions that make the node not ready, as text lines; empty if it is ready.
     pub fn not_ready(&self) -> Vec<String> {
         let mut missing = Vec::new();
         missing.extend(self.journal.disk_full());
@@ -210,7 +208,7 @@ impl NodeHttpState {
     }
 }
 
-/// Serves `state` on `listener` until the handle is stopped. There is room for the connections of
+/// Serves `state` on `listener` until the handle is stopped. There are enough connections for
 /// `hosts` workers. Needs an actix system.
 pub fn serve(
     listener: TcpListener,
@@ -251,8 +249,8 @@ pub fn serve(
     connections::serve(listener, &served, &HttpConnectionLimiter::new(limits(settings, hosts)), app)
 }
 
-/// What connections may take. A worker has two: its long poll, and one for reports. All workers may
-/// have the address of one gateway.
+/// Limits of connections. A worker uses two: its long poll and one for reports. All workers may
+/// share the address of one gateway.
 fn limits(settings: &HttpConfig, hosts: usize) -> HttpLimits {
     let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
     let of_workers = 2 * hosts;
@@ -266,7 +264,7 @@ fn limits(settings: &HttpConfig, hosts: usize) -> HttpLimits {
     }
 }
 
-/// What cfm's wire shows, and whom it asks.
+/// The state of the handlers of cfm's wire protocol.
 fn compat_state(state: &web::Data<NodeHttpState>) -> CompatState {
     let (of_tasks, for_cfws, of_files) = (state.clone(), state.clone(), state.clone());
     let task_manager = &state.actors.task_manager;
@@ -291,7 +289,7 @@ fn compat_state(state: &web::Data<NodeHttpState>) -> CompatState {
     }
 }
 
-/// Calls of workers are below this path. They are signed; nothing else may be.
+/// Workers call below this path. Only these calls may be signed.
 const WORKERS: &str = "/workers/";
 
 async fn with_token(
@@ -321,7 +319,7 @@ async fn with_token(
     }
 }
 
-/// Reads the body of a signed call and refuses another than the one that was signed.
+/// Reads the body of a signed call, and refuses a body that does not match the signature.
 async fn check_body(
     request: &mut ServiceRequest,
     admitted: &VerifiedCall,
@@ -347,7 +345,7 @@ async fn check_body(
     Ok(())
 }
 
-/// Adds the proof that this node knows the token. What a worker is answered is short.
+/// Adds the proof that this node knows the token. Answers to workers are short.
 async fn proved(
     answer: ServiceResponse<BoxBody>,
     token: &SharedToken,

@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 problem documents, with a stable `type` for programs and words for people.
+//! Errors as RFC 9457 problem documents: a stable `type` for programs and text for people.
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
@@ -17,23 +17,23 @@ pub use kinds::KINDS;
 /// Content type of a problem document.
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
-/// When to ask again where somebody has to make room first.
+/// Retry-After in seconds when the disk is full: an operator must free space first.
 const DISK_FULL_RETRY_SECONDS: u64 = 10;
 
-/// When to ask again where others have to leave first.
+/// Retry-After in seconds when all event listeners are in use.
 const LISTEN_RETRY_SECONDS: u64 = 10;
 
-/// The longest that a `detail` may be, in bytes: many repeat a value that a client sent.
+/// Largest length of a `detail` in bytes. Details often quote a value from the client.
 const LONGEST_DETAIL: usize = 2000;
 
 fn problem(kind: &str, status: u16, mut detail: String) -> Problem {
     if detail.len() > LONGEST_DETAIL {
         let left_out = detail.len() - LONGEST_DETAIL;
-        // What is wanted often stands at the end.
+        // The expected value often stands at the end, so keep both ends.
         let bytes = detail.as_bytes();
         let (head, tail) =
             (&bytes[..LONGEST_DETAIL / 2], &bytes[bytes.len() - LONGEST_DETAIL / 2..]);
-        // A character that is cut in two becomes a sign that says so.
+        // A cut character becomes the replacement character.
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
         detail = format!("{head} ... ({left_out} bytes are left out) ... {tail}");
     }
@@ -45,34 +45,34 @@ fn problem(kind: &str, status: u16, mut detail: String) -> Problem {
     }
 }
 
-/// A refusal on its way to the client.
+/// A refusal that will be sent to the client.
 #[derive(Clone, Debug)]
 pub struct ProblemResponse {
     status: StatusCode,
     problem: Problem,
     retry_after_seconds: Option<u64>,
-    /// Boxed, since every handler returns a refusal by value.
+    /// Boxed, because every handler returns a refusal by value.
     challenge: Option<Box<Challenge>>,
 }
 
 impl ProblemResponse {
-    /// A refusal of `kind`, one of [`KINDS`] by its name.
+    /// A refusal of `kind`, which must be the name of one of [`KINDS`].
     pub fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
         debug_assert!(
             KINDS.iter().any(|known| (known.name, known.status) == (kind, status.as_u16())),
-            "{kind} with status {status} is missing in problem::KINDS: the API's document would \
-             not tell of it"
+            "{kind} with status {status} is missing in problem::KINDS: the document of the \
+             API would not list it"
         );
         let problem = problem(kind, status.as_u16(), detail.into());
         ProblemResponse { status, problem, retry_after_seconds: None, challenge: None }
     }
 
-    /// The request says something that cannot be meant.
+    /// A request with an invalid value.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         ProblemResponse::new(StatusCode::BAD_REQUEST, "bad-request", detail)
     }
 
-    /// It was there and has ended.
+    /// The requested thing existed and has ended.
     pub fn gone(detail: impl Into<String>) -> Self {
         ProblemResponse::new(StatusCode::GONE, "gone", detail)
     }
@@ -84,19 +84,19 @@ impl ProblemResponse {
         ProblemResponse { retry_after_seconds: Some(1), ..refusal }
     }
 
-    /// Asking again makes sense after that time.
+    /// Sets Retry-After, rounded up to whole seconds.
     pub fn retry_after(self, wait: std::time::Duration) -> Self {
-        // Rounded up: whoever comes earlier comes in vain.
+        // Rounded up, because an earlier retry would fail again.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         ProblemResponse { retry_after_seconds: Some(seconds.max(1)), ..self }
     }
 
-    /// A caller of the yard may try again with a signature made with this.
+    /// Adds a challenge, with which a program of the yard can sign its next attempt.
     pub fn with_challenge(self, challenge: Option<Challenge>) -> Self {
         ProblemResponse { challenge: challenge.map(Box::new), ..self }
     }
 
-    /// The problem as it is told.
+    /// The problem document of the refusal.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -106,7 +106,7 @@ impl ProblemResponse {
         ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", "the node is stopping")
     }
 
-    /// What was asked for is not there.
+    /// The requested thing does not exist.
     pub fn not_found(detail: impl Into<String>) -> Self {
         ProblemResponse::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
@@ -134,7 +134,7 @@ impl ResponseError for ProblemResponse {
         if let Some(seconds) = self.retry_after_seconds {
             response.insert_header((header::RETRY_AFTER, seconds.to_string()));
         }
-        // `json` keeps a content type that is already there.
+        // `json` keeps an existing content type.
         response.insert_header((header::CONTENT_TYPE, PROBLEM_JSON)).json(&self.problem)
     }
 }

@@ -1,5 +1,5 @@
-//! The boxes of a node: the BoxLeaseActor, whom it asks, by what it goes, and the pools of the
-//! configuration.
+//! Boxes of a node: the BoxLeaseActor with its settings, its link to workers, and the configured
+//! pools.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,26 +19,27 @@ use super::live_config::LiveConfig;
 use super::settings;
 use crate::config::NodeConfig;
 
-/// The BoxLeaseActor of a node, and what belongs to it.
+/// The BoxLeaseActor of a node with its parts.
 pub struct BoxServices {
     /// Owns pools, boxes and leases.
     pub actor: Supervised<BoxLease>,
-    /// What it shows.
+    /// View of pools, boxes and leases.
     pub board: BoxViewHandle,
-    /// The ways to ask it for boxes.
+    /// Routes for requests for boxes.
     pub routes: AcquireRoutes,
-    /// The pools that the configuration names.
+    /// Pools of the configuration.
     pub configured: ConfiguredPools,
-    /// The way to the workers that look after boxes.
+    /// Calls to the workers that run hooks.
     pub link: BoxLink,
     keeping: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl BoxServices {
-    /// Starts it on the present arbiter.
+    /// Starts the actor on the current arbiter.
     ///
     /// # Errors
-    /// When the client for calls to workers cannot be made.
+    ///
+    /// The HTTP client for calls to workers cannot be created.
     pub(super) fn start(
         live: &LiveConfig,
         clock: &Clock,
@@ -65,7 +66,7 @@ impl BoxServices {
         Ok(BoxServices { actor, board, routes, configured, link, keeping })
     }
 
-    /// Goes by another configuration from now on.
+    /// Applies a new configuration.
     pub(super) fn apply_config(&self, before: &NodeConfig, after: &NodeConfig) {
         let (old, new) = (settings::boxes(before), settings::boxes(after));
         if old != new {
@@ -75,14 +76,14 @@ impl BoxServices {
         if old != new
             && let Err(error) = self.link.change_settings(new)
         {
-            tracing::error!(%error, "workers are asked after boxes as before");
+            tracing::error!(%error, "cannot change the settings of calls to workers of boxes, keeping the old ones");
         }
         self.configured.change(after);
     }
 
-    /// Stops it. Whoever waits is told.
+    /// Stops the actor. Waiting requests are answered.
     pub(super) async fn stop(&self) {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         let keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeping) = keeping {
             keeping.abort();

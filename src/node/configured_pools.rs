@@ -1,5 +1,5 @@
-//! The pools that the configuration names: they are put on record whenever this node begins to decide
-//! on boxes, and whenever the configuration was read again.
+//! The pools of the configuration. They are committed when this node starts to decide about boxes,
+//! and after each reload.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use tokio::time::sleep;
 
 use crate::config::NodeConfig;
 
-/// Who asks.
+/// Recorded as the requester of these changes.
 const CONFIGURATION: &str = "configuration";
 
-/// After what time they are put once more where it is not known yet what comes of it.
+/// Pause before the next attempt if the outcome is unknown.
 const SOON: Duration = Duration::from_millis(250);
 
-/// After what time a pool is put once more that could not be as the configuration has it.
+/// Pause before the next attempt if a pool was refused.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// The pools of the configuration, and which of them are not so. Clones share it.
+/// The configured pools, with the reason for each that was refused. Clones share the state.
 #[derive(Clone)]
 pub struct ConfiguredPools(Arc<ConfiguredPoolsState>);
 
-/// Pools by name, each with how it is to be.
+/// Settings of pools by name.
 type PoolSpecs = BTreeMap<PoolName, PoolSpec>;
 
 struct ConfiguredPoolsState {
     wanted: watch::Sender<PoolSpecs>,
-    /// Why pools are not as the configuration has them.
+    /// Why pools do not match the configuration.
     refused: ArcSwap<BTreeMap<PoolName, String>>,
 }
 
@@ -44,17 +44,17 @@ impl ConfiguredPools {
         ConfiguredPools(Arc::new(ConfiguredPoolsState { wanted, refused: ArcSwap::default() }))
     }
 
-    /// The configuration was read again.
+    /// Applies a reloaded configuration.
     pub(super) fn change(&self, config: &NodeConfig) {
         self.0.wanted.send_replace(config.r#box.pools.0.clone());
     }
 
-    /// Which pools are not as the configuration has them, and why.
+    /// The pools that do not match the configuration, with the reason.
     pub fn refused(&self) -> Arc<BTreeMap<PoolName, String>> {
         self.0.refused.load_full()
     }
 
-    /// Puts them whenever that is due, until the journal has stopped.
+    /// Commits the pools whenever that is due, until the journal has stopped.
     pub(super) async fn keep(self, actor: Supervised<BoxLease>, journal: Journal) {
         let (mut wanted, mut leadership) = (self.0.wanted.subscribe(), journal.leadership());
         let mut due = wanted.borrow_and_update().clone();
@@ -70,23 +70,23 @@ impl ConfiguredPools {
                         return;
                     }
                 }
-                // The sender lives as long as this.
+                // The sender lives as long as this task.
                 _ = wanted.changed() => {}
-                // What was put is not put again by that: the API may have changed it since.
+                // A retry commits only the pools that failed: the API may have changed the others.
                 () = sleep(again.unwrap_or_default()), if again.is_some() => continue,
             }
             due = wanted.borrow_and_update().clone();
         }
     }
 
-    /// Another node decides: what it refused is not known here.
+    /// Another node decides now, so its refusals are unknown here.
     fn forget(&self) -> Option<Duration> {
         self.0.refused.store(Arc::default());
         None
     }
 
-    /// Puts those that are due; the ones that could not be put stay so. Answers after what time that is
-    /// to be tried again, if there are any.
+    /// Commits the pools in `due`; those that fail remain in it. Returns the pause before the next
+    /// attempt, if one is needed.
     async fn put(&self, actor: &Supervised<BoxLease>, due: &mut PoolSpecs) -> Option<Duration> {
         let (mut refused, mut again) = (BTreeMap::new(), None);
         for (pool, spec) in std::mem::take(due) {
@@ -98,14 +98,14 @@ impl ConfiguredPools {
                     again = again.or(Some(TRY_AGAIN));
                     refused.insert(pool.clone(), why.to_string());
                 }
-                // It does not decide yet, has too much to do, or was restarted.
+                // The actor does not decide yet, is busy, or was restarted.
                 Ok(Err(_)) | Err(_) => again = Some(SOON),
             }
             due.insert(pool, spec);
         }
         let before = self.refused();
         for (pool, why) in refused.iter().filter(|(pool, why)| before.get(pool) != Some(why)) {
-            tracing::warn!(%pool, why, "a pool is not as the configuration has it");
+            tracing::warn!(%pool, why, "cannot apply the configuration of a pool, retrying");
         }
         self.0.refused.store(Arc::new(refused));
         again

@@ -1,4 +1,4 @@
-//! The CfwWorkers of a node, one for each host of the yard.
+//! The CfwWorkers of a node, one per host of the yard.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use reelyard_core::supervision::Supervised;
 use reelyard_yard::cfw_worker::{CfwWorker, CfwWorkerViewHandle, HostRoutes};
 use tokio::sync::watch;
 
-/// The actors of all hosts there are at present. Clones show the same; [`super::Wiring`] alone adds
-/// and removes.
+/// The actors of all current hosts. Clones share the state. Only [`super::Wiring`] adds and removes
+/// actors.
 #[derive(Clone)]
 pub struct HostActors(Arc<watch::Sender<HostActorMap>>);
 
@@ -21,18 +21,18 @@ pub type HostActorMap = Arc<BTreeMap<HostAddr, Arc<HostActor>>>;
 
 /// The actor of one host.
 pub struct HostActor {
-    /// What the host is for.
+    /// Role of the host in the yard.
     pub role: HostRole,
-    /// Calls it.
+    /// The actor that calls the host.
     pub worker: Supervised<CfwWorker>,
-    /// What is known of it.
+    /// The published state of the host.
     pub view: CfwWorkerViewHandle,
-    /// Whether it is in maintenance, also for an incarnation of its actor that is yet to come.
+    /// Whether the host is in maintenance. The next incarnation of the actor reads it too.
     pub(super) in_maintenance: Arc<AtomicBool>,
 }
 
 impl HostActor {
-    /// Whether nothing is asked of it.
+    /// Whether the host gets no calls because of maintenance.
     pub fn in_maintenance(&self) -> bool {
         self.in_maintenance.load(Ordering::Relaxed)
     }
@@ -45,17 +45,17 @@ impl Default for HostActors {
 }
 
 impl HostActors {
-    /// Every host there is now.
+    /// All current hosts.
     pub fn present(&self) -> HostActorMap {
         self.0.borrow().clone()
     }
 
-    /// The host at `addr`, if there is one.
+    /// The actor of the host at `addr`, if there is one.
     pub fn get(&self, addr: HostAddr) -> Option<Arc<HostActor>> {
         self.0.borrow().get(&addr).cloned()
     }
 
-    /// Ways to the actors of whichever hosts there are, for one kind of message.
+    /// Routes to the actors of all current hosts, for one kind of message.
     pub fn routes<M>(&self) -> HostRoutes<M>
     where
         M: Message + Send + 'static,
@@ -68,7 +68,7 @@ impl HostActors {
         HostRoutes::new(move |host| Some(yard.get(host)?.worker.addr().recipient()))
     }
 
-    /// Waits until all of these are there.
+    /// Waits until all of these hosts have actors.
     pub(super) async fn has(&self, hosts: impl Iterator<Item = HostAddr>) {
         let hosts: Vec<HostAddr> = hosts.collect();
         let mut present = self.0.subscribe();
@@ -77,7 +77,7 @@ impl HostActors {
         let _ = all.await;
     }
 
-    /// These are the hosts from now on.
+    /// Replaces the set of hosts.
     pub(super) fn set(&self, hosts: BTreeMap<HostAddr, Arc<HostActor>>) {
         self.0.send_replace(Arc::new(hosts));
     }

@@ -1,5 +1,5 @@
-//! Following the hosts on record: their actors are started and stopped as they come and go, left
-//! alone in maintenance, and everybody is told of them.
+//! Follows the recorded hosts: starts and stops their actors, pauses them in maintenance, and
+//! informs the other actors.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,7 +14,7 @@ use reelyard_yard::task_manager::{HostRecord, HostRoster, TaskViewHandle};
 use super::Wiring;
 use super::host_actors::{HostActor, HostActorMap};
 
-/// Has the actors of `wiring` follow the roll on `board`, as long as there are any.
+/// Keeps the actors of `wiring` in step with the recorded hosts on `board`, while the actors exist.
 pub fn follow_membership(
     wiring: Weak<Wiring>,
     board: &TaskViewHandle,
@@ -33,8 +33,8 @@ pub fn follow_membership(
 }
 
 impl Wiring {
-    /// Has the actors that the roll says. `is_told` says whether this incarnation of the
-    /// TaskManager was told of hosts before.
+    /// Applies the recorded hosts. `is_told` says whether this incarnation of the TaskManager was
+    /// informed of hosts before.
     fn apply_membership(&self, roll: &HostRoster, is_told: bool) {
         if !is_told {
             self.subscribe_to_heartbeat();
@@ -51,7 +51,7 @@ impl Wiring {
                     present.insert(addr, Arc::clone(host));
                 }
                 None => {
-                    // Joined when it starts, as every incarnation is: that is after this.
+                    // Every incarnation is joined when it starts, which is after this.
                     let host = self.parts.start_host(addr, record.role, !record.is_asked());
                     present.insert(addr, Arc::new(host));
                 }
@@ -73,7 +73,7 @@ impl Wiring {
         if host.in_maintenance.swap(on, Ordering::Relaxed) == on {
             return;
         }
-        // Its worker first: it is to be ready for the probe that comes when maintenance ends.
+        // The worker first, so that it is ready for the first probe after maintenance.
         host.worker.addr().do_send(cfw_worker::SetHostMaintenance { on });
         self.heartbeat.addr().do_send(heartbeat::SetHeartbeatMaintenance { host: addr, on });
     }
@@ -83,7 +83,7 @@ impl Wiring {
         for (addr, host) in before.iter() {
             if !present.contains_key(addr) {
                 self.heartbeat.addr().do_send(UnwatchHost { host: *addr });
-                tracing::info!(host = %addr, "host left the yard");
+                tracing::info!(host = %addr, "host removed from the yard");
             }
             if !present.get(addr).is_some_and(|present| Arc::ptr_eq(host, present)) {
                 let worker = host.worker.clone();

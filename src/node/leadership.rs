@@ -1,4 +1,4 @@
-//! Tells who leads, whenever that changes, and what of the journal is news on a node that follows.
+//! Publishes changes of the leader, and which journal changes are new on a following node.
 
 use reelyard_api::{Change, ChangeEvent, LeadershipChange};
 use reelyard_core::change_feed::Feed;
@@ -7,7 +7,7 @@ use reelyard_core::event::PieceId;
 use reelyard_journal::Journal;
 use reelyard_replication::Leadership;
 
-/// Tells on `feed`, until the journal has stopped.
+/// Publishes the leader on `feed`, until the journal has stopped.
 pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock: Clock) {
     let mut leadership = journal.leadership();
     let mut told = None;
@@ -32,12 +32,12 @@ pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock
     }
 }
 
-/// The pieces of the journal whose changes are told.
+/// The pieces of the journal whose changes are published.
 const TOLD: [PieceId; 4] = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
 
-/// From when on each piece is beyond what this node had on record when it started. An owner that
-/// decides knows that by itself; one that follows applies what the leader sends, and cannot tell it
-/// from what was there.
+/// Marks for each piece where the entries end that were recorded before this node started. An owner
+/// that decides knows that itself. A following owner applies entries of the leader, and cannot
+/// distinguish them from old ones.
 pub fn mark_pieces_current(journal: &Journal, feed: &Feed<ChangeEvent>) {
     for piece in TOLD {
         let (journal, feed) = (journal.clone(), feed.clone());

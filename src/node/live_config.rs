@@ -1,4 +1,4 @@
-//! The configuration that a node goes by, which a reload changes while it runs.
+//! The configuration of a running node, which a reload changes.
 
 use std::sync::Arc;
 
@@ -9,42 +9,44 @@ use reelyard_yard::cfw_worker::http_client;
 use super::settings;
 use crate::config::NodeConfig;
 
-/// The configuration in force. Clones show the same.
+/// The running configuration. Clones share it.
 #[derive(Clone)]
 pub struct LiveConfig(Arc<ArcSwap<ActiveConfig>>);
 
-/// A configuration and what is made of it once.
+/// A configuration with the values that are derived from it once.
 pub struct ActiveConfig {
-    /// The configuration.
+    /// The configuration itself.
     pub config: NodeConfig,
-    /// The client for calls to hosts.
+    /// HTTP client for calls to hosts.
     pub calls: reqwest::Client,
-    /// The client for calls to webhooks.
+    /// HTTP client for calls to webhooks.
     pub webhooks: reqwest::Client,
-    /// Names that begin so are left alone.
+    /// Prefixes of ignored file names.
     pub ignore_prefixes: Vec<Vec<u8>>,
 }
 
 impl LiveConfig {
-    /// Goes by `config`.
+    /// Starts with `config`.
     ///
     /// # Errors
-    /// When the client for calls to hosts cannot be made.
+    ///
+    /// The HTTP client for calls to hosts cannot be created.
     pub fn new(config: NodeConfig) -> Result<Self, reqwest::Error> {
         Ok(LiveConfig(Arc::new(ArcSwap::from_pointee(ActiveConfig::of(config)?))))
     }
 
-    /// Goes by `config` from now on, and answers what is in force then.
+    /// Replaces the configuration, and returns the new one.
     ///
     /// # Errors
-    /// When the client for calls to hosts cannot be made: then nothing changes.
+    ///
+    /// The HTTP client for calls to hosts cannot be created. Then nothing changes.
     pub(super) fn set(&self, config: NodeConfig) -> Result<Arc<ActiveConfig>, reqwest::Error> {
         let in_force = Arc::new(ActiveConfig::of(config)?);
         self.0.store(Arc::clone(&in_force));
         Ok(in_force)
     }
 
-    /// What is in force now.
+    /// The running configuration.
     pub fn now(&self) -> Arc<ActiveConfig> {
         self.0.load_full()
     }

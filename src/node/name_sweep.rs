@@ -1,5 +1,5 @@
-//! Forgetting names that nothing refers to any more: those of hosts that list other files each time,
-//! of files that left the yard, of names that were hot once.
+//! Drops file names that are no longer used: of hosts with changing lists, of files that left the
+//! yard, and of files that were hot once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use roaring::RoaringBitmap;
 
 use super::Wiring;
 
-/// Time from one sweep to the next. What an actor takes in must be in its view by then.
+/// Interval of the sweep. By then the view of an actor must contain everything it has received.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// What the views show, from which it follows which names are in use.
+/// The views that show which names are in use.
 pub struct NamesInUse<'a> {
-    /// The inputs.
+    /// Names in the ranking and other inputs.
     pub catalog: &'a CatalogView,
-    /// Tasks and placements.
+    /// Names in tasks and placements.
     pub tasks: &'a TaskManagerView,
-    /// Removals and pins.
+    /// Names in removals and pins.
     pub removals: &'a RemoverView,
 }
 
 impl NamesInUse<'_> {
-    /// The files that are in use. Names that views hold as text are found in the table, which keeps
-    /// them from being forgotten as well.
+    /// The file ids in use. Names that views store as text are looked up in the table, which also
+    /// keeps them.
     pub fn files<'h>(
         &self,
         names: &NameTable,
@@ -63,7 +63,7 @@ impl NamesInUse<'_> {
     }
 }
 
-/// Sweeps the table again and again, until it is aborted.
+/// Sweeps the table periodically, until the task is aborted.
 pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
     loop {
         tokio::time::sleep(INTERVAL).await;
@@ -82,11 +82,11 @@ pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
         match swept.await {
             Ok(Some(swept)) if swept.forgotten > 0 => {
                 let (forgotten, kept) = (swept.forgotten, swept.kept);
-                tracing::info!(forgotten, kept, "names that nothing refers to are forgotten");
+                tracing::info!(forgotten, kept, "dropped unused file names");
             }
             Ok(Some(_)) => {}
-            Ok(None) => tracing::debug!("no names are forgotten while a long read is under way"),
-            Err(error) => tracing::error!(%error, "names could not be looked through"),
+            Ok(None) => tracing::debug!("unused file names are kept during a long read"),
+            Err(error) => tracing::error!(%error, "the sweep of file names failed"),
         }
     }
 }

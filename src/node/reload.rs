@@ -1,5 +1,5 @@
-//! Reading the configuration again while the node runs: what can change at once does, and the rest
-//! is named.
+//! Reloads the configuration of a running node. Settings that can change at once do, and the others
+//! are named.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::config::{Difference, EffectiveSetting, Layers, LogSettings, NodeConfi
 use crate::logging;
 use crate::reloading::{HotReloadKeys, ReloadRefused, Reloaded, read_again};
 
-/// The configuration of a node, and where it was read.
+/// The configuration of a node with its sources.
 pub type LoadedNodeConfig = crate::reloading::LoadedConfig<NodeConfig>;
 
 /// Settings that change at once.
@@ -42,18 +42,18 @@ const AT_ONCE: HotReloadKeys = HotReloadKeys(&[
     "log.level",
 ]);
 
-/// Reads the configuration again.
+/// Reloads the configuration of a node.
 pub struct NodeReloader {
     layers: Layers,
     live: LiveConfig,
     actors: Arc<Wiring>,
     share_links: Arc<ShareLinks>,
-    /// The settings in force; held while they change.
+    /// The running settings; locked during a reload.
     running: Mutex<Vec<EffectiveSetting>>,
 }
 
 impl NodeReloader {
-    /// Of a node that runs by `live`, whose settings are `running`.
+    /// For a node that runs with `live` and the settings `running`.
     pub(super) fn new(
         layers: Layers,
         running: Vec<EffectiveSetting>,
@@ -62,8 +62,8 @@ impl NodeReloader {
         NodeReloader { layers, live, actors, share_links, running: Mutex::new(running) }
     }
 
-    /// Reads the configuration again and goes by it; an invalid one is refused whole. On a `dry`
-    /// run it is only told what would change.
+    /// Reloads the configuration and applies it; an invalid one is refused as a whole. A `dry` run
+    /// only returns the changes.
     pub async fn reload(&self, dry: bool) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
         let LoadedNodeConfig { config, effective, .. } = read_again(self.layers.clone()).await?;
@@ -77,7 +77,7 @@ impl NodeReloader {
             let config = usable_now(config, &before.config);
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
             let after = self.live.set(config).map_err(anyhow::Error::from)?;
-            // Before the owner of shares knows of other roots: they are to be found then.
+            // Before the owner of shares learns of new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;
             self.actors.apply_config(&before, &after);
             logging::change_level(&after.config.log.level);
@@ -87,7 +87,7 @@ impl NodeReloader {
         Ok(reloaded)
     }
 
-    /// Reads the configuration again, as told by a signal, and logs what comes of it.
+    /// Reloads after a signal, and logs the result.
     pub async fn reload_and_log(&self) {
         match self.reload(false).await {
             Ok(reloaded) => reloaded.log(),
@@ -96,7 +96,7 @@ impl NodeReloader {
     }
 }
 
-/// The new configuration, with what takes a restart as it was.
+/// The new configuration with the old values of settings that need a restart.
 fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
     let old = running.clone();
     NodeConfig {
@@ -111,7 +111,7 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
 }
 
 impl Wiring {
-    /// Tells whoever listens that the configuration is another one.
+    /// Publishes the changes of the configuration.
     fn publish_reload(&self, reloaded: &Reloaded) {
         let keys = |differences: &[Difference]| {
             differences.iter().map(|difference| difference.key.clone()).collect()
@@ -127,7 +127,7 @@ impl Wiring {
         }
     }
 
-    /// Tells every actor what it goes by from now on, where that is something else.
+    /// Sends new settings to every actor whose settings changed.
     fn apply_config(&self, before: &ActiveConfig, after: &ActiveConfig) {
         let in_force = after;
         let (before, after, http) = (&before.config, &after.config, &after.calls);
@@ -159,7 +159,7 @@ impl Wiring {
         if old != new {
             self.share_files.addr().do_send(share_files::ChangeShareFilesSettings(new));
         }
-        // Whoever reloads may have mounted one a moment ago.
+        // The operator may have mounted a root just before the reload.
         self.share_files.addr().do_send(share_files::CheckRoots);
         self.boxes.apply_config(before, after);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
@@ -178,7 +178,7 @@ mod tests {
     use crate::guide::{GuideLanguage, chapter};
     use crate::reloading::assert_each_is_decided;
 
-    /// The others, each of which somebody decided about.
+    /// Settings that need a restart. Every setting must be in one of the two lists.
     const WITH_RESTART: [&str; 6] =
         ["listen", "data_dir", "node_id", "journal.", "http.", "log.format"];
 

@@ -1,4 +1,4 @@
-//! From what is configured to what each actor is started with.
+//! Derives the settings of each actor from the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -27,7 +27,7 @@ use reelyard_yard::task_manager::{HostSetting, LinkRules, TaskSettings};
 
 use crate::config::{NodeConfig, Percent};
 
-/// What the Catalog looks at.
+/// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {
     let destination_ips: BTreeSet<_> =
         config.hosts.destinations.iter().map(|host| host.ip()).collect();
@@ -58,7 +58,7 @@ pub fn catalog(config: &NodeConfig) -> CatalogSettings {
     }
 }
 
-/// How hosts are called.
+/// Settings of calls to hosts.
 pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
     CfwWorkerSettings {
         connect_timeout: config.calls.connect_timeout,
@@ -83,7 +83,7 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
     }
 }
 
-/// How workers are asked after their boxes.
+/// Settings of calls to workers about boxes.
 pub fn box_link(config: &NodeConfig) -> BoxLinkSettings {
     BoxLinkSettings {
         token: config.token.clone(),
@@ -92,11 +92,11 @@ pub fn box_link(config: &NodeConfig) -> BoxLinkSettings {
     }
 }
 
-/// Probes under way at once, and the part of all file descriptors that they may take.
+/// Largest number of concurrent probes, and the percentage of all file descriptors for them.
 const MOST_PROBES: usize = 1024;
 const PROBES_PERCENT: u64 = 10;
 
-/// How hosts are probed.
+/// Settings of the probes.
 pub fn heartbeat(config: &NodeConfig) -> HeartbeatSettings {
     let heartbeat = &config.heartbeat;
     HeartbeatSettings {
@@ -111,7 +111,7 @@ pub fn heartbeat(config: &NodeConfig) -> HeartbeatSettings {
     }
 }
 
-/// How fast copies and hosts may go.
+/// Rate limits of copies and hosts.
 fn bandwidth(config: &NodeConfig) -> Bandwidth {
     Bandwidth {
         copy: config.task.copy_speed.clone().unwrap_or_default(),
@@ -121,7 +121,7 @@ fn bandwidth(config: &NodeConfig) -> Bandwidth {
     }
 }
 
-/// How hosts' links are planned with.
+/// Rules for planning by network load.
 fn links(config: &NodeConfig) -> LinkRules {
     let placement = &config.placement;
     let percent = |mark: Option<Percent>| mark.map(Percent::get);
@@ -133,7 +133,7 @@ fn links(config: &NodeConfig) -> LinkRules {
     }
 }
 
-/// How copies are planned and followed.
+/// Settings of planning and tasks.
 pub fn tasks(config: &NodeConfig) -> TaskSettings {
     let task = &config.task;
     TaskSettings {
@@ -157,31 +157,33 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
     }
 }
 
-/// How far below the limit the low-water mark is when nobody says.
+/// Default distance of the low-water mark below the limit, in percentage points.
 const HYSTERESIS_PERCENT: u32 = 5;
 
-/// Down to how much a disk over its limit is brought. The configuration refuses more than the limit.
+/// The low-water mark of a disk over its limit, in percent. The configuration refuses a value above
+/// the limit.
 fn low_water_percent(config: &NodeConfig) -> u32 {
     let limit = config.storage.limit_percent.get();
     let set = config.storage.low_water_percent.as_ref().map(|percent| percent.get());
     set.unwrap_or(limit.saturating_sub(HYSTERESIS_PERCENT))
 }
 
-/// How many copies of a file there should be.
+/// Wanted number of copies of a file.
 fn copies(config: &NodeConfig) -> CopiesWanted {
     CopiesWanted { by_grade_info: config.copies.by_grade_info, most: config.copies.most.get() }
 }
 
-/// From how many hits on room is made when nobody says: whatever is not hot has fewer than half.
+/// Default multiple of the hit base from which room is made. A file that is not hot has less than
+/// half of these hits.
 const TIMES_HOT: u32 = 2;
 
-/// From how many rising hits on room is made for a file.
+/// Number of rising hits from which room is made for a file.
 fn make_room_hits(config: &NodeConfig) -> u32 {
     let set = config.remover.make_room_hits.as_ref().map(|hits| hits.get());
     set.unwrap_or(config.event_log.hit_base.get().saturating_mul(TIMES_HOT))
 }
 
-/// How copies are removed.
+/// Settings of the removal of copies.
 pub fn remover(config: &NodeConfig) -> RemoverSettings {
     RemoverSettings {
         mode: config.remover.mode,
@@ -205,13 +207,13 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
     }
 }
 
-/// How it is noticed what shares stand for no longer.
+/// Settings of the detection of missing shared files.
 pub fn share_files(config: &NodeConfig) -> ShareFilesSettings {
     let (removed_after, sweep_every) = (config.share.removed_after, config.share.sweep_interval);
     ShareFilesSettings { removed_after, sweep_every }
 }
 
-/// How shares are kept.
+/// Settings of shares.
 pub fn shares(config: &NodeConfig) -> ShareExpirySettings {
     let share = &config.share;
     ShareExpirySettings {
@@ -249,12 +251,12 @@ pub fn boxes(config: &NodeConfig) -> BoxLeaseSettings {
     }
 }
 
-/// The webhooks, by name.
+/// Settings of the webhooks, by name.
 pub fn hooks(config: &NodeConfig) -> BTreeMap<WebhookName, WebhookSettings> {
     let hooks = config.share.webhooks.0.iter().filter_map(|(name, hook)| {
         let settings = WebhookSettings {
             url: hook.url.clone(),
-            // The configuration refuses one whose secret cannot be read.
+            // The configuration refuses a webhook with an unreadable secret.
             secret: hook.secret.clone()?,
             kinds: hook.kinds.clone().unwrap_or_else(|| ShareNotificationKind::all().collect()),
             timeout: hook.timeout.unwrap_or(WebhookSettings::TIMEOUT),
@@ -266,7 +268,7 @@ pub fn hooks(config: &NodeConfig) -> BTreeMap<WebhookName, WebhookSettings> {
     hooks.collect()
 }
 
-/// How links are served.
+/// Settings of the server of links.
 pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
     let share = &config.share;
     let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
@@ -274,7 +276,7 @@ pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
         listen: share.listen,
         public_url: share.public_url.as_ref().map(|url| url.as_str().to_owned()),
         trusted_proxies: share.trusted_proxies.clone(),
-        // As the API's server does, these leave some for the process itself.
+        // Like the server of the API, it leaves some file descriptors for the process itself.
         connections: open_files::at_most(count(share.connections), 35),
         connections_per_address: count(share.connections_per_address),
         archives: count(share.archives),
@@ -291,26 +293,26 @@ pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
     }
 }
 
-/// What cookies of links are signed with: the same on every node that shares the token, and of no
-/// use to guess it by.
+/// Key that signs cookies of links. It is the same on every node with the same token, and does not
+/// help to guess the token.
 fn cookie_key(token: &SharedToken) -> [u8; 32] {
     blake3::derive_key("reelyard 2026 cookies of share links", token.reveal().as_bytes())
 }
 
-/// How long a call of a leader that was deposed may still be on its way to an old cfw.
+/// How long a call of a deposed leader may still be on its way to an old cfw.
 const OLD_CALLS_LAST: Duration = Duration::from_secs(5);
 
-/// The hosts of the yard.
+/// The hosts of the configuration with their roles.
 pub fn hosts(config: &NodeConfig) -> Vec<HostSetting> {
     config.yard().into_iter().map(|(addr, role)| HostSetting { addr, role }).collect()
 }
 
-/// Where the journal's store is.
+/// Directory of the journal.
 pub fn journal_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("journal")
 }
 
-/// How the journal is kept.
+/// Settings of the journal.
 pub fn journal(config: &NodeConfig) -> JournalOptions {
     let journal = &config.journal;
     JournalOptions {

@@ -1,4 +1,4 @@
-//! The ShareFilesActor of a node: whom it asks, and by what it goes.
+//! Starts the ShareFilesActor of a node with its collaborators and settings.
 
 use reelyard_core::clock::Clock;
 use reelyard_core::supervision::{Supervised, Supervision};
@@ -11,7 +11,7 @@ use reelyard_shares::share_files::{
 use super::live_config::LiveConfig;
 use super::settings;
 
-/// Starts it over these directories.
+/// Starts the actor for these roots.
 pub(super) fn start(
     (live, clock): (&LiveConfig, &Clock),
     journal: &Journal,

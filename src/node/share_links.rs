@@ -1,4 +1,4 @@
-//! The public links of a node: served as soon as there is anything that may be shared.
+//! The public links of a node, served while any root is configured.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -21,42 +21,42 @@ use tokio::task::JoinSet;
 use super::{LiveConfig, NodeError, Wiring, settings};
 use crate::config::NodeConfig;
 
-/// The public links: served while there is anything that may be shared. A reload may change all of it.
+/// The public links, served while any root is configured. A reload can change all their settings.
 pub(super) struct ShareLinks {
     collaborators: ShareServerCollaborators,
-    /// Held while a server is replaced.
+    /// Locked while a server is replaced.
     running: Mutex<RunningShareServers>,
     view: Arc<ShareLinksView>,
 }
 
-/// The server of now, and those whose place it took.
+/// The current server, and retiring ones.
 #[derive(Default)]
 struct RunningShareServers {
     serving: Option<ActiveShareServer>,
-    /// They finish what they send.
+    /// Replaced servers that finish their running answers.
     retiring: JoinSet<()>,
-    /// The node stops: from now on nothing is listened on.
+    /// True when the node stops: no server starts any more.
     stopped: bool,
 }
 
 struct ActiveShareServer {
     server: ShareServer,
-    /// Kept, so that a server with other settings can listen on it.
+    /// Kept, so that a server with other settings can use it.
     listener: TcpListener,
     settings: ShareServerSettings,
 }
 
-/// What others need to know of them.
+/// The parts of public links that other code reads.
 pub struct ShareLinksView {
-    /// What may be shared.
+    /// The share roots.
     pub roots: Roots,
-    /// Where they are served.
+    /// Address of the listener; none while links are not served.
     addr: ArcSwapOption<SocketAddr>,
     live: LiveConfig,
     meter: ArcSwapOption<ShareServerMeter>,
 }
 
-/// Opens what may be shared, as far as it is there.
+/// Opens the roots of the configuration that exist.
 pub(super) fn open_roots(config: &NodeConfig) -> Roots {
     Roots::open(named(config))
 }
@@ -67,7 +67,7 @@ fn named(config: &NodeConfig) -> Vec<(RootName, PathBuf)> {
 }
 
 impl ShareLinks {
-    /// Serves the links of what may be shared.
+    /// Starts serving the links, if any root is configured.
     pub(super) async fn start(
         live: &LiveConfig,
         roots: Roots,
@@ -100,10 +100,11 @@ impl ShareLinks {
         Arc::clone(&self.view)
     }
 
-    /// Makes ready for `config`: a listener, if it wants one that there is not yet.
+    /// Prepares a new configuration: binds a listener if the configuration needs a new one.
     ///
     /// # Errors
-    /// When nobody can listen there, or the node stops. Nothing has changed then.
+    ///
+    /// The address cannot be used, or the node is stopping. Then nothing has changed.
     pub(super) async fn prepare(
         &self,
         config: &NodeConfig,
@@ -122,19 +123,20 @@ impl ShareLinks {
         listener.map(Some).map_err(|error| NodeError::Listen(listen, error))
     }
 
-    /// Goes by `config`, for which `listener` was made ready: roots and server are as it says.
+    /// Applies `config` with the listener from [`ShareLinks::prepare`]: changes the roots and the
+    /// server.
     pub(super) async fn apply_config(&self, config: &NodeConfig, listener: Option<TcpListener>) {
         let (roots, named) = (self.view.roots.clone(), named(config));
         if tokio::task::spawn_blocking(move || roots.change(named)).await.is_err() {
-            tracing::error!("the roots of shares could not be opened: they stay as they were");
+            tracing::error!("cannot open the share roots, the old ones stay in use");
         }
         if let Err(error) = self.serve(config, listener).await {
-            tracing::error!(%error, "the links of shares go on as they were");
+            tracing::error!(%error, "cannot apply the settings of public links, the old ones stay in use");
         }
     }
 
-    /// Replaces the server where its settings are other ones. The one before listens no longer and
-    /// finishes what it sends.
+    /// Replaces the server if its settings changed. The old one stops listening and finishes its
+    /// running answers.
     async fn serve(
         &self,
         config: &NodeConfig,
@@ -152,7 +154,7 @@ impl ShareLinks {
             if let Some(before) = running.serving.take() {
                 self.show(None);
                 running.retiring.spawn(before.server.retire());
-                tracing::info!(%listen, "nothing may be shared: links are served no longer");
+                tracing::info!(%listen, "no share root is configured: stopped serving public links");
             }
             return Ok(());
         }
@@ -172,7 +174,7 @@ impl ShareLinks {
         };
         let server = server.map_err(failed)?;
         let (tls, roots) = (config.share.tls.certificate().is_some(), config.share.roots.0.len());
-        tracing::info!(listen = %server.addr(), roots, tls, "links of shares are served");
+        tracing::info!(listen = %server.addr(), roots, tls, "serving public links");
         self.show(Some(&server));
         let before = running.serving.replace(ActiveShareServer { server, listener, settings });
         if let Some(before) = before {
@@ -186,7 +188,8 @@ impl ShareLinks {
         self.view.meter.store(server.map(|server| Arc::new(server.meter())));
     }
 
-    /// Stops them. What is being sent may come to its end for `share.drain_timeout`, unless there is `hurry`.
+    /// Stops the servers. Running answers may finish within `share.drain_timeout`, or until
+    /// `hurry`.
     pub(super) async fn stop(&self, hurry: impl Future<Output = ()>) {
         let drain = self.view.live.now().config.share.drain_timeout;
         let ends = async {
@@ -197,7 +200,7 @@ impl ShareLinks {
         };
         let ends = ends.shared();
         let stopped = RunningShareServers { stopped: true, ..RunningShareServers::default() };
-        // A reload that comes meanwhile does not wait for the downloads: it is refused.
+        // A concurrent reload does not wait for the downloads; it is refused.
         let running = std::mem::replace(&mut *self.running.lock().await, stopped);
         let RunningShareServers { serving, mut retiring, .. } = running;
         if let Some(ActiveShareServer { server, listener, .. }) = serving {
@@ -205,12 +208,12 @@ impl ShareLinks {
             tracing::info!(
                 connections,
                 within_s = drain.as_secs(),
-                "links are served no longer: downloads that are running may finish"
+                "stopped accepting links, waiting for running downloads to finish"
             );
             drop(listener);
             server.drain(ends.clone()).await;
         }
-        // Those whose place was taken had begun before.
+        // Retiring servers started to drain earlier.
         tokio::select! {
             () = async { while retiring.join_next().await.is_some() {} } => {}
             () = ends => {}
@@ -220,7 +223,7 @@ impl ShareLinks {
 }
 
 impl ShareLinksView {
-    /// What links begin with.
+    /// Base URL of links.
     pub fn public_url(&self) -> String {
         let in_force = self.live.now();
         let share = &in_force.config.share;
@@ -234,12 +237,12 @@ impl ShareLinksView {
         }
     }
 
-    /// What the links have done; none where none are served.
+    /// Counters of the links; none while links are not served.
     pub fn counters(&self) -> Option<ShareServerCounters> {
         self.meter.load().as_deref().map(ShareServerMeter::counters)
     }
 
-    /// That nothing is shared from `root`, which is not configured, and from where it may be.
+    /// The refusal for an unknown root, with the configured names.
     pub fn no_root(&self, root: &RootName) -> String {
         let names = self.roots.names();
         let names: Vec<&str> = names.iter().map(RootName::as_str).collect();
@@ -251,14 +254,14 @@ impl ShareLinksView {
     }
 }
 
-/// What is shown to whoever connects now: a reload may change it.
+/// The certificate for a new connection: a reload may change it.
 fn certificate(live: &LiveConfig) -> Arc<dyn Fn() -> Option<Certificate> + Send + Sync> {
     let live = live.clone();
     Arc::new(move || live.now().config.share.tls.certificate().cloned())
 }
 
-/// Without a leader nobody knows whether a share was taken back a moment ago, and before the journal
-/// was read nobody knows any.
+/// Why links cannot be served. Without a leader, a revoked share may still look valid. Before the
+/// journal is read, no share is known.
 fn not_ready(
     journal: &Journal,
     board: &ShareViewHandle,

@@ -1,4 +1,4 @@
-//! The webhooks of a node: an actor for each that the configuration names.
+//! The webhooks of a node: one actor per configured webhook.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,7 +17,7 @@ use reqwest::Client;
 use super::live_config::ActiveConfig;
 use super::settings;
 
-/// The webhooks there are at present.
+/// The current webhooks.
 pub struct WebhookActors {
     arbiter: ArbiterHandle,
     clock: Clock,
@@ -25,35 +25,35 @@ pub struct WebhookActors {
     hooks: Mutex<BTreeMap<WebhookName, WebhookActor>>,
 }
 
-/// One of them.
+/// The actor of one webhook with its view and settings.
 struct WebhookActor {
     actor: Supervised<Webhook>,
     view: WebhookViewHandle,
-    /// What it goes by, also after a restart.
+    /// Current settings; a restarted actor reads them too.
     by: Arc<ArcSwap<ChangeWebhookSettings>>,
 }
 
 impl WebhookActors {
-    /// None yet. Their actors live where the system began, whoever starts them.
+    /// Starts without webhooks. All their actors run on the arbiter of this call.
     pub(super) fn new(clock: Clock, others: WebhookCollaborators) -> Self {
         let arbiter = System::current().arbiter().clone();
         WebhookActors { arbiter, clock, others, hooks: Mutex::default() }
     }
 
-    /// Has those that the configuration names, each as that says.
+    /// Starts, changes and stops actors to match the configuration.
     pub(super) fn apply_config(&self, in_force: &ActiveConfig) {
         let wanted = settings::hooks(&in_force.config);
         let mut hooks = self.hooks();
         hooks.retain(|name, hook| {
             let stays = wanted.contains_key(name);
             if !stays {
-                // On the node that tells it; others know of none.
+                // The backlog is known on the node that sends; it is 0 on others.
                 match hook.view.load().backlog {
-                    0 => tracing::info!(hook = %name, "a webhook is no longer told"),
+                    0 => tracing::info!(hook = %name, "webhook removed, all events were delivered"),
                     untold => tracing::warn!(
                         hook = %name,
                         untold,
-                        "a webhook is no longer told: what it was not told yet is lost with it"
+                        "webhook removed with undelivered events, which are lost"
                     ),
                 }
                 let actor = hook.actor.clone();
@@ -94,17 +94,17 @@ impl WebhookActors {
         WebhookActor { actor, view, by }
     }
 
-    /// How each stands, by name.
+    /// State of each webhook, sorted by name.
     pub fn views(&self) -> Vec<Arc<WebhookView>> {
         self.hooks().values().map(|hook| hook.view.load_full()).collect()
     }
 
-    /// How their actors are.
+    /// Supervision state of their actors.
     pub(super) fn statuses(&self) -> Vec<SupervisionStatus> {
         self.hooks().values().map(|hook| hook.actor.status()).collect()
     }
 
-    /// Stops them all.
+    /// Stops all webhooks.
     pub(super) async fn stop(&self) {
         let hooks = std::mem::take(&mut *self.hooks());
         for hook in hooks.into_values() {
@@ -113,14 +113,14 @@ impl WebhookActors {
     }
 
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<WebhookName, WebhookActor>> {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl WebhookActor {
     fn change(&self, settings: WebhookSettings, http: &Client) {
-        // Over https also whom the system trusts may have changed.
+        // With https, the trusted certificates of the system may have changed too.
         if self.by.load().settings != settings || settings.url.is_https() {
             let change = ChangeWebhookSettings { settings, http: http.clone() };
             self.by.store(Arc::new(change.clone()));

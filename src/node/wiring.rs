@@ -1,4 +1,4 @@
-//! The actors of a node, and who tells whom.
+//! The actors of a node, and the messages between them.
 //!
 //! ```text
 //! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager, Remover
@@ -13,11 +13,11 @@
 //! ShareFiles ------------ BeginMove, SettleMove, EndRemoved --------------> ShareExpiry
 //! ```
 //!
-//! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`host_membership`).
+//! There is one CfwWorker per recorded host, as the TaskManager publishes them (`host_membership`).
 //!
-//! An actor that panicked is another one after its restart: it is subscribed, or subscribes
-//! others, anew (`joined`). Views stay where they are: every incarnation publishes to the same
-//! place, and goes by the configuration in force then.
+//! An actor that panicked has a new incarnation after its restart: its subscriptions are made again
+//! (`joined`). Views stay: every incarnation publishes to the same place, and reads the current
+//! configuration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -50,50 +50,50 @@ use super::{leadership, settings, share_files};
 
 /// The actors of a node.
 pub struct Wiring {
-    /// Reads the inputs.
+    /// Reads the inputs: ranking, masters and event log.
     pub catalog: Supervised<Catalog>,
-    /// What the Catalog shows of itself.
+    /// View of the Catalog.
     pub catalog_view: Arc<ArcSwap<CatalogView>>,
-    /// Plans copies and follows them.
+    /// Plans copies and tracks them.
     pub task_manager: Supervised<TaskManager>,
-    /// What the TaskManager shows of itself.
+    /// View of the TaskManager.
     pub task_board: TaskViewHandle,
     /// Removes copies.
     pub remover: Supervised<Remover>,
-    /// What the Remover shows of itself.
+    /// View of the Remover.
     pub remover_board: RemoverViewHandle,
     /// Owns shares and their deadlines.
     pub share_expiry: Supervised<ShareExpiry>,
-    /// The shares, to be looked up.
+    /// View of the shares, for lookups.
     pub share_board: ShareViewHandle,
-    /// Tell receivers outside what happens to shares.
+    /// Send events of shares to webhooks.
     pub hooks: WebhookActors,
-    /// Moves what is shared, and notices what is gone.
+    /// Moves shared files, and detects missing ones.
     pub share_files: Supervised<ShareFiles>,
-    /// What the ShareFilesActor shows of itself.
+    /// View of the ShareFilesActor.
     pub share_files_board: ShareFilesViewHandle,
-    /// Leases boxes.
+    /// The BoxLeaseActor and its parts.
     pub boxes: BoxServices,
-    /// Knows which hosts answer.
+    /// Probes the hosts.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
-    /// What the HeartbeatSupervisor shows of itself.
+    /// View of the HeartbeatSupervisor.
     pub heartbeat_view: HeartbeatViewHandle,
-    /// Calls the hosts, one actor each.
+    /// One actor per host.
     pub hosts: HostActors,
-    /// What changes.
+    /// Publishes changes to event listeners.
     pub changes: Feed<ChangeEvent>,
     pub(super) parts: ActorParts,
-    /// Follows the hosts on record.
+    /// The task that follows the recorded hosts.
     following: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The actors once all are started: what a restarted one is joined to.
+/// The wiring, once all actors are started. A restarted actor uses it to be joined.
 #[derive(Clone, Default)]
 struct WiringHandle(Arc<OnceLock<Weak<Wiring>>>);
 
 impl WiringHandle {
-    /// What is done with every incarnation of an actor. The first ones start before all others are
-    /// there, and are joined together once they are.
+    /// Called for every incarnation of an actor. The first incarnations start before all actors
+    /// exist, and are joined together afterwards.
     fn joined(
         &self,
         join: impl Fn(&Wiring) + Send + Sync + 'static,
@@ -107,7 +107,7 @@ impl WiringHandle {
     }
 }
 
-/// What every actor is given.
+/// Parts that every actor gets.
 pub(super) struct ActorParts {
     pub(super) live: LiveConfig,
     names: NameTable,
@@ -118,11 +118,12 @@ pub(super) struct ActorParts {
 }
 
 impl Wiring {
-    /// Starts the actors on the present arbiter and joins them. Those of the hosts come as soon as
-    /// it is known which hosts there are.
+    /// Starts the actors on the current arbiter and joins them. Actors of hosts start when the
+    /// recorded hosts are known.
     ///
     /// # Errors
-    /// When the client for calls to workers cannot be made.
+    ///
+    /// The HTTP client for calls to workers cannot be created.
     pub fn start(
         live: &LiveConfig,
         journal: &Journal,
@@ -198,7 +199,7 @@ impl Wiring {
             parts,
             following: Mutex::default(),
         });
-        // Set once, here: an actor that restarts from now on joins itself.
+        // Set once, here: an actor that restarts after this joins itself.
         let _ = others.0.set(Arc::downgrade(&wiring));
         wiring.join_catalog();
         let following =
@@ -207,7 +208,7 @@ impl Wiring {
         Ok(wiring)
     }
 
-    /// Stops whoever decides or calls hosts; what they committed is the journal's.
+    /// Stops all actors that decide or call hosts. Committed changes are safe in the journal.
     pub async fn stop(&self) {
         if let Some(following) = self.following().take() {
             following.abort();
@@ -225,7 +226,7 @@ impl Wiring {
         }
     }
 
-    /// How every actor is.
+    /// Supervision state of every actor.
     pub fn statuses(&self) -> Vec<SupervisionStatus> {
         let alone = [
             self.catalog.status(),
@@ -242,7 +243,7 @@ impl Wiring {
         alone.into_iter().chain(self.hooks.statuses()).chain(hosts).collect()
     }
 
-    /// Everybody tells the Remover. Whoever is told already is told what is known once more.
+    /// Subscribes the Remover to its sources. Existing subscribers get the current state again.
     fn join_remover(&self) {
         self.join_catalog();
         self.subscribe_to_heartbeat();
@@ -251,8 +252,7 @@ impl Wiring {
         }
     }
 
-    /// The Catalog tells those who decide, the TaskManager and the Remover, and knows the
-    /// destinations.
+    /// Subscribes the TaskManager and the Remover to the Catalog, and sends it the destinations.
     fn join_catalog(&self) {
         let (task_manager, remover) = (self.task_manager.addr(), self.remover.addr());
         self.catalog.addr().do_send(catalog::SubscribeToCatalog(catalog::Subscribers {
@@ -263,7 +263,7 @@ impl Wiring {
         self.send_destinations();
     }
 
-    /// Tells the Catalog the destinations on record, once these are known.
+    /// Sends the recorded destinations to the Catalog, once they are known.
     pub(super) fn send_destinations(&self) {
         let rolls = self.task_board.host_roster().watch();
         let Some(roll) = rolls.borrow().clone() else { return };
@@ -272,7 +272,7 @@ impl Wiring {
         self.catalog.addr().do_send(catalog::SetDestinations { ips });
     }
 
-    /// The HeartbeatSupervisor probes every host, and tells those who decide.
+    /// Gives the HeartbeatSupervisor every host to probe, and its subscribers.
     fn join_heartbeat(&self) {
         for (addr, host) in self.hosts.present().iter() {
             self.probe(*addr, host);
@@ -302,7 +302,7 @@ impl Wiring {
     }
 
     fn following(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         self.following.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -432,7 +432,7 @@ impl ActorParts {
         };
         let (shown, badge) = (view.clone(), self.badge.clone());
         let changes = self.changes.clone();
-        // Who tells it of hosts is told of it once it knows them: see `roll`.
+        // The sources of hosts are joined after it knows the hosts: see `roll`.
         let supervision = self.supervision("task_manager", Wiring::join_catalog);
         let actor = Supervised::start(supervision, move || {
             let in_force = live.now();

@@ -1,4 +1,4 @@
-//! What a worker goes by that may change while it runs.
+//! Settings of a worker that may change while it runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use reelyard_worker::downloader::room::Capacity;
 
 use super::{ExternalSettings, WorkerSettings};
 
-/// The dials of one worker; those who go by them have clones.
+/// The changeable settings of one worker; their users have clones.
 pub(super) struct LiveWorkerSettings {
     pub token: LiveSetting<Option<SharedToken>>,
     pub storage_limit_percent: LiveSetting<u32>,
@@ -19,13 +19,13 @@ pub(super) struct LiveWorkerSettings {
     pub keep_for: LiveSetting<KeepFor>,
     pub poll_interval: LiveSetting<Duration>,
     pub external: LiveSetting<Option<ExternalProgram>>,
-    /// The directory of temporary files, as other programs find it; none for a worker that is only
-    /// a source.
+    /// Directory of temporary files as external programs see it; none for a worker that is only a
+    /// source.
     temp_dir: Option<PathBuf>,
 }
 
 impl LiveWorkerSettings {
-    /// As these settings have them.
+    /// Starts with these settings.
     pub fn from_settings(settings: &WorkerSettings, temp_dir: Option<PathBuf>) -> Self {
         LiveWorkerSettings {
             token: settings.token.clone().into(),
@@ -38,7 +38,7 @@ impl LiveWorkerSettings {
         }
     }
 
-    /// As these settings have them from now on.
+    /// Applies these settings.
     pub fn set(&self, settings: &WorkerSettings) {
         self.token.set(settings.token.clone());
         self.storage_limit_percent.set(settings.storage_limit_percent);

@@ -1,5 +1,5 @@
-//! The role of a worker: one process (or, in the demo, one of several in a process) on a storage
-//! host. Serves masters, fetches and serves copies, and does what a node or an old cfm orders.
+//! The role of a worker: one process per storage host (in the demo, several in one process). It
+//! serves masters, fetches and serves copies, and executes the orders of a node or an old cfm.
 
 mod live_settings;
 mod reload;
@@ -44,41 +44,41 @@ use live_settings::LiveWorkerSettings;
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// Its state store cannot be used.
+    /// The state store cannot be used.
     #[error(transparent)]
     Store(#[from] StateStoreError),
-    /// Its base directory cannot be used.
+    /// The base directory cannot be used.
     #[error("the base directory cannot be used: {0}")]
     BaseDir(#[source] std::io::Error),
-    /// An address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] std::io::Error),
-    /// The HTTP client cannot be made.
-    #[error("no connection to a node can be made: {0}")]
+    /// The HTTP client for calls to nodes cannot be created.
+    #[error("cannot create the HTTP client for calls to nodes: {0}")]
     Client(String),
-    /// The process is ending.
-    #[error("the process is ending")]
+    /// The process is stopping.
+    #[error("the process is stopping")]
     Ending,
 }
 
-/// The observable state of a worker.
+/// The published state of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkerView {
-    /// Its identity.
+    /// Address by which nodes know the worker.
     pub host: HostAddr,
-    /// Where it serves files.
+    /// Address where it serves files.
     pub data_listen: SocketAddr,
-    /// The highest epoch it has seen.
+    /// Highest epoch that it knows.
     pub epoch: Epoch,
-    /// The line to the node; none without one.
+    /// Connection to the node; none without a node.
     pub node: Option<NodeLinkView>,
-    /// The copies; none for a worker that is only a source.
+    /// State of the copies; none for a worker that is only a source.
     pub downloads: Option<DownloaderView>,
-    /// What the data port has done.
+    /// Counters of the data port.
     pub data_port: DataPortCounters,
-    /// The boxes that it hosts.
+    /// State of the hosted boxes.
     pub boxes: BoxHostView,
-    /// Names that the last `/files` had to leave out, because they hold a line feed.
+    /// Number of names that the last `/files` omitted because they contain a line feed.
     pub unlistable_names: u64,
 }
 
@@ -93,37 +93,37 @@ pub struct Worker {
     server: ServerHandle,
     dials: LiveWorkerSettings,
     boxes: HostedBoxes,
-    /// Where others find what is served.
+    /// The address at which other hosts reach the served files.
     address: IpAddr,
     destination: Option<DestinationParts>,
 }
 
-/// What only a destination has.
+/// Parts that only a destination has.
 struct DestinationParts {
     downloads: DownloaderHandle,
     link: Option<NodeLink>,
 }
 
-/// What is opened from the disk before anything runs.
+/// State that is opened from the disk before anything runs.
 struct OpenedState {
     store: Arc<StateStore>,
     epochs: EpochGuard,
     base: Option<Arc<BaseDir>>,
-    /// The interrupted copies in `base`.
+    /// Interrupted copies in `base`.
     partials: Option<Arc<Partials>>,
     inventory: Option<Arc<InventoryService>>,
     dials: LiveWorkerSettings,
-    /// The directory of the paths that stand for boxes.
+    /// Directory of the marker paths of boxes.
     box_marks: PathBuf,
 }
 
-/// What that directory is called. Nothing is ever there: its name in the environment of a process
-/// tells whose it is.
+/// Name of that directory. It stays empty: a marker path in the environment of a process shows
+/// which box the process belongs to.
 const BOX_MARKS: &str = "boxes";
 
 impl Worker {
-    /// Starts a worker. It serves when this returns; orders are asked for from then on. Needs an
-    /// actix system.
+    /// Starts a worker. It serves when this returns, and takes orders from then on. Needs an actix
+    /// system.
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let opening = clock.clone();
         let (settings, opened) = blocking(move || open(settings, opening)).await??;
@@ -171,7 +171,7 @@ impl Worker {
         let listen = settings.listen.socket();
         let server = http::worker::start(listen, Arc::clone(&http))
             .map_err(|error| WorkerError::Listen(listen, error))?;
-        // Last: whoever orders a copy may ask for `/info` at once.
+        // Last, because the node may request `/info` right after an order.
         if let Some(destination) = &mut destination
             && let Err(error) =
                 destination.connect(&settings, &dials, &epochs, (managers, line), clock)
@@ -196,8 +196,8 @@ impl Worker {
         })
     }
 
-    /// Goes by these settings from now on, as far as they can change while it runs: not where it
-    /// listens, whom it asks for orders, and its directories.
+    /// Applies settings that can change while the worker runs. Listeners, nodes and directories
+    /// need a restart.
     pub fn change_settings(&self, settings: &WorkerSettings) {
         self.dials.set(settings);
         self.boxes.change_settings(settings.boxes.clone());
@@ -209,7 +209,7 @@ impl Worker {
         }
     }
 
-    /// The observable state.
+    /// The current state, for `/metrics` and tests.
     pub fn view(&self) -> WorkerView {
         let destination = self.destination.as_ref();
         let link = destination.and_then(|destination| destination.link.as_ref());
@@ -225,15 +225,14 @@ impl Worker {
         }
     }
 
-    /// Stops in order: no more orders, copies given up, no more answers, no more bytes, everything
-    /// written durable. Copies given up are gone on with at the next start if they are still
-    /// wanted.
+    /// Stops in order: orders, copies, answers, the data port; then makes all state durable. The
+    /// next start resumes interrupted copies that are still wanted.
     pub async fn stop(mut self) {
         if let Some(DestinationParts { downloads, link }) = self.destination.take() {
             drop(link);
             downloads.stop().await;
         }
-        // Before the server: whoever waits for a hook is answered.
+        // Before the server, so that waiting calls about hooks are answered.
         self.boxes.stop().await;
         self.server.stop(true).await;
         let (host, store, hashes, mut data_port) =
@@ -253,7 +252,7 @@ impl Worker {
     }
 }
 
-/// Runs what blocks on the disk off the actors' threads.
+/// Runs a blocking disk operation off the threads of the actors.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, WorkerError> {
@@ -276,7 +275,7 @@ fn open(
         partials
     });
     let inventory = base.clone().map(InventoryService::new).map(Arc::new);
-    // Whoever has the store is the only worker of this state.
+    // The owner of the store is the only worker with this state directory.
     let box_marks = settings.state_dir.canonicalize().map_err(StateStoreError::from)?;
     let box_marks = box_marks.join(BOX_MARKS);
     end_left_hooks(&box_marks);
@@ -284,7 +283,7 @@ fn open(
     Ok((settings, opened))
 }
 
-/// Opens the base directory, and ends what an earlier run may have left at work in it.
+/// Opens the base directory, and ends processes that an earlier run may have left in it.
 fn open_base(path: &Path) -> std::io::Result<(BaseDir, PathBuf)> {
     let base = BaseDir::open(path)?;
     let temp_dir = path.canonicalize()?.join(TEMP_DIR);
@@ -359,7 +358,7 @@ fn make_destination(
 }
 
 impl DestinationParts {
-    /// Begins to take orders, if there is a node to take them from.
+    /// Starts to take orders, if a node is configured.
     fn connect(
         &mut self,
         settings: &WorkerSettings,

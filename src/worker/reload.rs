@@ -1,5 +1,5 @@
-//! Reading the configuration again while the worker runs: what can change at once does, and the rest
-//! is named.
+//! Reloads the configuration of a running worker. Settings that can change at once do, and the
+//! others are named.
 
 use tokio::sync::Mutex;
 
@@ -8,7 +8,7 @@ use crate::config::{EffectiveSetting, Layers, WorkerConfig};
 use crate::logging;
 use crate::reloading::{HotReloadKeys, ReloadRefused, Reloaded, read_again};
 
-/// The configuration of a worker, and where it was read.
+/// The configuration of a worker with its sources.
 pub type LoadedWorkerConfig = crate::reloading::LoadedConfig<WorkerConfig>;
 
 /// Settings that change at once.
@@ -27,21 +27,21 @@ const AT_ONCE: HotReloadKeys = HotReloadKeys(&[
     "log.level",
 ]);
 
-/// Reads the configuration again.
+/// Reloads the configuration of a worker.
 pub struct WorkerReloader {
     layers: Layers,
-    /// What was read last and the settings in force; held while they change.
+    /// The last configuration and the running settings; locked during a reload.
     running: Mutex<(WorkerConfig, Vec<EffectiveSetting>)>,
 }
 
 impl WorkerReloader {
-    /// Of a worker that was started with this configuration.
+    /// For a worker that was started with this configuration.
     pub fn new(configured: LoadedWorkerConfig) -> Self {
         let LoadedWorkerConfig { config, effective, layers } = configured;
         WorkerReloader { layers, running: Mutex::new((config, effective)) }
     }
 
-    /// Reads the configuration again and has `worker` go by it; an invalid one is refused whole.
+    /// Reloads the configuration and applies it to `worker`; an invalid one is refused as a whole.
     pub async fn reload(&self, worker: &Worker) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
         let LoadedWorkerConfig { config, effective, .. } = read_again(self.layers.clone()).await?;
@@ -56,7 +56,7 @@ impl WorkerReloader {
         Ok(reloaded)
     }
 
-    /// Reads the configuration again, as told by a signal, and logs what comes of it.
+    /// Reloads after a signal, and logs the result.
     pub async fn reload_and_log(&self, worker: &Worker) {
         match self.reload(worker).await {
             Ok(reloaded) => reloaded.log(),
@@ -71,7 +71,7 @@ mod tests {
     use crate::guide::{GuideLanguage, chapter};
     use crate::reloading::assert_each_is_decided;
 
-    /// The others, each of which somebody decided about.
+    /// Settings that need a restart. Every setting must be in one of the two lists.
     const WITH_RESTART: [&str; 7] =
         ["listen", "data_listen", "node", "base_dir", "source_dirs", "state_dir", "log.format"];
 

@@ -1,5 +1,5 @@
-//! What a worker is run with, and its defaults. What an operator may set is checked where it is
-//! read, in the configuration.
+//! Settings of a worker with their defaults. Values from an operator are checked when the
+//! configuration is read.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -21,67 +21,67 @@ use regex::bytes::Regex;
 
 use crate::config::{NodeAddr, WorkerConfig};
 
-/// What a worker is run with.
+/// Settings of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
-    /// Where it listens for nodes: its identity in the yard.
+    /// Address of the API for nodes, and identity in the yard.
     pub listen: HostAddr,
-    /// Where it serves files.
+    /// Address where it serves files.
     pub data_listen: SocketAddr,
-    /// Nodes of one cluster, or one old cfm. None: it takes no orders and only serves.
+    /// Nodes of one cluster, or one old cfm. Empty: it only serves.
     pub nodes: Vec<NodeUrl>,
-    /// Where copies go. None: it is no destination.
+    /// Directory of the copies. None: it is not a destination.
     pub base_dir: Option<PathBuf>,
-    /// Directories of masters. None: it is no source.
+    /// Directories of masters. Empty: it is not a source.
     pub source_dirs: Vec<PathBuf>,
-    /// Where it keeps what must survive a restart. One for each worker.
+    /// Directory of its durable state; each worker needs its own.
     pub state_dir: PathBuf,
-    /// What nodes and workers of the yard share. None: everything is open, as with cfw.
+    /// Token that nodes and workers of the yard share. None: all calls are open, as with cfw.
     pub token: Option<SharedToken>,
-    /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
+    /// No copy starts while more than this percentage of the disk is used (spec 3.2).
     pub storage_limit_percent: u32,
-    /// How many copies are made at once.
+    /// Largest number of concurrent copies.
     pub copies_at_once: usize,
-    /// How often an old cfm is asked for tasks (`downloader_sleep_sec`, spec 3.2).
+    /// Interval of polls at an old cfm (`downloader_sleep_sec`, spec 3.2).
     pub poll_interval: Duration,
-    /// How long a node may hold the question for tasks.
+    /// Longest wait of a poll at a node.
     pub long_poll: Duration,
-    /// How long a source may take.
+    /// Time limits for sources.
     pub source_timeouts: SourceTimeouts,
-    /// What clients of the data port may take.
+    /// Limits for clients of the data port.
     pub data_port: DataPortLimits,
-    /// What is taken for the disk of the copies.
+    /// The disk size that counts as the disk of the copies.
     pub capacity: Capacity,
-    /// What is done about a copy that breaks off.
+    /// Rules for a copy that was interrupted.
     pub resume: ResumePolicy,
-    /// How long what is left of copies is kept.
+    /// How long remains of copies are kept.
     pub keep_for: KeepFor,
-    /// The link whose traffic is told.
+    /// The network link whose load is reported.
     pub link: LinkSettings,
-    /// What fetches from sources that are old cfws. None: nothing is fetched from them.
+    /// Program that fetches from old cfws. None: nothing is fetched from them.
     pub external: Option<ExternalSettings>,
-    /// What is run for the boxes that it hosts.
+    /// Hooks of the hosted boxes.
     pub boxes: BoxHostSettings,
 }
 
-/// How many hooks of boxes are run at a time, if nothing is said.
+/// Default number of concurrent hooks of boxes.
 const HOOKS_AT_ONCE: usize = 16;
 
 /// The program that fetches from old cfws (spec 2.5).
 #[derive(Clone, Debug)]
 pub struct ExternalSettings {
-    /// Its path.
+    /// Absolute path of the executable.
     pub program: PathBuf,
-    /// What it says on stderr when it succeeded.
+    /// Pattern that its stderr matches after success.
     pub success: Regex,
-    /// How long it may take, if its file needs less than half of that at its rate.
+    /// Time limit. A file gets at least twice the time that it needs at its rate.
     pub timeout: Duration,
-    /// How long it may take to end after SIGTERM, before SIGKILL.
+    /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
 }
 
 impl ExternalSettings {
-    /// The defaults for `program`, which says `success`.
+    /// Defaults for `program`, whose stderr matches `success`.
     pub fn new(program: PathBuf, success: Regex) -> Self {
         let timeout = Duration::from_secs(60 * 60);
         ExternalSettings { program, success, timeout, grace: LEFTOVER_GRACE }
@@ -89,10 +89,11 @@ impl ExternalSettings {
 }
 
 impl WorkerSettings {
-    /// From what is configured to what a worker is run with.
+    /// Derives the settings from the configuration.
     ///
     /// # Errors
-    /// When the node's address is no URL.
+    ///
+    /// The address of the node is not a valid URL.
     pub fn of(config: &WorkerConfig) -> anyhow::Result<Self> {
         let external = &config.external_downloader;
         let with_program = |program: &PathBuf| ExternalSettings {
@@ -129,8 +130,8 @@ impl WorkerSettings {
         })
     }
 
-    /// The defaults for a worker at `listen` that serves files at `data_listen` and keeps its state
-    /// in `state_dir`. It still needs a `base_dir` or `source_dirs`.
+    /// Defaults for a worker at `listen` that serves files at `data_listen` and keeps its state in
+    /// `state_dir`. It still needs a `base_dir` or `source_dirs`.
     pub fn new(listen: HostAddr, data_listen: SocketAddr, state_dir: PathBuf) -> Self {
         WorkerSettings {
             listen,
@@ -161,8 +162,8 @@ impl WorkerSettings {
     }
 }
 
-/// Where others find what is served at `data_listen`: they cannot connect to "any address", for
-/// them it is the one that they know the worker by.
+/// The address at which other hosts reach `data_listen`. An unspecified address cannot be reached,
+/// so this is then the address of `listen`.
 pub fn others_find(listen: HostAddr, data_listen: SocketAddr) -> IpAddr {
     if data_listen.ip().is_unspecified() { listen.ip() } else { data_listen.ip() }
 }

@@ -1,8 +1,8 @@
-//! Reading what an operator names: never without end, and never waiting for somebody who does not come.
+//! Reads files that an operator names, with limits for size and time.
 //!
-//! Regular files can be named everywhere. A pipe, as of `<(command)` or `/dev/stdin`, can be named where a file
-//! is read once, from its beginning to its end: a configuration file, an old configuration to import, an event
-//! log to simulate.
+//! Regular files are always allowed. A pipe, such as `<(command)` or `/dev/stdin`, is allowed where
+//! a file is read only once: a configuration file, an old configuration to import, an event log to
+//! simulate.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,28 +12,29 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, major, minor};
 
-/// More than any configuration has, in bytes.
+/// Largest size in bytes: more than any configuration has.
 const MOST: u64 = 16 << 20;
 
-/// How long a pipe may take to come to its end.
+/// Time limit for a pipe.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The time between two looks at a pipe.
+/// Interval of the reads of an empty pipe.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What may be named.
+/// The kinds of files that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputSource {
     /// A regular file.
     File,
-    /// A regular file, or a pipe that somebody writes to.
+    /// A regular file, or a pipe with a writer.
     FileOrPipe,
 }
 
-/// Reads the whole of it.
+/// Reads the whole file.
 ///
 /// # Errors
-/// Also when it is neither a file nor a pipe that may be named, is too large, or does not end.
+///
+/// The file has another kind, is too large, or does not end in time.
 pub fn read(path: &Path, source: InputSource) -> io::Result<Vec<u8>> {
     let mut file = open(path, source)?;
     let deadline = Instant::now() + PATIENCE;
@@ -43,7 +44,7 @@ pub fn read(path: &Path, source: InputSource) -> io::Result<Vec<u8>> {
     loop {
         match file.read(&mut buffer) {
             Ok(0) if is_pipe && bytes.is_empty() => {
-                return Err(io::Error::other("it is a pipe, and nobody wrote to it"));
+                return Err(io::Error::other("it is a pipe without data: no process wrote to it"));
             }
             Ok(0) => return Ok(bytes),
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
@@ -51,7 +52,8 @@ pub fn read(path: &Path, source: InputSource) -> io::Result<Vec<u8>> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if Instant::now() >= deadline {
                     let seconds = PATIENCE.as_secs();
-                    let why = format!("it is a pipe that did not end within {seconds} s");
+                    let why =
+                        format!("it is a pipe, and its writer did not close it within {seconds} s");
                     return Err(io::Error::new(io::ErrorKind::TimedOut, why));
                 }
                 std::thread::sleep(LOOK_EVERY);
@@ -65,22 +67,24 @@ pub fn read(path: &Path, source: InputSource) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads the whole of it as text. See [`read`].
+/// Reads the whole file as text. See [`read`].
 ///
 /// # Errors
-/// Those of [`read`], and what is not UTF-8.
+///
+/// Those of [`read`], or the file is not UTF-8.
 pub fn read_text(path: &Path, source: InputSource) -> io::Result<String> {
     String::from_utf8(read(path, source)?).map_err(|error| {
         io::Error::new(io::ErrorKind::InvalidData, format!("is not UTF-8: {}", error.utf8_error()))
     })
 }
 
-/// Opens it, to be read once.
+/// Opens the file for one read.
 ///
 /// # Errors
-/// Also when it is neither a file nor a pipe that may be named.
+///
+/// The file has another kind.
 pub fn open(path: &Path, source: InputSource) -> io::Result<File> {
-    // Without this flag a pipe that nobody writes to would be waited for.
+    // Without NONBLOCK, opening a pipe would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let seen = file.metadata()?;
@@ -91,7 +95,7 @@ pub fn open(path: &Path, source: InputSource) -> io::Result<File> {
             set_blocking(&file, true)?;
             return Ok(file);
         }
-        // /dev/null: nothing at all.
+        // /dev/null is allowed: it is empty.
         kind if kind.is_char_device() && (major(seen.rdev()), minor(seen.rdev())) == (1, 3) => {
             return Ok(file);
         }
@@ -130,7 +134,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
         let began = Instant::now();
         assert!(refused(&pipe, InputSource::File).contains("it is a pipe"));
-        assert!(refused(&pipe, InputSource::FileOrPipe).contains("nobody wrote to it"));
+        assert!(refused(&pipe, InputSource::FileOrPipe).contains("no process wrote to it"));
         for source in [InputSource::File, InputSource::FileOrPipe] {
             assert!(refused(dir.path(), source).contains("a directory"));
             assert!(refused(Path::new("/dev/zero"), source).contains("a device"));

@@ -1,13 +1,13 @@
-//! Texts from elsewhere, as people are shown them.
+//! Makes text from other programs safe to show.
 
-/// Whether a character would steer a terminal or reorder what is read, and so could hide how a name
-/// ends: control characters (C0 and C1) and marks of direction.
+/// Whether a character could control a terminal or reorder text, and so hide the end of a name:
+/// control characters (C0 and C1) and direction marks.
 pub fn misleads(c: char) -> bool {
     let directs = matches!(c, '\u{061c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || directs
 }
 
-/// A text with every such character escaped.
+/// Escapes every such character in a text.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What answers say in their heads, where this room writes them itself.
+//! Heads of answers that this module writes without actix.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reelyard_core::clock::Millis;
@@ -6,7 +6,7 @@ use reelyard_core::shown_text::misleads;
 
 use super::conditions::http_date;
 
-/// What may stand in an extended header value (RFC 8187) as it is.
+/// Bytes that an extended header value (RFC 8187) may contain unescaped.
 const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
@@ -21,27 +21,27 @@ const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'|')
     .remove(b'~');
 
-/// What every answer says: nothing of it is to be guessed at, indexed, framed or told to others.
+/// Headers of every answer: no sniffing of the type, no index, no referrer.
 pub(super) const ALWAYS: [(&str, &str); 3] = [
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("X-Robots-Tag", "noindex, nofollow"),
 ];
 
-/// How long the body is.
+/// The length of the body, and how it is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyLength {
-    /// There is none, and none is told: 304.
+    /// No body and no length: 304.
     NoBody,
-    /// So many bytes.
+    /// A body of this many bytes.
     Bytes(u64),
-    /// Unknown: in chunks.
+    /// Unknown length: chunked encoding.
     Chunked,
-    /// Unknown, to a client that knows no chunks: until the connection closes.
+    /// Unknown length for an HTTP/1.0 client: the body ends when the connection closes.
     UntilClosed,
 }
 
-/// The head of an answer.
+/// Builds the head of an answer.
 #[derive(Clone, Debug)]
 pub(super) struct ResponseHead {
     text: String,
@@ -49,7 +49,7 @@ pub(super) struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// A head with this status.
+    /// Starts a head with this status.
     pub(super) fn new((code, phrase): (u16, &str), keep_alive: bool, now: Millis) -> Self {
         let seconds = u64::try_from(now.unix_seconds()).unwrap_or(0);
         let text = format!("HTTP/1.1 {code} {phrase}\r\nDate: {}\r\n", http_date(seconds));
@@ -60,14 +60,14 @@ impl ResponseHead {
         head
     }
 
-    /// One more line.
+    /// Adds a header.
     pub(super) fn line(&mut self, name: &str, value: impl std::fmt::Display) {
         use std::fmt::Write as _;
-        // Writing into a String does not fail.
+        // Writing into a String cannot fail.
         let _ = write!(self.text, "{name}: {value}\r\n");
     }
 
-    /// All of it.
+    /// Adds the length of the body and returns the bytes of the head.
     pub(super) fn finish(mut self, length: BodyLength) -> Vec<u8> {
         match length {
             BodyLength::NoBody => {}
@@ -81,8 +81,8 @@ impl ResponseHead {
     }
 }
 
-/// `Content-Disposition` for a file to be saved as `name`: the exact name for whoever knows how to
-/// read it, and a plain one for others.
+/// `Content-Disposition` to save a file as `name`: the exact name as an extended value, and a plain
+/// one for old clients.
 pub(super) fn disposition(name: &str) -> String {
     let plain: String = name
         .chars()
@@ -90,13 +90,13 @@ pub(super) fn disposition(name: &str) -> String {
             if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') || c == ' ' { c } else { '_' }
         })
         .collect();
-    // Whoever saves it reads the name as it is: nothing in it may hide how it ends.
+    // The client shows this name, so no character in it may hide the real extension.
     let exact: String = name.chars().map(|c| if misleads(c) { '_' } else { c }).collect();
     let exact = utf8_percent_encode(&exact, NOT_ATTR);
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}")
 }
 
-/// The media type by a file's name.
+/// The media type for the extension of a name.
 pub(super) fn media_type(name: &str) -> String {
     mime_guess::from_path(name).first_or_octet_stream().to_string()
 }

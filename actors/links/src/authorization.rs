@@ -1,4 +1,4 @@
-//! Who gets in: whether a link is live, whether a password is right, whether a download is left.
+//! Authorization of visitors: checks the link, the password and the remaining downloads.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use super::passwords::of_basic;
 use super::refusal::LinkRefusal;
 use super::roots::{NotOpened, OpenedShare};
 
-/// How long counting a download may take.
+/// Time limit for counting a download.
 const TAKE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long is waited before it is asked again whether a download was counted.
+/// Pause before it is asked again whether a download was counted.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 impl ShareServerState {
-    /// Whose request it is.
+    /// The client of a request, behind trusted proxies.
     pub(super) fn client<'v>(
         &self,
         peer: IpAddr,
@@ -40,17 +40,17 @@ impl ShareServerState {
             let wrote = String::from_utf8_lossy(garbled);
             tracing::warn!(
                 proxy = %client.address, ?wrote,
-                "a trusted proxy tells of its clients by what is no address: they are taken for one"
+                "a trusted proxy sent a client address that is not valid, its clients count as one"
             );
         }
         client.address
     }
 
-    /// The share behind a link, if it is live now. What does not read as an id looks like one that
-    /// was never given out.
+    /// The share of a link, if the link is valid now. An invalid id gets the same answer as an
+    /// unknown link.
     ///
-    /// Who has guessed too often is told so whatever they ask for, until they may guess again: were
-    /// a hit answered meanwhile, every answer would tell as much as one that counts.
+    /// An address with too many wrong guesses is throttled for all links until it may guess again.
+    /// Otherwise the answer for an existing link would reveal it.
     pub(super) fn find(
         &self,
         id: Option<ShareId>,
@@ -85,7 +85,7 @@ impl ShareServerState {
         Err(refusal)
     }
 
-    /// Lets in whoever shows the cookie or gives the password.
+    /// Admits a visitor with a valid cookie or the right password.
     pub(super) async fn check_access(
         &self,
         share: &Share,
@@ -104,14 +104,14 @@ impl ShareServerState {
         }
     }
 
-    /// That a share is what it was before its password was checked, which takes a while.
+    /// Checks that the share did not change during the slow check of its password.
     fn check_unchanged(&self, share: &Share, client: IpAddr) -> Result<(), LinkRefusal> {
         let now = self.find(Some(share.id()), client)?;
         let is_same = now.password() == share.password();
         if is_same { Ok(()) } else { Err(LinkRefusal::Password { wrong: false }) }
     }
 
-    /// Checks a password, and counts the wrong ones.
+    /// Checks a password, and counts wrong ones.
     pub(super) async fn check_password(
         &self,
         share: &Share,
@@ -125,7 +125,7 @@ impl ShareServerState {
         checked
     }
 
-    /// Opens what a share stands for. Blocks on the disk.
+    /// Opens the file or directory of a share. Blocks on the disk.
     pub(super) fn open(
         &self,
         share: &Share,
@@ -140,27 +140,27 @@ impl ShareServerState {
         }
     }
 
-    /// That what a share stands for could not be opened.
+    /// The refusal when a shared file cannot be opened.
     pub(super) fn not_opened(&self, share: &Share, why: NotOpened) -> LinkRefusal {
         match why {
             NotOpened::Failed(error) => {
                 self.complaints.warn_unreadable(share.id(), &error);
                 LinkRefusal::Failed
             }
-            // Who has the link has no use for that, who runs this node does.
+            // The visitor cannot repair this, but the operator can.
             NotOpened::Denied => {
                 self.complaints.warn_unreadable(share.id(), &why);
                 LinkRefusal::Absent
             }
             why => {
-                tracing::debug!(id = ?share.id(), %why, "what a share stands for is not there");
+                tracing::debug!(id = ?share.id(), %why, "the shared file does not exist now");
                 LinkRefusal::Absent
             }
         }
     }
 
-    /// Refuses newcomers where all downloads were taken: also those who only look, for whom nothing
-    /// is counted.
+    /// Refuses new visitors when no download is left. This includes requests for the page, which
+    /// are not counted.
     pub(super) fn check_downloads_left(
         &self,
         share: &Share,
@@ -173,7 +173,8 @@ impl ShareServerState {
         if share.downloads().is_none_or(may) { Ok(()) } else { Err(LinkRefusal::Exhausted) }
     }
 
-    /// Whether a client may begin to download all of it: one is left, or theirs began with a part.
+    /// Whether a client may download everything: a download is left, or the client has already
+    /// started a counted one.
     pub(super) fn may_begin(&self, share: &Share, client: IpAddr) -> bool {
         let key = ClientKey::of(share.id(), client_network(client));
         let may =
@@ -181,9 +182,9 @@ impl ShareServerState {
         share.downloads().is_none_or(may)
     }
 
-    /// Who holds a download of a file and asks for all of it anew is told that it can be resumed.
-    /// Served it is not: by an address alone nobody can be told from all others behind it, and each of
-    /// them would have the file though no download is left.
+    /// The refusal for a client that has a counted download and asks for the whole file again: it
+    /// may only resume. Many clients can share one address, and each of them would get the file
+    /// although no download is left.
     pub(super) fn held(&self, share: &Share, client: IpAddr, why: LinkRefusal) -> LinkRefusal {
         if why != LinkRefusal::Exhausted {
             return why;
@@ -198,8 +199,8 @@ impl ShareServerState {
         }
     }
 
-    /// Has a download counted. What came to no clear end is asked again by the same name: it may have
-    /// been counted.
+    /// Counts a download. If the outcome is unknown, it asks again with the same request id,
+    /// because the download may have been counted.
     async fn counted(&self, asked: TakeDownload) -> Result<DownloadAdmission, ShareError> {
         loop {
             let answer = self.take.recipient().send(asked.clone()).await;
@@ -214,7 +215,7 @@ impl ShareServerState {
         }
     }
 
-    /// Counts a download where downloads are limited. The last question before bytes are sent.
+    /// Counts a download if downloads are limited. This is the last check before bytes are sent.
     pub(super) async fn take(
         &self,
         share: &Share,
@@ -228,7 +229,7 @@ impl ShareServerState {
             let answer = timeout(TAKE_PATIENCE, self.counted(asked)).await;
             match answer.unwrap_or(Err(CommitError::Unknown { request }.into())) {
                 Ok(_) => {}
-                // The table may know by now how it ended, and when.
+                // The table may now have the cause and the time of the end.
                 Err(error) => {
                     if let ShareError::Journal(why) = &error {
                         self.complaints.warn_uncounted(why);
@@ -245,7 +246,7 @@ impl ShareServerState {
     }
 }
 
-/// That a share is over by time, though it was not reclaimed yet.
+/// The refusal for a share that is past its deadline but not reclaimed yet.
 fn due(share: &Share) -> LinkRefusal {
     let due = share.due();
     let at = due.instant().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The beginning of a connection: under TLS, coming to terms about keys.
+//! The start of a connection: the TLS handshake, if TLS is configured.
 
 use std::io;
 
@@ -9,23 +9,23 @@ use super::client_stream::ClientStream;
 use super::connection_limiter::LinkConnectionSlot;
 use super::{ShareServerState, lingering_close};
 
-/// What a client is told that does not speak TLS where it is spoken.
+/// The answer to a client that speaks plain HTTP to a TLS port.
 const IN_THE_CLEAR: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-    Content-Type: text/plain\r\nContent-Length: 41\r\nConnection: close\r\n\r\n\
-    TLS is spoken here: ask by https instead\n";
+    Content-Type: text/plain\r\nContent-Length: 40\r\nConnection: close\r\n\r\n\
+    This port needs TLS: use https instead.\n";
 
-/// Why there is no line under TLS.
+/// Why there is no TLS connection.
 enum NoTls {
-    /// The client left without a word, as those do who look whether somebody listens.
+    /// The client closed the connection at once, for example a port check.
     Silent,
-    /// It speaks HTTP in the clear.
+    /// The client speaks plain HTTP.
     Clear(ClientStream),
-    /// It is understood by nobody, or left.
+    /// The handshake failed, or the client left during it.
     Failed(io::Error),
 }
 
-/// The line to a client that has just connected. It has as long for TLS as for a request, and its
-/// place may become another's just as well.
+/// Prepares a new connection. The TLS handshake has the same time limit as a request. Meanwhile the
+/// connection may lose its slot to a new one.
 pub(super) async fn begin(
     stream: TcpStream,
     place: &LinkConnectionSlot,
@@ -63,17 +63,17 @@ async fn give_up(why: NoTls, place: &LinkConnectionSlot, shared: &ShareServerSta
     match why {
         NoTls::Silent => return,
         NoTls::Clear(line) => {
-            tracing::debug!(%peer, "TLS is spoken to whoever speaks in the clear");
-            // Its send buffer is empty. One that does not get even this learns it from the end.
+            tracing::debug!(%peer, "a client sent a request without TLS");
+            // The send buffer is empty. If this send fails, the client only sees the close.
             let _ = line.try_send(IN_THE_CLEAR, false);
             lingering_close::close(&line).await;
         }
-        NoTls::Failed(error) => tracing::debug!(%peer, %error, "no terms were come to about TLS"),
+        NoTls::Failed(error) => tracing::debug!(%peer, %error, "the TLS handshake failed"),
     }
     shared.counts.no_tls.one();
 }
 
-/// Whether the client begins as HTTP does, with a method.
+/// Whether the first bytes are an HTTP method.
 async fn speaks_in_the_clear(stream: &TcpStream) -> Result<bool, NoTls> {
     let mut first = [0];
     match stream.peek(&mut first).await? {

@@ -1,18 +1,19 @@
-//! Whose request it is. Pure.
+//! Finds the client of a request behind trusted proxies. Pure.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// A client, as the proxies in front have it.
+/// The client according to the trusted proxies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LinkClient<'v> {
-    /// Its address.
+    /// Address that limits per client use.
     pub(super) address: IpAddr,
-    /// What a trusted proxy wrote and is no address: then the proxy itself is taken for the client.
+    /// The invalid address that a trusted proxy sent. The proxy itself then counts as the client.
     pub(super) garbled: Option<&'v [u8]>,
 }
 
-/// The client behind `peer`: `peer` itself unless it is a trusted proxy, else the
-/// last address in `forwarded` (the values of `X-Forwarded-For`, in order) that is not one.
+/// The client behind `peer`. This is `peer` itself unless it is a trusted proxy. Otherwise it is
+/// the last address in `forwarded` that is not trusted; these are the values of `X-Forwarded-For`
+/// in order.
 pub(super) fn client<'v>(
     peer: IpAddr,
     trusted: &[IpAddr],
@@ -33,7 +34,7 @@ pub(super) fn client<'v>(
     client
 }
 
-/// An address as proxies write them: with a port or without, of IPv6 also in brackets.
+/// Parses an address as proxies write it: with or without a port; IPv6 also in brackets.
 fn read(hop: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(hop).ok()?.trim();
     let with_port = || text.parse().ok().map(|hop: SocketAddr| hop.ip());
@@ -44,8 +45,8 @@ fn read(hop: &[u8]) -> Option<IpAddr> {
     text.parse().ok().or_else(with_port).or_else(in_brackets)
 }
 
-/// What stands for a client where it is counted: one line of an Internet provider. A customer has
-/// all of an IPv6 network of 64 bits.
+/// The key that limits per client use: an IPv4 address, or an IPv6 network of 64 bits, because one
+/// customer has all of it.
 pub(super) fn client_network(client: IpAddr) -> IpAddr {
     match client {
         IpAddr::V4(_) => client,
@@ -70,7 +71,7 @@ mod tests {
         assert_eq!(of("192.0.2.1", &["198.51.100.7"]), ip("192.0.2.1"));
         assert_eq!(of("127.0.0.1", &["198.51.100.7"]), ip("198.51.100.7"));
         assert_eq!(of("::ffff:127.0.0.1", &["198.51.100.7"]), ip("198.51.100.7"));
-        // What the client itself claims stands before what the proxy adds.
+        // The value from the client comes before the value that the proxy adds.
         assert_eq!(of("127.0.0.1", &["1.2.3.4, 198.51.100.7"]), ip("198.51.100.7"));
         assert_eq!(of("127.0.0.1", &["1.2.3.4", "198.51.100.7, 10.0.0.1"]), ip("198.51.100.7"));
         assert_eq!(of("127.0.0.1", &["garbage"]), ip("127.0.0.1"));

@@ -1,4 +1,4 @@
-//! Conditional requests (RFC 9110, section 13) and which bytes an answer has, as a pure rule.
+//! Conditional requests (RFC 9110, section 13) and byte ranges, as a pure function.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,32 +7,32 @@ use httpdate::{fmt_http_date, parse_http_date};
 use reelyard_file_server::http_files::range::{RequestedRange, wanted};
 use reelyard_file_server::http_files::request_head::RequestHead;
 
-/// What tells one state of a file from another.
+/// Values that identify one state of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Validators {
-    /// The entity tag, quotes included. It is a strong one.
+    /// Strong entity tag, including the quotes.
     pub(super) etag: String,
-    /// When the file last changed, in Unix seconds.
+    /// Time of the last change of the file, in Unix seconds.
     pub(super) modified: u64,
 }
 
-/// What a request for a file is answered.
+/// The kind of answer to a request for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ConditionalResponse {
-    /// 200, all of it.
+    /// 200: the whole file.
     Whole,
-    /// 206, these bytes.
+    /// 206: this range of bytes.
     Part(Range<u64>),
-    /// 304: the client has it.
+    /// 304: the client already has this state.
     NotModified,
-    /// 412: it is not what the client thinks it is.
+    /// 412: a precondition failed.
     Failed,
-    /// 416: it has no such bytes.
+    /// 416: the range is outside the file.
     Unsatisfiable,
 }
 
 impl ConditionalResponse {
-    /// The status code and its phrase.
+    /// Status code and reason phrase.
     pub(super) fn status(&self) -> (u16, &'static str) {
         match self {
             ConditionalResponse::Whole => (200, "OK"),
@@ -44,13 +44,13 @@ impl ConditionalResponse {
     }
 }
 
-/// Whether a download that was begun is to go on, and not of what is there.
+/// Whether the client wants to resume a download of another state of the file.
 pub(super) fn resumes_another(head: &RequestHead<'_>, is: &Validators) -> bool {
     let begun = head.header("range").and(head.header("if-range"));
     begun.is_some_and(|value| !is_same(value, is))
 }
 
-/// What a GET or HEAD for a file of `size` bytes is answered.
+/// The answer to a GET or HEAD for a file of `size` bytes.
 pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> ConditionalResponse {
     if head.header("if-match").is_some() {
         if !head.all("if-match").any(|list| names(list, &is.etag, false)) {
@@ -67,7 +67,7 @@ pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> Cond
         return ConditionalResponse::NotModified;
     }
     let same = head.header("if-range").is_none_or(|value| is_same(value, is));
-    // Only GET knows ranges.
+    // Ranges apply only to GET.
     let range = head.header("range").filter(|_| same && head.method == "GET");
     match wanted(range, size) {
         RequestedRange::Whole => ConditionalResponse::Whole,
@@ -76,8 +76,8 @@ pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> Cond
     }
 }
 
-/// Whether a list of entity tags has this one. Tags may be compared weakly only where no bytes are
-/// put together by them.
+/// Whether a list of entity tags contains this one. Weak comparison is allowed only if bytes of two
+/// answers are not combined.
 fn names(list: &[u8], etag: &str, weakly: bool) -> bool {
     list.trim_ascii() == b"*"
         || list.split(|&byte| byte == b',').any(|tag| {
@@ -87,7 +87,8 @@ fn names(list: &[u8], etag: &str, weakly: bool) -> bool {
         })
 }
 
-/// Whether `If-Range` names what is there: a tag, or exactly the date it last changed.
+/// Whether `If-Range` matches the current state: the same tag, or exactly the date of the last
+/// change.
 fn is_same(value: &[u8], is: &Validators) -> bool {
     value == is.etag.as_bytes() || seconds(value) == Some(is.modified)
 }
@@ -101,10 +102,10 @@ fn seconds(value: &[u8]) -> Option<u64> {
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
-/// Unix seconds as HTTP writes dates.
+/// Formats Unix seconds as an HTTP date.
 pub(super) fn http_date(seconds: u64) -> String {
     let time: Option<SystemTime> = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
-    // Dates beyond the year 9999 have no form.
+    // HTTP dates end with the year 9999.
     const LAST: u64 = 253_402_300_799;
     fmt_http_date(time.filter(|_| seconds <= LAST).unwrap_or(UNIX_EPOCH))
 }
@@ -135,7 +136,7 @@ mod tests {
         );
         assert_eq!(asked(&format!("If-Modified-Since: {BEFORE}\r\n")), ConditionalResponse::Whole);
         assert_eq!(asked("If-Modified-Since: soon\r\n"), ConditionalResponse::Whole);
-        // The tag is what counts.
+        // The tag takes precedence.
         let both = format!("If-None-Match: \"x\"\r\nIf-Modified-Since: {SAME}\r\n");
         assert_eq!(asked(&both), ConditionalResponse::Whole);
     }

@@ -1,5 +1,5 @@
-//! One connection: request after request. Files and archives are sent from here; whatever else is
-//! asked is handed to the pages, with what was read of it.
+//! One connection with its requests. This module sends files and archives. It hands every other
+//! request to the pages, with the bytes that were already read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use super::socket::{SendFailure, Sending};
 use super::watch::DownloadWatch;
 use super::{ShareServerState, archive, download, lingering_close};
 
-/// A connection whose request is for the pages.
+/// A connection that is handed to the pages.
 pub(super) struct PageHandover {
-    /// The connection.
+    /// Stream to the client.
     pub(super) line: ClientStream,
-    /// What was read of it already.
+    /// Bytes that were already read from the connection.
     pub(super) read: Vec<u8>,
-    /// How many bytes the request takes; none where its head does not tell.
+    /// Length of the request in bytes. None if its head does not say it.
     pub(super) length: Option<usize>,
-    /// Its place, to be kept until it ends.
+    /// Connection slot, held until the connection ends.
     pub(super) place: LinkConnectionSlot,
 }
 
@@ -37,31 +37,34 @@ pub(super) struct LinkRequest<'c> {
     pub(super) head: &'c RequestHead<'c>,
     pub(super) place: &'c LinkConnectionSlot,
     pub(super) id: Option<ShareId>,
-    /// Whether the connection stays open afterwards.
+    /// Whether the connection stays open after the answer.
     pub(super) keep_alive: bool,
 }
 
-/// What comes after a request.
+/// The next step after a request.
 enum Next {
-    /// Another one, after so many bytes of this one. What was sent of a download is watched.
+    /// Read another request, after this many bytes of the current one. The watch may still cut the
+    /// sent download.
     Request(usize, Option<DownloadWatch>),
-    /// The pages' turn, with a request of so many bytes, if its head tells.
+    /// Hand the connection to the pages. The length of the request is none if its head does not say
+    /// it.
     Pages(Option<usize>),
-    /// Nothing.
+    /// Close the connection.
     End,
 }
 
-/// Why there is no request.
+/// Why no request was read.
 enum UnreadableRequest {
-    /// The client is gone or silent for too long, or its place is another's. Nothing to answer.
+    /// The client is gone or silent for too long, or lost its slot. There is no answer.
     Gone,
-    /// What it sent is none.
+    /// The head is not valid HTTP.
     Bad(BadHead),
-    /// It names no host, or more than one.
+    /// The `Host` header is missing or repeated.
     Host,
 }
 
-/// Serves a client until it leaves, errs, or asks for a page: then it is handed back.
+/// Serves requests until the client leaves, fails, or asks for a page. The page request is
+/// returned.
 pub(super) async fn serve(
     line: ClientStream,
     place: LinkConnectionSlot,
@@ -101,7 +104,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Returns when a download may not go on that `watch` watches over.
+/// Returns when `watch` ends the download.
 async fn cut(watch: Option<DownloadWatch>) {
     match watch {
         Some(watch) => watch.cut().await,
@@ -109,8 +112,8 @@ async fn cut(watch: Option<DownloadWatch>) {
     }
 }
 
-/// Reads until a whole head is in `buffer`. The client has `patience` for all of it, however
-/// slowly it drips.
+/// Reads until `buffer` has a complete head. `patience` limits the total time, also for slow
+/// clients.
 async fn read_head(
     line: &ClientStream,
     buffer: &mut Vec<u8>,
@@ -150,8 +153,8 @@ async fn answer(
         _ => return Next::Pages(head.length_with_body()),
     };
     shared.counts.requests.one();
-    // A body that is not read would be taken for the next request, and to a client that knows no
-    // chunks only the end of the connection says that an archive is whole.
+    // An unread body would be parsed as the next request. And for an HTTP/1.0 client only the end
+    // of the connection marks a complete archive.
     let ends_by_closing = part == LinkResource::Zip && !head.is_1_1;
     let keep_alive = head.keep_alive && !head.has_body && !ends_by_closing;
     let asked = LinkRequest { line, head: &head, place, id, keep_alive };
@@ -189,19 +192,19 @@ impl ShareServerState {
             }
             SendFailure::Unreadable(error) => {
                 self.counts.broken_off.one();
-                tracing::warn!(?id, %error, "a download broke off");
+                tracing::warn!(?id, %error, "a download failed");
             }
         }
     }
 }
 
 impl LinkRequest<'_> {
-    /// Whether only the head of the answer is wanted.
+    /// Whether the answer has no body.
     pub(super) fn is_head(&self) -> bool {
         self.head.method == "HEAD"
     }
 
-    /// Answers why not, in plain words.
+    /// Refuses the request with plain text.
     pub(super) async fn refuse(
         &self,
         refusal: &LinkRefusal,
@@ -228,7 +231,8 @@ impl LinkRequest<'_> {
     }
 }
 
-/// Whether a request has the one `Host` that HTTP/1.1 asks for, and none has two (RFC 9112, 3.2).
+/// Whether a request has exactly one `Host`, which HTTP/1.1 requires; HTTP/1.0 may omit it (RFC
+/// 9112, 3.2).
 fn names_its_host(head: &RequestHead<'_>) -> bool {
     let hosts = head.all("host").count();
     hosts == 1 || hosts == 0 && !head.is_1_1
@@ -239,9 +243,11 @@ async fn refuse_unread(line: &ClientStream, why: UnreadableRequest, shared: &Sha
         UnreadableRequest::Bad(BadHead::TooLong) => {
             ((431, "Request Header Fields Too Large"), "The request is too long.\n")
         }
-        UnreadableRequest::Bad(BadHead::Garbled) => ((400, "Bad Request"), "This is no request.\n"),
+        UnreadableRequest::Bad(BadHead::Garbled) => {
+            ((400, "Bad Request"), "This is not an HTTP request.\n")
+        }
         UnreadableRequest::Host => {
-            ((400, "Bad Request"), "A request names its host, and only one.\n")
+            ((400, "Bad Request"), "A request needs exactly one Host header.\n")
         }
         UnreadableRequest::Gone => return,
     };
@@ -249,11 +255,11 @@ async fn refuse_unread(line: &ClientStream, why: UnreadableRequest, shared: &Sha
     head.line("Content-Type", "text/plain; charset=utf-8");
     let mut answer = head.finish(BodyLength::Bytes(text.len() as u64));
     answer.extend_from_slice(text.as_bytes());
-    // A client that does not take even this learns it from the closed connection.
+    // If this send fails, the client only sees the close.
     let _ = Sending::new(line, shared.patience(), None).bytes(&answer, false).await;
 }
 
-/// What runs a connection.
+/// Runs one connection from accept to close.
 pub(super) async fn run(
     stream: TcpStream,
     place: LinkConnectionSlot,

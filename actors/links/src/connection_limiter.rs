@@ -1,5 +1,5 @@
-//! Who may be connected: a bounded number, and so many from one address. A connection that waits
-//! between two requests gives its place up for a new one.
+//! Limits the connections, in total and per address. A new connection may replace one that is idle
+//! between two requests.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,14 +10,14 @@ use tokio::sync::Notify;
 
 use super::client_address::client_network;
 
-/// The places of one listener. Cheap to clone.
+/// The slots of one listener. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct LinkConnectionLimiter(Arc<LinkLimiterState>);
 
 struct LinkLimiterState {
     most: usize,
     most_of_one: usize,
-    /// Who speaks for many.
+    /// Proxies, which have no limit per address.
     trusted: Vec<IpAddr>,
     table: Mutex<LinkConnectionTable>,
 }
@@ -31,11 +31,11 @@ struct LinkConnectionTable {
 struct LinkConnectionEntry {
     line: IpAddr,
     evicted: Arc<Notify>,
-    /// Since when it waits for a request.
+    /// Start of the current idle time; none during a request.
     idle: Option<Instant>,
 }
 
-/// One connection's place. Given back when it is dropped.
+/// The slot of one connection. Released when it is dropped.
 pub(super) struct LinkConnectionSlot {
     places: LinkConnectionLimiter,
     number: u64,
@@ -44,13 +44,13 @@ pub(super) struct LinkConnectionSlot {
 }
 
 impl LinkConnectionLimiter {
-    /// `most` places, `most_of_one` of them at most for one address that is not `trusted`.
+    /// Creates `most` slots. One address that is not `trusted` gets at most `most_of_one`.
     pub(super) fn new(most: usize, most_of_one: usize, trusted: Vec<IpAddr>) -> Self {
         let table = Mutex::default();
         LinkConnectionLimiter(Arc::new(LinkLimiterState { most, most_of_one, trusted, table }))
     }
 
-    /// A place for `peer`, or none when all are taken and at work.
+    /// Takes a slot for `peer`. None if all are in use and not idle.
     pub(super) fn take(&self, peer: SocketAddr) -> Option<LinkConnectionSlot> {
         let line = client_network(peer.ip().to_canonical());
         let mut table = self.table();
@@ -69,12 +69,12 @@ impl LinkConnectionLimiter {
         Some(LinkConnectionSlot { places: self.clone(), number, peer, evicted })
     }
 
-    /// Whether nobody is connected.
+    /// Whether no connection is open.
     pub(super) fn are_free(&self) -> bool {
         self.table().taken.is_empty()
     }
 
-    /// Ends every connection that waits for a request.
+    /// Ends every idle connection.
     pub(super) fn evict_all_idle(&self) {
         for other in self.table().taken.values().filter(|other| other.idle.is_some()) {
             other.evicted.notify_one();
@@ -87,7 +87,7 @@ impl LinkConnectionLimiter {
 }
 
 impl LinkConnectionTable {
-    /// Takes the place of the connection that has waited longest.
+    /// Frees the slot of the connection with the longest idle time.
     fn evict_idle(&mut self, may: impl Fn(&LinkConnectionEntry) -> bool) -> Option<()> {
         let idle = self.taken.iter().filter(|(_, other)| may(other));
         let idle = idle.filter_map(|(number, other)| Some((other.idle?, *number)));
@@ -98,19 +98,19 @@ impl LinkConnectionTable {
 }
 
 impl LinkConnectionSlot {
-    /// The other end of the connection.
+    /// Address of the other end of the connection.
     pub(super) fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Whether it waits for a request.
+    /// Marks the connection as idle or busy.
     pub(super) fn is_idle(&self, is_idle: bool) {
         if let Some(taken) = self.places.table().taken.get_mut(&self.number) {
             taken.idle = is_idle.then(Instant::now);
         }
     }
 
-    /// Returns when the place is another's.
+    /// Returns when another connection got the slot.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }

@@ -1,23 +1,23 @@
-//! What the public links have done.
+//! Counters of the public links.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What the public links have done since they started, and what they do now.
+        /// Counters of the public links since their start, and their open connections.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct ShareServerCounters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        /// The counters as they are counted.
+        /// The live counters.
         #[derive(Debug, Default)]
         pub(super) struct LinkCounts {
             $(pub(super) $name: Count,)*
         }
 
         impl LinkCounts {
-            /// The counters as they stand.
+            /// Reads all counters.
             pub(super) fn so_far(&self) -> ShareServerCounters {
                 ShareServerCounters { $($name: self.$name.so_far(),)* }
             }
@@ -26,58 +26,58 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections open now.
+    /// Open connections.
     connections,
-    /// Connections that ended before they had spoken TLS, where it is spoken.
+    /// Connections that ended before the TLS handshake, if TLS is configured.
     no_tls,
-    /// Requests answered, refusals included.
+    /// Answered requests, refusals included.
     requests,
-    /// Bytes of files and archives sent.
+    /// Sent bytes of files and archives.
     bytes,
-    /// Downloads of files begun, resumed ones included.
+    /// Started downloads of files, resumed ones included.
     downloads,
-    /// Archives begun.
+    /// Started archives.
     archives,
-    /// Downloads cut by a hard revoke, or at the deadline where that is configured.
+    /// Downloads that were cut by a hard revoke, or at the deadline if that is configured.
     cut,
-    /// Downloads whose client took too little.
+    /// Downloads that ended because the client read too slowly.
     too_slow,
-    /// Answers that broke off because a file could not be read or was changed, or a directory in an
-    /// archive.
+    /// Answers that failed because a file was unreadable or changed, or a directory of an archive
+    /// did.
     broken_off,
-    /// Requests for links that do not exist.
+    /// Requests for unknown links.
     unknown,
-    /// Requests for links that have ended.
+    /// Requests for ended links.
     ended,
-    /// Passwords that were wrong.
+    /// Wrong passwords.
     wrong_passwords,
-    /// Requests told to slow down.
+    /// Throttled requests.
     throttled,
-    /// Connections refused because too many were open.
+    /// Connections that were refused because too many were open.
     refused_busy,
 }
 
-/// One of them.
+/// A counter; also used for gauges, so it can go down.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 
 impl Count {
-    /// One more.
+    /// Adds one.
     pub(super) fn one(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds `more`.
     pub(super) fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// One less.
+    /// Subtracts one.
     pub(super) fn one_less(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many.
+    /// The current value.
     pub(super) fn so_far(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

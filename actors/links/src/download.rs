@@ -18,7 +18,7 @@ use super::socket::{SendFailure, Sending};
 use super::watch::DownloadWatch;
 use super::{DisplayName, ShareServerState};
 
-/// Answers one request for a file; answers what watches over the bytes of it that were sent.
+/// Answers one request for a file. Returns the watch over the bytes that were sent.
 pub(super) async fn answer(
     asked: &LinkRequest<'_>,
     shared: &ShareServerState,
@@ -29,7 +29,7 @@ pub(super) async fn answer(
     }
 }
 
-/// A file about to be sent, or what else is answered of it.
+/// A file that is ready to be sent, or the answer instead of it.
 struct PreparedDownload {
     share: Arc<Share>,
     opened: OpenedShare,
@@ -39,7 +39,7 @@ struct PreparedDownload {
 }
 
 impl PreparedDownload {
-    /// The bytes that the answer is about, if it is about any.
+    /// The bytes of the body; none for an answer without a body.
     fn range(&self) -> Option<Range<u64>> {
         match &self.answer {
             ConditionalResponse::Whole => Some(0..self.size),
@@ -64,7 +64,7 @@ async fn begin(
     let answer = judge(asked.head, &is, size);
     let begun = PreparedDownload { share, opened, size, is, answer };
     if begun.range().is_some() && !asked.is_head() {
-        // A range that is the whole file is a download like any other.
+        // A range that covers the whole file counts like a normal download.
         let ranged =
             matches!(&begun.answer, ConditionalResponse::Part(range) if *range != (0..size));
         let taken = shared.take(&begun.share, client, ranged).await;
@@ -106,7 +106,7 @@ fn describe(head: &mut ResponseHead, begun: &PreparedDownload) {
     head.line("ETag", &is.etag);
     head.line("Last-Modified", http_date(is.modified));
     head.line("Accept-Ranges", "bytes");
-    // It may be kept, but asking again must find out that the link has ended.
+    // Caching is allowed, but a revalidation must notice that the link has ended.
     head.line("Cache-Control", "private, no-cache");
     match answer {
         ConditionalResponse::Part(range) => {
@@ -124,12 +124,12 @@ fn describe(head: &mut ResponseHead, begun: &PreparedDownload) {
     let name = share.display_name();
     head.line("Content-Type", media_type(name));
     head.line("Content-Disposition", disposition(name));
-    // Should a browser show it all the same, then as a document that can do nothing.
+    // If a browser displays the file anyway, its scripts must not run.
     head.line("Content-Security-Policy", "sandbox; default-src 'none'");
 }
 
-/// The identity of a file as an entity tag, which a rename leaves as it is. Hashed: device and inode
-/// are nobody's business.
+/// The entity tag of a file, which a rename does not change. It is a hash, because device and inode
+/// are internal.
 fn validators(metadata: &Metadata) -> Validators {
     let mut hasher = blake3::Hasher::new();
     for part in [metadata.dev(), metadata.ino(), metadata.size()] {

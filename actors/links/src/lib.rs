@@ -1,8 +1,8 @@
-//! Public links: what `/s/{id}` answers to whoever has a link. A listener of its own, at which
-//! nothing of the control plane is reachable.
+//! Public links: serves `/s/{id}` on a listener of its own. Nothing of the control plane is
+//! reachable there.
 //!
-//! Bytes of files and archives are sent from a runtime of their own, so that nothing else waits
-//! behind a cold disk, and pass through no actor's mailbox. Pages are made by actix-web.
+//! Files and archives are sent from a separate runtime, so that no other task waits for a slow
+//! disk. Their bytes pass through no mailbox. Pages are served by actix-web.
 
 mod answer;
 mod archive;
@@ -58,54 +58,55 @@ use socket::Patience;
 use throttle::Throttle;
 use watch::DownloadWatch;
 
-/// Clients without a place that are seen out at once; others are just closed.
+/// Largest number of refused clients that get an answer at the same time. Further ones are closed
+/// without one.
 const FAREWELLS: usize = 64;
 
-/// How often a server that retires looks for connections that wait for a request: these it ends.
+/// Interval at which a retiring server closes idle connections.
 const RETIRES_WITHIN: Duration = Duration::from_millis(100);
 
-/// Whom the public links ask.
+/// The parts of the node that the public links use.
 #[derive(Clone)]
 pub struct ShareServerCollaborators {
-    /// Where what is shared is.
+    /// The share roots.
     pub roots: Roots,
-    /// The shares.
+    /// View of all shares.
     pub board: ShareViewHandle,
-    /// The ShareExpiryActor, or whoever passes it on to the leader: counts downloads.
+    /// Counts downloads: the ShareExpiryActor, or a forwarder to the leader.
     pub take: Route<TakeDownload>,
-    /// What time it is.
+    /// Clock of the node; simulated in tests.
     pub clock: Clock,
-    /// Why links cannot be answered now, in words; none when they can. Asked at each request.
+    /// Why links cannot be served now, as text; none if they can. Called for each request.
     pub not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
-    /// What is shown to clients under TLS; none where it is not spoken. Asked at each connection.
+    /// The TLS certificate; none without TLS. Called for each connection.
     pub certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,
 }
 
-/// The public links, running.
+/// The running server of public links.
 pub struct ShareServer {
     addr: SocketAddr,
     shared: Arc<ShareServerState>,
-    /// What listens; it returns once a server that retires has no connection left.
+    /// The accept task. It ends when a retiring server has no connection left.
     accepting: JoinHandle<()>,
     retiring: watching::Sender<bool>,
     stopping: watching::Sender<bool>,
-    /// Answers none once every connection has ended.
+    /// Returns none when every connection has ended.
     alive: mpsc::Receiver<()>,
     runtime: Option<Runtime>,
 }
 
-/// Tells what the public links have done. Cheap to clone.
+/// Reads the counters of the public links. Cheap to clone.
 #[derive(Clone)]
 pub struct ShareServerMeter(Arc<LinkCounts>);
 
 impl ShareServerMeter {
-    /// What they have done so far.
+    /// The counters so far.
     pub fn counters(&self) -> ShareServerCounters {
         self.0.so_far()
     }
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct ShareServerState {
     settings: ShareServerSettings,
     roots: Roots,
@@ -115,13 +116,13 @@ struct ShareServerState {
     not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,
     counts: Arc<LinkCounts>,
-    /// What cookies are signed with.
+    /// Key that signs the cookies.
     cookie_key: [u8; 32],
     guesses: Throttle<IpAddr>,
     passwords: Passwords,
     archives: ArchiveLimiter,
     complaints: OperatorWarnings,
-    /// Whether it was told of a proxy that cannot be understood.
+    /// Whether an invalid header of a proxy was already logged.
     told_of_proxy: AtomicBool,
     pages: PageHandoff,
 }
@@ -132,7 +133,7 @@ impl ShareServerState {
         Patience { send_timeout, least_pace }
     }
 
-    /// The time by which links are refused, also while a step of the clock is not confirmed.
+    /// The time that decides about deadlines, also before a step of the clock is confirmed.
     fn refusal_time(&self) -> Millis {
         self.board.moment(&self.clock).latest
     }
@@ -148,7 +149,7 @@ impl ShareServerState {
 }
 
 impl ShareServer {
-    /// Listens where the settings say, and serves until it is stopped.
+    /// Listens at the configured address and serves until it is stopped.
     pub fn start(
         settings: ShareServerSettings,
         collaborators: ShareServerCollaborators,
@@ -157,7 +158,7 @@ impl ShareServer {
         ShareServer::start_on(listener, settings, collaborators)
     }
 
-    /// The same, on a listener that is bound already.
+    /// Like [`ShareServer::start`], on a listener that is already bound.
     pub fn start_on(
         listener: TcpListener,
         settings: ShareServerSettings,
@@ -170,8 +171,8 @@ impl ShareServer {
         ShareServer::run(listener, settings, collaborators, (Arc::default(), cookie_key))
     }
 
-    /// A server with other settings, perhaps on another listener, that takes this one's place: it asks
-    /// the same actors, and figures and cookies go on. This one is to retire.
+    /// Starts a server with other settings, perhaps on another listener, that replaces this one. It
+    /// keeps the actors, counters and cookies. The caller then retires this one.
     pub fn successor(
         &self,
         listener: TcpListener,
@@ -244,46 +245,46 @@ impl ShareServer {
         Ok(ShareServer { addr, shared, accepting, retiring, stopping, alive: ended, runtime })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     pub fn counters(&self) -> ShareServerCounters {
         self.shared.counts.so_far()
     }
 
-    /// What tells that to others, also once it has stopped.
+    /// A meter that stays readable after the server has stopped.
     pub fn meter(&self) -> ShareServerMeter {
         ShareServerMeter(Arc::clone(&self.shared.counts))
     }
 
-    /// Stops listening, lets each connection finish its answer, and returns when all have ended.
+    /// Stops listening, and returns when every connection has finished its answer.
     pub async fn retire(mut self) {
         self.retiring.send_replace(true);
-        // An error says that its runtime is gone, and all connections with it.
+        // An error means that the runtime is gone, with all connections.
         let _ = (&mut self.accepting).await;
         self.stop().await;
     }
 
-    /// Stops listening, lets each connection finish its answer until `hurry`, and returns when all have
-    /// ended: those that have not finished are broken off.
+    /// Stops listening. Connections may finish their answers until `hurry`, and are then aborted.
+    /// Returns when all have ended.
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
         self.retiring.send_replace(true);
         let is_drained = tokio::select! {
-            // An error says that its runtime is gone, and all connections with it.
+            // An error means that the runtime is gone, with all connections.
             _ = &mut self.accepting => true,
             () = hurry => false,
         };
         if !is_drained {
             let connections = self.shared.counts.so_far().connections;
-            tracing::warn!(connections, "downloads that are still running are cut");
+            tracing::warn!(connections, "the drain time is over, cutting running downloads");
         }
         self.stop().await;
     }
 
-    /// Stops listening, breaks off every connection, and returns when they have ended.
+    /// Stops listening, aborts every connection, and returns when all have ended.
     pub async fn stop(mut self) {
         self.stopping.send_replace(true);
         while self.alive.recv().await.is_some() {}
@@ -294,7 +295,7 @@ impl Drop for ShareServer {
     fn drop(&mut self) {
         self.stopping.send_replace(true);
         if let Some(runtime) = self.runtime.take() {
-            // Waiting is not allowed on an async thread.
+            // Blocking is not allowed on an async thread.
             runtime.shutdown_background();
         }
     }
@@ -326,8 +327,8 @@ async fn accept_all(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of file descriptors, or a client that was gone again: not for ever.
-                tracing::warn!(%error, "public links cannot accept a connection");
+                // Out of file descriptors, or the client is already gone. Both pass.
+                tracing::warn!(%error, "cannot accept a connection to public links");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -360,7 +361,7 @@ async fn accept_all(
 
 fn turn_away(stream: tokio::net::TcpStream, shared: &ShareServerState, farewells: &Arc<Semaphore>) {
     if (shared.certificate)().is_some() {
-        // Coming to terms about keys takes longer than there is place for.
+        // A TLS handshake needs more time than a refused client gets.
         return;
     }
     lingering_close::refuse_busy(&stream);
@@ -372,9 +373,9 @@ fn turn_away(stream: tokio::net::TcpStream, shared: &ShareServerState, farewells
     }
 }
 
-/// What a share is called by whoever has its link.
+/// The name of a share for visitors.
 trait DisplayName {
-    /// The name of its file or directory; of a whole root, the root's.
+    /// Name of the file or directory; for a whole root, the name of the root.
     fn display_name(&self) -> &str;
 }
 

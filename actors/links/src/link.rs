@@ -1,19 +1,19 @@
-//! Which target of a request asks a public link for what. Pure.
+//! Parses the target of a request for a public link. Pure.
 
 use reelyard_shares::share_expiry::ShareId;
 
-/// What is asked of a link.
+/// The requested part of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkResource {
-    /// `/s/{id}`: the page for people.
+    /// `/s/{id}`: the page.
     Page,
-    /// `/s/{id}/file`: the bytes.
+    /// `/s/{id}/file`: the bytes of the file.
     File,
     /// `/s/{id}/zip`: a directory as an archive.
     Zip,
 }
 
-/// The path of a request's target, which may be a whole URL (RFC 9112, section 3.2.2).
+/// The path of a request target, which may be an absolute URL (RFC 9112, section 3.2.2).
 fn path(target: &str) -> &str {
     match target.split_once("://") {
         Some((scheme, rest))
@@ -25,8 +25,8 @@ fn path(target: &str) -> &str {
     }
 }
 
-/// Takes the target of a request apart. None for what no link has; the id is None where it does not
-/// read as one: both look the same from outside.
+/// Parses a request target. None for a path that is not part of a link. The id is none if it is not
+/// valid; it gets the same answer as an unknown one.
 pub(super) fn parse(target: &str) -> Option<(Option<ShareId>, LinkResource)> {
     let rest = path(target).strip_prefix("/s/")?;
     let (id, part) = match rest.split_once('/') {

@@ -1,5 +1,6 @@
-//! Telling whoever runs this node what clients are not told: of shares that cannot be read, of
-//! downloads that cannot be counted. Clients ask as often as they like: that is not to fill the log.
+//! Warns the operator about failures that clients do not see in detail: unreadable shares and
+//! uncounted downloads. The warnings are rate-limited, because clients can cause any number of
+//! them.
 
 use std::fmt::Display;
 use std::num::NonZeroU32;
@@ -9,33 +10,33 @@ use reelyard_shares::share_expiry::ShareId;
 
 use super::throttle::Throttle;
 
-/// How often it is told of the same share at most, and of downloads that cannot be counted.
+/// Shortest interval between two warnings of the same share, and between two about counting.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// What was told lately.
+/// Rate limiters of the warnings.
 pub(super) struct OperatorWarnings {
     shares: Throttle<ShareId>,
     counting: Throttle<()>,
 }
 
 impl OperatorWarnings {
-    /// Nothing was.
+    /// Starts without any earlier warning.
     pub(super) fn new() -> Self {
         let shares = Throttle::new(NonZeroU32::MIN, EVERY);
         OperatorWarnings { shares, counting: Throttle::new(NonZeroU32::MIN, EVERY) }
     }
 
-    /// What a share stands for cannot be read.
+    /// Warns that a shared file or directory cannot be read.
     pub(super) fn warn_unreadable(&self, id: ShareId, why: &dyn Display) {
         if self.shares.one(&id).is_ok() {
-            tracing::warn!(?id, why = why.to_string(), "what a share stands for cannot be read");
+            tracing::warn!(?id, why = why.to_string(), "cannot read a shared file or directory");
         }
     }
 
-    /// A download cannot be counted now, and so is refused.
+    /// Warns that a download cannot be counted and is therefore refused.
     pub(super) fn warn_uncounted(&self, why: &dyn Display) {
         if self.counting.one(&()).is_ok() {
-            tracing::warn!(%why, "downloads of shares cannot be counted");
+            tracing::warn!(%why, "cannot count downloads of shares, refusing them");
         }
     }
 }
@@ -60,7 +61,7 @@ mod tests {
         }
     }
 
-    /// What is in the log after `complain`.
+    /// The log after `complain`.
     fn told(complain: impl FnOnce(&OperatorWarnings)) -> String {
         let log = CapturedLog::default();
         let writer = log.clone();
@@ -74,10 +75,10 @@ mod tests {
     fn each_share_is_told_of_once_in_a_while() {
         let log = told(|complaints| {
             for id in [1, 1, 2, 1] {
-                complaints.warn_unreadable(ShareId(id), &"it may not be read");
+                complaints.warn_unreadable(ShareId(id), &"permission denied");
             }
         });
-        assert_eq!(log.matches("it may not be read").count(), 2, "{log}");
+        assert_eq!(log.matches("permission denied").count(), 2, "{log}");
         assert!(log.contains("WARN"), "{log}");
     }
 

@@ -1,4 +1,4 @@
-//! Passwords of shares: hashed and checked by argon2id, remembered by a cookie of the one share.
+//! Passwords of shares: argon2id hashes, and a cookie per share that remembers a right password.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -18,30 +18,31 @@ use super::refusal::LinkRefusal;
 use super::settings::ShareServerSettings;
 use super::throttle::Throttle;
 
-/// The name of the cookie. Its path keeps those of different shares apart.
+/// Name of the cookie. Its path separates the cookies of different shares.
 pub(super) const COOKIE: &str = "reelyard-share";
 
-/// The longest password that is looked at, in bytes.
+/// Largest length of a password in bytes.
 pub const LONGEST_PASSWORD: usize = 1024;
 
-/// How long a check waits for its turn.
+/// Longest wait of a password for its check.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Passwords that are remembered as right, so that each range of a download is not another check.
+/// Number of right passwords that are remembered, so that each range request needs no new check.
 const MOST_KNOWN: usize = 4096;
 
-/// A password that cannot be hashed.
+/// Why a password cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPassword {
-    /// It has no bytes, or too many.
+    /// Its length is not allowed.
     #[error("a password has 1 to {LONGEST_PASSWORD} bytes")]
     Length,
-    /// The system has no randomness for a salt.
+    /// The system has no random bytes for the salt.
     #[error("the password cannot be hashed: {0}")]
     Failed(String),
 }
 
-/// Hashes a password for a new share. Takes some 20 ms of a processor: not for an async thread.
+/// Hashes a password for a new share. Needs about 20 ms of CPU time: do not call it on an async
+/// thread.
 pub fn hash_password(password: &str) -> Result<PasswordHash, BadPassword> {
     if !(1..=LONGEST_PASSWORD).contains(&password.len()) {
         return Err(BadPassword::Length);
@@ -52,18 +53,18 @@ pub fn hash_password(password: &str) -> Result<PasswordHash, BadPassword> {
     PasswordHash::new(&hash.to_string()).map_err(|error| failed(error.to_string()))
 }
 
-/// Checks passwords.
+/// Checks passwords within limits.
 pub(super) struct Passwords {
     at_once: Arc<Semaphore>,
     by_link: Throttle<ShareId>,
     by_line: Throttle<IpAddr>,
     key: [u8; 32],
-    /// What was right lately and from where, as keyed hashes.
+    /// Recent right passwords with their clients, as keyed hashes.
     known: Mutex<HashSet<[u8; 32]>>,
 }
 
 impl Passwords {
-    /// Checks by these bounds; `key` signs the cookies.
+    /// Uses the limits of `settings`; `key` signs the cookies.
     pub(super) fn new(settings: &ShareServerSettings, key: [u8; 32]) -> Self {
         let (tries, every) = (settings.password_tries, settings.password_every);
         Passwords {
@@ -75,7 +76,7 @@ impl Passwords {
         }
     }
 
-    /// Whether a cookie header lets in at `share` as it is now.
+    /// Whether a cookie header grants access to `share` with its current password.
     pub(super) fn admits_cookie<'v>(
         &self,
         share: &Share,
@@ -89,19 +90,19 @@ impl Passwords {
                 let value = cookie.strip_prefix(COOKIE.as_bytes());
                 let value = value.and_then(|rest| rest.strip_prefix(b"="));
                 let read = value.and_then(|hex| blake3::Hash::from_hex(hex).ok());
-                // Hashes compare in constant time.
+                // The comparison of hashes takes constant time.
                 read.is_some_and(|value| value == mark)
             })
         })
     }
 
-    /// The value of the cookie that lets in at `share`, as long as its password stays the same.
+    /// The cookie value that grants access to `share` until its password changes.
     pub(super) fn cookie(&self, share: &Share) -> Option<String> {
         let hash = share.password()?;
         Some(self.mark(share.id(), hash, &[b"cookie"]).to_hex().to_string())
     }
 
-    /// Checks a password that `client` gave for `share`.
+    /// Checks a password that `client` sent for `share`.
     pub(super) async fn check(
         &self,
         share: &Share,
@@ -110,7 +111,8 @@ impl Passwords {
     ) -> Result<(), LinkRefusal> {
         let Some(hash) = share.password() else { return Ok(()) };
         let line = client_network(client);
-        // Only who was right skips the bounds: were others let past them, their guesses would tell.
+        // Only clients with a known right password skip the limits. Otherwise throttled guesses
+        // would still reveal something.
         let from = line.to_string();
         let mark = self.mark(share.id(), hash, &[b"password", given, from.as_bytes()]);
         let mark = *mark.as_bytes();
@@ -121,7 +123,7 @@ impl Passwords {
         self.by_link.one(&share.id()).map_err(LinkRefusal::Throttled)?;
         let turn = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
-            return Err(LinkRefusal::NotNow("many passwords are being checked".into()));
+            return Err(LinkRefusal::NotNow("too many passwords are being checked".into()));
         };
         let (hash, given) = (hash.clone(), given.to_vec());
         let checked = tokio::task::spawn_blocking(move || {
@@ -131,7 +133,8 @@ impl Passwords {
         if !checked.await.unwrap_or(false) {
             return Err(LinkRefusal::Password { wrong: true });
         }
-        // Wrong ones are bounded. Many people may come with the right one, or one to many links.
+        // Only wrong passwords count: many people may share an address, and one person may open
+        // many links.
         self.by_line.give_back(&line);
         self.by_link.give_back(&share.id());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +145,7 @@ impl Passwords {
         Ok(())
     }
 
-    /// Says that somebody knows a share's password, to nobody but this server.
+    /// A keyed hash that proves knowledge of the password to this server only.
     fn mark(&self, id: ShareId, hash: &PasswordHash, knows: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         let share: [&[u8]; 2] = [&id.0.to_be_bytes(), hash.reveal().as_bytes()];
@@ -154,7 +157,7 @@ impl Passwords {
     }
 }
 
-/// Whether this is the password behind a hash. Slow, as is meant.
+/// Whether `given` is the password of the hash. Slow by design.
 pub fn is_password(hash: &PasswordHash, given: &str) -> bool {
     is_right(hash, given.as_bytes())
 }
@@ -166,13 +169,13 @@ fn is_right(hash: &PasswordHash, given: &[u8]) -> bool {
     match phc::PasswordHash::new(hash.reveal()) {
         Ok(hash) => Argon2::default().verify_password(given, &hash).is_ok(),
         Err(error) => {
-            tracing::warn!(%error, "the hash of a share's password does not read");
+            tracing::warn!(%error, "the stored password hash of a share is not valid");
             false
         }
     }
 }
 
-/// The password in the value of an `Authorization` header of the Basic scheme, whoever is named.
+/// The password of an `Authorization: Basic` header; the user name is ignored.
 pub(super) fn of_basic(value: &[u8]) -> Option<Vec<u8>> {
     let (scheme, rest) = value.split_at_checked(6)?;
     if !scheme.eq_ignore_ascii_case(b"basic ") {

@@ -1,4 +1,5 @@
-//! Why a link is not served, and how that is said. The same for browsers and for programs.
+//! Why a link is not served, with the status and texts. They are the same for browsers and
+//! programs.
 
 use std::time::Duration;
 
@@ -8,47 +9,47 @@ use reelyard_shares::share_expiry::{ShareEnding, ShareError, ShareRefusal};
 /// Why a link is not served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LinkRefusal {
-    /// There is no such link, or none that is remembered.
+    /// The link does not exist, or its end is no longer remembered.
     Unknown,
-    /// It has ended.
+    /// The share has ended.
     Ended {
-        /// When.
+        /// Time of the end.
         at: Millis,
-        /// Why.
+        /// Cause of the end.
         why: ShareEnding,
     },
-    /// All its downloads were taken.
+    /// No download is left.
     Exhausted,
-    /// They were, one of them by who asks: that can be resumed, and no other begins.
+    /// No download is left, but this client has one and can resume it.
     Held,
-    /// The same, but the file is another since: that cannot be resumed either.
+    /// Like `Held`, but the file was replaced, so the download cannot be resumed.
     Replaced,
-    /// Too much was tried.
+    /// Too many wrong attempts. The value is the wait until the next one.
     Throttled(Duration),
-    /// This address fetches as many archives as one may at a time.
+    /// This address has its largest number of concurrent archives.
     TooManyArchives,
-    /// A password is needed, and none was given or a wrong one.
+    /// A password is required.
     Password {
-        /// Whether one was given.
+        /// Whether a wrong password was sent; false if none was sent.
         wrong: bool,
     },
-    /// The link is good but what it stands for is not there now.
+    /// The link is valid, but its file does not exist now.
     Absent,
-    /// It is a directory and a file was asked for, or the other way round.
+    /// The request was for a file and the share is a directory, or the reverse.
     OtherKind {
-        /// What is to be asked for instead.
+        /// The path segment that works instead.
         instead: &'static str,
     },
-    /// This node cannot answer now.
+    /// This node cannot serve links now; the reason as text.
     NotNow(String),
-    /// The disk, or the system.
+    /// The disk or the system failed.
     Failed,
-    /// A directory cannot be an archive, in words.
+    /// No archive of the directory is possible; the reason as text.
     NoArchive(String),
 }
 
 impl LinkRefusal {
-    /// The status code and its phrase.
+    /// Status code and reason phrase.
     pub(super) fn status(&self) -> (u16, &'static str) {
         match self {
             LinkRefusal::Unknown | LinkRefusal::Absent | LinkRefusal::OtherKind { .. } => {
@@ -65,59 +66,62 @@ impl LinkRefusal {
         }
     }
 
-    /// The title of a page that tells it, and its heading.
+    /// Title and heading of the refusal page.
     pub(super) fn heading(&self) -> (&'static str, &'static str) {
         match self {
             LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives => {
                 ("Please wait", "Please wait")
             }
-            LinkRefusal::NotNow(_) => ("Not now", "This cannot be answered now"),
+            LinkRefusal::NotNow(_) => ("Not now", "This link is not available now"),
             LinkRefusal::Failed | LinkRefusal::NoArchive(_) => {
-                ("Not readable", "This cannot be read now")
+                ("Not readable", "This link cannot be read now")
             }
             LinkRefusal::Ended { why, .. } => (ended_title(*why), "This link has ended"),
             LinkRefusal::Exhausted | LinkRefusal::Held | LinkRefusal::Replaced => {
                 (ended_title(ShareEnding::Exhausted), "No download is left")
             }
             LinkRefusal::Absent | LinkRefusal::OtherKind { .. } => {
-                ("Not there now", "Nothing to open here")
+                ("Not available now", "Nothing to open here")
             }
             LinkRefusal::Unknown | LinkRefusal::Password { .. } => {
-                ("No such link", "Nothing to open here")
+                ("Unknown link", "Nothing to open here")
             }
         }
     }
 
-    /// What is told, in words.
+    /// The text for the visitor.
     pub(super) fn text(&self) -> String {
         match self {
-            LinkRefusal::Unknown => "There is no such link.".into(),
+            LinkRefusal::Unknown => "This link does not exist.".into(),
             LinkRefusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
-            LinkRefusal::Exhausted => "All downloads of this link were taken.".into(),
+            LinkRefusal::Exhausted => "All downloads of this link are used.".into(),
             LinkRefusal::Held => HELD.into(),
             LinkRefusal::Replaced => {
-                "All downloads of this link were taken, one of them from here. What that one was of \
-                 was replaced since: it cannot go on, and none can begin anew."
+                "All downloads of this link are used, one of them by you. The file was replaced \
+                 since then: your download cannot be resumed, and no new one can start."
                     .into()
             }
-            LinkRefusal::Throttled(_) => "Too many tries. Please wait.".into(),
+            LinkRefusal::Throttled(_) => "Too many attempts. Please wait.".into(),
             LinkRefusal::TooManyArchives => {
-                "Too many archives are on their way to this address. Please wait for one.".into()
+                "Too many archives are being sent to this address. Please wait for one to end."
+                    .into()
             }
-            LinkRefusal::Password { wrong: false } => "This link asks for a password.".into(),
-            LinkRefusal::Password { wrong: true } => "This is not the password of this link.".into(),
-            LinkRefusal::Absent => "What this link stands for is not there now.".into(),
-            LinkRefusal::OtherKind { instead } => format!("Ask for /{instead} of this link instead."),
+            LinkRefusal::Password { wrong: false } => "This link needs a password.".into(),
+            LinkRefusal::Password { wrong: true } => "The password is wrong.".into(),
+            LinkRefusal::Absent => "The shared file or directory does not exist now.".into(),
+            LinkRefusal::OtherKind { instead } => format!("Use /{instead} of this link instead."),
             LinkRefusal::NotNow(why) => format!("Not now: {why}."),
-            LinkRefusal::Failed => "What this link stands for cannot be read now.".into(),
-            LinkRefusal::NoArchive(why) => format!("No archive can be made of this directory: {why}."),
+            LinkRefusal::Failed => "The shared file or directory cannot be read now.".into(),
+            LinkRefusal::NoArchive(why) => {
+                format!("Cannot make an archive of this directory: {why}.")
+            }
         }
     }
 
-    /// After how many seconds asking again makes sense.
+    /// Value of Retry-After in seconds; none if a retry does not help.
     pub(super) fn retry_after(&self) -> Option<u64> {
         match self {
-            // Rounded up: a second too early would be refused again.
+            // Rounded up, because a retry a second too early would fail.
             LinkRefusal::Throttled(wait) => Some(wait.as_secs() + 1),
             LinkRefusal::NotNow(_) => Some(1),
             LinkRefusal::TooManyArchives => Some(10),
@@ -126,17 +130,16 @@ impl LinkRefusal {
     }
 }
 
-/// What somebody is told who has taken a download of a file, where none is left.
-pub(super) const HELD: &str = "All downloads of this link were taken, one of them from here. That one \
-    can be resumed where it stopped, in the list of downloads of a browser or by a download manager; \
-    none can begin anew.";
+/// The text for a client that has a counted download when none is left.
+pub(super) const HELD: &str = "All downloads of this link are used, one of them by you. You can resume it \
+    in the list of downloads of your browser, or with a download manager. No new one can start.";
 
-/// The title of a page about a link that has ended.
+/// Title of the page of an ended link.
 fn ended_title(why: ShareEnding) -> &'static str {
     match why {
         ShareEnding::Expired => "Link expired",
-        ShareEnding::Exhausted => "All downloads taken",
-        ShareEnding::Revoked => "Link taken back",
+        ShareEnding::Exhausted => "All downloads used",
+        ShareEnding::Revoked => "Link revoked",
         ShareEnding::Removed => "File removed",
         ShareEnding::RootGone => "No longer shared",
         ShareEnding::Evicted => "Link ended",
@@ -146,22 +149,22 @@ fn ended_title(why: ShareEnding) -> &'static str {
 fn ended(why: ShareEnding) -> &'static str {
     match why {
         ShareEnding::Expired => "This link has expired.",
-        ShareEnding::Exhausted => "All downloads of this link were taken.",
-        ShareEnding::Revoked => "This link was taken back.",
-        ShareEnding::Removed => "What this link stood for was removed.",
-        ShareEnding::RootGone => "What this link stood for is no longer shared.",
-        ShareEnding::Evicted => "This link had to make room for others.",
+        ShareEnding::Exhausted => "All downloads of this link are used.",
+        ShareEnding::Revoked => "This link was revoked.",
+        ShareEnding::Removed => "The shared file or directory was removed.",
+        ShareEnding::RootGone => "This path is no longer shared.",
+        ShareEnding::Evicted => "This link ended to make room for newer links.",
     }
 }
 
 impl LinkRefusal {
-    /// Of a download that was to be counted, at `now`.
+    /// The refusal for a download that was not counted, at `now`.
     pub(super) fn of(error: ShareError, now: Millis) -> Self {
         match error {
             ShareError::Refused(ShareRefusal::Unknown) => LinkRefusal::Unknown,
             ShareError::Refused(ShareRefusal::Exhausted) => LinkRefusal::Exhausted,
             ShareError::Refused(ShareRefusal::Ended { why }) => LinkRefusal::Ended { at: now, why },
-            // Who has the link has no use for what ails the yard's disks or its leader.
+            // Problems of the disk or the leader mean nothing to a visitor.
             _ => LinkRefusal::NotNow("try again in a moment".to_owned()),
         }
     }

@@ -1,7 +1,7 @@
-//! The directories that may be shared from, and opening what is below them.
+//! The share roots, and opening paths below them.
 //!
-//! **Invariant:** nothing outside a root is ever opened, whatever symlinks and renames happen at
-//! the same time: the kernel resolves each path beneath the root's own handle.
+//! **Invariant:** nothing outside a root is ever opened, also during concurrent symlink changes and
+//! renames. The kernel resolves each path beneath the open handle of the root.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -16,27 +16,27 @@ use reelyard_shares::share_files::{RootUnreachable, SharedDir, SharedDirs};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-/// How often opening is tried while somebody renames directories above the path.
+/// Largest number of attempts to open a path while directories above it are renamed.
 const TRIES: usize = 16;
 
-/// The directories that may be shared from. Cheap to clone.
+/// The share roots. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Roots(SharedDirs);
 
-/// What a share stands for, opened.
+/// An opened share.
 #[derive(Debug)]
 pub struct OpenedShare {
-    /// A file, or a directory.
+    /// Whether it is a file or a directory.
     pub kind: ShareKind,
-    /// It.
+    /// The open file or directory.
     pub file: File,
-    /// What the system says of it.
+    /// Metadata at the time of opening.
     pub metadata: Metadata,
 }
 
 impl OpenedShare {
-    /// Whether what is in it is what was in it when it was opened. Its name may be another, and who
-    /// may read it: with that only the change time of the inode moves.
+    /// Whether the contents are the same as at the time of opening. A rename or a change of
+    /// permissions changes only the ctime of the inode, so ctime is ignored.
     pub(super) fn is_unchanged(&self) -> io::Result<bool> {
         let contents =
             |metadata: &Metadata| (metadata.size(), metadata.mtime(), metadata.mtime_nsec());
@@ -44,50 +44,51 @@ impl OpenedShare {
     }
 }
 
-/// Why something is not opened.
+/// Why a path was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
     /// No root has this name.
     #[error("no share root has this name")]
     NoRoot,
-    /// There is nothing at this path.
+    /// Nothing exists at this path.
     #[error("the file or directory does not exist")]
     Absent,
-    /// A symlink on the way leads out of the root, or is absolute, which the kernel does not tell apart.
+    /// A symlink on the path is absolute or leads out of the root. The kernel reports both in the
+    /// same way.
     #[error(
-        "a symlink leads out of the root, or is absolute: only relative ones that stay below it are followed"
+        "a symlink is absolute or leads out of the root: only relative symlinks inside the root are followed"
     )]
     Outside,
     /// It is a device, a socket or a pipe.
     #[error("it is neither a file nor a directory")]
     Special,
-    /// The system does not let this process read it.
-    #[error("it may not be read")]
+    /// The process has no permission to read it.
+    #[error("permission denied")]
     Denied,
-    /// The disk, or the system.
+    /// The disk or the system failed.
     #[error("it cannot be opened: {0}")]
     Failed(#[source] io::Error),
 }
 
 impl Roots {
-    /// These directories, opened as far as they are there.
+    /// Opens these directories. A missing one is opened when it appears.
     pub fn open(named: impl IntoIterator<Item = (RootName, PathBuf)>) -> Self {
         let dirs = named.into_iter().map(|(name, path)| SharedDir::new(name, path));
         Roots(SharedDirs::new(dirs))
     }
 
-    /// Replaces the directories by these, for every clone. Blocks on the disk.
+    /// Replaces the directories, in all clones. Blocks on the disk.
     pub fn change(&self, named: impl IntoIterator<Item = (RootName, PathBuf)>) {
         self.0.change(named);
     }
 
-    /// The names of all of them, in order.
+    /// The names of all roots, sorted.
     pub fn names(&self) -> Vec<RootName> {
         self.0.names()
     }
 
-    /// The same directories, for whoever moves what is in them, notices what is gone, and opens what
-    /// has come.
+    /// The same directories for the actor that moves files, notices missing ones, and opens new
+    /// roots.
     pub fn shared_dirs(&self) -> SharedDirs {
         self.0.clone()
     }
@@ -102,13 +103,12 @@ impl Roots {
         identity.is_ok_and(|there| there.is(file))
     }
 
-    /// Opens what is at `path` below `root`. Symlinks are followed as long as they stay below it.
-    /// Blocks on the disk.
+    /// Opens `path` below `root`. Symlinks are followed only inside the root. Blocks on the disk.
     pub fn open_at(&self, root: &RootName, path: &SharePath) -> Result<OpenedShare, NotOpened> {
         let root = self.0.reached(root)?;
         let path = if path.as_str().is_empty() { "." } else { path.as_str() };
         match open_beneath(&root, path.as_bytes()) {
-            // It may be in the directory that is meant.
+            // The path may exist in the directory that should be mounted here.
             Err(NotOpened::Absent) => Err(root.displaced().map_or(NotOpened::Absent, away)),
             opened => opened,
         }
@@ -116,7 +116,9 @@ impl Roots {
 }
 
 fn away(why: String) -> NotOpened {
-    NotOpened::Failed(io::Error::other(format!("the directory of its root is away: {why}")))
+    NotOpened::Failed(io::Error::other(format!(
+        "the directory of its root is not available: {why}"
+    )))
 }
 
 impl From<RootUnreachable> for NotOpened {
@@ -128,9 +130,9 @@ impl From<RootUnreachable> for NotOpened {
     }
 }
 
-/// Opens the file or directory at `path`, which never leads out of `dir`.
+/// Opens the file or directory at `path`, which cannot lead out of `dir`.
 pub(super) fn open_beneath(dir: impl AsFd, path: &[u8]) -> Result<OpenedShare, NotOpened> {
-    // Without NONBLOCK, opening a pipe waits for whoever writes into it.
+    // Without NONBLOCK, opening a pipe would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let mut opened = Err(Errno::AGAIN);
@@ -152,10 +154,10 @@ pub(super) fn open_beneath(dir: impl AsFd, path: &[u8]) -> Result<OpenedShare, N
 
 fn why_not(errno: Errno) -> NotOpened {
     match errno {
-        // A file where a directory is to be is the same as nothing there.
+        // A file in place of a directory means that the path does not exist.
         Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => NotOpened::Absent,
         Errno::XDEV | Errno::LOOP => NotOpened::Outside,
-        // What opening a socket or a device without a driver answers.
+        // The kernel returns these for a socket, or for a device without a driver.
         Errno::NXIO | Errno::NODEV => NotOpened::Special,
         Errno::ACCESS | Errno::PERM => NotOpened::Denied,
         errno => NotOpened::Failed(errno.into()),
@@ -228,7 +230,10 @@ mod tests {
         let dir = place.path().join("films");
         let roots = roots(&dir);
         let told = open(&roots, "a").unwrap_err().to_string();
-        assert!(told.contains("the directory of its root is away: No such file"), "{told}");
+        assert!(
+            told.contains("the directory of its root is not available: No such file"),
+            "{told}"
+        );
         std::fs::create_dir(&dir).unwrap();
         std::fs::write(dir.join("a"), b"x").unwrap();
         assert!(open(&roots, "a").unwrap_err().to_string().contains("it came just now"));

@@ -1,59 +1,61 @@
-//! What the public links are run with.
+//! Settings of the public links.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Settings of the public links. `Default` is what is right for most yards.
+/// Settings of the public links. `Default` suits most yards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareServerSettings {
-    /// Where they listen. Nothing else is reachable there.
+    /// Address of the listener. Only public links are reachable there.
     pub listen: SocketAddr,
-    /// What people reach it by, such as `https://share.example.net`, without a `/` at its end; the
-    /// page shows links that begin with it. A path in it is put before all that pages lead to, and
-    /// requests come without it. None: whatever the browser asked for.
+    /// Public base URL such as `https://share.example.net`, without a trailing `/`. Links on pages
+    /// begin with it. If it has a path, pages add that path to their URLs, and requests arrive
+    /// without it. None: the host that the browser used.
     pub public_url: Option<String>,
-    /// Proxies in front of it. For a connection from one of these, the client is the last address
-    /// of `X-Forwarded-For` that is not itself such a proxy, and no bound per address holds for
-    /// the proxy.
+    /// Proxies in front of the listener. For a connection from a proxy, the client is the last
+    /// address of `X-Forwarded-For` that is not a trusted proxy. The proxy itself has no limit per
+    /// address.
     pub trusted_proxies: Vec<IpAddr>,
-    /// Connections at once.
+    /// Largest number of connections.
     pub connections: usize,
-    /// Connections at once from one address.
+    /// Largest number of connections from one address.
     pub connections_per_address: usize,
-    /// How long a client may take for a request, or between two.
+    /// Time limit for a request, and for the wait between two.
     pub request_timeout: Duration,
-    /// How long a client may take no byte of an answer.
+    /// Time limit for a client that takes no byte of an answer.
     pub send_timeout: Duration,
-    /// What a client must take at least, in bytes per second, averaged over `send_timeout`.
+    /// Slowest accepted pace of a client in bytes per second, averaged over `send_timeout`.
     pub least_pace: u64,
-    /// Threads that send bytes. A thread waits while a cold disk reads, so there are more than
-    /// processors.
+    /// Number of threads that send bytes. There are more than processors, because a thread waits
+    /// while a slow disk reads.
     pub threads: usize,
-    /// Whether a download that is running at the deadline is cut then. Otherwise it finishes; a
-    /// hard revoke cuts it in any case.
+    /// Whether a running download is cut at the deadline; otherwise it finishes. A hard revoke cuts
+    /// it in any case.
     pub cut_at_deadline: bool,
-    /// How many unknown links an address may ask for in one go before it is told to slow down.
+    /// Number of unknown links that an address may request at once before it is throttled.
     pub guesses: NonZeroU32,
-    /// After how long it may ask for one more.
+    /// Pause after which one more guess is allowed.
     pub guess_every: Duration,
-    /// How many passwords may be tried in one go, at one link and by one address.
+    /// Number of passwords that an address may try at once on one link.
     pub password_tries: NonZeroU32,
-    /// After how long one more may be tried.
+    /// Pause after which one more password may be tried.
     pub password_every: Duration,
-    /// Passwords checked at once: each takes a processor and 19 MiB for some 20 ms.
+    /// Largest number of concurrent password checks. Each needs a processor and 19 MiB for about 20
+    /// ms.
     pub password_checks: usize,
-    /// Archives made at once: each takes a thread that mostly waits, and some memory.
+    /// Largest number of concurrent archives. Each needs a thread, which mostly waits, and some
+    /// memory.
     pub archives: usize,
-    /// Archives made at once for one address.
+    /// Largest number of concurrent archives for one address.
     pub archives_per_address: usize,
-    /// What cookies are signed with, the same on every node. None: a key of this process, so that
-    /// people are asked for their password again after a restart and at another node.
+    /// Key that signs cookies, the same on every node. None: a random key of this process. Visitors
+    /// must then enter the password again after a restart, and on another node.
     pub cookie_key: Option<[u8; 32]>,
 }
 
 impl ShareServerSettings {
-    /// The path of `public_url`, without a `/` at its end: empty where it has none.
+    /// The path of `public_url` without a trailing `/`; empty without a path.
     pub(super) fn public_path(&self) -> &str {
         let url = self.public_url.as_deref().unwrap_or_default();
         let behind_scheme = url.split_once("://").map_or("", |(_, rest)| rest);

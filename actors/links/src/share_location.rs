@@ -1,19 +1,20 @@
-//! Opening what a share stands for, also while it is being moved.
+//! Opens the file of a share, also during a move.
 
 use reelyard_shares::share_expiry::{ResolvedLocation, Share, ShareLocation, ShareLookup};
 
 use super::ShareServerState;
 use super::roots::{NotOpened, OpenedShare};
 
-/// How often it is looked anew where it is. A move changes that twice, and it may be moved again.
+/// Largest number of attempts to find the location. A move changes it twice, and another move may
+/// follow.
 const TRIES: usize = 20;
 
 impl ShareServerState {
-    /// Opens what a share stands for, wherever that is just now. Blocks on the disk.
+    /// Opens the file of a share at its current location. Blocks on the disk.
     ///
-    /// While something is moved, what is known of it and what is on the disk change one after the other.
-    /// So what was opened is it only if all that is known is the same after as before; and that nothing
-    /// is there is believed only when it is found twice in a row.
+    /// A move changes the record and the disk one after the other. So an opened file counts only if
+    /// the record is the same before and after. A missing file counts only if two attempts in a row
+    /// find it missing.
     pub(super) fn open_share(&self, share: &Share) -> Result<OpenedShare, NotOpened> {
         let ShareLookup::Live(mut present) = self.board.find(share.id()) else {
             return Err(NotOpened::Absent);
@@ -26,7 +27,8 @@ impl ShareServerState {
                 Some(place) => self.roots.open_at(&place.root, &place.path),
                 None => Err(NotOpened::Absent),
             };
-            // A directory in the place of a shared file was shared by nobody, nor the other way round.
+            // Only the shared kind is served: a directory that replaced a shared file was never
+            // shared, and the reverse.
             let opened = opened.and_then(|opened| {
                 if opened.kind == share.kind() { Ok(opened) } else { Err(NotOpened::Absent) }
             });
@@ -49,7 +51,7 @@ impl ShareServerState {
         Err(NotOpened::Absent)
     }
 
-    /// Where what a share stands for is; none if it is gone.
+    /// The location of a share; none if its file is gone.
     fn place_of(&self, share: &Share, known: &ResolvedLocation) -> Option<ShareLocation> {
         let said = || ShareLocation { root: share.root().clone(), path: share.path().clone() };
         match known {

@@ -1,8 +1,7 @@
-//! Sending on a connection: heads and other bytes from memory, files by the kernel's `sendfile`, or
-//! encrypted in large pieces.
+//! Sends on a connection: bytes from memory, and files by `sendfile` or encrypted in large pieces.
 //!
-//! Our own because moving bytes is what Reelyard is for: the general servers copy file bodies
-//! through user space, and under TLS record by record.
+//! Reelyard has its own code for this because moving bytes is its main task. General servers copy
+//! file bodies through user space, and send TLS record by record.
 
 use std::io;
 use std::ops::Range;
@@ -15,48 +14,48 @@ use super::client_stream::{CHUNK, ClientStream, SendBlocked};
 use super::roots::OpenedShare;
 use super::watch::{DownloadWatch, LOOK_EVERY};
 
-/// Bytes after which others on this thread get their turn.
+/// Number of bytes after which a download yields to others on its thread.
 const TURN: u64 = 8 << 20;
 
-/// Why sending broke off.
+/// Why sending failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendFailure {
-    /// The client left.
+    /// The client closed the connection.
     #[error("the client left")]
     Left,
-    /// The client took too little for too long.
+    /// The client read too slowly for too long.
     #[error("the client reads too slowly")]
     TooSlow,
-    /// The download may not go on.
+    /// The share ended or was revoked, so the download was cut.
     #[error("the download was cut")]
     Cut,
-    /// What was to be sent cannot be read, or is not what it was.
+    /// The source cannot be read, or has changed.
     #[error("it cannot be read completely: {0}")]
     Unreadable(io::Error),
 }
 
-/// What a client must keep to.
+/// Time limits for the client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// How long it may take no byte.
+    /// Longest time without a byte taken.
     pub(super) send_timeout: Duration,
-    /// What it must take at least, in bytes per second.
+    /// Slowest accepted pace in bytes per second.
     pub(super) least_pace: u64,
 }
 
-/// One answer on its way.
+/// One answer that is being sent.
 pub(super) struct Sending<'s> {
     line: &'s ClientStream,
     watch: Option<DownloadWatch>,
     patience: Patience,
     pace: MinimumRateCheck,
     sent: u64,
-    /// Since when the client has taken nothing.
+    /// Start of the time in which the client took nothing.
     since: Instant,
 }
 
 impl<'s> Sending<'s> {
-    /// Sends on `line`, as long as `watch` has nothing against it.
+    /// Sends on `line` while `watch` allows it.
     pub(super) fn new(
         line: &'s ClientStream,
         patience: Patience,
@@ -67,17 +66,17 @@ impl<'s> Sending<'s> {
         Sending { line, watch, patience, pace, sent: 0, since }
     }
 
-    /// All was handed over, which does not mean that it has left: what goes on watching.
+    /// Returns the watch, because bytes that the kernel accepted may still be unsent.
     pub(super) fn finish(self) -> Option<DownloadWatch> {
         self.watch
     }
 
-    /// How many bytes were sent.
+    /// Number of sent bytes.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Sends `bytes`; with `more`, they leave in one packet with what follows.
+    /// Sends `bytes`. With `more`, they leave in one packet with the bytes that follow.
     pub(super) async fn bytes(&mut self, mut bytes: &[u8], more: bool) -> Result<(), SendFailure> {
         while !bytes.is_empty() {
             self.check()?;
@@ -92,8 +91,9 @@ impl<'s> Sending<'s> {
         if more { Ok(()) } else { self.rest().await }
     }
 
-    /// Sends `range` of a file, as long as it is what it was when it was opened: whoever gets all of
-    /// the range has no mixture. What the kernel has taken is out of reach.
+    /// Sends `range` of a file while its contents stay the same. So a client that gets the whole
+    /// range never gets a mixture of two states. Bytes that the kernel accepted cannot be
+    /// withdrawn.
     pub(super) async fn file(
         &mut self,
         of: &OpenedShare,
@@ -109,7 +109,7 @@ impl<'s> Sending<'s> {
             if range.end - position <= CHUNK
                 && !of.is_unchanged().map_err(SendFailure::Unreadable)?
             {
-                let changed = io::Error::other("it was changed while it was sent");
+                let changed = io::Error::other("the file changed while it was sent");
                 return Err(SendFailure::Unreadable(changed));
             }
             match self.line.try_send_file(&of.file, position, range.end - position) {
@@ -123,7 +123,7 @@ impl<'s> Sending<'s> {
         self.rest().await
     }
 
-    /// Sends what the line has taken and kept back.
+    /// Sends the bytes that the connection accepted but kept back.
     async fn rest(&mut self) -> Result<(), SendFailure> {
         loop {
             self.check()?;
@@ -143,14 +143,14 @@ impl<'s> Sending<'s> {
         }
     }
 
-    /// The client had nothing to take, for want of bytes: that does not count against it.
+    /// Resets the time limit of the client after a wait for the disk.
     pub(super) fn waited_for_us(&mut self) {
         let (send_timeout, least_pace) = (self.patience.send_timeout, self.patience.least_pace);
         self.since = Instant::now();
         self.pace = MinimumRateCheck::new(send_timeout, least_pace, self.since, self.sent);
     }
 
-    /// Whether it may go on.
+    /// Fails if the download must not continue.
     pub(super) fn check(&mut self) -> Result<(), SendFailure> {
         let may_go_on = self.watch.as_mut().is_none_or(DownloadWatch::may_go_on);
         if may_go_on { Ok(()) } else { Err(SendFailure::Cut) }

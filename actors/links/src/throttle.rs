@@ -1,4 +1,4 @@
-//! How often something may be tried, by key.
+//! A rate limiter by key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,18 +6,17 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Keys of which that is known each by itself. Whoever comes beyond that shares one bound with all
-/// others who do.
+/// Largest number of keys with a limit of their own. Further keys share one limit.
 const MOST_KEYS: usize = 16 << 10;
 
-/// How often those that are at rest are forgotten at most: it takes a look at every key.
+/// Shortest interval between two cleanups of idle keys, because a cleanup visits every key.
 const FORGET_EVERY: Duration = Duration::from_secs(1);
 
-/// Bounds how often each key may do a thing: so many at once, and one more after each pause. Each key
-/// has an instant up to which its tries are spent (GCRA).
+/// Limits each key to a burst and one more try after each pause. Each key has the time until which
+/// its tries are used (GCRA).
 pub(super) struct Throttle<K> {
     every: Duration,
-    /// How far that may be ahead of the present.
+    /// How far that time may be ahead of the present.
     ahead: Duration,
     spent: Mutex<Spent<K>>,
 }
@@ -29,30 +28,30 @@ struct Spent<K> {
 }
 
 impl<K: Hash + Eq + Clone> Throttle<K> {
-    /// So many at once for each key, and one more after each `every`.
+    /// Allows a burst of `at_once` tries for each key, and one more after each `every`.
     pub(super) fn new(at_once: NonZeroU32, every: Duration) -> Self {
         let spent = Spent { by_key: HashMap::new(), by_others: None, forgot: None };
         let ahead = every.saturating_mul(at_once.get());
         Throttle { every, ahead, spent: Mutex::new(spent) }
     }
 
-    /// Counts one for `key`. An error tells after how long it may be tried again; that try did not
-    /// count.
+    /// Counts one try of `key`. An error is the wait until the next try is allowed; the refused try
+    /// does not count.
     pub(super) fn one(&self, key: &K) -> Result<(), Duration> {
         self.one_at(key, Instant::now())
     }
 
-    /// Takes back one that was counted for `key` a moment ago.
+    /// Takes back a try of `key` that was just counted.
     pub(super) fn give_back(&self, key: &K) {
         let mut spent = self.spent();
         let Spent { by_key, by_others, .. } = &mut *spent;
-        // One that is not known by itself was counted with the others, or is at rest again.
+        // A key without its own entry was counted in the shared limit, or is idle again.
         if let Some(spent) = by_key.get_mut(key).or(by_others.as_mut()) {
             *spent = spent.checked_sub(self.every).unwrap_or(*spent);
         }
     }
 
-    /// Whether `key` may try, without counting: an error tells after how long.
+    /// Whether `key` may try now, without counting. An error is the wait.
     pub(super) fn may(&self, key: &K) -> Result<(), Duration> {
         self.may_at(key, Instant::now())
     }
@@ -72,7 +71,7 @@ impl<K: Hash + Eq + Clone> Throttle<K> {
 
     fn may_at(&self, key: &K, now: Instant) -> Result<(), Duration> {
         let spent = self.spent().by_key.get(key).copied();
-        // Those who are not known by themselves are not held back for what others do.
+        // A key without its own entry must not wait for the tries of others.
         let next = spent.map(|spent| spent.max(now) + self.every);
         next.and_then(|next| wait(next, self.ahead, now)).map_or(Ok(()), Err)
     }
@@ -82,14 +81,14 @@ impl<K: Hash + Eq + Clone> Throttle<K> {
     }
 }
 
-/// How long it is until tries that reach to `next` are allowed; none when they are.
+/// The wait until tries up to `next` are allowed; none if they are allowed now.
 fn wait(next: Instant, ahead: Duration, now: Instant) -> Option<Duration> {
     let wait = next.saturating_duration_since(now).saturating_sub(ahead);
     (!wait.is_zero()).then_some(wait)
 }
 
 impl<K: Hash + Eq + Clone> Spent<K> {
-    /// Up to when the tries of `key` are spent.
+    /// The time until which the tries of `key` are used.
     fn of(&mut self, key: &K, now: Instant) -> &mut Instant {
         if self.by_key.len() >= MOST_KEYS && !self.by_key.contains_key(key) {
             self.forget_those_at_rest(now);

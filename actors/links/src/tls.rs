@@ -1,4 +1,4 @@
-//! TLS: the certificate that Reelyard shows, with its key, as they are read from PEM files.
+//! TLS: the certificate of Reelyard with its key, from PEM files.
 
 use std::fmt;
 use std::path::Path;
@@ -10,56 +10,56 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{InconsistentKeys, ServerConfig, ServerConnection};
 
-/// What is spoken over TLS, by its names there. curl asks for the older one by `--http1.0`.
+/// Protocols for ALPN. curl requests the older one with `--http1.0`.
 const PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
 
-/// A certificate with what leads up to it and with its key. Cheap to clone; equal when both were
-/// read the same.
+/// A certificate with its chain and key. Cheap to clone; equal if both were read from equal files.
 #[derive(Clone)]
 pub struct Certificate {
     server: Arc<ServerConfig>,
     fingerprint: blake3::Hash,
 }
 
-/// Why there is none.
+/// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadCertificate {
     /// The file of the certificate cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(std::io::Error),
-    /// There is nothing in it that it could be.
-    #[error("there is no certificate in it, in PEM")]
+    /// The file contains no certificate.
+    #[error("it contains no certificate in PEM format")]
     NoCertificate,
-    /// There is something in it that is none.
-    #[error("it is no certificate: {0}")]
+    /// The file contains an invalid certificate.
+    #[error("it is not a valid certificate: {0}")]
     Garbled(String),
-    /// About the file of the key.
+    /// The key cannot be used.
     #[error(transparent)]
     Key(BadKey),
 }
 
-/// What is wrong with a key.
+/// Why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadKey {
-    /// Its file cannot be read.
+    /// The file of the key cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(std::io::Error),
-    /// There is none in it.
-    #[error("there is no private key in it, in PEM; one with a password is not read")]
+    /// The file contains no private key.
+    #[error("it contains no private key in PEM format; encrypted keys are not supported")]
     NoKey,
-    /// It is of a kind that is not known, or broken.
+    /// The key is invalid or of an unsupported kind.
     #[error("it cannot be used: {0}")]
     Unusable(String),
-    /// It is another's.
+    /// The key belongs to another certificate.
     #[error("it is not the key of the certificate")]
     OfAnother,
 }
 
 impl Certificate {
-    /// Reads it and its key from PEM files.
+    /// Reads a certificate and its key from PEM files.
     ///
     /// # Errors
-    /// When one of the files cannot be read, or what is in them is no certificate and its key.
+    ///
+    /// A file cannot be read, or does not contain a valid certificate with its key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, BadCertificate> {
         let chain = bounded_read::read(certificate, InputSource::File)
             .map_err(BadCertificate::Unreadable)?;
@@ -68,7 +68,7 @@ impl Certificate {
         Certificate::from_pem(&chain, &key)
     }
 
-    /// The same, of what is in the files.
+    /// Parses the contents of the two files.
     fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, BadCertificate> {
         let mut hasher = blake3::Hasher::new();
         let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
@@ -95,10 +95,11 @@ impl Certificate {
         Ok(Certificate { server: Arc::new(server), fingerprint: hasher.finalize() })
     }
 
-    /// A session with a client that has just connected.
+    /// A TLS session with a new client.
     ///
     /// # Errors
-    /// When none can be begun.
+    ///
+    /// rustls cannot create it.
     pub fn session(&self) -> Result<ServerConnection, rustls::Error> {
         ServerConnection::new(Arc::clone(&self.server))
     }
@@ -110,7 +111,7 @@ impl BadKey {
     }
 }
 
-/// The arithmetic below TLS.
+/// The cryptography of TLS.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -134,7 +135,7 @@ impl PartialEq for Certificate {
 impl Eq for Certificate {}
 
 impl fmt::Debug for Certificate {
-    /// Without the key.
+    /// Never shows the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate")
     }

@@ -1,9 +1,9 @@
-//! Whether a running download may go on. Asked between its chunks, by comparison: no timers, no
-//! messages.
+//! Decides whether a running download may continue. Checked between chunks by comparison: no
+//! timers, no messages.
 //!
-//! The kernel may keep some megabytes for a slow client when the last byte was handed to it: these
-//! are taken back as well, as long as the connection waits for the next request or for its end. What
-//! a client has not taken when that is over arrives whatever happens to the link.
+//! After the last byte was handed over, the kernel may still hold some megabytes for a slow client.
+//! They can be discarded until the connection reads its next request or ends. Bytes that are left
+//! after that arrive in any case.
 
 use std::time::{Duration, Instant};
 
@@ -11,21 +11,21 @@ use reelyard_core::clock::Clock;
 use reelyard_shares::share_expiry::{Deadline, Share, ShareId, ShareLookup, ShareViewHandle};
 use tokio::time::sleep;
 
-/// How often a running download looks whether it may go on. A hard revoke cuts within a second.
+/// Interval of the checks of a running download. A hard revoke cuts within a second.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Watches over one download.
+/// The watch over one download.
 pub(super) struct DownloadWatch {
     board: ShareViewHandle,
     clock: Clock,
     id: ShareId,
-    /// The deadline that cuts it, as it was last known; none where no deadline cuts.
+    /// The last known deadline that cuts the download; none if no deadline cuts.
     deadline: Option<Deadline>,
     looked: Instant,
 }
 
 impl DownloadWatch {
-    /// Watches over a download of `share` that begins now.
+    /// Watches a download of `share` that starts now.
     pub(super) fn new(
         board: ShareViewHandle,
         clock: Clock,
@@ -36,14 +36,14 @@ impl DownloadWatch {
         DownloadWatch { board, clock, id: share.id(), deadline, looked: Instant::now() }
     }
 
-    /// Returns when the download may not go on.
+    /// Returns when the download must be cut.
     pub(super) async fn cut(mut self) {
         while self.may_go_on() {
             sleep(LOOK_EVERY).await;
         }
     }
 
-    /// Whether the download may go on. Cheap: it looks only every now and then.
+    /// Whether the download may continue. Cheap, because it checks only at intervals.
     pub(super) fn may_go_on(&mut self) -> bool {
         if self.looked.elapsed() < LOOK_EVERY {
             return true;
@@ -57,8 +57,8 @@ impl DownloadWatch {
             .is_none_or(|deadline| deadline.is_after(self.board.moment(&self.clock).latest))
     }
 
-    /// The deadline of the share, or that it had: an end before it, or the last download taken, is
-    /// no reason to cut one that runs. None when the share is forgotten.
+    /// The deadline of a live share, or the one it had. An earlier end, or the last counted
+    /// download, does not cut a running one. None if the share is forgotten.
     fn deadline_now(&self) -> Option<Deadline> {
         match self.board.find(self.id) {
             ShareLookup::Live(share) => Some(share.deadline()),

@@ -1,43 +1,44 @@
-//! The files there are: their names, sizes, and how many copies are wanted of each.
+//! The files of a simulation: names, sizes, and wanted numbers of copies.
 
 use reelyard_core::names::{FileId, NameTable};
 
-/// Every file that there is or will be, by number.
+/// Every file, also those that are released later, by number.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    /// The names; their numbers count up from 0.
+    /// Names; their ids count up from 0.
     pub names: NameTable,
-    /// The size of each in bytes.
+    /// Size of each file in bytes.
     pub sizes: Vec<u64>,
 }
 
 impl Catalogue {
-    /// How many there are.
+    /// Number of files.
     pub fn len(&self) -> usize {
         self.sizes.len()
     }
 
-    /// The size of one.
+    /// Size of a file in bytes.
     pub fn size(&self, file: FileId) -> u64 {
         self.sizes.get(file.0 as usize).copied().unwrap_or(0)
     }
 
-    /// The bytes of all.
+    /// Total size in bytes.
     pub fn bytes(&self) -> u64 {
         self.sizes.iter().sum()
     }
 }
 
-/// Sizes as films have them: a logarithm that is normally distributed around a mean.
+/// File sizes with a log-normal distribution around a mean, as films have.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     location: f64,
 }
 
-/// The spread of the logarithm: two films of three are between half and twice the usual size.
+/// Standard deviation of the logarithm: two of three films have between half and twice the median
+/// size.
 const SPREAD: f64 = 0.7;
 
-/// No file is smaller.
+/// Smallest size in bytes.
 const LEAST: f64 = 1024.0;
 
 impl Sizes {
@@ -46,13 +47,13 @@ impl Sizes {
         Sizes { location: (mean.max(1) as f64).ln() - SPREAD * SPREAD / 2.0 }
     }
 
-    /// One of them.
+    /// Draws a size in bytes.
     pub fn draw(&self, rng: &mut fastrand::Rng) -> u64 {
         (self.location + SPREAD * normal(rng)).exp().max(LEAST) as u64
     }
 }
 
-/// A number from the normal distribution, by the method of Box and Muller.
+/// Draws from the normal distribution with the Box-Muller method.
 pub fn normal(rng: &mut fastrand::Rng) -> f64 {
     let (radius, angle) = (1.0 - rng.f64(), rng.f64());
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()

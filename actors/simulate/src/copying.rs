@@ -1,4 +1,5 @@
-//! Copies under way: they take as long as their bytes take, and their workers report.
+//! Running copies of a simulation. They take the time that their bytes need, and their workers
+//! report.
 
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use reelyard_yard::task_manager::{NewTask, TaskState};
 use super::queue::ScheduledEvent;
 use super::simulation::Simulation;
 
-/// The hash that every simulated copy has: its bytes are not looked at.
+/// The hash of every simulated copy, whose bytes do not exist.
 const HASH: ContentHash = ContentHash([0; 32]);
 
 impl Simulation {
-    /// A copy was planned: its destination begins at once.
+    /// Starts a planned copy; its destination begins at once.
     pub(super) fn begin_copy(&mut self, task: &NewTask) {
         self.measures.planned += 1;
         self.report(task.id, task.destination, &task.name, Said::Working);
@@ -32,7 +33,7 @@ impl Simulation {
         }
     }
 
-    /// How fast a copy goes: its source's rate is shared by as many copies as it serves.
+    /// The rate of a copy: the rate of its source, divided by the copies that it serves.
     fn rate(&self, told: Option<BitsPerSecond>) -> BitsPerSecond {
         let turns = self.rules.tasks.copies_per_source.max(1) as u64;
         let share = BitsPerSecond((self.source_rate.0 / turns).max(1));
@@ -43,20 +44,22 @@ impl Simulation {
         (self.rules.tasks.timeout / 3).max(Duration::from_secs(1))
     }
 
-    /// A copy that takes long is still alive.
+    /// Reports progress of a long copy.
     pub(super) fn sign_of_life(&mut self, id: TaskId) {
         let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
         self.report(id, task.destination, &task.name, Said::Progress { bytes: 0 });
         self.queue.put(self.now.after(self.silence_allowed()), ScheduledEvent::SignOfLife(id));
     }
 
-    /// A copy ends: it broke off if somebody is to blame.
+    /// Ends a copy. With a `blame` it failed.
     pub(super) fn end_copy(&mut self, id: TaskId, blame: Option<Blame>) {
         let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
         self.measures.served_ms += self.now.since(task.created).as_millis();
         let said = match blame {
             None => Said::Done { size: task.size, hash: HASH },
-            Some(blame) => Said::Failed { blame, reason: "it broke off".to_owned() },
+            Some(blame) => {
+                Said::Failed { blame, reason: "the simulated connection broke".to_owned() }
+            }
         };
         self.report(id, task.destination, &task.name, said);
         let ended = self.managers.tasks().task(id).map(|task| task.state);

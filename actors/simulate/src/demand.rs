@@ -1,4 +1,4 @@
-//! Who asks for what, in the order of time.
+//! The requests of viewers, in the order of time.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
@@ -6,26 +6,26 @@ use reelyard_core::names::FileId;
 use super::recorded::Recorded;
 use super::synthetic::Synthetic;
 
-/// Somebody wants to see a file.
+/// A viewer requests a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRequest {
-    /// When.
+    /// Time of the request.
     pub at: Millis,
-    /// Which.
+    /// Requested file.
     pub file: FileId,
 }
 
-/// A demand.
+/// The source of requests.
 #[derive(Debug)]
 pub enum DemandModel {
-    /// Invented.
+    /// Invented requests.
     Synthetic(Box<Synthetic>),
-    /// As it was.
+    /// Requests from logs.
     Recorded(Recorded),
 }
 
 impl DemandModel {
-    /// The next request, if it comes before `until`. Times never go back.
+    /// The next request, if it comes before `until`. Times never decrease.
     pub fn next_before(&mut self, until: Millis) -> Option<FileRequest> {
         match self {
             DemandModel::Synthetic(demand) => demand.next_before(until),
@@ -33,7 +33,7 @@ impl DemandModel {
         }
     }
 
-    /// A day begins. Answers the files that are released with it.
+    /// Starts a day. Returns the files that are released on it.
     pub fn begin_day(&mut self, now: Millis) -> Vec<FileId> {
         match self {
             DemandModel::Synthetic(demand) => demand.begin_day(now),
@@ -41,7 +41,7 @@ impl DemandModel {
         }
     }
 
-    /// An hour has passed: tastes change.
+    /// Called after each hour: popularity changes.
     pub fn drift(&mut self) {
         if let DemandModel::Synthetic(demand) = self {
             demand.drift();

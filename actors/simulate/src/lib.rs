@@ -1,9 +1,8 @@
-//! `reelyard simulate`: a yard over days, by the rules of a node, on a clock of its own.
+//! `reelyard simulate`: a yard over days, by the rules of a node, on a simulated clock.
 //!
-//! Nothing is copied here and no rule is: the pure parts of TaskManager and Remover are given an
-//! invented yard and an invented or recorded demand, and decide as they would in a node. Whatever
-//! a host or a master is asked is answered at once; a copy takes as long as its bytes take. The
-//! same options, rules and seed give the same report.
+//! No rule is reimplemented: the pure parts of TaskManager and Remover get an invented yard and an
+//! invented or recorded demand. Hosts and masters answer at once; a copy takes the time that its
+//! bytes need. The same options, rules and seed give the same report.
 
 mod catalogue;
 mod copying;
@@ -41,13 +40,13 @@ use simulation::{Beginning, Simulation};
 use synthetic::{DAY, Synthetic};
 use yard::YardModel;
 
-/// When an invented demand begins: a Monday, at midnight.
+/// Start of an invented demand: a Monday, at midnight.
 const START: Millis = Millis(1_767_571_200_000);
 
-/// How many days are simulated when nobody says and no log does.
+/// Default number of days without logs.
 pub const DAYS: u32 = 7;
 
-/// The files and who asks for them.
+/// The files, and the requests for them.
 struct SimulationInputs {
     catalogue: Catalogue,
     demand: DemandModel,
@@ -56,10 +55,11 @@ struct SimulationInputs {
     end: Millis,
 }
 
-/// Simulates.
+/// Runs a simulation.
 ///
 /// # Errors
-/// When the options make no sense or an input cannot be read.
+///
+/// The options are invalid, or an input cannot be read.
 pub fn simulate(options: &SimulationOptions, rules: Rules) -> Result<SimulationReport> {
     options.check()?;
     let mut rng = fastrand::Rng::with_seed(options.seed);
@@ -105,7 +105,8 @@ pub fn simulate(options: &SimulationOptions, rules: Rules) -> Result<SimulationR
     Ok(SimulationReport::of(simulation.measures, setting, start, turns))
 }
 
-/// Disks that together hold [`HELD_PERCENT`] of these bytes at `low_water` percent.
+/// The disk size with which all disks together hold [`HELD_PERCENT`] of these bytes at `low_water`
+/// percent.
 fn disk_for(bytes: u64, destinations: u32, low_water: u32) -> u64 {
     let held = u128::from(bytes) * u128::from(HELD_PERCENT) / u128::from(low_water.max(1));
     u64::try_from(held / u128::from(destinations.max(1))).unwrap_or(u64::MAX)
@@ -148,7 +149,7 @@ impl SimulationInputs {
         let drawn = Sizes::with_mean(options.mean_size);
         let ids = (0..all as u32).map(FileId);
         let sizes = ids.clone().map(|file| {
-            // Drawn for every file, so that a size that becomes known changes no other.
+            // Drawn for every file, so that a known size does not change the others.
             let drawn = drawn.draw(rng);
             ranking.and_then(|ranking| ranking.size(file)).unwrap_or(drawn)
         });

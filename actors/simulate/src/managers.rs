@@ -1,5 +1,5 @@
-//! The TaskManager and the Remover: what they hold durable and in memory, by the very rules of a
-//! node. What a journal would order is applied at once.
+//! The TaskManager and the Remover with their durable and volatile state, by the same rules as in a
+//! node. Instead of a journal, events are applied at once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use reelyard_yard::task_manager::{
 
 use super::rules::Rules;
 
-/// Both, and what is on record.
+/// Both managers with their recorded state.
 #[derive(Debug)]
 pub struct ManagersModel {
     tasks: TaskBook,
@@ -40,7 +40,7 @@ pub struct ManagersModel {
 }
 
 impl ManagersModel {
-    /// Of these hosts, which all answer, and lead from `now` on.
+    /// Managers that lead from `now` on, in a yard whose hosts all answer.
     pub fn new(rules: &Rules, hosts: &[HostSetting], names: &NameTable, now: Millis) -> Self {
         let mut managers = ManagersModel {
             tasks: TaskBook::new(names.clone()),
@@ -62,36 +62,36 @@ impl ManagersModel {
         managers
     }
 
-    /// What is on record of tasks.
+    /// The recorded tasks.
     pub fn tasks(&self) -> &TaskBook {
         &self.tasks
     }
 
-    /// There is a new ranking.
+    /// Applies a new ranking.
     pub fn set_ranking(&mut self, ranking: &Arc<Ranking>) {
         self.dispatcher.set_ranking(Arc::clone(ranking));
         self.desk.set_ranking(Arc::clone(ranking));
     }
 
-    /// The source directories hold other files.
+    /// Applies new contents of the source directories.
     pub fn set_masters(&mut self, masters: &Arc<Masters>) {
         self.dispatcher.set_masters(Arc::clone(masters));
         self.desk.set_masters(Arc::clone(masters));
     }
 
-    /// Other files are hot.
+    /// Applies new hot files.
     pub fn set_rising(&mut self, rising: &RisingHits) {
         self.dispatcher.set_rising(rising);
         self.desk.set_rising(rising);
     }
 
-    /// A host told what it holds.
+    /// Applies the list of files of a host.
     pub fn observe(&mut self, seen: &HostObserved) {
         self.dispatcher.observe(seen, &self.tasks);
         self.desk.observe(seen);
     }
 
-    /// Puts on record what is due: ends of tasks, and what hosts hold otherwise than is on record.
+    /// Records due changes: ends of tasks, and differences between hosts and their record.
     pub fn settle(&mut self, now: Millis) {
         loop {
             let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
@@ -105,7 +105,7 @@ impl ManagersModel {
         }
     }
 
-    /// Plans one round, and puts its copies on record.
+    /// Plans one round, and records its copies.
     pub fn plan(&mut self, now: Millis) -> PlanningRound {
         let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
         let made = self.removals.rooms_made(self.desk.settings(), now);
@@ -118,7 +118,8 @@ impl ManagersModel {
         round
     }
 
-    /// Tells the Remover what a round had no room for. Answers whether it is to look at that now.
+    /// Gives the Remover the files that a round had no room for. Returns whether it must check them
+    /// now.
     pub fn want_room(&mut self, round: &PlanningRound) -> bool {
         let takers = round.parts.iter().filter(|(_, part)| part.no_destination.is_none());
         let rooms = takers.filter_map(|(host, part)| Some((*host, part.room?)));
@@ -126,19 +127,19 @@ impl ManagersModel {
         self.desk.set_room_wanted(RoomWanted { files, rooms: rooms.collect() })
     }
 
-    /// The Remover asked for the sizes of masters.
+    /// Gives the Remover the requested sizes of masters.
     pub fn learn_sizes(&mut self, sizes: impl IntoIterator<Item = (FileId, u64)>) {
         self.desk.learn_sizes(sizes);
     }
 
-    /// Answers a round's question for masters.
+    /// Answers a round's request for masters.
     pub fn looked(&mut self, files: Vec<FileId>, seen: Vec<(FileId, MasterLook)>, now: Millis) {
         if self.dispatcher.begin_looking(&files) {
             self.dispatcher.looked(files, seen, now);
         }
     }
 
-    /// A worker reports. Answers the copies that are in place now.
+    /// Applies a report of a worker. Returns the copies that are now in place.
     pub fn take_report(&mut self, host: HostAddr, report: Report, now: Millis) -> Vec<Arrival> {
         let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
         let heard = self.dispatcher.receive_reports(host, &[report], standing);
@@ -151,7 +152,7 @@ impl ManagersModel {
         self.dispatcher.on_applied(&applied, &self.tasks, true).arrived
     }
 
-    /// What the Remover would have go now.
+    /// The removals that the Remover proposes now.
     pub fn propose(&mut self, now: Millis) -> RemovalProposal {
         let hosts = self.tasks.hosts().iter().filter(|(_, record)| record.role.is_destination());
         let yard: Vec<_> = hosts
@@ -163,7 +164,7 @@ impl ManagersModel {
         self.desk.propose(point)
     }
 
-    /// What of that goes, now that hosts and masters were asked once more.
+    /// The removals that are confirmed after hosts and masters were checked again.
     pub fn confirm(
         &mut self,
         removals: Vec<Removal>,
@@ -180,12 +181,12 @@ impl ManagersModel {
         (intents.collect(), spared)
     }
 
-    /// Puts on record that a copy is to go. Answers whether it may.
+    /// Records a planned removal. Returns whether it is allowed.
     pub fn intend(&mut self, intent: &Intent, now: Millis) -> bool {
         self.record_removal(RemovalEvent::Intended(intent.clone()), now)
     }
 
-    /// A host has removed a copy.
+    /// Applies that a host has removed a copy.
     pub fn removed(&mut self, copy: CopyKey, intent: &Intent, now: Millis) {
         self.desk.asking(copy);
         let event = self.desk.answered(copy, &intent.name, &Ok(Deleted::Removed), now);

@@ -1,4 +1,4 @@
-//! What is counted in the course of a simulation.
+//! Counters of a simulation.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -12,38 +12,38 @@ use serde::Serialize;
 
 use super::synthetic::DAY;
 
-/// So many copies of so many bytes.
+/// A number of copies with their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
-    /// How many.
+    /// Number of copies.
     pub files: u64,
-    /// Their bytes.
+    /// Total size in bytes.
     pub bytes: u64,
 }
 
 impl Amount {
-    /// One more.
+    /// Adds one copy of this size.
     pub fn add(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
-/// What happened in a while.
+/// Counters of a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Requests for files.
     pub requests: u64,
-    /// Those that some destination could serve.
+    /// Requests that some destination could serve.
     pub hits: u64,
     /// Copies that arrived.
     pub copied: Amount,
-    /// Copies that went.
+    /// Copies that were removed.
     pub removed: Amount,
 }
 
 impl Tally {
-    /// Which part of the requests some destination could serve; none without requests.
+    /// The part of the requests that some destination could serve; none without requests.
     pub fn hit_ratio(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.hits as f64 / self.requests as f64)
     }
@@ -62,28 +62,28 @@ impl Tally {
     }
 }
 
-/// How full the disks are.
+/// Fill levels of the disks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DiskFill {
-    /// Of the emptiest, in percent.
+    /// Fill level of the emptiest disk, in percent.
     pub least: f64,
-    /// Of all together.
+    /// Fill level of all disks together, in percent.
     pub mean: f64,
-    /// Of the fullest.
+    /// Fill level of the fullest disk, in percent.
     pub most: f64,
-    /// How many are over the limit.
+    /// Number of disks over the limit.
     pub over_limit: u64,
 }
 
-/// One hour.
+/// Counters of one hour.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Hour {
-    /// When it ended.
+    /// End of the hour.
     pub ended: Millis,
-    /// What happened in it.
+    /// Requests, copies and removals of the hour.
     #[serde(flatten)]
     pub tally: Tally,
-    /// How full the disks were at its end.
+    /// Fill levels at the end of the hour.
     pub fill: DiskFill,
 }
 
@@ -91,14 +91,15 @@ pub struct Hour {
 #[derive(Clone, Debug, Default)]
 pub struct HotFiles {
     waiting: BTreeMap<FileId, Millis>,
-    /// How long the first copy of each took, with when it arrived.
+    /// Arrival of the first copy of each, with its wait.
     pub served: Vec<(Millis, Duration)>,
-    /// How many cooled before they had a copy.
+    /// Number of files that cooled before they had a copy.
     pub unserved: u64,
 }
 
 impl HotFiles {
-    /// These files are hot now and have no copy, those `under_way` aside; others cooled.
+    /// Updates the hot files without a copy. A file that is no longer in `hot` keeps waiting if
+    /// `is_copied` reports a running copy; otherwise it cooled.
     pub fn are(
         &mut self,
         hot: impl Iterator<Item = FileId>,
@@ -119,36 +120,36 @@ impl HotFiles {
         }
     }
 
-    /// A file has a copy.
+    /// Called when a file got a copy.
     pub fn arrived(&mut self, file: FileId, now: Millis) {
         if let Some(since) = self.waiting.remove(&file) {
             self.served.push((now, now.since(since)));
         }
     }
 
-    /// How many still wait.
+    /// Number of files that still wait.
     pub fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }
 }
 
-/// What went and came back.
+/// Copies that were removed and made again.
 #[derive(Clone, Debug, Default)]
 pub struct Churn {
-    /// When a file's copy last went.
+    /// Time of the last removal of each file.
     gone: HashMap<FileId, Millis>,
-    /// How often copies of a file went for room.
+    /// Number of removals to make room, by file.
     for_room: HashMap<FileId, u32>,
     /// Copied again within a day.
     pub within_a_day: Amount,
-    /// Copied again at all.
+    /// Copied again at any time.
     pub in_all: Amount,
-    /// Files of which copies went for room more than once.
+    /// Files with more than one removal to make room.
     pub twice_for_room: u64,
 }
 
 impl Churn {
-    /// A copy went.
+    /// Called when a copy was removed.
     pub fn went(&mut self, file: FileId, for_room: bool, now: Millis) {
         self.gone.insert(file, now);
         if for_room {
@@ -158,7 +159,7 @@ impl Churn {
         }
     }
 
-    /// A copy came.
+    /// Called when a copy arrived.
     pub fn came(&mut self, file: FileId, bytes: u64, now: Millis) {
         if let Some(gone) = self.gone.remove(&file) {
             self.in_all.add(bytes);
@@ -169,12 +170,12 @@ impl Churn {
     }
 }
 
-/// What rounds of planning came to.
+/// Counters of planning rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Planning {
-    /// How many there were.
+    /// Number of rounds.
     pub rounds: u64,
-    /// Masters that were looked at.
+    /// Number of masters that were looked up.
     pub looks: u64,
     /// What rounds waited for at their ends.
     pub waiting: BTreeMap<&'static str, u64>,
@@ -183,7 +184,7 @@ pub struct Planning {
 }
 
 impl Planning {
-    /// A round.
+    /// Adds a planning round.
     pub fn note(&mut self, round: &PlanningRound) {
         self.rounds += 1;
         self.looks += round.to_look_up.len() as u64;
@@ -202,56 +203,56 @@ impl Planning {
     }
 }
 
-/// Everything that is counted.
+/// All counters.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
-    /// From the beginning.
+    /// Since the start of the simulation.
     pub all: Tally,
     /// Copies of files that were hot when they were planned.
     pub copied_hot: Amount,
-    /// Copies that were planned.
+    /// Planned copies.
     pub planned: u64,
-    /// Copies that failed or were given up.
+    /// Failed or cancelled copies.
     pub failed: u64,
     /// Removals by the code of their reason.
     pub removed_for: BTreeMap<&'static str, Amount>,
-    /// Rounds of removing.
+    /// Number of removal rounds.
     pub removal_rounds: u64,
     /// Removals that a dry run only decided.
     pub only_decided: u64,
-    /// Milliseconds for which sources served, summed up over what they can serve at a time.
+    /// Busy time of sources in milliseconds, summed over their copies.
     pub served_ms: u128,
-    /// What went and came back.
+    /// Copies that were removed and made again.
     pub churn: Churn,
     /// Files that became hot.
     pub hot: HotFiles,
-    /// Rounds of planning.
+    /// Counters of planning rounds.
     pub planning: Planning,
-    /// The hours so far.
+    /// The completed hours.
     pub hours: Vec<Hour>,
-    /// The days so far.
+    /// The completed days.
     pub days: Vec<Tally>,
     /// Files that ever had a copy.
     pub had_copy: RoaringBitmap,
-    /// Files that have one.
+    /// Files that have a copy now.
     pub has_copy: RoaringBitmap,
-    /// Files of which a copy went for room.
+    /// Files with a copy that was removed to make room.
     pub gone_for_room: RoaringBitmap,
-    /// How full the disks were in the beginning.
+    /// Fill levels at the start.
     pub fill_at_start: DiskFill,
     until_last_hour: Tally,
     until_last_day: Tally,
 }
 
 impl Measures {
-    /// An hour ended.
+    /// Ends an hour with these fill levels.
     pub fn end_hour(&mut self, ended: Millis, fill: DiskFill) {
         let tally = self.all.less(&self.until_last_hour);
         self.hours.push(Hour { ended, tally, fill });
         self.until_last_hour = self.all;
     }
 
-    /// It is over at `ended`: what began since the last hour and day ends with it.
+    /// Ends the simulation at `ended`, with an incomplete hour and day.
     pub fn end_rest(&mut self, ended: Millis, fill: DiskFill) {
         if self.hours.last().is_none_or(|hour| hour.ended < ended) {
             self.end_hour(ended, fill);
@@ -261,7 +262,7 @@ impl Measures {
         }
     }
 
-    /// A day ended.
+    /// Ends a day.
     pub fn end_day(&mut self) {
         self.days.push(self.all.less(&self.until_last_day));
         self.until_last_day = self.all;

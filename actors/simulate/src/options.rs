@@ -1,132 +1,133 @@
-//! What a simulation is told: the yard, the demand, and how long.
+//! Options of a simulation: yard, demand and duration.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_core::host::BitsPerSecond;
 
-/// A simulation, the rules left out: those come from a node's configuration.
+/// Options of a simulation. The rules come from the configuration of a node.
 #[derive(Clone, Debug)]
 pub struct SimulationOptions {
-    /// What all chance is drawn from.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The hosts.
+    /// The hosts of the simulated yard.
     pub yard: YardOptions,
-    /// Who asks for what.
+    /// The requests of viewers.
     pub demand: DemandOptions,
-    /// For how many days; none for as long as the recorded demand lasts.
+    /// Number of days; none for the length of the recorded demand.
     pub days: Option<u32>,
-    /// The mean size of files whose size nobody tells, in bytes.
+    /// Mean size of files with an unknown size, in bytes.
     pub mean_size: u64,
-    /// How long changes are gathered before a round of planning; none for what suits the yard.
+    /// How long changes are collected before a planning round; none for a default by the size of
+    /// the yard.
     pub gather: Option<Duration>,
 }
 
 /// The hosts of the yard.
 #[derive(Clone, Debug)]
 pub struct YardOptions {
-    /// How many destinations there are.
+    /// Number of destinations.
     pub destinations: u32,
-    /// How many sources; none for one to ten destinations.
+    /// Number of sources; none for one per ten destinations.
     pub sources: Option<u32>,
-    /// The size of each destination's disk in bytes; none for disks that together hold
-    /// [`HELD_PERCENT`] of the catalogue.
+    /// Disk size of each destination in bytes; none for disks that together hold [`HELD_PERCENT`]
+    /// of the catalogue.
     pub disk: Option<u64>,
-    /// What one source sends, divided among the copies it serves at a time.
+    /// Total rate of one source, shared by its copies.
     pub source_rate: BitsPerSecond,
-    /// How full the disks are in the beginning, in percent, the best files placed first; none for
-    /// the low-water mark.
+    /// Fill level at the start in percent, best files first; none for the low-water mark.
     pub start_fill: Option<u32>,
-    /// Which part of the copies fails, from 0 to 1.
+    /// Part of the copies that fail, from 0 to 1.
     pub failures: f64,
 }
 
-/// How much of the catalogue all disks together hold at their low-water marks, when nobody says.
+/// Default part of the catalogue that all disks together hold at their low-water marks, in percent.
 pub const HELD_PERCENT: u64 = 60;
 
-/// Who asks for what.
+/// The requests of viewers.
 #[derive(Clone, Debug)]
 pub enum DemandOptions {
-    /// An invented demand.
+    /// Invented requests.
     Synthetic(SyntheticOptions),
-    /// What a load balancer wrote down.
+    /// Requests from load-balancer logs.
     Recorded(RecordedOptions),
 }
 
-/// An invented demand.
+/// Options of an invented demand.
 #[derive(Clone, Debug)]
 pub struct SyntheticOptions {
-    /// How many files there are, those included that are released in the course of it.
+    /// Number of files, including those that are released during the simulation.
     pub files: u32,
-    /// How many requests a day; none for [`REQUESTS_PER_DESTINATION`] to each destination.
+    /// Requests per day; none for [`REQUESTS_PER_DESTINATION`] per destination.
     pub requests_per_day: Option<u64>,
-    /// By which power of the rank popularity falls.
+    /// Exponent of the Zipf distribution of popularity.
     pub zipf: f64,
-    /// Which part of the files changes its place in popularity in a day, from 0 to 1.
+    /// Part of the files that change their popularity in a day, from 0 to 1.
     pub drift: f64,
-    /// How many titles are released a day; none for one to [`FILES_PER_NEW_TITLE`] files.
+    /// New titles per day; none for one per [`FILES_PER_NEW_TITLE`] files.
     pub new_titles_per_day: Option<u32>,
-    /// How many cold files are suddenly asked for a day; none for one to
-    /// [`DESTINATIONS_PER_RISE`] destinations.
+    /// Cold files per day with sudden demand; none for one per [`DESTINATIONS_PER_RISE`]
+    /// destinations.
     pub rises_per_day: Option<u32>,
 }
 
-/// Requests a day to each destination, when nobody says.
+/// Default number of requests per day and destination.
 pub const REQUESTS_PER_DESTINATION: u64 = 2_000;
 
-/// To how many files there is one new title a day, when nobody says.
+/// Default number of files per new title of a day.
 pub const FILES_PER_NEW_TITLE: u32 = 2_000;
 
-/// To how many destinations there is one sudden rise a day, when nobody says.
+/// Default number of destinations per sudden demand of a day.
 pub const DESTINATIONS_PER_RISE: u32 = 4;
 
-/// What a load balancer wrote down.
+/// Options of a recorded demand.
 #[derive(Clone, Debug)]
 pub struct RecordedOptions {
-    /// Its logs.
+    /// Paths of the load-balancer logs.
     pub event_logs: Vec<PathBuf>,
-    /// The ranking of the first day; without one, that of the log itself.
+    /// The ranking of the first day; without it, the ranking of the logs.
     pub grade_info: Option<PathBuf>,
-    /// Sizes of the files of `grade_info`.
+    /// File with the sizes of the files in `grade_info`.
     pub hitcount_history: Option<PathBuf>,
 }
 
-/// A yard or demand that cannot be simulated.
+/// Why a simulation is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum BadOptions {
-    /// Copies have nowhere to go, or nowhere to come from.
+    /// Copies need a source and a destination.
     #[error("a yard needs at least one source and one destination")]
     NoHosts,
-    /// They would not have addresses of their own.
-    #[error("a yard of more than {MOST_HOSTS} sources or destinations is not simulated")]
+    /// The address range has no room for them.
+    #[error("a simulated yard has at most {MOST_HOSTS} sources and {MOST_HOSTS} destinations")]
     TooManyHosts,
     /// There is nothing to copy.
-    #[error("there are no files: expected at least one")]
+    #[error("expected at least one file")]
     NoFiles,
-    /// Nothing would happen.
-    #[error("there is nothing to simulate in no days: expected at least one")]
+    /// The simulation would have no length.
+    #[error("expected at least one day")]
     NoDays,
-    /// A share that is none.
-    #[error("{what} is a share of a whole: expected a number from 0 to 1, not {given}")]
+    /// A fraction outside 0 to 1.
+    #[error("{what}: expected a number from 0 to 1, not {given}")]
     NotAShare {
-        /// Which option.
+        /// Name of the option.
         what: &'static str,
-        /// What was given.
+        /// Rejected value.
         given: f64,
     },
-    /// Popularity has to fall, and not at once to nothing.
-    #[error("popularity falls by a power of the rank from 0 to 3, not {0}")]
+    /// The exponent is outside the supported range.
+    #[error("the Zipf exponent of the popularity: expected a number from 0 to 3, not {0}")]
     Zipf(f64),
-    /// A disk that is fuller than full.
-    #[error("a disk is at most 100% full in the beginning, not {0}%")]
+    /// A fill level above 100 %.
+    #[error("a disk is at most 100% full at the start, not {0}%")]
     StartFill(u32),
 }
 
-/// Hosts are numbered within 10.0.0.0/8, sources in its upper half.
+/// Largest number of hosts per role: addresses are within 10.0.0.0/8, with the sources in the upper
+/// half.
 const MOST_HOSTS: u32 = 1 << 20;
 
 impl SimulationOptions {
-    /// Checks what no single option shows.
+    /// Checks the options, also in combination.
     pub fn check(&self) -> Result<(), BadOptions> {
         let YardOptions { destinations, start_fill, failures, .. } = self.yard;
         if destinations == 0 || self.yard.sources() == 0 {
@@ -157,8 +158,8 @@ impl SimulationOptions {
         }
     }
 
-    /// How long changes are gathered before a round of planning. A round over thousands of hosts
-    /// takes milliseconds, and something changes there all the time.
+    /// How long changes are collected before a planning round. In a yard of thousands of hosts a
+    /// round takes milliseconds, and changes are constant.
     pub fn gather(&self) -> Duration {
         self.gather.unwrap_or(match self.yard.destinations {
             0..200 => Duration::from_secs(1),
@@ -169,7 +170,7 @@ impl SimulationOptions {
 }
 
 impl YardOptions {
-    /// How many sources there are.
+    /// Number of sources.
     pub fn sources(&self) -> u32 {
         self.sources.unwrap_or(self.destinations.div_ceil(10))
     }
@@ -198,7 +199,7 @@ pub(super) mod samples {
         }
     }
 
-    /// Its demand.
+    /// Demand of the small yard.
     pub fn synthetic() -> SyntheticOptions {
         SyntheticOptions {
             files: 1_000,
@@ -231,11 +232,11 @@ mod tests {
         };
         assert!(refused(&|options| options.yard.destinations = 0).contains("one destination"));
         assert!(refused(&|options| options.yard.sources = Some(0)).contains("one source"));
-        assert!(refused(&|options| options.days = Some(0)).contains("no days"));
+        assert!(refused(&|options| options.days = Some(0)).contains("at least one day"));
         assert!(refused(&|options| options.yard.failures = 1.5).contains("not 1.5"));
         assert!(refused(&|options| options.yard.start_fill = Some(101)).contains("not 101%"));
-        assert!(demand(&|demand| demand.files = 0).contains("no files"));
+        assert!(demand(&|demand| demand.files = 0).contains("at least one file"));
         assert!(demand(&|demand| demand.drift = -0.1).contains("drift"));
-        assert!(demand(&|demand| demand.zipf = f64::NAN).contains("power"));
+        assert!(demand(&|demand| demand.zipf = f64::NAN).contains("Zipf"));
     }
 }

@@ -1,4 +1,4 @@
-//! A report as curves, in SVG.
+//! Draws a report as curves, in SVG.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::report::SimulationReport;
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (960, 360);
 
-/// A curve: what it shows, its colour, its points by hours from the beginning.
+/// A curve: label, colour, and points by hours since the start.
 struct Curve {
     label: &'static str,
     color: RGBColor,
@@ -24,7 +24,7 @@ struct HourlyPlot {
     file: &'static str,
     title: &'static str,
     unit: &'static str,
-    /// What the upright axis shows at least.
+    /// Smallest range of the vertical axis.
     least: f64,
     curves: Vec<Curve>,
 }
@@ -33,7 +33,8 @@ const BLUE: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
 const ORANGE: RGBColor = RGBColor(0xc8, 0x60, 0x10);
 const GREY: RGBColor = RGBColor(0x70, 0x70, 0x70);
 
-/// Writes the pictures of a report into `dir`, which is made if it is not there. Answers which.
+/// Writes the pictures of a report into `dir`, which is created if it is missing. Returns their
+/// paths.
 pub fn write(report: &SimulationReport, dir: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let mut written = Vec::new();
@@ -52,7 +53,7 @@ fn plots(report: &SimulationReport) -> [HourlyPlot; 4] {
         hours.filter_map(|(hour, at)| Some((f64::from(at), value(hour)?))).collect::<Vec<_>>()
     };
     let curve = |label, color, value| Curve { label, color, points: by_hour(value) };
-    // Unlike what is counted in each hour, the disks have a fill at the beginning, too.
+    // Unlike counters of an hour, fill levels also exist at the start.
     let fill = |label, color, value: fn(&DiskFill) -> f64| {
         let ends = report.hours.iter().map(|hour| &hour.fill);
         let fills = std::iter::once(&report.fill_at_start).chain(ends).zip(0..);
@@ -126,7 +127,7 @@ impl HourlyPlot {
             let mut chart = ChartBuilder::on(&area)
                 .caption(self.title, ("sans-serif", 18))
                 .margin(12)
-                // Half of the last figure of the axis stands to the right of it.
+                // Half of the last label of the axis stands to the right of it.
                 .margin_right(32)
                 .x_label_area_size(36)
                 .y_label_area_size(64)

@@ -1,4 +1,4 @@
-//! The ranking, made anew every day from what was asked for, as whoever writes grade.info does it.
+//! The ranking, computed every day from the requests, like the program that writes grade.info.
 
 use std::sync::Arc;
 
@@ -7,52 +7,52 @@ use reelyard_yard::catalog::ranking::{Ranking, SizedFile};
 
 use super::catalogue::Catalogue;
 
-/// How much of yesterday's hits still counts today.
+/// Weight of yesterday's hits today.
 const MEMORY: f32 = 0.5;
 
-/// Hits of the last days, and the files in the order that they make.
+/// Hits of the last days, and the resulting order of the files.
 #[derive(Debug)]
 pub struct Popularity {
-    /// Hits by file, older ones counting less.
+    /// Hits by file; older hits weigh less.
     hits: Vec<f32>,
     /// Every graded file, best first.
     order: Vec<FileId>,
     targets: Targets,
 }
 
-/// How many copies the ranking wants (`TargetCopyCount`).
+/// Wanted numbers of copies (`TargetCopyCount`).
 #[derive(Clone, Debug)]
 pub enum Targets {
-    /// Of a file what was read of it once.
+    /// The number of each file from the ranking that was read.
     Read(Vec<u8>),
-    /// Three of the best in a thousand, two of the best in a hundred, one of all others.
+    /// Three for the best per mille, two for the best per cent, one for the others.
     ByPlace,
 }
 
 impl Popularity {
-    /// Of `files`, best first, each with how often it is asked for in a day.
+    /// The popularity of `files`, best first, each with its requests per day.
     pub fn new(files: Vec<(FileId, f64)>, all: usize, targets: Targets) -> Self {
         let mut hits = vec![0.0; all];
         for (file, a_day) in &files {
-            // As if every day before had been like that.
+            // As if every earlier day had been the same.
             hits[file.0 as usize] = (a_day / f64::from(1.0 - MEMORY)) as f32 * MEMORY;
         }
         let order = files.into_iter().map(|(file, _)| file).collect();
         Popularity { hits, order, targets }
     }
 
-    /// Somebody asked for a file.
+    /// Counts a request for a file.
     pub fn asked_for(&mut self, file: FileId) {
         if let Some(hits) = self.hits.get_mut(file.0 as usize) {
             *hits += 1.0;
         }
     }
 
-    /// A day is over, and `released` are new: they stand behind all others of as many hits.
+    /// Ends a day. `released` files are new: they come after all others with the same hits.
     pub fn end_day(&mut self, released: &[FileId]) {
         self.order.extend(released);
         let hits = &self.hits;
-        // Stable: files that are asked for alike keep their order.
+        // Stable: files with equal hits keep their order.
         self.order.sort_by(|a, b| hits[b.0 as usize].total_cmp(&hits[a.0 as usize]));
         self.hits.iter_mut().for_each(|hits| *hits *= MEMORY);
     }
@@ -62,7 +62,7 @@ impl Popularity {
         &self.order
     }
 
-    /// The ranking as it is now.
+    /// The current ranking.
     pub fn ranking(&self, catalogue: &Catalogue) -> Arc<Ranking> {
         let files = self.order.iter().enumerate().map(|(place, file)| SizedFile {
             file: *file,

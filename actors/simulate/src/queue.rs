@@ -1,4 +1,4 @@
-//! What is going to happen, in the order of time.
+//! The queue of scheduled events, in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,28 +6,28 @@ use std::collections::BinaryHeap;
 use reelyard_core::clock::Millis;
 use reelyard_protocol::worker::TaskId;
 
-/// Something that happens by itself once its time has come.
+/// An event that happens at its scheduled time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScheduledEvent {
-    /// A day begins; the first one is 1, since day 0 is there from the start.
+    /// A day starts; the first event is day 1, because day 0 starts with the simulation.
     Day(u32),
-    /// An hour is over.
+    /// An hour ends.
     Hour,
-    /// A copy is in place.
+    /// A copy arrives.
     CopyArrives(TaskId),
-    /// A copy breaks off.
+    /// A copy fails.
     CopyFails(TaskId),
-    /// A copy that takes long gives a sign of life.
+    /// A long copy reports progress.
     SignOfLife(TaskId),
     /// The TaskManager takes a turn.
     Turn,
-    /// The Remover looks at all copies.
+    /// The Remover checks all copies.
     RemovalRound,
-    /// It does so before its time: a file that got hot has no room.
+    /// The Remover checks early, because a hot file has no room.
     RoomRound,
 }
 
-/// Happenings by their times; those of the same instant in the order in which they were put in.
+/// Events by their times; events of the same time in the order of their insertion.
 #[derive(Debug, Default)]
 pub struct EventSchedule {
     heap: BinaryHeap<Reverse<(Millis, u64, ScheduledEvent)>>,
@@ -35,18 +35,18 @@ pub struct EventSchedule {
 }
 
 impl EventSchedule {
-    /// Something happens at `at`.
+    /// Schedules `what` at `at`.
     pub fn put(&mut self, at: Millis, what: ScheduledEvent) {
         self.heap.push(Reverse((at, self.put, what)));
         self.put += 1;
     }
 
-    /// When the next thing happens.
+    /// Time of the next event.
     pub fn next_at(&self) -> Option<Millis> {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// The next thing that happens.
+    /// Removes the next event.
     pub fn take(&mut self) -> Option<(Millis, ScheduledEvent)> {
         self.heap.pop().map(|Reverse((at, _, what))| (at, what))
     }

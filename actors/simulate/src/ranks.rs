@@ -1,23 +1,23 @@
-//! Drawing ranks by their popularity, each draw at the same small cost however many there are.
+//! Draws ranks by popularity in constant time.
 
-/// Ranks from 0, each drawn as often as its weight says: the alias method of Walker and Vose.
+/// Ranks from 0 with weights, drawn with the alias method of Walker and Vose.
 #[derive(Clone, Debug)]
 pub struct Ranks {
-    /// How often a column stays with its own rank, of `u32::MAX`.
+    /// The probability of each column for its own rank, in units of `u32::MAX`.
     keeps: Vec<u32>,
-    /// The rank that shares the column.
+    /// The other rank of each column.
     other: Vec<u32>,
 }
 
 impl Ranks {
-    /// `count` ranks whose weights fall by the power `zipf`.
+    /// `count` ranks whose weights fall with the exponent `zipf`.
     pub fn falling_by(zipf: f64, count: u32) -> Self {
         let weights: Vec<f64> = (1..=count).map(|rank| f64::from(rank).powf(-zipf)).collect();
         let mean = weights.iter().sum::<f64>() / f64::from(count.max(1));
         let mut left: Vec<f64> = weights.into_iter().map(|weight| weight / mean).collect();
         let mut keeps = vec![u32::MAX; left.len()];
         let mut other: Vec<u32> = (0..count).collect();
-        // Weights fall: those above the mean come first.
+        // Weights decrease, so those above the mean come first.
         let (mut rich, mut poor): (Vec<u32>, Vec<u32>) =
             (0..count).partition(|rank| left[*rank as usize] > 1.0);
         while let (Some(&from), Some(to)) = (rich.last(), poor.pop()) {
@@ -33,7 +33,7 @@ impl Ranks {
         Ranks { keeps, other }
     }
 
-    /// One rank; 0 where there is none.
+    /// Draws a rank; 0 if there are none.
     pub fn draw(&self, rng: &mut fastrand::Rng) -> u32 {
         let column = rng.u32(..self.len().max(1));
         match self.keeps.get(column as usize) {
@@ -42,7 +42,7 @@ impl Ranks {
         }
     }
 
-    /// How many there are.
+    /// Number of ranks.
     pub fn len(&self) -> u32 {
         self.keeps.len() as u32
     }

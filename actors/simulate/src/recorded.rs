@@ -1,4 +1,4 @@
-//! A demand that a load balancer wrote down.
+//! A demand from load-balancer logs.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -19,21 +19,21 @@ use super::demand::FileRequest;
 use super::options::RecordedOptions;
 use super::synthetic::DAY;
 
-/// The requests of some logs, over and over.
+/// The requests of some logs, repeated.
 #[derive(Debug)]
 pub struct Recorded {
-    /// In the order of time.
+    /// Sorted by time.
     requests: Vec<FileRequest>,
-    /// Whole days: after so long they come again.
+    /// Length of one repetition in whole days.
     period: Duration,
     next: usize,
-    /// How often they have come.
+    /// Number of completed repetitions.
     repeated: u32,
 }
 
 impl Recorded {
-    /// Reads the logs. Every selection is a request, whichever server it chose: which of them is hit
-    /// the simulated yard decides.
+    /// Reads the logs. Every selection is a request, whichever server it chose: the simulated yard
+    /// decides which host serves it.
     pub fn read(options: &RecordedOptions, names: &NameTable) -> Result<Self> {
         let mut requests = Vec::new();
         for log in &options.event_logs {
@@ -42,8 +42,12 @@ impl Recorded {
         }
         let logs: Vec<String> =
             options.event_logs.iter().map(|log| log.display().to_string()).collect();
-        ensure!(!requests.is_empty(), "{}: no file is asked for in it", logs.join(", "));
-        // Stable: requests of the same second stay in the order of the log.
+        ensure!(
+            !requests.is_empty(),
+            "{}: the log contains no request for a file",
+            logs.join(", ")
+        );
+        // Stable: requests of the same second keep the order of the log.
         requests.sort_by_key(|request| request.at);
         let lasts = requests[requests.len() - 1].at.since(requests[0].at);
         let days = lasts.as_millis() / DAY.as_millis() + 1;
@@ -51,17 +55,17 @@ impl Recorded {
         Ok(Recorded { requests, period, next: 0, repeated: 0 })
     }
 
-    /// When the first request comes.
+    /// Time of the first request.
     pub fn start(&self) -> Millis {
         self.requests.first().map_or(Millis(0), |request| request.at)
     }
 
-    /// When the last one is over.
+    /// End of the last request.
     pub fn end(&self) -> Millis {
         self.requests.last().map_or(Millis(0), |request| request.at.after(Duration::from_secs(1)))
     }
 
-    /// How often each of `files` files is asked for in a day.
+    /// Number of requests per day for each of `files` files.
     pub fn a_day(&self, files: usize) -> Vec<f64> {
         let days = self.period.as_secs_f64() / DAY.as_secs_f64();
         let mut counts = vec![0.0; files];
@@ -90,7 +94,7 @@ fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<FileRequest>) -> R
     let mut interning = names.interner();
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
-        // What is no row of ours is passed over, as a node passes it over.
+        // An invalid row is skipped, as in a node.
         if let Ok(EventRow::Selection(selection)) = read_event_row(line.trim_ascii_end()) {
             let file = interning.intern(selection.name)?;
             requests.push(FileRequest { at: selection.at, file });
@@ -100,7 +104,7 @@ fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<FileRequest>) -> R
     Ok(())
 }
 
-/// The ranking of the first day, as a node reads it; none where none is given.
+/// The ranking of the first day, as a node reads it; none if no file is given.
 pub fn read_ranking(options: &RecordedOptions, names: &NameTable) -> Result<Option<Arc<Ranking>>> {
     let Some(grade_info) = &options.grade_info else { return Ok(None) };
     for path in [Some(grade_info), options.hitcount_history.as_ref()].into_iter().flatten() {
@@ -116,12 +120,11 @@ pub fn read_ranking(options: &RecordedOptions, names: &NameTable) -> Result<Opti
     };
     let look = RankingInputs::new(&settings, names.clone()).look(Millis(0));
     let ranking = look.changed.with_context(|| format!("cannot read {}", grade_info.display()))?;
-    ensure!(!ranking.is_empty(), "{}: no file is ranked in it", grade_info.display());
+    ensure!(!ranking.is_empty(), "{}: it ranks no file", grade_info.display());
     Ok(Some(ranking))
 }
 
-/// Which of the files of both the ranking and the log comes first: the ranked ones in their order,
-/// then the others by how often they are asked for.
+/// Sorts the files of ranking and log: ranked files in their order, then others by their requests.
 pub fn best_first(ranking: Option<&Ranking>, a_day: &[f64]) -> Vec<FileId> {
     let ranked = ranking.map_or(&[][..], Ranking::files);
     let is_ranked = |file: &FileId| ranking.is_some_and(|ranking| ranking.rank(*file).is_some());
@@ -167,7 +170,7 @@ mod tests {
     #[test]
     fn a_log_without_requests_is_refused() {
         let why = read("nothing\n").unwrap_err().to_string();
-        assert!(why.contains("no file is asked for"), "{why}");
+        assert!(why.contains("no request for a file"), "{why}");
     }
 
     #[test]

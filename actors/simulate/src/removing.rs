@@ -1,4 +1,4 @@
-//! Rounds of the Remover, carried out.
+//! Executes rounds of the Remover.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use super::queue::ScheduledEvent;
 use super::simulation::Simulation;
 
 impl Simulation {
-    /// One round of the Remover, and the next one in its time.
+    /// Runs a round of the Remover, and schedules the next one.
     pub(super) fn remove(&mut self) {
         let next = self.removal_round();
         self.queue.put(self.now.after(next), ScheduledEvent::RemovalRound);
     }
 
-    /// One round of the Remover: what it would have go is confirmed at once, and gone. Answers when
-    /// the next one is due.
+    /// Runs a round of the Remover. Its removals are confirmed and executed at once. Returns the
+    /// time until the next round.
     pub(super) fn removal_round(&mut self) -> Duration {
         self.measures.removal_rounds += 1;
         let mut proposal = self.managers.propose(self.now);

@@ -1,4 +1,4 @@
-//! What a simulation came to.
+//! The report of a simulation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,138 +9,140 @@ use serde::Serialize;
 
 use super::measures::{Amount, DiskFill, HotFiles, Hour, Measures, Tally};
 
-/// What a simulation came to: the same for the same options, rules and seed.
+/// The report of a simulation: the same for the same options, rules and seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SimulationReport {
-    /// What was simulated.
+    /// Yard, demand and limits of the simulation.
     pub setting: Setting,
-    /// Requests, copies and removals altogether.
+    /// Total requests, copies and removals.
     #[serde(flatten)]
     pub all: Tally,
-    /// Which part of the requests some destination could serve.
+    /// Part of the requests that some destination could serve.
     pub hit_ratio: Option<f64>,
-    /// The same day by day.
+    /// The totals day by day.
     pub days: Vec<Day>,
-    /// The copies.
+    /// Figures about copies.
     pub copies: CopyFigures,
     /// Removals by the code of their reason.
     pub removals: BTreeMap<&'static str, Amount>,
     /// Removals that a dry run only decided.
     pub only_decided: u64,
-    /// What was removed and copied again.
+    /// Copies that were removed and made again.
     pub churn: Churned,
     /// Files that became hot while no destination held them.
     pub hot: Hot,
-    /// How full the disks were in the beginning.
+    /// Fill levels at the start.
     pub fill_at_start: DiskFill,
-    /// How full they were in the end.
+    /// Fill levels at the end.
     pub fill_at_end: DiskFill,
-    /// The rounds.
+    /// Figures about planning and removal rounds.
     pub rounds: RoundFigures,
-    /// Files that had a copy, have none, and did not lose it to make room: there must be none.
+    /// Files that lost their last copy without a removal to make room. Must be 0.
     pub lost: u64,
-    /// Hour by hour.
+    /// The totals hour by hour.
     pub hours: Vec<Hour>,
 }
 
-/// What was simulated.
+/// Yard, demand and limits of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
-    /// The seed.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How long, in seconds.
+    /// Simulated time in seconds.
     pub seconds: u64,
-    /// Destinations.
+    /// Number of destinations.
     pub destinations: u64,
-    /// The disk of each in bytes.
+    /// Disk size of each destination in bytes.
     pub disk: u64,
-    /// Sources.
+    /// Number of sources.
     pub sources: u64,
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Total size of the files in bytes.
     pub bytes: u64,
-    /// How full a disk may be, in percent.
+    /// Highest fill level of a disk, in percent.
     pub limit_percent: u32,
-    /// Down to how much it is brought, and up to how much it is filled with what is not hot.
+    /// Low-water mark in percent: removals go down to it, and files that are not hot are placed up
+    /// to it.
     pub low_water_percent: u32,
-    /// How long changes were gathered before a round, in seconds.
+    /// How long changes were collected before a round, in seconds.
     pub gathered_s: f64,
 }
 
-/// One day.
+/// Figures of one day.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Day {
-    /// What happened in it.
+    /// Requests, copies and removals of the day.
     #[serde(flatten)]
     pub tally: Tally,
-    /// Which part of the requests some destination could serve.
+    /// Part of the requests that some destination could serve.
     pub hit_ratio: Option<f64>,
 }
 
-/// The copies.
+/// Figures about copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CopyFigures {
-    /// Planned.
+    /// Number of planned copies.
     pub planned: u64,
-    /// Arrived.
+    /// Copies that arrived.
     pub done: Amount,
-    /// Arrived, of files that were hot when they were planned.
+    /// Arrived copies of files that were hot when they were planned.
     pub hot: Amount,
-    /// Failed or were given up.
+    /// Failed or cancelled copies.
     pub failed: u64,
-    /// Which part of the time sources were busy.
+    /// Part of the time in which sources were busy.
     pub sources_busy: f64,
 }
 
-/// What was removed and copied again.
+/// Copies that were removed and made again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Churned {
-    /// Within a day.
+    /// Copied again within a day.
     pub within_a_day: Amount,
-    /// At all.
+    /// Copied again at any time.
     pub in_all: Amount,
-    /// Files that were removed for room more than once.
+    /// Files with more than one removal to make room.
     pub twice_for_room: u64,
 }
 
 /// Files that became hot while no destination held them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Hot {
-    /// How many had a copy in the end.
+    /// Number of files that got a copy.
     pub served: u64,
-    /// How many cooled without one.
+    /// Number of files that cooled without a copy.
     pub unserved: u64,
-    /// How many still waited at the end.
+    /// Number of files that still waited at the end.
     pub waiting: u64,
-    /// From becoming hot to the first copy, in seconds: for half of them no longer than this.
+    /// Median time from becoming hot to the first copy, in seconds.
     pub median_s: Option<f64>,
-    /// For 95 of a hundred.
+    /// 95th percentile of that time, in seconds.
     pub p95_s: Option<f64>,
-    /// For all.
+    /// Longest such time, in seconds.
     pub most_s: Option<f64>,
-    /// Each that was served: when, in hours from the beginning, and after how many seconds.
+    /// Each served file: hours since the start, and its wait in seconds.
     #[serde(skip)]
     pub each: Vec<(f64, f64)>,
 }
 
-/// The rounds.
+/// Figures about planning and removal rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoundFigures {
-    /// Of planning.
+    /// Number of planning rounds.
     pub planning: u64,
-    /// Masters that were looked at for them.
+    /// Number of masters that were looked up.
     pub looks: u64,
-    /// What they waited for at their ends.
+    /// What planning rounds waited for at their ends.
     pub waited_for: BTreeMap<&'static str, u64>,
-    /// Why files got no copy in the last of them.
+    /// Why files got no copy in the last round.
     pub skipped_in_the_last: BTreeMap<Skip, u64>,
-    /// Of removing.
+    /// Number of removal rounds.
     pub removing: u64,
 }
 
 impl SimulationReport {
-    /// What was measured from `start` on, in a yard whose sources serve `turns` copies at a time.
+    /// The report of measures since `start`, in a yard whose sources serve `turns` copies at a
+    /// time.
     pub fn of(measures: Measures, setting: Setting, start: Millis, turns: u64) -> Self {
         let Measures { all, churn, planning, .. } = &measures;
         let available = u128::from(setting.seconds) * 1000 * u128::from(turns);

@@ -1,19 +1,19 @@
-//! The rules that are tried: those of a node with this configuration.
+//! The rules of a simulation: those of a node with its configuration.
 
 use std::time::Duration;
 
 use reelyard_yard::remover::RemoverSettings;
 use reelyard_yard::task_manager::TaskSettings;
 
-/// What a node goes by when it plans and removes.
+/// The settings of a node for planning and removal.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How copies are planned and followed.
+    /// Settings of planning and tasks.
     pub tasks: TaskSettings,
-    /// How copies are removed.
+    /// Settings of removal.
     pub remover: RemoverSettings,
-    /// How long a request that nobody could serve counts.
+    /// How long a request that no destination could serve counts.
     pub window: Duration,
-    /// How many of these make a file hot.
+    /// Number of such requests that make a file hot.
     pub hit_base: u32,
 }

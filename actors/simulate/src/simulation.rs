@@ -1,4 +1,4 @@
-//! The course of things: what happens, when, and what the managers make of it.
+//! The course of a simulation: executes events and runs the managers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +23,17 @@ use super::rules::Rules;
 use super::synthetic::{DAY, HOUR};
 use super::yard::{YardModel, mark};
 
-/// Where all masters are.
+/// Directory of all masters.
 const SOURCE_DIR: &str = "/masters";
 
-/// How soon after a change its host is looked at. It counts as seen only if it was read later.
+/// Delay after a change until its host is looked at. A look counts only if it is later than the
+/// change.
 const SEEN_AFTER: Duration = Duration::from_millis(1);
 
-/// After how long a round that only wants more time gets it.
+/// Pause of a planning round that needs more time.
 const MORE_TIME: Duration = Duration::from_secs(1);
 
-/// Everything that there is at one instant.
+/// The complete state of a simulation.
 pub struct Simulation {
     pub(super) rules: Rules,
     pub(super) catalogue: Catalogue,
@@ -44,14 +45,14 @@ pub struct Simulation {
     masters: Arc<Masters>,
     pub(super) queue: EventSchedule,
     pub(super) rng: fastrand::Rng,
-    /// Requests that the centre had to serve lately.
+    /// Recent requests that no destination could serve.
     window: HitWindow,
-    /// The hot files as last told.
+    /// The hot files that the managers know.
     rising: RisingHits,
     is_missed: bool,
-    /// Whether something changed that a round of planning is to look at.
+    /// Whether a change needs a planning round.
     is_stirred: bool,
-    /// When the next turn is due.
+    /// Time of the next turn.
     turn: Option<Millis>,
     pub(super) source_rate: BitsPerSecond,
     pub(super) failures: f64,
@@ -59,32 +60,32 @@ pub struct Simulation {
     pub(super) now: Millis,
 }
 
-/// What a simulation begins with.
+/// The initial state of a simulation.
 pub struct Beginning {
-    /// The rules that are tried.
+    /// Rules to simulate.
     pub rules: Rules,
-    /// The files.
+    /// Names and sizes of the files.
     pub catalogue: Catalogue,
-    /// Who asks for them.
+    /// Source of the requests.
     pub demand: DemandModel,
-    /// How they rank.
+    /// Initial ranking of the files.
     pub popularity: Popularity,
-    /// The hosts and what they hold.
+    /// Hosts with their initial copies.
     pub yard: YardModel,
-    /// What one source sends.
+    /// Total rate of one source.
     pub source_rate: BitsPerSecond,
-    /// Which part of the copies fails.
+    /// Part of the copies that fail, from 0 to 1.
     pub failures: f64,
-    /// How long changes are gathered.
+    /// How long changes are collected before a round.
     pub gather: Duration,
-    /// Where other chance than the demand's comes from.
+    /// Random numbers for everything but the demand.
     pub rng: fastrand::Rng,
-    /// When it begins.
+    /// Start time.
     pub start: Millis,
 }
 
 impl Simulation {
-    /// A yard whose managers have read everything for the first time.
+    /// A simulation whose managers have read all inputs once.
     pub fn new(beginning: Beginning) -> Self {
         let Beginning { rules, catalogue, popularity, yard, start, .. } = beginning;
         let files = popularity.order().iter().map(|file| file.0).collect();
@@ -123,7 +124,7 @@ impl Simulation {
         simulation
     }
 
-    /// Lets everything happen that happens before `end`.
+    /// Executes all events before `end`.
     pub fn run_until(&mut self, end: Millis) {
         loop {
             let next = self.queue.next_at().unwrap_or(end).min(end);
@@ -144,7 +145,7 @@ impl Simulation {
             }
         }
         self.now = end;
-        // An hour or a day that ends with the simulation is over, too.
+        // Includes an hour or a day that ends with the simulation.
         while let Some((at, what)) = self.queue.take().filter(|(at, _)| *at <= end) {
             match what {
                 ScheduledEvent::Hour => self.measures.end_hour(at, self.fill()),
@@ -185,13 +186,13 @@ impl Simulation {
         }
     }
 
-    /// Has a turn taken soon: what comes until then is looked at together with it.
+    /// Schedules a turn soon; changes until then are part of it.
     pub(super) fn request_turn(&mut self) {
         self.is_stirred = true;
         self.turn_at(self.now);
     }
 
-    /// Has a turn taken at the end of what is gathered at `at`.
+    /// Schedules the turn after changes were collected from `at` on.
     fn turn_at(&mut self, at: Millis) {
         let gather = (self.gather.as_millis() as i64).max(1);
         let due = Millis((at.0.div_euclid(gather) + 1) * gather);
@@ -201,7 +202,7 @@ impl Simulation {
         }
     }
 
-    /// Somebody wants a file: a destination serves it, or the centre has to.
+    /// A viewer requests a file: a destination or the centre serves it.
     fn serve(&mut self, request: FileRequest) {
         self.popularity.asked_for(request.file);
         self.measures.all.requests += 1;
@@ -250,7 +251,7 @@ impl Simulation {
 
     fn take_turn(&mut self) {
         if self.turn.is_none_or(|turn| turn != self.now) {
-            // An earlier one took its place.
+            // An earlier turn replaced it.
             return;
         }
         self.turn = None;
@@ -281,7 +282,7 @@ impl Simulation {
         self.is_stirred = true;
     }
 
-    /// Plans until nothing more can be: a round that wants masters looked at is answered at once.
+    /// Plans until no more copies are possible. Requests for masters are answered at once.
     fn plan(&mut self) {
         self.managers.settle(self.now);
         loop {
@@ -311,14 +312,14 @@ impl Simulation {
         }
     }
 
-    /// Has the Remover look at once at files that got hot and have no room.
+    /// Runs the Remover at once if hot files have no room.
     fn seek_room(&mut self, round: &PlanningRound) {
         if self.managers.want_room(round) && self.rules.remover.mode != RemovalMode::Off {
             self.queue.put(self.now, ScheduledEvent::RoomRound);
         }
     }
 
-    /// How full the disks are.
+    /// Fill levels of the disks.
     fn fill(&self) -> DiskFill {
         let limit = self.rules.tasks.storage_limit_percent;
         let mut fill = DiskFill { least: f64::INFINITY, ..DiskFill::default() };

@@ -1,5 +1,5 @@
-//! An invented demand: popularity that falls with the rank and drifts, quiet nights and busy
-//! evenings, new titles every day, and cold files that are suddenly asked for.
+//! An invented demand: popularity falls with the rank and drifts, nights are quiet and evenings
+//! busy, new titles appear every day, and some cold files get sudden demand.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,39 +15,39 @@ use super::options::{
 };
 use super::ranks::Ranks;
 
-/// One day.
+/// Length of a simulated day.
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// One hour.
+/// Length of a simulated hour.
 pub const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// When most is asked for, in hours after midnight.
+/// Hour with the highest demand, in hours after midnight.
 const BUSIEST_HOUR: f64 = 21.0;
 
-/// How much more than the mean is asked for then, and how much less twelve hours later.
+/// Relative increase of the demand at that hour, and decrease twelve hours later.
 const SWING: f64 = 0.8;
 
-/// A new title is among this part of the files from the first.
+/// New titles start in this top part of the files.
 const NEW_TITLES_WITHIN: f64 = 0.02;
 
-/// A sudden rise is this part of what one destination is asked for in a day.
+/// A sudden demand has this part of the daily requests of one destination.
 const RISE_SHARE: f64 = 0.1;
 
-/// No rise is smaller: it is one because it is seen.
+/// Smallest number of requests of a sudden demand, so that it is noticeable.
 const LEAST_RISE: f64 = 30.0;
 
-/// After so long a rise has lost most of its strength.
+/// Time after which a sudden demand has lost most of its strength.
 const RISE_LASTS: Duration = Duration::from_secs(40 * 60);
 
 /// An invented demand.
 #[derive(Debug)]
 pub struct Synthetic {
     rng: fastrand::Rng,
-    /// Which place in `order` is asked for how often.
+    /// Request frequency by place in `order`.
     ranks: Ranks,
-    /// The released files, the most popular first.
+    /// The released files, most popular first.
     order: Vec<u32>,
-    /// Those that are still to come, the last one first.
+    /// The files to be released, the last one first.
     unreleased: Vec<u32>,
     per_day: f64,
     zipf: f64,
@@ -55,15 +55,15 @@ pub struct Synthetic {
     new_titles: u32,
     rises: u32,
     rise_requests: u32,
-    /// When the next request comes that belongs to no rise, in milliseconds.
+    /// Time of the next ordinary request, in milliseconds.
     next: f64,
-    /// The requests of rises that have begun or will today.
+    /// The requests of today's sudden demands.
     rising: BinaryHeap<Reverse<(Millis, u32)>>,
 }
 
 impl Synthetic {
-    /// A demand on `destinations` that begins at `start`, a midnight. Files are numbered by their
-    /// popularity in the beginning; the last ones are released in the course of `days`.
+    /// A demand on `destinations` that starts at `start`, a midnight. Files are numbered by their
+    /// initial popularity. The last ones are released over `days`.
     pub fn new(
         options: &SyntheticOptions,
         destinations: u32,
@@ -98,8 +98,7 @@ impl Synthetic {
         demand
     }
 
-    /// The files that are there from the beginning, the most popular first, and how often each is
-    /// asked for in a day.
+    /// The files that exist at the start, most popular first, each with its requests per day.
     pub fn in_the_beginning(&self) -> Vec<(FileId, f64)> {
         let weight = |place: usize| ((place + 1) as f64).powf(-self.zipf);
         let all: f64 = (0..self.order.len()).map(weight).sum();
@@ -123,13 +122,13 @@ impl Synthetic {
         Some(FileRequest { at: base, file: FileId(file) })
     }
 
-    /// A day begins: titles are released, and it is settled what will rise today.
+    /// Starts a day: releases titles, and chooses today's sudden demands.
     pub fn begin_day(&mut self, now: Millis) -> Vec<FileId> {
         self.begin_rises(now);
         self.release().into_iter().map(FileId).collect()
     }
 
-    /// An hour has passed: some files change places with others.
+    /// Called after each hour: some files swap their places.
     pub fn drift(&mut self) {
         let files = self.order.len();
         let swaps = self.drift * files as f64 / 24.0 / 2.0;
@@ -142,7 +141,7 @@ impl Synthetic {
     }
 
     fn draw(&mut self) -> u32 {
-        // Places beyond the last belong to files that are still to come.
+        // Places after the last one belong to unreleased files.
         loop {
             let place = self.ranks.draw(&mut self.rng) as usize;
             if let Some(file) = self.order.get(place) {
@@ -151,7 +150,7 @@ impl Synthetic {
         }
     }
 
-    /// When the next request comes: at random, as often as the hour has it.
+    /// Draws the time of the next request by the frequency of the hour.
     fn step(&mut self) {
         let day = DAY.as_millis() as f64;
         let hour = self.next.rem_euclid(day) / HOUR.as_millis() as f64;
@@ -172,7 +171,7 @@ impl Synthetic {
         }
     }
 
-    /// Gives the next titles their places near the front.
+    /// Gives the next titles places near the top.
     fn release(&mut self) -> Vec<u32> {
         let count = self.unreleased.len().min(self.new_titles as usize);
         let titles = self.unreleased.split_off(self.unreleased.len() - count);
@@ -192,12 +191,13 @@ impl Synthetic {
     }
 }
 
-/// A number from 0 up to `most`, as often between 1 and 10 as between 10 and 100.
+/// A number from 0 to `most` with a log-uniform distribution: as often between 1 and 10 as between
+/// 10 and 100.
 fn log_uniform(most: f64, rng: &mut fastrand::Rng) -> f64 {
     (most.max(1.0).ln() * rng.f64()).exp() - 1.0
 }
 
-/// One of the two whole numbers next to `number`, so that they have it as their mean.
+/// One of the two integers next to `number`, drawn so that the mean is `number`.
 fn whole(number: f64, rng: &mut fastrand::Rng) -> u64 {
     number as u64 + u64::from(rng.f64() < number.fract())
 }

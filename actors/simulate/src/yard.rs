@@ -1,4 +1,4 @@
-//! What the hosts really hold. What the managers know of it they are told.
+//! The real contents of the simulated hosts. The managers learn them only from reports.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -16,37 +16,37 @@ use roaring::RoaringBitmap;
 
 use super::catalogue::Catalogue;
 
-/// The port of every worker.
+/// Port of every simulated worker.
 const PORT: u16 = 8888;
 
-/// A destination.
+/// A simulated destination.
 #[derive(Clone, Debug)]
 pub struct DestinationModel {
-    /// Its address.
+    /// Address of the worker.
     pub addr: HostAddr,
-    /// The size of its disk in bytes.
+    /// Disk size in bytes.
     pub disk: u64,
-    /// Bytes in use.
+    /// Used space in bytes.
     pub used: u64,
-    /// What it holds.
+    /// Files on the disk.
     pub files: RoaringBitmap,
 }
 
-/// The hosts, and what is where.
+/// The hosts with their contents.
 #[derive(Clone, Debug)]
 pub struct YardModel {
     destinations: Vec<DestinationModel>,
     sources: Vec<HostAddr>,
     by_addr: HashMap<HostAddr, usize>,
-    /// How many copies there are of each file.
+    /// Number of copies of each file.
     copies: Vec<u16>,
 }
 
 impl YardModel {
-    /// So many hosts with empty disks of `disk` bytes, for `files` files.
+    /// A yard with empty disks of `disk` bytes, for `files` files.
     pub fn new(destinations: u32, sources: u32, disk: u64, files: usize) -> Self {
         let addr = |base: u32, number: u32| {
-            // Within 10.0.0.0/8, as a yard behind a load balancer is.
+            // Addresses are within 10.0.0.0/8.
             let ip = Ipv4Addr::from_bits((10 << 24) + base + number + 1);
             HostAddr::from(SocketAddr::from((ip, PORT)))
         };
@@ -61,24 +61,25 @@ impl YardModel {
         YardModel { destinations, sources, by_addr, copies: vec![0; files] }
     }
 
-    /// Every host, as a configuration has it.
+    /// Every host with its role, as in a configuration.
     pub fn settings(&self) -> Vec<HostSetting> {
         let destinations = self.destinations.iter().map(|host| (host.addr, HostRole::Destination));
         let sources = self.sources.iter().map(|addr| (*addr, HostRole::Source));
         destinations.chain(sources).map(|(addr, role)| HostSetting { addr, role }).collect()
     }
 
-    /// The destinations, by address.
+    /// The destinations, sorted by address.
     pub fn destinations(&self) -> &[DestinationModel] {
         &self.destinations
     }
 
-    /// The sources.
+    /// Addresses of the sources.
     pub fn sources(&self) -> &[HostAddr] {
         &self.sources
     }
 
-    /// Fills the disks to `percent` with what is best, each copy where there is most room.
+    /// Fills the disks to `percent` with the best files; each copy goes to the disk with the most
+    /// room.
     pub fn fill(
         &mut self,
         percent: u32,
@@ -116,14 +117,14 @@ impl YardModel {
         }
     }
 
-    /// A copy is in place.
+    /// Adds a copy to a host.
     pub fn came(&mut self, addr: HostAddr, file: FileId, size: u64) {
         if let Some(at) = self.by_addr.get(&addr) {
             self.put(*at, file, size);
         }
     }
 
-    /// A copy is gone. Answers whether it was there.
+    /// Removes a copy. Returns whether it existed.
     pub fn went(&mut self, addr: HostAddr, file: FileId, size: u64) -> bool {
         let Some(host) = self.by_addr.get(&addr).map(|at| &mut self.destinations[*at]) else {
             return false;
@@ -136,12 +137,12 @@ impl YardModel {
         was_there
     }
 
-    /// How many copies there are of a file.
+    /// Number of copies of a file.
     pub fn copies_of(&self, file: FileId) -> u16 {
         self.copies.get(file.0 as usize).copied().unwrap_or(0)
     }
 
-    /// What a host answers at `at` when it is asked for everything. None for a stranger.
+    /// The complete list of a host at `at`. None for an unknown host.
     pub fn look_at(&self, addr: HostAddr, at: Millis) -> Option<HostObserved> {
         let kind = HostKind::Reelyard { data_addr: addr.socket(), fetches_from_old: false };
         let Some(host) = self.by_addr.get(&addr).map(|at| &self.destinations[*at]) else {
@@ -157,7 +158,7 @@ impl YardModel {
 }
 
 impl DestinationModel {
-    /// Its disk as its worker tells it.
+    /// Disk figures as the worker reports them.
     pub fn figures(&self) -> DiskFigures {
         let avail = self.disk.saturating_sub(self.used);
         DiskFigures {
@@ -174,7 +175,7 @@ fn percent(part: u64, whole: u64) -> u64 {
     (u128::from(part) * 100 / u128::from(whole.max(1))) as u64
 }
 
-/// So many percent of a disk, in bytes.
+/// `percent` of a disk, in bytes.
 pub fn mark(disk: u64, percent: u32) -> u64 {
     DiskFigures { avail: disk, ..DiskFigures::default() }.mark(percent)
 }

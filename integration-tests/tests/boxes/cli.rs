@@ -57,8 +57,8 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     assert_eq!(bad.code, Some(4));
     assert!(bad.err.contains("a cleanup needs at least 1 try"), "{}", bad.err);
     for (wrong, words) in [
-        (["--slots", "200..100"], "is no range"),
-        (["--label", "site"], "is no label"),
+        (["--slots", "200..100"], "is not a range"),
+        (["--label", "site"], "is not a label"),
         (["--grace", "soon"], "is not a duration"),
         (["--host", "nowhere"], "--host"),
     ] {
@@ -82,7 +82,7 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     assert_eq!(row(&listed, "judges")[1..4], ["2", "2", "0"], "{listed}");
     assert_eq!(row(&listed, "hosted")[7], "127.0.0.1:9", "{listed}");
     assert_eq!(read(node.cli(&["pools", "list", "--json"]))["items"].as_array().unwrap().len(), 2);
-    assert_eq!(done(node.cli(&["pools", "remove", "hosted"])), "it is gone\n");
+    assert_eq!(done(node.cli(&["pools", "remove", "hosted"])), "the pool was removed\n");
     let absent = node.cli(&["pools", "show", "hosted"]);
     assert_eq!(absent.code, Some(4));
     assert!(absent.err.contains("no pool is named hosted"), "{}", absent.err);

@@ -140,7 +140,7 @@ fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
     }
     for limit in ["0", "-1", "x", ""] {
         let path = format!("/api/v1/files?limit={limit}");
-        api.refused(&[], &path, 400, "bad-request", "limit: expected a number of items");
+        api.refused(&[], &path, 400, "bad-request", "limit: expected a number of at least 1");
     }
     api.refused(&[], "/api/v1/files?cursor=zz", 400, "bad-request", "cursor: \"zz\"");
     api.refused(&[], "/api/v1/tasks?state=gone", 400, "bad-request", "unknown variant `gone`");

@@ -179,7 +179,7 @@ fn files_are_listed_over_pages_with_the_faults_of_the_inputs() {
     );
     assert!(
         lines[6]
-            .contains("cannot be read: permission denied; what was read at 2018-06-02T15:00:00")
+            .contains("cannot be read: permission denied; the content read at 2018-06-02T15:00:00")
     );
     assert_eq!(lines[8], "  line 7: the grade is no number: a\\tb");
 }
@@ -219,7 +219,7 @@ fn what_the_node_refuses_is_told_in_words_with_4() {
     let ended = ask(node, &["tasks", "cancel", "7", "8", "--token", TOKEN]);
     assert_eq!(
         (ended.code, ended.out.as_str()),
-        (Some(4), "task 7 is cancelled, or dropped if it had ended\n")
+        (Some(4), "task 7 is cancelled, or removed from the list if it had ended\n")
     );
     assert!(ended.err.contains("task 8 does not exist"), "{}", ended.err);
 }

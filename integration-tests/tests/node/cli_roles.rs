@@ -94,7 +94,7 @@ fn a_name_that_nothing_knows_is_pinned_only_by_force() -> Result<()> {
     })?;
     let refused = ask(&["files", "pin", "knwon.mpg"]);
     assert_eq!((refused.code, refused.out.as_str()), (Some(4), ""), "{}", refused.err);
-    for words in ["Nothing knows a file named 'knwon.mpg'", "--force"] {
+    for words in ["No file is named 'knwon.mpg'", "--force"] {
         assert!(refused.err.contains(words), "{}", refused.err);
     }
     for name in ["known.mpg", "graded only.mpg"] {
@@ -141,7 +141,7 @@ fn readiness_warns_while_no_destination_is_up() -> Result<()> {
         let output = std::process::Command::new("curl").args(["-s", "-m", "10", &url]).output();
         output.ok().and_then(|output| String::from_utf8(output.stdout).ok())
     };
-    let warning = "warning: No destination is up: nothing can be copied.";
+    let warning = "warning: No destination is up, so no copies are possible.";
     // It is ready all the same.
     wait_for("it warns", &[&node, &source], || {
         let text = ready()?;

@@ -177,7 +177,7 @@ fn every_key_of_cfm_yml_that_is_not_kept_is_told_with_its_line() {
     let told = import("cfm.yml", CFM).ended.err;
     let meaningless: BTreeSet<&str> = told
         .lines()
-        .filter(|line| line.contains(": no meaning any more: "))
+        .filter(|line| line.contains(": obsolete: "))
         .filter_map(|line| line.split(": ").nth(1))
         .collect();
     let expected = BTreeSet::from([
@@ -197,9 +197,9 @@ fn every_key_of_cfm_yml_that_is_not_kept_is_told_with_its_line() {
     ]);
     assert_eq!(meaningless, expected);
     for line in [
-        "cfm.yml:2: log_dir: no meaning any more",
+        "cfm.yml:2: log_dir: obsolete",
         "cfm.yml:3: log_level: translated",
-        "cfm.yml:24: servers.destinations: left out: \"127.0.0.21:28888\" is there twice",
+        "cfm.yml:24: servers.destinations: left out: \"127.0.0.21:28888\" is listed twice",
         "cfm.yml:25: servers.destinations: translated: \"localhost:28888\" is kept as 127.0.0.1:28888",
         "cfm.yml:26: servers.destinations: left out: \"das3\" is not a host address",
     ] {
@@ -235,7 +235,7 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
     );
     let told = imported.ended.err;
     for key in ["log_dir", "if_name"] {
-        assert!(told.contains(&format!(": {key}: no meaning any more: ")), "{key}:\n{told}");
+        assert!(told.contains(&format!(": {key}: obsolete: ")), "{key}:\n{told}");
     }
 }
 

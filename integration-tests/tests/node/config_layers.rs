@@ -69,7 +69,9 @@ fn every_fault_is_listed_with_its_place_and_the_code_is_2() {
     let shown = file.display();
     for place in [
         format!("{shown}:1: listen: "),
-        format!("{shown}:3: heartbeat.intervall: is no setting; did you mean heartbeat.interval?"),
+        format!(
+            "{shown}:3: heartbeat.intervall: is not a setting; did you mean heartbeat.interval?"
+        ),
         format!("{shown}:4: heartbeat.down_after: "),
         "REELYARD_EVENT_LOG__TIME_ZONE: event_log.time_zone: ".to_owned(),
         "--set storage.limit_percent: ".to_owned(),

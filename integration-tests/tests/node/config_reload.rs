@@ -119,7 +119,7 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
     })?;
     // The same once more is no news.
     yard.node.hang_up()?;
-    yard.logs("the configuration was read again: nothing differs")
+    yard.logs("the configuration was reloaded: no changes")
 }
 
 #[test]
@@ -127,13 +127,15 @@ fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result
     let yard = NodeReloadYard::start("")?;
     yard.configure(1, "heartbeat.intervall = \"1s\"\ntask.timeout = \"soon\"")?;
     yard.node.hang_up()?;
-    yard.logs("the configuration in force stays: the configuration has 2 faults:")?;
+    yard.logs(
+        "cannot reload, the running configuration stays in use: the configuration has 2 faults:",
+    )?;
     yard.logs("did you mean heartbeat.interval?")?;
     yard.logs("task.timeout:")?;
     std::fs::write(&yard.file, "no toml at all [")?;
     let refused = yard.reload(&[]);
     ensure!(refused.code == Some(4), "{refused:?}");
-    ensure!(refused.err.contains("the configuration in force stays"), "{}", refused.err);
+    ensure!(refused.err.contains("the running configuration stays in use"), "{}", refused.err);
     ensure!(refused.err.contains("is not TOML"), "{}", refused.err);
     yard.has_destination(0)?;
     // It is no worse for it.
@@ -155,7 +157,7 @@ fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()>
     yard.has_destination(0)?;
     ensure!(yard.reload(&[]).out.contains("task.timeout"));
     yard.has_destination(1)?;
-    yard.logs("takes a restart: http.threads: 1 -> 2")?;
+    yard.logs("needs a restart: http.threads: 1 -> 2")?;
     ensure!(yard.reload(&[]).out == format!("{restart}\n"));
     let json = yard.reload(&["--json"]);
     let json: Value = serde_json::from_str(&json.out).context(json.err)?;
@@ -371,7 +373,7 @@ fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
     let mut begun = [0; 1000];
     stream.read_exact(&mut begun)?;
     yard.node.begin_to_end()?;
-    yard.logs("links are served no longer")?;
+    yard.logs("stopped accepting links")?;
     yard.configure(0, &format!("{root}\nshare.listen = \"{second}\""))?;
     let refused = yard.reload(&[]);
     ensure!(refused.code == Some(4), "{refused:?}");

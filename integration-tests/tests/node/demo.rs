@@ -49,7 +49,7 @@ fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
     assert!(ended.status.success(), "{out}\n{}", String::from_utf8_lossy(&ended.stderr));
     assert!(out.contains("placed and verified  9 of 9 files"), "{out}");
     assert!(out.contains("killing source") && out.contains("again"), "{out}");
-    assert!(out.contains("left alone"), "the advertisement: {out}");
+    assert!(out.contains("ignored"), "the advertisement: {out}");
     assert!(is_empty(dir.path())?);
     Ok(())
 }

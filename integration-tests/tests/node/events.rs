@@ -307,10 +307,10 @@ fn every_kind_is_told_in_words() -> Result<()> {
     ground.grade(&[b"a.mpg", b"b.mpg"])?;
     let mut wanted: BTreeMap<&str, String> = BTreeMap::from([
         ("pin", "a.mpg is pinned by api".to_owned()),
-        ("mode", format!("{host} is draining now, by api")),
-        ("reset", format!("{host} is trusted again by api")),
-        ("added", "192.0.2.7:8888 is a host of the yard (source)".to_owned()),
-        ("removed", "192.0.2.7:8888 is no host of the yard any more".to_owned()),
+        ("mode", format!("{host} is now draining, by api")),
+        ("reset", format!("{host} was reset by api")),
+        ("added", "192.0.2.7:8888 was added to the yard (source)".to_owned()),
+        ("removed", "192.0.2.7:8888 was removed from the yard".to_owned()),
         ("ranking", "the ranking was read: 2 files".to_owned()),
         ("health", format!("{host} is down, was suspect")),
     ]);

@@ -93,11 +93,11 @@ fn what_is_no_file_is_refused_at_once() {
     let data = place.path().join("data");
     let token = format!("token_file={pipe}");
     for (arguments, told) in [
-        (vec!["config", "check", "node", "--config", pipe], "nobody wrote to it"),
+        (vec!["config", "check", "node", "--config", pipe], "no process wrote to it"),
         (vec!["config", "check", "node", "--config", "/dev/zero"], "a device"),
         (vec!["config", "check", "node", "--config", dir], "a directory"),
         (vec!["config", "check", "node", "--set", &token], "it is a pipe"),
-        (vec!["config", "import", pipe], "nobody wrote to it"),
+        (vec!["config", "import", pipe], "no process wrote to it"),
         (vec!["config", "import", "--program", "cfm", "/dev/zero"], "a device"),
         (vec!["simulate", "--event-log", "/dev/zero"], "a device"),
         (vec!["store", "restore", pipe, "--data-dir", data.to_str().unwrap()], "no regular file"),

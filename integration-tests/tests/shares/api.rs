@@ -102,7 +102,7 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
     assert!(longer.err.contains("the condition does not hold"), "{}", longer.err);
     let shorter = place.share(&["extend", &url, "--ttl", "10m"], "");
     assert_eq!(shorter.code, Some(4), "{}", shorter.out);
-    assert!(shorter.err.contains("--if less gives it an earlier one"), "{}", shorter.err);
+    assert!(shorter.err.contains("use --if less to set an earlier one"), "{}", shorter.err);
     let nothing = place.share(&["extend", &url], "");
     assert_eq!(nothing.code, Some(2), "{}", nothing.out);
     let longer = place.share(&["extend", &format!("{url}/file?x"), "--ttl", "2h", "--json"], "");
@@ -419,7 +419,7 @@ fn a_share_that_never_was_is_told_and_the_others_end_all_the_same() -> Result<()
     let ended = place.share(&["revoke", "--hard", never, &urls[1]], "");
     assert_eq!((ended.code, ended.out.as_str()), (Some(4), "1 ended\n"));
     let again = place.share(&["revoke", "--hard", &urls[1]], "");
-    assert_eq!((again.code, again.out.as_str()), (Some(0), "0 ended; 1 had ended before\n"));
+    assert_eq!((again.code, again.out.as_str()), (Some(0), "0 ended; 1 had already ended\n"));
     let json = place.share(&["revoke", "--json", never], "");
     assert_eq!(json.code, Some(4), "{}", json.out);
     assert_eq!(serde_json::from_str::<Value>(&json.out)?["ended"], 0);

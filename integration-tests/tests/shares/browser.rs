@@ -65,10 +65,10 @@ async fn open_by_password(runs_scripts: bool) {
     let browser = Browser::start(runs_scripts).await.unwrap();
     browser.open(&links.url(id, "")).await.unwrap();
     let text = shows(&browser, "main", |_| true).await;
-    assert!(text.contains("asks for a password") && !text.contains("mpg"), "{text}");
+    assert!(text.contains("needs a password") && !text.contains("mpg"), "{text}");
     browser.write("#password", "wrong").await.unwrap();
     browser.click("button").await.unwrap();
-    shows(&browser, "main", |text| text.contains("That was not it.")).await;
+    shows(&browser, "main", |text| text.contains("Wrong password. Try again.")).await;
     browser.write("#password", "open sesame").await.unwrap();
     browser.click("button").await.unwrap();
     assert_eq!(shows(&browser, "h1", |text| text.contains("mpg")).await, name);

@@ -408,8 +408,8 @@ fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
     wait_for("two wait", &[&place.node], || (place.hook("billing")["backlog"] == 2).then_some(()))?;
     place.reload("")?;
     let log = std::fs::read_to_string(place.ground.path("node.log"))?;
-    let line = log.lines().find(|line| line.contains("a webhook is no longer told")).unwrap();
-    assert!(line.contains("is lost with it") && line.contains('2'), "{line}");
+    let line = log.lines().find(|line| line.contains("webhook removed")).unwrap();
+    assert!(line.contains("which are lost") && line.contains('2'), "{line}");
     Ok(())
 }
 

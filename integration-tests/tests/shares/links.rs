@@ -151,7 +151,7 @@ async fn a_link_is_live_until_its_deadline_and_not_at_it() {
     revoke(&links, never, false);
     let gone = links.get(never, "/file", &[]).await;
     assert_eq!(gone.status, 410);
-    assert!(gone.text().contains("taken back"), "{}", gone.text());
+    assert!(gone.text().contains("was revoked"), "{}", gone.text());
     assert_eq!(links.server.counters().ended, 5);
     links.stop().await;
 }
@@ -276,7 +276,7 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     for more in [&["-I"][..], &["-r", "20-29"], &["-H", "If-None-Match: *"]] {
         assert_eq!(status(&[&newcomer, more].concat()).await, 410, "{more:?} of somebody new");
     }
-    assert!(links.get(id, "", &[]).await.text().contains("All downloads of this link were taken"));
+    assert!(links.get(id, "", &[]).await.text().contains("All downloads of this link are used"));
 
     let id = limited(5);
     let all = futures::future::join_all((0..20).map(|_| links.get(id, "/file", &[]))).await;
@@ -488,11 +488,11 @@ async fn counted_by(
 #[actix::test]
 async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
     for (refusal, status, words) in [
-        (ShareRefusal::Ended { why: ShareEnding::Revoked }, 410, "taken back"),
+        (ShareRefusal::Ended { why: ShareEnding::Revoked }, 410, "was revoked"),
         (ShareRefusal::Ended { why: ShareEnding::Removed }, 410, "removed"),
         (ShareRefusal::Ended { why: ShareEnding::Expired }, 410, "expired"),
-        (ShareRefusal::Exhausted, 410, "downloads of this link were taken"),
-        (ShareRefusal::Unknown, 404, "no such link"),
+        (ShareRefusal::Exhausted, 410, "downloads of this link are used"),
+        (ShareRefusal::Unknown, 404, "link does not exist"),
     ] {
         let told = counted_by(move |_, _| Err(refusal.clone().into())).await;
         assert!(told.0 == status && told.1.contains(words), "{told:?}");
@@ -528,9 +528,9 @@ async fn a_link_of_which_the_last_download_was_taken_says_so_also_after_its_dead
     assert_eq!(links.get(id, "/file", &[]).await.status, 200);
     links.clock.advance(Duration::from_secs(60));
     let told = links.get(id, "/file", &[]).await;
-    assert!(told.status == 410 && told.text().contains("were taken"), "{}", told.text());
+    assert!(told.status == 410 && told.text().contains("are used"), "{}", told.text());
     links.apply(&ShareEvent::Reclaimed { ids: vec![id] });
     let told = links.get(id, "/file", &[]).await;
-    assert!(told.status == 410 && told.text().contains("were taken"), "{}", told.text());
+    assert!(told.status == 410 && told.text().contains("are used"), "{}", told.text());
     links.stop().await;
 }

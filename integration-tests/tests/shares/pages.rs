@@ -245,7 +245,7 @@ async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resu
     let late = page(&newcomer).await;
     assert_eq!(late.status, 410);
     let html = late.text();
-    assert!(html.contains("All downloads of this link were taken") && !html.contains(&button));
+    assert!(html.contains("All downloads of this link are used") && !html.contains(&button));
     let held = page(&taker).await;
     assert_eq!(held.status, 200);
     let html = held.text();

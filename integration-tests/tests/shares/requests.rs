@@ -100,11 +100,11 @@ async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
         settings.guess_every = Duration::from_secs(600);
     });
     let unknown = links.ask("/s/x", &[]).await;
-    assert!(unknown.status == 404 && unknown.text().contains("<title>No such link</title>"));
+    assert!(unknown.status == 404 && unknown.text().contains("<title>Unknown link</title>"));
     let throttled = links.ask("/s/x", &[]).await;
     assert_eq!(throttled.status, 429);
     let html = throttled.text();
-    assert!(!html.contains("No such link") && !html.contains("Nothing to open"), "{html}");
+    assert!(!html.contains("Unknown link") && !html.contains("Nothing to open"), "{html}");
     assert!(html.contains("<title>Please wait</title>"), "{html}");
     links.stop().await;
 }
@@ -163,7 +163,7 @@ async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
     let html = links.get(id, "", &[]).await.text();
     assert!(html.contains("<title>Link expired</title>"), "{html}");
     assert!(html.contains("<h1>This link has ended</h1>"), "{html}");
-    assert!(!html.contains("No such link") && !html.contains("Nothing to open"), "{html}");
+    assert!(!html.contains("Unknown link") && !html.contains("Nothing to open"), "{html}");
     links.stop().await;
 }
 

@@ -129,7 +129,10 @@ fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Re
     assert_eq!(place.create("films/a").0, 201);
     let (status, told) = place.create("nas/b");
     let detail = told["detail"].as_str().unwrap();
-    assert!(status == 503 && detail.contains("the directory of its root is away"), "{told}");
+    assert!(
+        status == 503 && detail.contains("the directory of its root is not available"),
+        "{told}"
+    );
     let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": "nas/a" }));
     assert!(told.0 == 503 && told.1.to_string().contains("try again"), "{told:?}");
     wait_for("it is told", &[&place.node], || {
@@ -161,7 +164,7 @@ fn a_root_that_is_not_there_now_is_told_by_a_check_and_one_that_is_none_refused(
     };
     let missing = check(&dir.path().join("nas").display().to_string());
     assert_eq!(missing.code, Some(0), "{}", missing.err);
-    assert!(missing.out.contains("nas is not there now"), "{}", missing.out);
+    assert!(missing.out.contains("nas does not exist now"), "{}", missing.out);
     fs::write(dir.path().join("file"), b"x").unwrap();
     for (bad, why) in [("films", "not an absolute path"), ("file", "is not a directory")] {
         let path =

@@ -33,9 +33,9 @@ fn what_is_wrong_with_a_certificate_is_told_in_words() {
         (&absent, &pem.key, "certificate: ", "absent: cannot be read: No such file"),
         (&empty, &pem.key, "certificate: ", "empty: there is no certificate in it"),
         (&pem.key, &pem.key, "certificate: ", "one.key: there is no certificate in it"),
-        (&broken, &pem.key, "certificate: ", "broken: it is no certificate: "),
+        (&broken, &pem.key, "certificate: ", "broken: it is not a valid certificate: "),
         (&pem.certificate, &absent, "key: ", "absent: cannot be read: No such file"),
-        (&pem.certificate, &pem.certificate, "key: ", "one.crt: there is no private key in it"),
+        (&pem.certificate, &pem.certificate, "key: ", "one.crt: it contains no private key"),
         (&pem.certificate, &other.key, "key: ", "other.key: it is not the key of the certificate"),
     ] {
         let told = both(certificate, key);
@@ -86,7 +86,7 @@ fn a_node_shows_its_certificate_and_after_a_reload_the_new_one() -> Result<()> {
     let kept = std::fs::read(&pem.key)?;
     std::fs::write(&pem.key, "")?;
     node.hang_up()?;
-    log("there is no private key in it")?;
+    log("it contains no private key")?;
     ensure!(fetch(&pem, &format!("{url}/file")) == "0123456789", "the old one is in force");
     std::fs::write(&pem.key, kept)?;
 

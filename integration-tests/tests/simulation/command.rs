@@ -225,7 +225,7 @@ fn a_log_is_a_demand() -> Result<()> {
 
     let pictures = text("pictures");
     let table = recorded(dir, &["--days", "2", "--plots", &pictures])?;
-    for shown in ["HIT RATIO", "3 destinations", "hot files served", "rounds of planning"] {
+    for shown in ["HIT RATIO", "3 destinations", "hot files served", "planning rounds"] {
         ensure!(table.out.contains(shown), "{shown} is missing in:\n{}", table.out);
     }
     let mut drawn: Vec<_> = std::fs::read_dir(&pictures)?.collect::<Result<_, _>>()?;
@@ -284,13 +284,13 @@ fn what_cannot_be_simulated_is_refused_in_words() -> Result<()> {
     for (arguments, code, words) in [
         (&["--destinations", "0"][..], 2, "at least one source and one destination"),
         (&["--sources", "0"], 2, "at least one source and one destination"),
-        (&["--files", "0"], 2, "no files"),
-        (&["--days", "0"], 2, "no days"),
+        (&["--files", "0"], 2, "at least one file"),
+        (&["--days", "0"], 2, "at least one day"),
         (&["--start-fill", "120"], 2, "120%"),
         (&["--failures", "120%"], 2, "expected a share"),
         (&["--set", "storage.limit_percent=0"], 2, "storage.limit_percent"),
         (&["--event-log", "/nowhere/EventLog.log"], 1, "cannot read /nowhere/EventLog.log"),
-        (&["--event-log", &empty], 1, "no file is asked for in it"),
+        (&["--event-log", &empty], 1, "the log contains no request for a file"),
         (&["--event-log", &empty, "--files", "7"], 2, "cannot be used with"),
         (&["--grade-info", &empty], 2, "--event-log"),
     ] {

@@ -110,7 +110,7 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
     yard.has("c.mpg", &third)?;
     // The same once more is no news.
     yard.destination.hang_up()?;
-    yard.logs("the configuration was read again: nothing differs")
+    yard.logs("the configuration was reloaded: no changes")
 }
 
 #[test]
@@ -125,10 +125,12 @@ fn what_takes_a_restart_is_named_and_an_invalid_configuration_refused_whole() ->
     yard.reload(&more)?;
     yard.logs("set anew: storage.limit_percent: 100 -> 99")?;
     yard.logs("set anew: log.level:")?;
-    yard.logs("takes a restart: source_dirs: [] ->")?;
+    yard.logs("needs a restart: source_dirs: [] ->")?;
     yard.logs("DEBUG")?;
     yard.reload("storage.limit_percent = 101\ncopys_at_once = 3")?;
-    yard.logs("the configuration in force stays: the configuration has 2 faults:")?;
+    yard.logs(
+        "cannot reload, the running configuration stays in use: the configuration has 2 faults:",
+    )?;
     yard.logs("did you mean copies_at_once?")?;
     // It is no worse for it, and told again what waits for a restart.
     let bytes = yard.ground.master(b"a.mpg", 1000)?;
@@ -137,7 +139,7 @@ fn what_takes_a_restart_is_named_and_an_invalid_configuration_refused_whole() ->
     yard.reload(&more)?;
     wait_for("it is told again", &[&yard.destination], || {
         let log = yard.destination.log_text();
-        (log.matches("takes a restart: source_dirs: [] ->").count() == 2).then_some(())
+        (log.matches("needs a restart: source_dirs: [] ->").count() == 2).then_some(())
     })?;
     ensure!(yard.destination.log_text().matches("set anew: storage").count() == 1);
     yard.destination.terminate()?;

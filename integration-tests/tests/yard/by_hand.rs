@@ -91,7 +91,7 @@ fn what_was_cancelled_is_tried_again_on_request() -> Result<()> {
         let again = tasks(&["retry", &id]);
         (again.code == Some(0)).then_some(again)
     })?;
-    assert!(again.out.contains("is tried again: task"), "{}", again.out);
+    assert!(again.out.contains("is retried as task"), "{}", again.out);
     wait_for("it is there", &[&node, &source, &destination], || {
         holds(&ground.copies(0).join("slow.mpg"), &bytes).then_some(())
     })?;

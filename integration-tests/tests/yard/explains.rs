@@ -57,7 +57,7 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
 
     let reset = run(&["hosts", "reset", &host, "--url", &url]);
     assert_eq!(reset.code, Some(0), "{}", reset.err);
-    assert!(reset.out.contains(&format!("{host} is trusted again")), "{}", reset.out);
+    assert!(reset.out.contains(&format!("{host} was reset")), "{}", reset.out);
     let stranger = run(&["hosts", "reset", "192.0.2.9:1", "--url", &url]);
     assert_eq!(stranger.code, Some(4));
     assert!(stranger.err.contains("not a host of this yard"), "{}", stranger.err);

@@ -81,7 +81,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     wait_until_shown(&ground, &node, ground.source(0), &[("health", "up".into())])?;
     ensure!(shown(&ground, added).is_none());
 
-    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is a host of the yard now")?;
+    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is now a host of the yard")?;
     let is_up = [("health", "up".into()), ("configured", false.into()), ("mode", "active".into())];
     wait_until_shown(&ground, &node, added, &is_up)?;
     comes_to(&ground, &[&node, &source, &destination], &["a.mpg"], 0)?;
@@ -93,7 +93,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     comes_to(&ground, &[&node, &source, &destination], &["a.mpg", "b.mpg"], 0)?;
 
     wait_for("both are on record", &[&node], || no_task_open(&ground))?;
-    told(&ground, &["hosts", "remove", &addr], "files it holds: 2; nowhere else: 2")?;
+    told(&ground, &["hosts", "remove", &addr], "files on it: 2; only there: 2")?;
     wait_for("the host is gone", &[&node], || shown(&ground, added).is_none().then_some(()))?;
     refused(&ground, &["hosts", "remove", &addr], "is not a host of this yard")?;
     ground.master(b"c.mpg", 50_000)?;
@@ -105,7 +105,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     ensure!(!is_on(&ground, 0, b"c.mpg"));
 
     // It comes back as another one: what it holds is asked anew.
-    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is a host of the yard now")?;
+    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is now a host of the yard")?;
     wait_until_shown(&ground, &node, added, &[("files", 3.into())])?;
     Ok(())
 }
@@ -120,11 +120,15 @@ fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
     let configured = "is in the configuration: change it there and reload";
     refused(&ground, &["hosts", "remove", &destination], configured)?;
     refused(&ground, &["hosts", "add", &source, "--role", "both"], configured)?;
-    told(&ground, &["hosts", "add", &source, "--role", "source"], "is a host of the yard now")?;
+    told(&ground, &["hosts", "add", &source, "--role", "source"], "is now a host of the yard")?;
     for command in ["drain", "maintain", "activate", "remove"] {
         refused(&ground, &["hosts", command, "127.0.0.1:9"], "is not a host of this yard")?;
     }
-    refused(&ground, &["hosts", "add", "0.0.0.0:9", "--role", "both"], "no address of one host")?;
+    refused(
+        &ground,
+        &["hosts", "add", "0.0.0.0:9", "--role", "both"],
+        "is not the address of one host",
+    )?;
     let usage = reelyard(&ground, &["hosts", "add", &source, "--role", "servant"]);
     ensure!(usage.code == Some(2), "{}", usage.err);
     Ok(())
@@ -138,7 +142,11 @@ fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result
     let host = ground.destination(0);
     let addr = host.to_string();
     wait_until_shown(&ground, &node, host, &[("health", "up".into()), ("files", 0.into())])?;
-    told(&ground, &["hosts", "maintain", &addr], "is in maintenance: nothing is asked of it")?;
+    told(
+        &ground,
+        &["hosts", "maintain", &addr],
+        "is in maintenance: it gets no calls and no copies",
+    )?;
     let resting = [("mode", "maintenance".into()), ("health", "unknown".into())];
     wait_until_shown(&ground, &node, host, &resting)?;
     // The last call may have been on its way; any other one takes longer than several of these.
@@ -186,14 +194,14 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
         held["held_on"][0]["confirmed"].is_number().then_some(())
     })?;
     let addr = drained.to_string();
-    told(&ground, &["hosts", "drain", &addr], "files it holds: 2; nowhere else: 2")?;
+    told(&ground, &["hosts", "drain", &addr], "files on it: 2; only there: 2")?;
     wait_for("what cannot leave is shown", &[&node], || {
         let draining = &shown(&ground, drained)?["draining"];
         let stays = draining["stays"].to_string();
         (draining["left"] == 2 && stays.contains("ignored") && stays.contains("no_master"))
             .then_some(())
     })?;
-    told(&ground, &["hosts"], "2 files left, 2 of them nowhere else, 2 cannot leave")?;
+    told(&ground, &["hosts"], "2 files left, 2 of them only there, 2 cannot leave")?;
     let roles = [&node, &source, &destinations[0], &destinations[1]];
     for names in [&["a.mpg"][..], &["a.mpg", "b.mpg"], &["a.mpg", "b.mpg", "c.mpg"]] {
         comes_to(&ground, &roles, names, 0)?;

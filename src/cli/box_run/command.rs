@@ -1,4 +1,4 @@
-//! The command of `box run`, and whatever it starts.
+//! The command of `box run` with its child processes.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -17,20 +17,20 @@ use super::guard::Guard;
 use super::{BecomeArgs, BoxRunArgs, CANNOT_RUN, FAILED, NOT_FOUND, print_message};
 use crate::box_client::HeldBoxes;
 
-/// The command while it runs.
+/// The running command.
 pub struct RunningCommand {
     pid: Pid,
-    /// Whether it leads a process group of its own. At a terminal it is in that of the guard: another one
-    /// could not read from it.
+    /// Whether it leads its own process group. On a terminal it shares the group of the guard,
+    /// because another group could not read from the terminal.
     leads: bool,
-    /// How it ended.
+    /// The wait status of the command; none while it runs.
     status: Option<WaitStatus>,
-    /// Says that a child of this process may have ended.
+    /// Signals that a child process may have ended.
     changes: Stream,
 }
 
 impl RunningCommand {
-    /// Starts the command by way of this program, which has it die with this process.
+    /// Starts the command through this program, so that it dies with this process.
     pub fn start(held: &HeldBoxes, args: &BoxRunArgs, guard: Guard) -> io::Result<Self> {
         below::become_subreaper()?;
         let lease = held.leases().first().map(|told| told.lease_id.to_string()).unwrap_or_default();
@@ -58,7 +58,7 @@ impl RunningCommand {
         Ok(RunningCommand { pid, leads, status: None, changes })
     }
 
-    /// Waits until it has ended. What it left to this process and has ended is collected meanwhile.
+    /// Waits until the command has ended. Also reaps orphans that became children of this process.
     pub async fn ended(&mut self) {
         loop {
             let RunningCommand { pid, status, .. } = self;
@@ -69,28 +69,28 @@ impl RunningCommand {
         }
     }
 
-    /// Passes on a signal that came to this process.
+    /// Forwards a signal to the command.
     pub fn pass_on(&self, signal: Signal) {
-        // The terminal told it as well.
+        // The terminal already sent the signal to the command.
         if self.leads || !matches!(signal, Signal::INT | Signal::QUIT) {
             self.send_signal(signal);
         }
     }
 
-    /// Stops it, whatever it does on SIGTSTP.
+    /// Stops the command with SIGSTOP, which it cannot ignore.
     pub fn stop(&self) {
         self.send_signal(Signal::STOP);
     }
 
-    /// Has it go on after it was stopped.
+    /// Continues the stopped command.
     pub fn go_on(&self) {
         self.send_signal(Signal::CONT);
     }
 
     fn send_signal(&self, signal: Signal) {
-        // Once it is waited for, its number may be another process'.
+        // After it was reaped, its process id may belong to another process.
         if self.status.is_none() {
-            // It fails for what has just ended.
+            // This fails if the process has just ended.
             let _ = match self.leads {
                 true => kill_process_group(self.pid, signal),
                 false => kill_process(self.pid, signal),
@@ -98,12 +98,13 @@ impl RunningCommand {
         }
     }
 
-    /// Ends it and everything that it started: the box is handed on. Answers how it ended.
+    /// Ends the command and everything that it started, because the box goes to another holder.
+    /// Returns its wait status.
     pub async fn end(&mut self, grace: Duration) -> Option<WaitStatus> {
         let RunningCommand { pid, status, .. } = self;
         if !below::end(grace, |ended, how| note(*pid, status, ended, how)).await {
             print_message(
-                "what the command started cannot be ended: look for it with ps, the box is handed on",
+                "cannot end the processes that the command started: find them with ps; the box is released",
             );
             self.ended().await;
         }
@@ -112,13 +113,13 @@ impl RunningCommand {
 }
 
 fn note(command: Pid, status: &mut Option<WaitStatus>, ended: Pid, how: WaitStatus) {
-    // Once it is waited for, its number may be another process'.
+    // After it was reaped, its process id may belong to another process.
     if ended == command && status.is_none() {
         *status = Some(how);
     }
 }
 
-/// An argument with what was given in its places. One that is no text has none.
+/// Replaces the placeholders of an argument. An argument that is not UTF-8 has none.
 fn filled<'a>(argument: &OsStr, places: impl Iterator<Item = (&'a str, &'a str)>) -> OsString {
     let Some(text) = argument.to_str() else { return argument.to_owned() };
     let fill =
@@ -126,9 +127,9 @@ fn filled<'a>(argument: &OsStr, places: impl Iterator<Item = (&'a str, &'a str)>
     places.fold(text.to_owned(), fill).into()
 }
 
-/// Becomes the command, which from then on dies with whoever started it.
+/// Executes the command in this process, which then dies with its parent.
 pub fn become_command(args: BecomeArgs) -> ExitCode {
-    // The first fails on no Linux. The parent may have ended before.
+    // The first call never fails on Linux. The parent may have ended before it.
     let follows = set_parent_process_death_signal(Some(Signal::KILL));
     if follows.is_err() || getppid().map(Pid::as_raw_pid) != Some(args.parent) {
         return ExitCode::from(FAILED);

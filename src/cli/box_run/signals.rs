@@ -1,4 +1,4 @@
-//! The signals that come to `box run`.
+//! The signals that `box run` handles.
 
 use std::io;
 
@@ -8,29 +8,30 @@ use tokio::sync::mpsc;
 
 use super::guard::Guard;
 
-/// What ends a process that does not care for it.
+/// Signals that end a process without a handler.
 pub const THAT_END: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
-/// Signals that come here instead of doing to this process what they usually do.
+/// Caught signals, instead of their default actions.
 pub struct RunnerSignals {
     sender: mpsc::Sender<Signal>,
     receiver: mpsc::Receiver<Signal>,
     ignored: Ignored,
 }
 
-/// The signals that were ignored as this process began, as `nohup` and shells have it for what runs in the
-/// background: a bit for each.
+/// The signals that were ignored when the process started, as a bit set. `nohup` does this, and
+/// shells do it for background jobs.
 struct Ignored(u64);
 
 impl RunnerSignals {
-    /// None so far.
+    /// Catches no signal yet.
     pub fn new() -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel(16);
         let status = std::fs::read_to_string("/proc/self/status")?;
         Ok(RunnerSignals { sender, receiver, ignored: Ignored::read(&status) })
     }
 
-    /// Those that end a process, but for what is ignored already; and SIGKILL once the guard has ended.
+    /// Catches the signals that end a process, except ignored ones. Also receives SIGKILL when the
+    /// guard has ended.
     pub fn of_runner(guard: Guard) -> io::Result<Self> {
         let mut signals = RunnerSignals::new()?;
         THAT_END.into_iter().try_for_each(|one| signals.catch(one))?;
@@ -38,7 +39,7 @@ impl RunnerSignals {
         Ok(signals)
     }
 
-    /// From now on this one, too, unless it is ignored already: the command ignores it as well then.
+    /// Also catches this signal, unless it is ignored: then the command ignores it as well.
     pub fn catch(&mut self, caught: Signal) -> io::Result<()> {
         if self.ignored.has(caught) {
             return Ok(());
@@ -47,25 +48,25 @@ impl RunnerSignals {
         let sender = self.sender.clone();
         tokio::spawn(async move {
             while coming.recv().await.is_some() {
-                // Sixteen that nobody has looked at yet are enough.
+                // Sixteen unread signals are enough.
                 let _ = sender.try_send(caught);
             }
         });
         Ok(())
     }
 
-    /// The next that comes.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Signal {
         match self.receiver.recv().await {
             Some(signal) => signal,
-            // There is a sender here for as long as there is a receiver.
+            // `self` holds a sender, so the channel never closes.
             None => std::future::pending().await,
         }
     }
 }
 
 impl Ignored {
-    /// Of `/proc/PID/status`, as proc(5) has it.
+    /// Parses `/proc/PID/status` (see proc(5)).
     fn read(status: &str) -> Self {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         Ignored(mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0))
@@ -77,9 +78,10 @@ impl Ignored {
     }
 }
 
-/// Stops this process until it is continued.
+/// Stops this process until SIGCONT.
 pub async fn stop_this_process() -> io::Result<()> {
-    // Signals reach a process of several threads a little later: it may run on until then.
+    // The signal takes effect a little later in a process with several threads, which runs on until
+    // then.
     let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
     kill_process(getpid(), Signal::STOP)?;
     continued.recv().await;

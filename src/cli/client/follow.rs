@@ -1,4 +1,4 @@
-//! Calls that are answered with events.
+//! Calls that are answered with server-sent events.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use super::{NodeClient, TIMEOUT};
 use crate::cli::event_stream::{EventStream, ServerSentEvent};
 use crate::cli::failure::CommandFailure;
 
-/// How long nothing may be heard of a stream: it says every 15 s that it is still there.
+/// Longest silence of a stream: the node sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// A stream has no end.
+/// Replaces the time limit of a request, because a stream has no end.
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 impl NodeClient {
-    /// `POST /api/v1/<path>` with a body, answered with events: hands each to `each`, until that has what
-    /// it waits for.
+    /// `POST /api/v1/<path>` with a body, answered with events. Hands each event to `each`, until
+    /// it returns a result.
     pub fn post_and_follow<T>(
         &self,
         path: &[&str],
@@ -37,11 +37,12 @@ impl NodeClient {
             Some(Err(failure)) => Err(failure),
             Some(Ok(ControlFlow::Continue(()))) | None => Ok(ControlFlow::Continue(())),
         })?;
-        found.ok_or_else(|| self.failed("it has ended".to_owned()))
+        found.ok_or_else(|| self.failed("it closed the stream of events".to_owned()))
     }
 
-    /// `GET /api/v1/<path>`, answered with events: hands each event to `each`, and none once when the node has answered. Ends
-    /// only by a failure. `last` is where it begins, if that is not now, and how far it came.
+    /// `GET /api/v1/<path>`, answered with events. Hands each event to `each`, and `None` once when
+    /// the node has answered. Returns only a failure. `last` is the id after which the stream
+    /// starts, and is updated.
     pub fn follow(
         &self,
         path: &[&str],
@@ -59,10 +60,10 @@ impl NodeClient {
         }
         let each = |event| each(event).map(|()| ControlFlow::Continue(()));
         self.read_events(request, last, each)?;
-        Err(self.failed("it has ended".to_owned()))
+        Err(self.failed("it closed the stream of events".to_owned()))
     }
 
-    /// Reads events until `each` has what it waits for.
+    /// Reads events until `each` stops.
     fn read_events(
         &self,
         request: RequestBuilder,
@@ -82,14 +83,15 @@ impl NodeClient {
                 let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
                 return Err(self.problem(status, &body));
             }
-            // Nobody waits for that alone.
+            // The result does not matter for this call.
             let _ = each(None)?;
             let mut stream = EventStream::after(last.clone());
             loop {
                 let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
-                let chunk = chunk.map_err(|_| self.failed("nothing is heard of it".to_owned()))?;
+                let chunk = chunk.map_err(|_| self.failed("it sends no events".to_owned()))?;
                 let chunk = chunk.map_err(|error| self.unreachable(&error))?;
-                let chunk = chunk.ok_or_else(|| self.failed("it has ended".to_owned()))?;
+                let chunk = chunk
+                    .ok_or_else(|| self.failed("it closed the stream of events".to_owned()))?;
                 let events = stream.feed(&chunk).map_err(|bad| self.failed(bad.to_string()))?;
                 for event in events {
                     if each(Some(event))?.is_break() {

@@ -1,4 +1,4 @@
-//! cfm.yml as the configuration of a node (spec 3.1).
+//! Converts cfm.yml into the configuration of a node (spec 3.1).
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use super::yaml::YamlEntry;
 use super::{ImportNote, ImportNoteKind, hosts, runs};
 use crate::config::units::{NamePrefix, Percent};
 
-/// Keeps what `entries` say in `draft`.
+/// Converts `entries` into `draft`.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     for entry in entries {
         translate_one(entry, draft);
@@ -27,7 +27,7 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
         draft.values.remove("event_log.dir");
     }
     if !draft.values.contains_key("event_log.dir") {
-        // Without a directory these are faults of ours; cfm ignored them.
+        // Without a directory this setting is a fault; cfm ignored it.
         draft.values.remove("event_log.watch_address");
     }
     check_source_dirs(entries, draft);
@@ -87,7 +87,7 @@ fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
     }
 }
 
-/// Keys that have no meaning any more, and those that never had one.
+/// Notes obsolete keys, and unknown ones.
 fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
     let why = match entry.key.as_str() {
         "remover.remover_sleep_sec" | "tasker.tasker_sleep_sec" => {
@@ -95,10 +95,10 @@ fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
         }
         "watcher.fire_initial_event" => "a node always plans when it starts",
         "watcher.event_timeout_sec" | "watcher.poll_interval_sec" => {
-            "changes are seen at once, and looked for every catalog.poll_interval"
+            "changes are noticed at once; catalog.poll_interval is the interval of the additional check"
         }
         "runner.between_events_run_interval_sec" | "runner.periodic_run_interval_sec" => {
-            "planning follows what happens, not a clock"
+            "planning starts after changes, not at intervals"
         }
         key if key.starts_with(runs::LISTS) => runs::WHY,
         _ => {
@@ -112,15 +112,15 @@ fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
     draft.meaningless(entry, why);
 }
 
-/// What cfm did without being asked to, where our default is another rule.
+/// Adds settings for built-in rules of cfm that differ from our defaults.
 fn own_rules(draft: &mut ImportDraft) {
     draft.keep("task.placement", PlacementPolicy::Ring);
     draft.keep("remover.keep", KeptBy::Cfm);
     let kept = [
-        ("task.placement", "\"ring\": destinations take copies in turn, as cfm has it"),
+        ("task.placement", "\"ring\": destinations take copies in turn, as with cfm"),
         (
             "remover.keep",
-            "\"cfm\": of too many copies the smallest address keeps its, as cfm has it",
+            "\"cfm\": of too many copies, the host with the smallest address keeps its copy, as with cfm",
         ),
     ];
     for (key, what) in kept {
@@ -129,8 +129,8 @@ fn own_rules(draft: &mut ImportDraft) {
     }
 }
 
-/// cfm matches a regular expression anywhere in the row; ours matches whole numbers of the server's
-/// address. An empty one matches every row, as no address does here.
+/// cfm searches for its regular expression anywhere in the row. Ours must match whole numbers of
+/// the address of the server. An empty expression matches every row, like no address here.
 fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
     let pattern = entry.text();
     if pattern.is_empty() {
@@ -148,19 +148,19 @@ fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
     match AddressPattern::new(pattern) {
         Ok(kept) if !speaks_of_words(pattern) => {
             draft.keep("event_log.watch_address", WatchedServers::Matching(kept));
-            let what = "is kept as a pattern that is matched with whole numbers of the address";
+            let what = "is kept as a pattern; it must match whole numbers of the address";
             draft.note(entry, ImportNoteKind::Translated, what);
         }
         _ => {
             draft.watch_is_lost = true;
-            let what = "is no pattern of an address; without it every request would count, so \
+            let what = "is not a pattern of an address; without it every request would count, so \
                         event_log.dir is not set and no file becomes hot";
             draft.note(entry, ImportNoteKind::Bad, format!("{pattern} {what}"));
         }
     }
 }
 
-/// Whether a pattern is about more of the row than the address.
+/// Whether a pattern matches more of the row than the address.
 fn speaks_of_words(pattern: &str) -> bool {
     let mut is_escaped = false;
     pattern.chars().any(|letter| {
@@ -213,7 +213,7 @@ fn copy_speed(entry: &YamlEntry, draft: &mut ImportDraft) {
     }
 }
 
-/// Source directories are named to other hosts, so a path relative to this one is of no use.
+/// Refuses relative source directories: other hosts use these paths too.
 fn check_source_dirs(entries: &[YamlEntry], draft: &mut ImportDraft) {
     let Some(entry) = entries.iter().find(|entry| entry.key == "source_dirs") else { return };
     let Some(Value::Array(dirs)) = draft.values.get_mut("source_dirs") else { return };

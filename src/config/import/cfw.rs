@@ -1,4 +1,4 @@
-//! cfw.yml as the configuration of a worker (spec 3.2).
+//! Converts cfw.yml into the configuration of a worker (spec 3.2).
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::config::address::NodeAddr;
 use crate::config::pattern::Pattern;
 use crate::config::units::Percent;
 
-/// Keeps what `entries` say in `draft`.
+/// Converts `entries` into `draft`.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     for entry in entries {
         translate_one(entry, draft);
@@ -21,7 +21,8 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
         line: None,
         key: "source_dirs".to_owned(),
         kind: ImportNoteKind::Translated,
-        what: "cfw had none; the worker of a source needs those of the node".to_owned(),
+        what: "cfw did not have it; set it on the worker of a source to the value of the node"
+            .to_owned(),
     });
 }
 
@@ -36,13 +37,14 @@ fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
         "downloader_download_success_match_string" => {
             draft.text::<Pattern>(entry, "external_downloader.success_pattern");
         }
-        "if_name" => draft.meaningless(entry, "a worker is known by listen (since qr2)"),
+        "if_name" => draft.meaningless(entry, "a worker is identified by listen (since qr2)"),
         _ if draft.logging(entry) => {}
         _ => draft.note(entry, ImportNoteKind::Unknown, "no version of cfw reads it; left out"),
     }
 }
 
-/// cfw took it from wherever it was started.
+/// Keeps the path of the program. cfw allowed a relative path, which depends on the working
+/// directory.
 fn downloader(entry: &YamlEntry, draft: &mut ImportDraft) {
     let program = entry.text();
     if program.starts_with('/') || program.is_empty() {
@@ -60,7 +62,7 @@ fn limit(entry: &YamlEntry, draft: &mut ImportDraft) {
         draft.note(
             entry,
             ImportNoteKind::Translated,
-            format!("{number} was read as 100, and is kept as that"),
+            format!("cfw used 100 instead of {number}; 100 is kept"),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Our configuration while it is being made from an old one.
+//! The new configuration during the conversion of an old one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,24 +12,24 @@ use super::{ImportNote, ImportNoteKind};
 use crate::config::value::SettingValue;
 use crate::logging::LogFilter;
 
-/// The settings so far, and what is to be said of them.
+/// The converted settings so far, with notes.
 #[derive(Debug, Default)]
 pub struct ImportDraft {
-    /// Our settings, by key.
+    /// Values by new key.
     pub values: BTreeMap<&'static str, Value>,
-    /// What is to be said.
+    /// Notes for the operator.
     pub notes: Vec<ImportNote>,
-    /// Which rows of the event log count cannot be kept: then none may.
+    /// Whether the filter of the event log was lost. Then no row may count.
     pub watch_is_lost: bool,
 }
 
 impl ImportDraft {
-    /// Says something of an entry.
+    /// Adds a note about an entry.
     pub fn note(&mut self, entry: &YamlEntry, kind: ImportNoteKind, what: impl Into<String>) {
         self.note_at(entry, entry.line, kind, what);
     }
 
-    /// Says something of one line of an entry.
+    /// Adds a note about one line of an entry.
     pub fn note_at(
         &mut self,
         entry: &YamlEntry,
@@ -41,17 +41,17 @@ impl ImportDraft {
         self.notes.push(ImportNote { line: Some(line), key, kind, what: what.into() });
     }
 
-    /// Says that an entry means nothing any more.
+    /// Notes that an entry is obsolete.
     pub fn meaningless(&mut self, entry: &YamlEntry, why: &str) {
         self.note(entry, ImportNoteKind::Meaningless, why);
     }
 
-    /// Says that an entry of an older version is kept as `ours`.
+    /// Notes that an entry with an older name is kept as `ours`.
     pub fn older(&mut self, entry: &YamlEntry, ours: &str) {
         self.note(entry, ImportNoteKind::Translated, format!("an older key, kept as {ours}"));
     }
 
-    /// Keeps `value` as our setting `ours`, if it can be one. Whether it could.
+    /// Sets `ours` to `value` if it is valid. Returns whether it is.
     pub fn put<T: SettingValue>(
         &mut self,
         entry: &YamlEntry,
@@ -76,14 +76,14 @@ impl ImportDraft {
         }
     }
 
-    /// Keeps a text; an empty one is not set, as in the old programs.
+    /// Sets `ours` to a text. As in the old programs, an empty text means that it is not set.
     pub fn text<T: SettingValue>(&mut self, entry: &YamlEntry, ours: &'static str) {
         if !entry.text().is_empty() {
             self.put::<T>(entry, ours, &Value::String(entry.text().to_owned()));
         }
     }
 
-    /// Keeps a number of `unit` seconds as a duration.
+    /// Sets `ours` to a duration from a number of `unit` seconds.
     pub fn duration(&mut self, entry: &YamlEntry, ours: &'static str, unit: u64) {
         let Some(number) = self.number(entry, ours) else { return };
         match u64::try_from(number).ok().and_then(|number| number.checked_mul(unit)) {
@@ -95,20 +95,22 @@ impl ImportDraft {
         }
     }
 
-    /// Keeps a value that is known to be good.
+    /// Sets `ours` to a value that is known to be valid.
     pub fn keep<T: SettingValue>(&mut self, ours: &'static str, value: T) {
         self.values.extend(value.to_toml().map(|value| (ours, value)));
     }
 
-    /// Keeps what the old program took instead of a value out of range, and says so.
+    /// Sets `ours` to the value that the old program used instead of one out of range, and notes
+    /// that.
     pub fn instead<T: SettingValue>(&mut self, entry: &YamlEntry, ours: &'static str, value: T) {
         let shown = value.to_toml().map(|value| value.to_string()).unwrap_or_default();
-        let what = format!("{} was read as {shown}, and is kept as that", entry.text());
+        let what =
+            format!("the old program used {shown} instead of {}; {shown} is kept", entry.text());
         self.note(entry, ImportNoteKind::Translated, what);
         self.keep(ours, value);
     }
 
-    /// The number that an entry has to be.
+    /// Parses the number of an entry.
     pub fn number(&mut self, entry: &YamlEntry, ours: &str) -> Option<i64> {
         let number = entry.text().trim().parse().ok();
         if number.is_none() {
@@ -119,7 +121,8 @@ impl ImportDraft {
         number
     }
 
-    /// Keeps the good ones of a list, each once. `bad` says what became of the others.
+    /// Sets `ours` to the valid entries of a list, without duplicates. `bad` is the kind of note
+    /// for the others.
     pub fn list<T: SettingValue>(
         &mut self,
         entry: &YamlEntry,
@@ -132,7 +135,7 @@ impl ImportDraft {
                 Ok(value) => {
                     let value = value.to_toml();
                     if value.as_ref().is_some_and(|value| kept.contains(value)) {
-                        let what = format!("\"{text}\" is there twice");
+                        let what = format!("\"{text}\" is listed twice");
                         self.note_at(entry, *line, ImportNoteKind::LeftOut, what);
                     } else {
                         kept.extend(value);
@@ -148,7 +151,7 @@ impl ImportDraft {
         self.values.insert(ours, Value::Array(kept));
     }
 
-    /// Keeps the address of a listener: `:8080` listened everywhere, a name is looked up nowhere.
+    /// Sets the address of a listener: `:8080` means all addresses, and names are not resolved.
     pub fn listener(&mut self, entry: &YamlEntry) {
         let text = entry.text();
         let everywhere = text.strip_prefix(':').map(|port| format!("0.0.0.0:{port}"));
@@ -167,11 +170,11 @@ impl ImportDraft {
         }
     }
 
-    /// Keeps what both programs have about logging. Whether `entry` is about that.
+    /// Converts the logging keys of both programs. Returns whether `entry` is one of them.
     pub fn logging(&mut self, entry: &YamlEntry) -> bool {
         match entry.key.as_str() {
             "log_dir" => {
-                self.meaningless(entry, "logs go to stderr; whoever starts the process keeps them")
+                self.meaningless(entry, "logs go to stderr; the service manager stores them")
             }
             "log_level" => self.log_level(entry),
             "enable_coredump" => {
@@ -186,7 +189,7 @@ impl ImportDraft {
     }
 
     fn log_level(&mut self, entry: &YamlEntry) {
-        // In the order of severity, which is also what the numbers of the first version count.
+        // In the order of the numeric levels of the first version.
         let levels = [
             ("debug", Level::DEBUG),
             ("report", Level::INFO),
@@ -202,7 +205,7 @@ impl ImportDraft {
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let named = || levels.iter().find(|(old, _)| *old == text);
         let Some((old, ours)) = number.and_then(|index| levels.get(index)).or_else(named) else {
-            let what = format!("\"{text}\" is no level; log.level is not set");
+            let what = format!("\"{text}\" is not a log level; log.level is not set");
             return self.note(entry, ImportNoteKind::Bad, what);
         };
         let filter = LogFilter::of_level(*ours);

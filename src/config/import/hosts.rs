@@ -1,4 +1,4 @@
-//! The hosts of a cfm.yml: an address stays, a name is resolved once, here.
+//! Converts the hosts of a cfm.yml. Names are resolved once, here.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -10,7 +10,7 @@ use super::draft::ImportDraft;
 use super::yaml::YamlEntry;
 use crate::config::value::SettingValue;
 
-/// Keeps the hosts of `entry` as our setting `ours`, each once. What cfm ignored is left out.
+/// Sets `ours` to the hosts of `entry`, without duplicates. Entries that cfm ignored are left out.
 pub fn keep(entry: &YamlEntry, ours: &'static str, draft: &mut ImportDraft) {
     let mut kept: Vec<HostAddr> = Vec::new();
     for (text, line) in &entry.values {
@@ -34,7 +34,7 @@ pub fn keep(entry: &YamlEntry, ours: &'static str, draft: &mut ImportDraft) {
             }
         };
         if kept.contains(&host) {
-            let what = format!("\"{text}\" is there twice");
+            let what = format!("\"{text}\" is listed twice");
             draft.note_at(entry, *line, ImportNoteKind::LeftOut, what);
         } else {
             kept.push(host);
@@ -44,7 +44,7 @@ pub fn keep(entry: &YamlEntry, ours: &'static str, draft: &mut ImportDraft) {
     draft.values.insert(ours, Value::Array(hosts));
 }
 
-/// Whether a text is a name and a port. An address that is none of a single host is not.
+/// Whether a text is a name and a port, and not an address.
 fn names_a_host(text: &str) -> bool {
     let Some((name, port)) = text.rsplit_once(':') else { return false };
     let is_name = |name: &str| {
@@ -55,14 +55,14 @@ fn names_a_host(text: &str) -> bool {
     is_name(name) && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// The address of a name and a port now, and what is said of it. cfm took the first one, IPv4 before
-/// IPv6.
+/// Resolves a name with a port, and returns the address with a note. Like cfm it takes the first
+/// address, IPv4 before IPv6.
 fn resolved(text: &str) -> Result<(HostAddr, String), String> {
     let found = match text.to_socket_addrs() {
         Ok(found) => found.collect::<Vec<SocketAddr>>(),
         Err(error) => {
             return Err(format!(
-                "\"{text}\" cannot be resolved ({error}), and hosts are addresses: write its ip:port"
+                "\"{text}\" cannot be resolved ({error}): replace the name by its ip:port"
             ));
         }
     };
@@ -77,7 +77,7 @@ fn resolved(text: &str) -> Result<(HostAddr, String), String> {
         [] => String::new(),
         others => format!("; it also has {}", others.join(", ")),
     };
-    Ok((host, format!("\"{text}\" is kept as {host}, its address now{others}")))
+    Ok((host, format!("\"{text}\" is kept as {host}, its current address{others}")))
 }
 
 #[cfg(test)]

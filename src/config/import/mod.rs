@@ -1,6 +1,6 @@
-//! Old configurations (spec section 3) as ours: what `reelyard config import` prints.
+//! Converts configurations of the old programs (spec section 3), for `reelyard config import`.
 //!
-//! Nothing is dropped in silence: every key that is not simply carried over leaves a [`ImportNote`].
+//! No key is dropped silently: every key that is not copied unchanged gets an [`ImportNote`].
 
 mod cfm;
 mod cfw;
@@ -16,56 +16,56 @@ use super::{NodeConfig, WorkerConfig};
 use draft::ImportDraft;
 pub use yaml::NotYaml;
 
-/// Which old program a configuration was for.
+/// The old program of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyProgram {
-    /// cfm, the centre: a node.
+    /// cfm, the centre: becomes a node.
     Cfm,
-    /// cfw, one per host: a worker.
+    /// cfw, one per host: becomes a worker.
     Cfw,
 }
 
-/// An old configuration as ours.
+/// A converted configuration.
 #[derive(Clone, Debug)]
 pub struct ImportedConfig {
-    /// The configuration, as TOML.
+    /// The new configuration as TOML.
     pub toml: String,
-    /// What is to be said about it, by line of the old file.
+    /// Notes, sorted by line of the old file.
     pub notes: Vec<ImportNote>,
 }
 
-/// What is to be said of one key of the old file.
+/// A note about one key of the old file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportNote {
-    /// Its line, from 1; none for a key that is not there.
+    /// Line number, from 1; none for a key that is not in the file.
     pub line: Option<usize>,
-    /// The key, in lower case as viper has it.
+    /// The key in lower case, as viper stores it.
     pub key: String,
-    /// What became of it.
+    /// Result of the conversion.
     pub kind: ImportNoteKind,
-    /// Why, or as what it is kept.
+    /// The reason, or the new value.
     pub what: String,
 }
 
-/// What became of an old key.
+/// The result of the conversion of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImportNoteKind {
-    /// It means nothing any more and is left out.
+    /// Obsolete and left out.
     Meaningless,
-    /// It is kept, but not as it stood: an older key, or a value that was read as another.
+    /// Kept in another form: an older key, or a value that the old program read as another one.
     Translated,
-    /// It was an entry that the old program ignored or had twice; it is left out.
+    /// An ignored or repeated entry of the old program; left out.
     LeftOut,
-    /// Its value cannot be kept; it is left out.
+    /// An invalid value; left out.
     Bad,
-    /// No version knew it.
+    /// A key that no version of the program knew.
     Unknown,
 }
 
 impl fmt::Display for ImportNoteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ImportNoteKind::Meaningless => "no meaning any more",
+            ImportNoteKind::Meaningless => "obsolete",
             ImportNoteKind::Translated => "translated",
             ImportNoteKind::LeftOut => "left out",
             ImportNoteKind::Bad => "bad value",
@@ -81,8 +81,8 @@ impl fmt::Display for ImportNote {
 }
 
 impl ImportedConfig {
-    /// The draft where it is not whole and nobody accepted that: a file that no role starts with, whose
-    /// first line says why.
+    /// An incomplete configuration without the option --accept-loss: all lines are comments, so
+    /// that no role starts with it. The first line says why.
     pub fn unusable(&self, file: &str) -> String {
         let lost = self.notes.iter().filter(|note| note.kind == ImportNoteKind::Bad).count();
         let draft = self.toml.lines().map(|line| format!("# {line}\n"));
@@ -93,13 +93,13 @@ impl ImportedConfig {
         std::iter::once(why).chain(draft).collect()
     }
 
-    /// Whether everything that meant something could be kept.
+    /// Whether every meaningful value was kept.
     pub fn is_whole(&self) -> bool {
         self.notes.iter().all(|note| note.kind != ImportNoteKind::Bad)
     }
 }
 
-/// Reads the old configuration `text` of `program`.
+/// Converts the configuration `text` of `program`.
 pub fn import(program: LegacyProgram, text: &str) -> Result<ImportedConfig, NotYaml> {
     let entries = yaml::entries(text)?;
     let mut draft = ImportDraft::default();
@@ -115,7 +115,7 @@ pub fn import(program: LegacyProgram, text: &str) -> Result<ImportedConfig, NotY
     Ok(ImportedConfig { toml, notes: draft.notes })
 }
 
-/// The drafted settings, in the order of their declaration.
+/// The converted settings as TOML, in the order of declaration.
 fn written<R: SettingsGroup>(draft: &ImportDraft) -> String {
     let mut tables = Vec::new();
     for section in sections::<R>() {
@@ -202,7 +202,7 @@ mod tests {
     fn what_is_nested_deeply_is_refused_in_words() {
         for open in ["- ", "[", "{a: "] {
             let told = import(LegacyProgram::Cfm, &open.repeat(20_000)).unwrap_err();
-            // Brackets are refused by the parser itself.
+            // The parser itself refuses deeply nested brackets.
             let words = ["nested", "recursion limit"];
             assert!(words.iter().any(|word| told.what.contains(word)), "{told}");
         }

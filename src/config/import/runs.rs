@@ -1,5 +1,5 @@
-//! `runner.setup_runs` of a cfm.yml: what cfm did in its rounds. Who left deletions or copies out of
-//! them wanted none.
+//! Converts `runner.setup_runs` of a cfm.yml: the steps of cfm's rounds. An operator who left out
+//! deletions or copies did not want them.
 
 use reelyard_yard::remover::RemovalMode;
 use reelyard_yard::task_manager::PlanningMode;
@@ -8,17 +8,17 @@ use super::draft::ImportDraft;
 use super::yaml::YamlEntry;
 use super::{ImportNote, ImportNoteKind};
 
-/// What the keys of these lists begin with.
+/// Prefix of the keys of these lists.
 pub const LISTS: &str = "runner.setup_runs.";
 
 /// Why the lists themselves are not kept.
-pub const WHY: &str = "planning and removing go on by themselves, unless the lists leave one out";
+pub const WHY: &str = "planning and removing run by themselves, unless no list has them";
 
-/// The lists that stand for a default with both runs where they are missing or empty.
+/// Lists that default to both steps if they are missing or empty.
 const WITH_DEFAULT: [&str; 3] = ["eventruns", "eventtimeoutruns", "betweeneventsruns"];
 
-/// Switches off what cfm never ran: what is in none of its lists, nor in the default of one that is
-/// missing or empty.
+/// Turns off a step that cfm never ran: it is in no list, and no list with both steps as its
+/// default is missing or empty.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     let lists: Vec<&YamlEntry> = entries
         .iter()

@@ -1,34 +1,34 @@
-//! A YAML file as viper sees it: leaves by dotted key in lower case.
+//! Reads a YAML file like viper: leaves with dotted keys in lower case.
 
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 use saphyr_parser::{Event, Parser};
 
-/// How deep lists and mappings may be nested.
+/// Largest nesting of lists and mappings.
 const DEEPEST: usize = 64;
 
 /// The text is not a configuration in YAML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {what}")]
 pub struct NotYaml {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem, for the operator.
     pub what: String,
 }
 
 /// A leaf of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlEntry {
-    /// Its key.
+    /// Dotted key in lower case.
     pub key: String,
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Its values, each with its line: one for a scalar, several for a list, none for null.
+    /// The values with their lines: one for a scalar, several for a list, none for null.
     pub values: Vec<(String, usize)>,
 }
 
 impl YamlEntry {
-    /// The first value; empty when there is none.
+    /// The first value; empty without one.
     pub fn text(&self) -> &str {
         self.values.first().map_or("", |(text, _)| text)
     }
@@ -47,7 +47,7 @@ pub fn entries(text: &str) -> Result<Vec<YamlEntry>, NotYaml> {
             YamlData::Mapping(_) => walk("", document, &mut entries),
             data if scalar(data).is_some_and(|text| text.is_empty()) => {}
             _ => {
-                let what = "keys and values are wanted, as in \"listen_addr: 127.0.0.1:8080\"";
+                let what = "expected keys and values such as \"listen_addr: 127.0.0.1:8080\"";
                 return Err(NotYaml { line: line(document), what: what.to_owned() });
             }
         }
@@ -55,8 +55,8 @@ pub fn entries(text: &str) -> Result<Vec<YamlEntry>, NotYaml> {
     Ok(entries)
 }
 
-/// Refuses what is nested deeply: what is done with a node is done with those in it by recursion. What cannot
-/// be parsed is left to the loader, which says why.
+/// Refuses deep nesting, because nodes are processed and dropped recursively. Text that cannot be
+/// parsed is left to the loader, which reports the fault.
 fn refuse_depth(text: &str) -> Result<(), NotYaml> {
     let mut depth = 0_usize;
     for event in Parser::new_from_str(text) {
@@ -68,7 +68,7 @@ fn refuse_depth(text: &str) -> Result<(), NotYaml> {
         }
         if depth > DEEPEST {
             let what = format!(
-                "it is nested more than {DEEPEST} deep, which no configuration of cfm or cfw is"
+                "it is nested more than {DEEPEST} levels deep: this is not a configuration of cfm or cfw"
             );
             return Err(NotYaml { line: span.start.line(), what });
         }
@@ -98,7 +98,7 @@ fn values(node: &MarkedYaml<'_>) -> Vec<(String, usize)> {
     }
 }
 
-/// A scalar as text: viper turns any into what is asked for.
+/// A scalar as text: viper converts a scalar to any requested type.
 fn scalar<'t>(data: &YamlData<'t, MarkedYaml<'t>>) -> Option<String> {
     match data {
         YamlData::Value(Scalar::Null) => Some(String::new()),

@@ -1,4 +1,5 @@
-//! `POST /api/v1/pools/{pool}/leases`: waiting for boxes, with or without being told how it goes.
+//! `POST /api/v1/pools/{pool}/leases`: leases boxes and waits for them, with or without progress
+//! events.
 
 use std::time::Duration;
 
@@ -39,9 +40,14 @@ use crate::http::problem::ProblemResponse;
                    `preparing` comes while boxes are prepared. The last event is `granted` with \
                    the leases, or `refused` with a problem.",
     params(("pool" = String, Path, description = "The pool")),
-    request_body(content = WantedLease, description = "Who wants how many boxes, and for how long"),
+    request_body(content = WantedLease, description = "Holder, number of boxes and lease time"),
     responses(
-        (status = 200, description = "How the wait goes", body = String, content_type = "text/event-stream"),
+        (
+            status = 200,
+            description = "The leases, or the events of the wait",
+            body = String,
+            content_type = "text/event-stream"
+        ),
         (status = 201, description = "The leases", body = Granted)
     )
 )]
@@ -72,7 +78,7 @@ pub async fn acquire(
 }
 
 fn ask(pool: PoolName, wanted: WantedLease) -> BoxLeaseRequest {
-    // Each pool has names of its own; no pool's name has a slash in it.
+    // Request ids are scoped by pool. The separator is safe: a pool name never contains a slash.
     let named = |name: &String| RequestId::of(&format!("{pool}/{name}"), &asked_for(&wanted));
     let request = wanted.request_id.as_ref().map(named);
     let WantedLease { holder, ttl, wait, priority, count, request_id: _, take_over } = wanted;
@@ -80,15 +86,15 @@ fn ask(pool: PoolName, wanted: WantedLease) -> BoxLeaseRequest {
     BoxLeaseRequest { pool, holder, ttl, wait: wait.0, priority, count, request, take_over }
 }
 
-/// What is asked for, but for the wait and the holder: whoever comes back may have less time, and be
-/// another process that goes on with the same work.
+/// The request without the wait and the holder, for the comparison of repeated requests. A client
+/// that returns may have less time left, and may be another process that continues the same work.
 fn asked_for(wanted: &WantedLease) -> Vec<u8> {
     let WantedLease { ttl, priority, count, .. } = wanted;
     format!("acquire {ttl:?} {} {count}", priority.get()).into_bytes()
 }
 
 fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, ProblemResponse> {
-    // A grant has a lease: none is asked for without a box.
+    // A grant always contains a lease, because a request is for at least one box.
     Granted::of(&outcome?, clock.now()).ok_or_else(|| BoxError::Lost.into())
 }
 
@@ -100,9 +106,9 @@ fn wants_events(request: &HttpRequest) -> bool {
     })
 }
 
-/// Somebody who waits and is told how it goes. Dropped, it leaves the queue.
+/// A waiting client that gets progress events. When it is dropped, it leaves the queue.
 struct AcquireEventStream {
-    /// None once it is over.
+    /// None after the last event.
     acquisition: Option<Acquisition>,
     progress: watch::Receiver<AcquireProgress>,
     clock: Clock,
@@ -124,7 +130,7 @@ impl EventSource for AcquireEventStream {
                     self.acquisition = None;
                     Some(ended(Err(ProblemResponse::stopped())))
                 }
-                // Whoever tells it answers before it goes.
+                // The actor sends its answer before it drops the sender of the progress.
                 Ok(()) = self.progress.changed() => shown(*self.progress.borrow_and_update()),
                 () = sleep_until(self.keep_alive) => {
                     self.keep_alive = Instant::now() + KEEP_ALIVE;
@@ -149,7 +155,7 @@ fn shown(progress: AcquireProgress) -> Option<Bytes> {
     }
 }
 
-/// An estimate is no more exact than that.
+/// Rounds an estimate up to whole seconds: it is not more exact.
 fn whole_seconds(estimate: Duration) -> Span {
     Span(Duration::from_secs(estimate.as_secs() + u64::from(estimate.subsec_nanos() > 0)))
 }
@@ -161,7 +167,7 @@ fn ended(outcome: Result<Granted, ProblemResponse>) -> Bytes {
     }
 }
 
-/// An event without an id: a wait that was cut off cannot be gone on with.
+/// An event without an id, because a client cannot resume a wait that was cut off.
 fn unnamed(kind: &str, data: &impl Serialize) -> Bytes {
     event(None::<u64>, kind, data).into()
 }
@@ -172,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// What a request of this name for a box of this pool is known by.
+    /// The request id of a request with this name for a box of this pool.
     fn request(pool: &str, name: &str, more: &str) -> RequestId {
         let text = format!("{{\"holder\": \"a\", \"request_id\": \"{name}\"{more}}}");
         let wanted = serde_json::from_str(&text).unwrap();
@@ -203,7 +209,7 @@ mod tests {
     #[test]
     fn each_pool_has_names_of_its_own() {
         assert_ne!(request("p", "r", "").name(), request("q", "r", "").name());
-        // Whatever stands in a name, it is no other pool's.
+        // The pool separates request names, whatever characters a name contains.
         assert_ne!(request("p", "q/r", "").name(), request("q", "r", "").name());
         assert_ne!(request("p", "r", "").name(), request("p", "p/r", "").name());
     }

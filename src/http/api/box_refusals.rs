@@ -1,12 +1,12 @@
-//! What is answered where boxes, leases and pools cannot be as asked for: answers that differ in meaning
-//! differ in kind, so that a script need not read words.
+//! Refusals of calls about boxes, leases and pools. Each meaning has its own problem kind, so that
+//! a script does not have to parse words.
 
 use actix_web::http::StatusCode;
 use reelyard_boxes::box_lease::{BoxError, BoxRefusal};
 
 use crate::http::problem::ProblemResponse;
 
-/// What a lease may have come to, wherever its token is shown.
+/// Problem kinds of a call that presents the token of a lease.
 pub(super) const LEASE_KINDS: &[&str] = &[
     "unknown-lease",
     "wrong-token",

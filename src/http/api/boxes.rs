@@ -1,4 +1,4 @@
-//! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes, and what happened to them.
+//! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes and their audit.
 
 use actix_web::web;
 use reelyard_api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine};
@@ -18,17 +18,17 @@ use super::shares::API;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Which boxes are listed.
+/// Filter of the list of boxes.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct BoxListQuery {
-    /// Those in this state.
+    /// Only boxes in this state.
     pub state: Option<BoxPhase>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub async fn list(
     summary = "Shows a box: state, holder, and the evidence if it is quarantined",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number")
+        ("number" = u32, Path, description = "Number of the box")
     ),
     responses((status = 200, description = "The box", body = BoxShown))
 )]
@@ -101,10 +101,10 @@ pub async fn one(
     summary = "Quarantines a free box",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number")
+        ("number" = u32, Path, description = "Number of the box")
     ),
     request_body(content = WantedQuarantine, description = "Why"),
-    responses((status = 200, description = "The box as it is now", body = BoxShown))
+    responses((status = 200, description = "The box after the change", body = BoxShown))
 )]
 pub async fn quarantine(
     state: web::Data<NodeHttpState>,
@@ -128,9 +128,9 @@ pub async fn quarantine(
     summary = "Cleans a quarantined box and uses it again",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number")
+        ("number" = u32, Path, description = "Number of the box")
     ),
-    responses((status = 200, description = "The box as it is now", body = BoxShown))
+    responses((status = 200, description = "The box after the change", body = BoxShown))
 )]
 pub async fn unquarantine(
     state: web::Data<NodeHttpState>,
@@ -144,28 +144,28 @@ pub async fn unquarantine(
     one(state, at, query).await
 }
 
-/// Which lines of the audit are asked for.
+/// Filter of the audit.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct AuditQuery {
-    /// Those of leases of this holder. What was run in between is nobody's, and left out then.
+    /// Only leases of this holder. Cleanups and checks between leases have no holder and are left
+    /// out.
     pub holder: Option<String>,
-    /// Those of the lease of this token, and what was run after it.
+    /// Only the lease with this fencing token, and the hooks after it.
     pub token: Option<u64>,
-    /// Those of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
-    /// `init_failed`), or what was run or done (`init_failed`, `cleaned`, `clean_failed`, `found_dirty`,
-    /// `quarantined`, `unquarantined`, `wrong_token`,
-    /// `adopted`).
+    /// Only entries of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
+    /// `init_failed`), or what was done with the box (`init_failed`, `cleaned`, `clean_failed`,
+    /// `found_dirty`, `quarantined`, `unquarantined`, `wrong_token`, `adopted`).
     pub what: Option<String>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// What is run for boxes or done to them, in words.
+/// The audit kinds of hooks and operator actions, as words of the API.
 const CARE: [&str; 8] = [
     "init_failed",
     "cleaned",
@@ -189,7 +189,7 @@ impl AuditQuery {
             let known: Vec<&str> = known().collect();
             let known = known.join(", ");
             return Err(ProblemResponse::bad_request(format!(
-                "what: \"{what}\" is none of {known}"
+                "what: \"{what}\" is not valid: expected one of {known}"
             )));
         }
         Ok(AuditFilter {
@@ -206,7 +206,7 @@ impl AuditQuery {
     }
 }
 
-/// `GET /pools/{pool}/audit`: also of a pool that is gone, as long as anything is remembered of it.
+/// `GET /pools/{pool}/audit`: works also for a removed pool while the node remembers entries of it.
 #[utoipa::path(
     get,
     path = "/pools/{pool}/audit",
@@ -214,7 +214,7 @@ impl AuditQuery {
     operation_id = "auditPool",
     summary = "Lists the audit of a pool, newest first: leases, tokens, ends, hooks and their output",
     params(("pool" = String, Path, description = "The pool"), AuditQuery),
-    responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
+    responses((status = 200, description = "A page of audit lines", body = Page<AuditLine>))
 )]
 pub async fn audit_pool(
     state: web::Data<NodeHttpState>,
@@ -233,10 +233,10 @@ pub async fn audit_pool(
     summary = "Lists the audit of a box, newest first",
     params(
         ("pool" = String, Path, description = "The pool"),
-        ("number" = u32, Path, description = "Its number"),
+        ("number" = u32, Path, description = "Number of the box"),
         AuditQuery
     ),
-    responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
+    responses((status = 200, description = "A page of audit lines", body = Page<AuditLine>))
 )]
 pub async fn audit_box(
     state: web::Data<NodeHttpState>,
@@ -256,7 +256,7 @@ fn audited(
     let board = board(state)?;
     let found = board.audit(&filter, from.unwrap_or(AuditCursor::NEWEST), limit);
     if found.lines.is_empty() && found.next.is_none() && from.is_none() {
-        // Nothing is remembered of it: is there such a pool at all?
+        // No entry is left. Answer 404 if the pool does not exist either.
         board.pool(&filter.pool)?;
     }
     let items = found.lines.iter().map(|line: &AuditEntry| AuditLine::from(line)).collect();

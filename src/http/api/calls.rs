@@ -1,5 +1,5 @@
-//! Every call of the API, in one table: of it both the routes and the document are made, so that
-//! neither has a call that the other has not.
+//! Every call of the API in one table. The routes and the OpenAPI document are both made from it,
+//! so that they cannot differ.
 
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, Responder, Route, guard, web};
@@ -14,20 +14,20 @@ use super::{
     workers,
 };
 
-/// Why a call may be refused that hands a request to an actor.
+/// Problem kinds of a call that sends a request to an actor.
 const ASKED: &[&str] = &["busy", "outcome-unknown"];
 
-/// Why a call may be refused that commits something.
+/// Problem kinds of a call that commits to the journal.
 const COMMITTED: &[&str] =
     &["not-leader", "deposed", "stopped", "busy", "disk-full", "outcome-unknown"];
 
-/// Why a call may be refused that carries a body.
+/// Problem kinds of a call with a request body.
 const CARRIES_BODY: &[&str] = &["bad-body", "unsupported-media-type", "too-large"];
 
-/// All calls. Of each, the name of its documentation comes before its handler: `utoipa::path` makes
-/// it of the handler's name.
+/// All calls. The macro argument before each handler is the type that `utoipa::path` generates from
+/// the name of the handler.
 pub fn all() -> Vec<ApiCall> {
-    // Those of leases come first: they are made most often, and paths are looked up in this order.
+    // Lease calls are the most frequent ones, and paths are looked up in this order.
     let mut calls = of_leases();
     calls.extend(of_boxes());
     calls.extend(of_the_yard());
@@ -226,19 +226,19 @@ fn of_the_node() -> Vec<ApiCall> {
     ]
 }
 
-/// One call.
+/// A call of the API: its route and its documentation.
 pub struct ApiCall {
-    /// Its path below the API's, with `{parameters}`.
+    /// Path below `/api/v1`, with `{parameters}`.
     pub path: String,
-    /// Its method.
+    /// GET calls also answer HEAD, unless `held` is set.
     pub method: Method,
-    /// What it is, for the document.
+    /// Documentation of the call in the OpenAPI document.
     pub operation: Operation,
-    /// The kinds of problems with which it may be refused.
+    /// Names of the problem kinds that can refuse the call.
     pub refusals: Vec<&'static str>,
     /// Adds the schemas that `operation` refers to.
     pub schemas: fn(&mut Vec<(String, RefOr<Schema>)>),
-    /// Whether it may be held for long, and so is not for HEAD.
+    /// Whether the answer may be held for long. Such a call does not support HEAD.
     held: bool,
     handled: Box<dyn FnOnce(Route) -> Route>,
 }
@@ -280,12 +280,13 @@ impl ApiCall {
         self
     }
 
-    /// The methods that lead to it. Whoever may GET may also HEAD; the server leaves the body out.
+    /// The value of the header `Allow`. A call with GET also supports HEAD; the server omits the
+    /// body.
     pub fn allow(&self) -> String {
         if self.is_read() { "GET, HEAD".to_owned() } else { self.method.to_string() }
     }
 
-    /// Its route.
+    /// The route of the call for actix.
     pub fn route(self) -> Route {
         let route = if self.is_read() { read() } else { web::method(self.method.clone()) };
         (self.handled)(route)
@@ -296,7 +297,7 @@ impl ApiCall {
     }
 }
 
-/// Takes GET and HEAD.
+/// A route for GET and HEAD.
 pub fn read() -> Route {
     web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/config/reload`: the configuration is read again.
+//! `/api/v1/config/reload`: reloads the configuration.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -11,12 +11,12 @@ use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 use crate::reloading::{ReloadRefused, Reloaded};
 
-/// How it is read.
+/// Options of a reload.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReloadQuery {
-    /// Only to tell what would change.
+    /// Only report the changes, and apply nothing.
     #[serde(default)]
     dry_run: bool,
 }
@@ -37,7 +37,7 @@ pub async fn reload(
 ) -> Result<web::Json<ReloadView>, ProblemResponse> {
     let dry_run = query.dry_run;
     if !dry_run {
-        tracing::info!("reading the configuration again, on request");
+        tracing::info!("reloading the configuration on request");
     }
     let reloaded = state.reloader.reload(dry_run).await?;
     if !dry_run {
@@ -61,7 +61,7 @@ fn shown(Difference { key, values }: Difference) -> SettingChange {
 
 impl From<ReloadRefused> for ProblemResponse {
     fn from(refused: ReloadRefused) -> Self {
-        let detail = format!("the configuration in force stays: {refused:#}");
+        let detail = format!("the running configuration stays in use: {refused:#}");
         ProblemResponse::new(StatusCode::UNPROCESSABLE_ENTITY, "bad-configuration", detail)
     }
 }

@@ -1,4 +1,4 @@
-//! Answers of server-sent events: what all of them have, whatever it is that they tell.
+//! Server-sent events: the parts that all event streams share.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -10,32 +10,32 @@ use futures::StreamExt as _;
 use futures::stream::{iter, unfold};
 use serde::Serialize;
 
-/// What such an answer is called.
+/// The content type of server-sent events.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
-/// With which a client that was cut off says what it heard last.
+/// The header in which a client that was cut off sends the id of its last event.
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How often something is sent, so that whoever stands between does not take the line for dead, and
-/// a client that is gone is noticed.
+/// Interval of keep-alive comments. They keep proxies from closing the connection, and reveal
+/// clients that are gone.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// A comment, for when nothing happens.
+/// A comment that is sent when there are no events.
 pub(super) const STILL_HERE: &str = ": still here\n\n";
 
-/// How long happenings are gathered once something was sent: where very much happens, as many wakes
-/// as this are enough.
+/// After something was sent, events are collected for this long. With many changes this limits the
+/// number of wakeups.
 pub(super) const GATHERING: Duration = Duration::from_millis(20);
 
-/// A client that is told.
+/// The events of one client.
 pub(super) trait EventSource: 'static {
-    /// What is sent next, events or comments; none once all is told. Not asked before the client has
-    /// taken what there was.
+    /// The next events or comments; none at the end of the stream. Called only after the client has
+    /// taken the previous ones.
     async fn next(&mut self) -> Option<Bytes>;
 }
 
-/// The answer to a client that is told. The comment `hello` is sent at once, so that whoever stands
-/// between passes the head of the answer on.
+/// Answers a request with an event stream. The comment `hello` is sent at once, so that proxies
+/// forward the head of the answer.
 pub(super) fn streamed(hello: impl Into<Bytes>, told: impl EventSource) -> HttpResponse {
     let first = iter([Ok::<Bytes, std::convert::Infallible>(hello.into())]);
     let rest = unfold(told, |mut told| async {
@@ -45,14 +45,14 @@ pub(super) fn streamed(hello: impl Into<Bytes>, told: impl EventSource) -> HttpR
     HttpResponse::Ok()
         .content_type(EVENT_STREAM)
         .insert_header((CACHE_CONTROL, "no-store"))
-        // nginx would hold back what is small.
+        // nginx would buffer small chunks.
         .insert_header(("X-Accel-Buffering", "no"))
         .streaming(first.chain(rest))
 }
 
-/// One event. Its data is one line: a line feed in a text is escaped by JSON.
+/// One event. Its data is a single line, because JSON escapes line feeds.
 pub(super) fn event(id: Option<impl Display>, kind: &str, data: &impl Serialize) -> String {
-    // Plain data: it can always be written.
+    // Plain data always serializes.
     let Ok(data) = serde_json::to_string(data) else { return String::new() };
     let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
     format!("{id}event: {kind}\ndata: {data}\n\n")

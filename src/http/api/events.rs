@@ -16,17 +16,17 @@ use super::event_stream::{EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, eve
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How many changes are sent at a time at most.
+/// Largest number of changes in one write.
 const AT_ONCE: usize = 512;
 
-/// Which changes are asked for.
+/// Filter of the changes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
     /// Only changes of these kinds, separated by commas: `task`, `placement`, `host`, `input`,
     /// `leadership`, `stranger`, `removal`, `pin`, `back_off`, `configuration`, `share`, `box`. A
-    /// `reset` is told in any case.
+    /// `reset` is sent in any case.
     #[param(example = "task,host")]
     kinds: Option<String>,
 }
@@ -39,7 +39,9 @@ impl EventQuery {
             kind.ok_or_else(|| {
                 let known: Vec<&str> = ChangeKind::ALL.iter().map(|kind| kind.word()).collect();
                 let known = known.join(", ");
-                ProblemResponse::bad_request(format!("kinds: \"{word}\" is none of {known}"))
+                ProblemResponse::bad_request(format!(
+                    "kinds: \"{word}\" is not valid: expected some of {known}"
+                ))
             })
         };
         let wanted: Result<BTreeSet<ChangeKind>, ProblemResponse> =
@@ -65,11 +67,11 @@ impl EventQuery {
                    15 seconds. Later versions may add kinds and members.",
     params(
         EventQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last")
+        ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last received event")
     ),
     responses((
         status = 200,
-        description = "A stream without end",
+        description = "A stream of events without end",
         body = ChangeEvent,
         content_type = "text/event-stream"
     ))
@@ -82,7 +84,7 @@ pub async fn follow(
     let kinds = query.kinds()?;
     let begin = match request.headers().get(LAST_EVENT_ID) {
         None => ListenFrom::Now,
-        // A client hands back what it was given; what is none of ours is of another node.
+        // A client returns an id that it received. An id in another format is from another node.
         Some(id) => id
             .to_str()
             .ok()
@@ -96,7 +98,7 @@ pub async fn follow(
     Ok(streamed(": changes follow\n\n", told))
 }
 
-/// A client that is told.
+/// The stream of changes for one client.
 struct ChangeEventStream {
     listener: FeedListener<ChangeEvent>,
     kinds: BTreeSet<ChangeKind>,
@@ -117,7 +119,8 @@ impl EventSource for ChangeEventStream {
                 _ = self.stopping.wait_for(|stopping| *stopping) => return None,
                 items = self.listener.next(AT_ONCE) => received = items,
                 () = sleep_until(self.keep_alive) => {
-                    // Also with an id, so that who hears only a few kinds comes back where it was.
+                    // With an id, so that a client with a narrow filter can continue here after a
+                    // disconnect.
                     text = format!(": still here\nid: {}\n\n", self.listener.received_up_to());
                 }
             }

@@ -1,4 +1,4 @@
-//! `/api/v1/files/{name}/explain`: why a file is or is not planned.
+//! `/api/v1/files/{name}/explain`: explains why a file is planned or not.
 
 use actix_web::{HttpRequest, web};
 use reelyard_api::ExplainView;
@@ -10,15 +10,15 @@ use super::NoQuery;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// `GET /files/{name}/explain`. A name nobody knows is explained like any other.
+/// `GET /files/{name}/explain`. Unknown names are explained like any other name.
 #[utoipa::path(
     get,
     path = "/files/{name}/explain",
     tag = "files",
     operation_id = "explainFile",
     summary = "Explains why a file is planned or not, for every host",
-    description = "Unknown names are explained as well.",
-    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
+    description = "Unknown names are accepted as well.",
+    params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
     responses((status = 200, description = "The explanation", body = ExplainView))
 )]
 pub async fn show(
@@ -32,8 +32,8 @@ pub async fn show(
     Ok(web::Json(ExplainView::of(&name, explanation, copies)))
 }
 
-/// The file in the path of a request for one, before `suffix`. Taken as it stands in the request
-/// line: a name is decoded exactly once, and may be of any bytes.
+/// Reads the name of a file from the request path, before `suffix`. It uses the raw request line,
+/// because a name is decoded exactly once and may contain any bytes.
 pub(super) fn file_in_path(
     request: &HttpRequest,
     suffix: &str,
@@ -43,7 +43,7 @@ pub(super) fn file_in_path(
         .map_err(|bad| ProblemResponse::bad_request(format!("\"{segment}\": {bad}")))
 }
 
-/// The file's name in the path, as it stands there.
+/// The segment with the name of the file, still percent-encoded.
 fn name_segment<'a>(path: &'a str, suffix: &str) -> &'a str {
     let file = path.strip_suffix(suffix).unwrap_or(path);
     file.rsplit('/').next().unwrap_or_default()

@@ -1,5 +1,5 @@
-//! `POST /api/v1/files/move`: what is shared has another path, and its shares follow; and
-//! `GET /api/v1/files/moves`.
+//! `POST /api/v1/files/move` moves a shared file with its shares. `GET /api/v1/files/moves` lists
+//! the moves.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::objects::Body;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// When asking again makes sense where too many moves are under way.
+/// Value of Retry-After when too many moves are in progress.
 const SOON: Duration = Duration::from_secs(1);
 
 /// `POST /files/move`.
@@ -27,8 +27,8 @@ const SOON: Duration = Duration::from_secs(1);
     tag = "shares",
     operation_id = "moveFile",
     summary = "Moves or renames a shared file or directory; all links to it keep working",
-    request_body(content = WantedMove, description = "What is moved, and where to"),
-    responses((status = 200, description = "It is there, and so many shares have followed", body = Moved))
+    request_body(content = WantedMove, description = "Old path and new path"),
+    responses((status = 200, description = "The number of shares that follow", body = Moved))
 )]
 pub async fn make(
     state: web::Data<NodeHttpState>,
@@ -40,10 +40,10 @@ pub async fn make(
         Ok((root, path)) => Ok(ShareLocation { root, path }),
         Err(bad) => Err(ProblemResponse::bad_request(format!("{what}: {bad}"))),
     };
-    // Others take that for "into this directory".
+    // Other programs read a trailing slash as "into this directory".
     if to.ends_with('/') {
         return Err(ProblemResponse::bad_request(
-            "to: expected the new path, with its own name at the end",
+            "to: expected the new path including the new name",
         ));
     }
     let (from, to) = (read("from", &from)?, read("to", &to)?);
@@ -64,14 +64,14 @@ pub async fn make(
     }
 }
 
-/// `GET /files/moves`: all of them, on one page.
+/// `GET /files/moves`: all moves on one page.
 #[utoipa::path(
     get,
     path = "/files/moves",
     tag = "shares",
     operation_id = "listMoves",
     summary = "Lists moves in progress and moves with an unknown outcome, on the leader",
-    responses((status = 200, description = "The moves, the oldest first", body = Page<MoveShown>))
+    responses((status = 200, description = "The moves, oldest first", body = Page<MoveShown>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,

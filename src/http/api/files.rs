@@ -1,4 +1,4 @@
-//! `/api/v1/files`: every ranked or hot file, and where it is.
+//! `/api/v1/files`: every ranked or hot file with its hosts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use super::planning_snapshot::PlanningSnapshot;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How many files are looked at for one page: when few files are what is asked for, a page may be
-/// short and still have a next one.
+/// Largest number of files that are examined for one page. If few files match, a page is short and
+/// still has a next page.
 const LOOKED_AT: usize = 100_000;
 
-/// Which files are asked for.
+/// Filter of the files.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct FileQuery {
-    /// What their names begin with.
+    /// Only files whose names begin with this text.
     prefix: Option<String>,
-    /// Only those that stand so.
+    /// Only files in this state.
     state: Option<FileState>,
-    /// Only those that this host holds.
+    /// Only files on this host.
     host: Option<HostAddr>,
-    /// Only those that are hot, or only those that are not.
+    /// Only hot files (true), or only others (false).
     hot: Option<bool>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -50,9 +50,8 @@ pub struct FileQuery {
     tag = "files",
     operation_id = "listFiles",
     summary = "Lists every ranked or hot file with its hosts",
-    description = "Hot files without a grade, then all others, best first. Where few of many files \
-                   are what is asked for, a page may be short, and even empty, and still have a \
-                   next one.",
+    description = "Hot files without a grade, then all others, best first. If few \
+                   files match the filter, a page can be short or empty and still have a next page.",
     params(FileQuery),
     responses((status = 200, description = "A page of files", body = Page<FileView>))
 )]
@@ -82,12 +81,12 @@ pub async fn list(
     Ok(web::Json(page))
 }
 
-/// What is asked for, made ready to be asked of very many files.
+/// The filter, prepared for the check of many files.
 struct Filter<'a> {
     query: &'a FileQuery,
-    /// What `query.host` holds.
+    /// The files on `query.host`.
     on_host: Option<Arc<RoaringBitmap>>,
-    /// What any host holds; only where a state is asked for.
+    /// The files on any host. Only filled if the query filters by state.
     held: RoaringBitmap,
 }
 
@@ -103,7 +102,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Whether that can be without its name; it costs next to nothing.
+    /// A cheap check by id, before the name is looked up.
     fn may_take(&self, file: FileId, shelf: &FileListSnapshot) -> bool {
         let placed = self.query.state.map(|state| state == FileState::Placed);
         self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
@@ -111,7 +110,7 @@ impl<'a> Filter<'a> {
             && placed.is_none_or(|placed| placed == self.held.contains(file.0))
     }
 
-    /// Whether a file that may be taken is asked for.
+    /// The full check of a file that passed [`Filter::may_take`].
     fn takes(&self, file: FileId, name: &FileName, shelf: &FileListSnapshot) -> bool {
         let prefix = self.query.prefix.as_deref().unwrap_or_default();
         name.as_bytes().starts_with(prefix.as_bytes())
@@ -121,14 +120,14 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Everything that is known of files, as it stands while one page is made.
+/// A consistent snapshot of everything about files, for one page.
 struct FileListSnapshot {
     standing: PlanningSnapshot,
-    /// Hot files that have no grade; they come first.
+    /// Hot files without a grade. They come first in the list.
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
     copying: HashMap<FileName, Arc<Task>>,
-    /// Whether every destination that told what it is, is an old cfw.
+    /// Whether every destination with a known kind is an old cfw.
     all_old: bool,
 }
 
@@ -171,7 +170,7 @@ impl FileListSnapshot {
     fn shown(&self, file: FileId, name: &FileName) -> FileView {
         let ranking = self.standing.catalog.ranking.as_ref();
         let task = self.copying.get(name);
-        // What hitcount.history tells is only a hint.
+        // The size in hitcount.history is only a hint.
         let seen = self.standing.catalog.master_sizes.get(file);
         let size = seen.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
         let placements = self.standing.tasks.placements.iter();
@@ -194,7 +193,7 @@ impl FileListSnapshot {
         }
     }
 
-    /// Where a file stands that no host holds.
+    /// The state of a file that no host has.
     fn state_unplaced(&self, file: FileId, name: &FileName) -> FileState {
         if self.copying.contains_key(name) {
             return FileState::Copying;
@@ -202,7 +201,7 @@ impl FileListSnapshot {
         self.waits(file, name, self.back_off(name).is_some())
     }
 
-    /// Why a file has no copy and gets none at present.
+    /// Why a file has no copy and gets none now.
     fn waits(&self, file: FileId, name: &FileName, backs_off: bool) -> FileState {
         match self.standing.why_not(file, name) {
             Some(Skip::Ignored) => FileState::Ignored,

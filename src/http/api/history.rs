@@ -1,4 +1,4 @@
-//! `/api/v1/history`: copies and removals that ended, newest first.
+//! `/api/v1/history`: ended copies and removals, newest first.
 
 use std::str::FromStr;
 
@@ -16,29 +16,29 @@ use super::paging::PageQuery;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Who asked for what the planner planned by itself.
+/// The requester that is shown for tasks of the planner.
 const PLANNER: &str = "planner";
 
-/// Which lines are asked for.
+/// Filter of the history.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct HistoryQuery {
-    /// Only those about this file, as its name stands in lists.
+    /// Only lines about this file; the name as lists show it.
     file: Option<String>,
-    /// Only those about copies that came to this host, or went from it.
+    /// Only copies to or from this host, and removals from it.
     host: Option<HostAddr>,
     /// Only copies, or only removals.
     #[param(inline)]
     what: Option<Kind>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     cursor: Option<String>,
 }
 
-/// The two kinds of lines.
+/// The kind of a history line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -46,7 +46,7 @@ enum Kind {
     Removal,
 }
 
-/// How far both histories were read: the numbers of the last lines told.
+/// Position in both histories: the numbers of the last returned lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HistoryPosition {
     copies: u64,
@@ -71,7 +71,7 @@ impl FromStr for HistoryPosition {
     operation_id = "listHistory",
     summary = "Lists ended copies and removals, newest first",
     params(HistoryQuery),
-    responses((status = 200, description = "A page of lines", body = Page<HistoryLine>))
+    responses((status = 200, description = "A page of history lines", body = Page<HistoryLine>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
@@ -98,7 +98,7 @@ pub async fn list(
     Ok(web::Json(wanted.page(&copies, &removals, from, limit, &state.names)))
 }
 
-/// Which lines are wanted.
+/// The parsed filter.
 struct HistoryFilter {
     file: Option<FileId>,
     host: Option<HostAddr>,
@@ -106,14 +106,14 @@ struct HistoryFilter {
 }
 
 impl HistoryFilter {
-    /// Whether a line of this kind about this copy is wanted.
+    /// Whether the filter matches a line of this kind about this copy.
     fn takes(&self, kind: Kind, file: FileId, host: HostAddr) -> bool {
         self.what.is_none_or(|what| what == kind)
             && self.file.is_none_or(|wanted| wanted == file)
             && self.host.is_none_or(|wanted| wanted == host)
     }
 
-    /// Both histories as one, newest first.
+    /// Merges both histories, newest first.
     fn page(
         &self,
         copies: &BoundedLog<CopyRecord>,
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Reads everything in pages of `limit`; answers when the lines ended.
+    /// Reads everything in pages of `limit`. Returns the times at which the lines ended.
     fn read(wanted: &HistoryFilter, limit: usize) -> Vec<i64> {
         let names = NameTable::new();
         for name in ["a", "b", "c"] {

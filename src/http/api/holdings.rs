@@ -1,4 +1,4 @@
-//! What hosts hold that is nowhere else, and what of it cannot leave.
+//! The files of a host that exist nowhere else, and those that cannot leave.
 
 use reelyard_api::{DrainView, Stays, StaysView};
 use reelyard_core::host::HostAddr;
@@ -7,7 +7,7 @@ use reelyard_yard::remover::RemoverView;
 use reelyard_yard::task_manager::{HostRecord, TaskManagerView};
 use roaring::{MultiOps, RoaringBitmap};
 
-/// What every host holds, as last confirmed.
+/// The files of every host, as last confirmed.
 pub struct HostHoldings<'a> {
     tasks: &'a TaskManagerView,
     catalog: &'a CatalogView,
@@ -15,7 +15,7 @@ pub struct HostHoldings<'a> {
 }
 
 impl<'a> HostHoldings<'a> {
-    /// As the views show it.
+    /// Reads the current views.
     pub fn new(
         tasks: &'a TaskManagerView,
         catalog: &'a CatalogView,
@@ -25,7 +25,7 @@ impl<'a> HostHoldings<'a> {
         HostHoldings { tasks, catalog, pinned }
     }
 
-    /// What `host` holds; none while that is not known.
+    /// The files of `host`. None if they are not known yet.
     pub fn of(&self, host: HostAddr) -> Option<DrainView> {
         let held = self.tasks.placements.get(&host)?;
         let elsewhere = self.elsewhere(host);
@@ -48,7 +48,7 @@ impl<'a> HostHoldings<'a> {
         })
     }
 
-    /// What the other hosts hold that count.
+    /// The files of all other hosts whose copies count.
     fn elsewhere(&self, but: HostAddr) -> RoaringBitmap {
         let counts = |host: &HostAddr| {
             record(self.tasks, *host).is_some_and(|record| record.counts() && *host != but)
@@ -58,7 +58,7 @@ impl<'a> HostHoldings<'a> {
     }
 }
 
-/// What is on record of a host.
+/// The recorded state of a host.
 pub fn record(tasks: &TaskManagerView, host: HostAddr) -> Option<HostRecord> {
     tasks.host(host).map(|planned| planned.record)
 }

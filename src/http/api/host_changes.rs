@@ -1,5 +1,4 @@
-//! Changes of `/api/v1/hosts/{host}`: its mode, and whether it is one of the yard. Answered with what
-//! follows.
+//! Changes of `/api/v1/hosts/{host}`: mode, role and membership. The answer shows the consequences.
 
 use actix_web::web;
 use reelyard_api::{HostChange, WantedMode, WantedRole};
@@ -15,7 +14,7 @@ use super::objects::Body;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Who asks.
+/// Recorded as the requester of these changes.
 const API: &str = "api";
 
 /// `PUT /hosts/{host}/mode`
@@ -25,8 +24,8 @@ const API: &str = "api";
     tag = "hosts",
     operation_id = "setHostMode",
     summary = "Sets the mode of a host: active, draining or maintenance",
-    params(("host" = HostAddr, Path, description = "Its address")),
-    request_body(content = WantedMode, description = "Its mode from now on"),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
+    request_body(content = WantedMode, description = "The new mode"),
     responses((status = 200, description = "What follows", body = HostChange))
 )]
 pub async fn set_mode(
@@ -47,16 +46,16 @@ pub async fn set_mode(
     Ok(web::Json(HostChange { mode: Some(mode), ..change(&state, &before, host, is_taken_back) }))
 }
 
-/// `PUT /hosts/{host}`: adds a host, or gives one that was added another role.
+/// `PUT /hosts/{host}`: adds a host, or changes the role of an added host.
 #[utoipa::path(
     put,
     path = "/hosts/{host}",
     tag = "hosts",
     operation_id = "addHost",
     summary = "Adds a host to the yard, or changes the role of an added host",
-    params(("host" = HostAddr, Path, description = "Its address")),
-    request_body(content = WantedRole, description = "What it is for"),
-    responses((status = 200, description = "It is a host of the yard", body = HostChange))
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
+    request_body(content = WantedRole, description = "The role of the host"),
+    responses((status = 200, description = "The host belongs to the yard", body = HostChange))
 )]
 pub async fn add(
     state: web::Data<NodeHttpState>,
@@ -66,7 +65,7 @@ pub async fn add(
 ) -> Result<web::Json<HostChange>, ProblemResponse> {
     let (host, role) = (*host, wanted.role);
     if host.ip().is_unspecified() || host.ip().is_multicast() {
-        return Err(ProblemResponse::bad_request(format!("{host} is no address of one host")));
+        return Err(ProblemResponse::bad_request(format!("{host} is not the address of one host")));
     }
     let before = state.actors.task_board.view();
     let add = AddHost { host, role, asked_by: API.to_owned(), request: RequestId::random() };
@@ -74,15 +73,15 @@ pub async fn add(
     Ok(web::Json(change(&state, &before, host, |_| false)))
 }
 
-/// `DELETE /hosts/{host}`: removes a host that was added.
+/// `DELETE /hosts/{host}`: removes an added host.
 #[utoipa::path(
     delete,
     path = "/hosts/{host}",
     tag = "hosts",
     operation_id = "removeHost",
     summary = "Removes an added host and forgets its files",
-    params(("host" = HostAddr, Path, description = "Its address")),
-    responses((status = 200, description = "It is no host of the yard any more", body = HostChange))
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
+    responses((status = 200, description = "The host no longer belongs to the yard", body = HostChange))
 )]
 pub async fn remove(
     state: web::Data<NodeHttpState>,
@@ -96,7 +95,7 @@ pub async fn remove(
     Ok(web::Json(change(&state, &before, host, |_| true)))
 }
 
-/// What follows, by what there was before.
+/// Builds the answer from the state before the change.
 fn change(
     state: &NodeHttpState,
     before: &TaskManagerView,

@@ -1,4 +1,4 @@
-//! `/api/v1/hosts`: the hosts and what is known of them.
+//! `/api/v1/hosts`: the hosts and their state.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -18,21 +18,21 @@ use super::paging::{PageQuery, page};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Which hosts are asked for.
+/// Filter of the hosts.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct HostQuery {
-    /// Only those that are for this, also among other things.
+    /// Only hosts with this role, alone or among others.
     role: Option<HostRole>,
-    /// Only those whose health is this.
+    /// Only hosts with this health.
     health: Option<Health>,
-    /// Only those in this mode.
+    /// Only hosts in this mode.
     mode: Option<HostMode>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl HostQuery {
     }
 }
 
-/// `GET /hosts`: by address.
+/// `GET /hosts`: sorted by address.
 #[utoipa::path(
     get,
     path = "/hosts",
@@ -84,7 +84,7 @@ pub async fn list(
     tag = "hosts",
     operation_id = "showHost",
     summary = "Shows one host",
-    params(("host" = HostAddr, Path, description = "Its address")),
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     responses((status = 200, description = "The host", body = HostView))
 )]
 pub async fn one(
@@ -100,7 +100,7 @@ pub async fn one(
     Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
 }
 
-/// That there is no such host.
+/// The refusal for a host that does not belong to the yard.
 fn unknown(host: HostAddr) -> ProblemResponse {
     ProblemResponse::not_found(format!("{host} is not a host of this yard"))
 }
@@ -156,7 +156,7 @@ fn shown(
     }
 }
 
-/// Everything about the host that is not trusted: as source, as destination, and its calls.
+/// All circuit breakers of the host: as source, as destination, and for calls.
 fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
     let shown = |of, back_off: &BackOff, now| {
         let state = if back_off.holds(now) { BreakerState::Open } else { BreakerState::Probation };
@@ -179,7 +179,7 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
     held.chain(trouble).collect()
 }
 
-/// `POST /hosts/{host}/reset`: the host is trusted again, as an operator says who has mended it.
+/// `POST /hosts/{host}/reset`: an operator repaired the host, so backoff and breakers end.
 #[utoipa::path(
     post,
     path = "/hosts/{host}/reset",
@@ -187,8 +187,8 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
     operation_id = "resetHost",
     summary = "Ends backoff, probation and open circuit breaker of a host",
     description = "Use it after you repaired the host.",
-    params(("host" = HostAddr, Path, description = "Its address")),
-    responses((status = 200, description = "It is trusted again", body = HostReset))
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
+    responses((status = 200, description = "The host was reset", body = HostReset))
 )]
 pub async fn reset(
     state: web::Data<NodeHttpState>,
@@ -203,16 +203,16 @@ pub async fn reset(
     Ok(web::Json(HostReset { back_offs }))
 }
 
-/// `POST /hosts/{host}/adopt`: an operator says that the worker is ours.
+/// `POST /hosts/{host}/adopt`: an operator confirms that the worker belongs to this cluster.
 #[utoipa::path(
     post,
     path = "/hosts/{host}/adopt",
     tag = "hosts",
     operation_id = "adoptHost",
     summary = "Lets a worker obey this cluster",
-    description = "For a worker that obeys another cluster, or that has seen a wrong epoch.",
-    params(("host" = HostAddr, Path, description = "Its address")),
-    responses((status = 200, description = "It obeys this cluster", body = HostAdopted))
+    description = "Use it for a worker that obeys another cluster, or that has seen a wrong epoch.",
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
+    responses((status = 200, description = "The worker obeys this cluster", body = HostAdopted))
 )]
 pub async fn adopt(
     state: web::Data<NodeHttpState>,

@@ -1,12 +1,12 @@
-//! Whether this node can say how things are: only the one that decides knows that.
+//! Refuses calls that only the deciding node can answer.
 
 use reelyard_core::event::Epoch;
 use reelyard_replication::{CommitError, Leadership};
 
 use crate::http::problem::ProblemResponse;
 
-/// Refuses where the owner of a piece is not up, or does not decide: so that nobody takes an old state
-/// for how things are.
+/// Refuses unless the owner of the state runs here and decides. This keeps clients from reading
+/// stale state as current.
 pub fn require_leader(
     is_up: bool,
     decides_in: Option<Epoch>,
@@ -15,7 +15,7 @@ pub fn require_leader(
     match (is_up, decides_in, leadership) {
         (false, ..) => Err(ProblemResponse::starting()),
         (true, Some(_), _) => Ok(()),
-        // It leads, but does not yet decide.
+        // It leads, but has not started to decide.
         (true, None, Leadership::Leading { .. }) => Err(CommitError::Deposed.into()),
         (true, None, Leadership::Following { leader }) => {
             Err(CommitError::NotLeader { leader: Some(leader) }.into())
@@ -36,7 +36,7 @@ mod tests {
         for (is_up, decides_in, leadership, words) in [
             (false, None, Leadership::Nobody, "the node is starting"),
             (false, Some(Epoch(3)), leading, "the node is starting"),
-            (true, None, Leadership::Following { leader: 2 }, "node 2 does"),
+            (true, None, Leadership::Following { leader: 2 }, "the leader is node 2"),
             (true, None, Leadership::Nobody, "does not lead the yard"),
             (true, None, leading, "leadership changed"),
             (true, None, Leadership::Stopped, "stop"),

@@ -1,4 +1,4 @@
-//! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: boxes in somebody's hands.
+//! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: leases of boxes.
 
 use actix_web::web;
 use reelyard_api::{
@@ -21,21 +21,21 @@ use super::shares::API;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Which leases are listed.
+/// Filter of the leases.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LeaseListQuery {
-    /// Those of this holder.
+    /// Only leases of this holder.
     pub holder: Option<String>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// `GET /pools/{pool}/leases`: a page may be short, or empty, with more behind it.
+/// `GET /pools/{pool}/leases`: a page can be short or empty and still have a next page.
 #[utoipa::path(
     get,
     path = "/pools/{pool}/leases",
@@ -67,7 +67,7 @@ pub async fn list(
     tag = "boxes",
     operation_id = "showLease",
     summary = "Shows a lease; for an ended one also when and how it ended",
-    params(("id" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id of the lease")),
     responses((status = 200, description = "The lease", body = LeaseShown))
 )]
 pub async fn one(
@@ -91,9 +91,9 @@ pub async fn one(
     tag = "boxes",
     operation_id = "renewLease",
     summary = "Renews a lease from now on",
-    params(("id" = String, Path, description = "Its id")),
-    request_body(content = WantedRenewal, description = "Its token, and how long it is to last"),
-    responses((status = 200, description = "The lease as it is now", body = LeaseTold))
+    params(("id" = String, Path, description = "Id of the lease")),
+    request_body(content = WantedRenewal, description = "Fencing token and wanted lease time"),
+    responses((status = 200, description = "The renewed lease", body = LeaseTold))
 )]
 pub async fn renew(
     state: web::Data<NodeHttpState>,
@@ -114,7 +114,7 @@ pub async fn renew(
     tag = "boxes",
     operation_id = "releaseLease",
     summary = "Releases a lease",
-    params(("id" = String, Path, description = "The id of its lease")),
+    params(("id" = String, Path, description = "The id of the lease")),
     request_body(content = LeaseToken, description = "The token of the lease"),
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))
 )]
@@ -129,21 +129,20 @@ pub async fn release(
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
 }
 
-/// `POST /leases/{id}/verify`: read where it arrives, which must be where leases are decided on.
+/// `POST /leases/{id}/verify`: read without a commit. Only the deciding node may answer it.
 #[utoipa::path(
     post,
     path = "/leases/{id}/verify",
     tag = "boxes",
     operation_id = "verifyLease",
     summary = "Checks whether a lease is valid",
-    description = "A lease is valid if a holder got it with this token, its end is not on \
-                   record and its term is not over. A valid lease can be renewed. After a \
-                   restart or a change of leader a lease has its full term once more, until it \
-                   is renewed. While a lease is valid nobody else has the box. Only the leader \
-                   answers.",
-    params(("id" = String, Path, description = "Its id")),
-    request_body(content = LeaseToken, description = "Its token"),
-    responses((status = 200, description = "It is valid", body = LeaseVerified))
+    description = "A lease is valid if a holder got it with this token, no end is recorded and \
+                   its term is not over. A valid lease can be renewed. After a restart or a \
+                   change of leader a lease gets its full term again, until it is renewed. \
+                   While a lease is valid, no other holder has the box. Only the leader answers.",
+    params(("id" = String, Path, description = "Id of the lease")),
+    request_body(content = LeaseToken, description = "Fencing token of the lease"),
+    responses((status = 200, description = "The lease is valid", body = LeaseVerified))
 )]
 pub async fn verify(
     state: web::Data<NodeHttpState>,
@@ -165,7 +164,7 @@ pub async fn verify(
     tag = "boxes",
     operation_id = "revokeLease",
     summary = "Revokes a lease",
-    params(("id" = String, Path, description = "The id of its lease")),
+    params(("id" = String, Path, description = "The id of the lease")),
     request_body(content = WantedLeaseRevocation, description = "Why"),
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))
 )]
@@ -181,7 +180,8 @@ pub async fn revoke(
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))
 }
 
-/// What is no id is no lease: nobody is told which of the two it was.
+/// Parses a lease id. An invalid id gets the same answer as an unknown lease, so that the answer
+/// does not help to guess ids.
 fn lease_id(text: &str) -> Result<LeaseId, ProblemResponse> {
     text.parse().map_err(|_| BoxRefusal::UnknownLease.into())
 }

@@ -43,20 +43,21 @@ pub use calls::read;
 
 use super::problem::ProblemResponse;
 
-/// Where the API is.
+/// The path prefix of the API.
 pub const API: &str = "/api/v1";
 
-/// What the API is, as an OpenAPI document.
+/// The OpenAPI document of the API.
 pub fn document() -> &'static str {
     openapi::text()
 }
 
-/// The query of a call that takes none: whatever is given is refused.
+/// The query of a call without parameters: every parameter is refused.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoQuery {}
 
-/// Everything below `/api/v1`. A body longer than `body_limit` bytes is refused with 413.
+/// Configures everything below `/api/v1`. A body longer than `body_limit` bytes is refused with
+/// 413.
 pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
     config
         .app_data(web::QueryConfig::default().error_handler(|error, _| bad_query(&error).into()))
@@ -70,7 +71,7 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
                 .error_handler(|error, _| bad_body(&error).into()),
         )
         .default_service(web::to(unknown));
-    // Calls of one path stand together in the table.
+    // The table is sorted so that calls of one path are adjacent.
     let mut calls = calls::all().into_iter().peekable();
     while let Some(first) = calls.next() {
         let (path, mut allow) = (first.path.clone(), vec![first.allow()]);
@@ -84,10 +85,10 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
     }
 }
 
-/// A resource whose other methods are answered with 405 and with those that it `allow`s.
+/// A resource that answers other methods with 405 and the header `Allow`.
 fn resource(path: &str, allow: String) -> Resource {
     let refuse = move |method: Method, request: HttpRequest| {
-        let detail = format!("{} takes {allow}, not {method}", request.path());
+        let detail = format!("{} accepts {allow}, not {method}", request.path());
         let refusal =
             ProblemResponse::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
         let mut response = refusal.error_response();
@@ -126,7 +127,7 @@ fn bad_body(error: &JsonPayloadError) -> ProblemResponse {
 async fn unknown(request: HttpRequest) -> HttpResponse {
     let path = request.path();
     ProblemResponse::not_found(format!(
-        "there is no {path}; /api/v1/openapi.json tells what the API has"
+        "{path} does not exist; /api/v1/openapi.json lists all paths"
     ))
     .error_response()
 }

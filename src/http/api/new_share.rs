@@ -1,4 +1,4 @@
-//! `POST /api/v1/shares`: links are made.
+//! `POST /api/v1/shares`: creates links.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::LOCATION;
@@ -17,7 +17,7 @@ use super::shares::{API, share_time, shown};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How often it is looked what is there while all sorts of things are moved.
+/// Largest number of looks at the path while concurrent moves change it.
 const LOOKS: usize = 20;
 
 /// `POST /shares`.
@@ -31,7 +31,7 @@ const LOOKS: usize = 20;
                    after the share has ended. A move of the file changes nothing. Without one, a \
                    repeated request creates a second link; after a lost answer or a 504 look at the \
                    list instead.",
-    request_body(content = WantedShare, description = "What is shared, and on which terms"),
+    request_body(content = WantedShare, description = "Path and terms of the share"),
     responses((status = 201, description = "The share", body = ShareShown))
 )]
 pub async fn create(
@@ -43,7 +43,7 @@ pub async fn create(
     let bad = |why: &dyn std::fmt::Display| ProblemResponse::bad_request(why.to_string());
     let given = wanted.password.clone();
     let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
-    // Before the disk is asked: what was shared then may be elsewhere by now.
+    // Before the disk is read: the file of an earlier request may have moved since.
     if let Some(request) = request
         && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
     {
@@ -51,7 +51,7 @@ pub async fn create(
     }
     let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
     let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?.unwrap_or_default();
-    // Before the disk is asked: it takes a while, and what is there may be moved meanwhile.
+    // Before the disk is read: hashing is slow, and the file could move meanwhile.
     let password = hashed(wanted.password).await?;
     let (max_downloads, owner, note) = (wanted.max_downloads, wanted.owner, wanted.note);
     let mut looks = 0;
@@ -81,7 +81,7 @@ pub async fn create(
     }
 }
 
-/// What is at a path, and how many moves had begun when it was looked at.
+/// Looks at a path. Also returns the number of moves that had started before.
 async fn look(
     state: &NodeHttpState,
     root: &RootName,
@@ -101,13 +101,13 @@ async fn look(
     Ok((opened.kind, looked))
 }
 
-/// The answer to a request that may have been made before, with the password that is `given` now.
+/// Answers a request that may be a repetition. `given` is its password.
 async fn created(
     state: &NodeHttpState,
     share: &Share,
     given: Option<Password>,
 ) -> Result<HttpResponse, ProblemResponse> {
-    // Another one may have been set since.
+    // The password may have been changed since the share was created.
     if share.generation() == 0 {
         is_the_same(given, share).await?;
     }
@@ -116,14 +116,15 @@ async fn created(
     Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(shown))
 }
 
-/// What is asked for, but for the password: nothing of that is to be told by the name of a request.
+/// The request without the password. Its hash becomes part of the request id, which must not reveal
+/// anything about the password.
 fn asked_for(wanted: &WantedShare) -> Vec<u8> {
     let password = wanted.password.is_some();
     let rest = WantedShare { password: None, request_id: None, ..wanted.clone() };
     format!("create {rest:?} password {password}").into_bytes()
 }
 
-/// Why something cannot be shared.
+/// The refusal for a path that cannot be shared.
 fn no_such(path: &str, why: NotOpened) -> ProblemResponse {
     let detail = format!("{path}: {why}");
     match why {

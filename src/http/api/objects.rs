@@ -1,5 +1,5 @@
-//! Bodies of calls as their documentation has them: a thing with named members is a JSON object. Serde
-//! would take an array of its members as well, in their order.
+//! Request bodies as documented: a structure must be a JSON object. Serde alone would also accept
+//! an array of its members in order.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use serde_json::{Error, Number};
 /// The body of a call.
 pub type Body<T> = web::Json<Objects<T>>;
 
-/// What was read from JSON in which nothing with named members was an array.
+/// A value from JSON in which no structure was written as an array.
 #[derive(Clone, Debug)]
 pub struct Objects<T>(pub T);
 
@@ -34,7 +34,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Objects<T> {
     }
 }
 
-/// JSON, with its members in order.
+/// A JSON value with its members in order.
 enum JsonTree {
     Null,
     Bool(bool),
@@ -156,7 +156,7 @@ impl<'de> Deserializer<'de> for JsonTree {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Here it is: no array.
+    /// This is the check: an array is refused here.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -183,7 +183,7 @@ impl<'de> Deserializer<'de> for JsonTree {
             }
             other => Err(de::Error::invalid_type(
                 other.unexpected(),
-                &format!("{name}: one of {}", variants.join(", ")).as_str(),
+                &format!("{name}: expected one of {}", variants.join(", ")).as_str(),
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! `/api/v1/openapi.json`: what the API is, for programs. Made of the same table as the routes.
+//! `/api/v1/openapi.json`: the API for programs, made from the same table as the routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -16,21 +16,20 @@ use super::{API, NoQuery};
 use crate::http::problem::{KINDS, PROBLEM_JSON};
 
 const ABOUT: &str = "\
-Instants are integers of Unix milliseconds, or, where the schema has `date-time` as with shares and \
-leases, texts in RFC 3339; durations are whole milliseconds or microseconds (their names say which), \
-sizes bytes. A member that may be missing is left out rather than null; where a call takes null, that \
-removes what was there. Members can be \
-added in this version, none removed. What may be read with GET may be asked for with HEAD, unless \
-the answer may be held for long. Lists come in pages: `next` of one is the `cursor` of the next. A \
-parameter that a call does not know is refused. Whatever goes wrong is answered with a problem \
-document (RFC 9457), whose `type` stays the same.";
+Times are integers in Unix milliseconds. Where the schema has `date-time`, as with shares and leases, \
+they are RFC 3339 strings. Durations are whole milliseconds or microseconds; the name says which. Sizes \
+are bytes. A missing value is left out of the object and is never null. In a request, null removes the \
+value. Later releases of this version can add members, but they remove none. HEAD works wherever GET \
+does, unless the call can wait for long. Lists come in pages: `next` of one page is the `cursor` of \
+the next. Unknown parameters are refused. Every failure is answered with a problem document (RFC 9457); \
+its `type` never changes.";
 
-/// The name of the token in the document.
+/// The name of the security scheme in the document.
 const TOKEN: &str = "token";
 
 static TEXT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", document()));
 
-/// The document as it is answered and printed.
+/// The document as JSON text, for the API and the command `reelyard openapi`.
 pub fn text() -> &'static str {
     &TEXT
 }
@@ -49,7 +48,7 @@ pub async fn show(_: web::Query<NoQuery>) -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body(text())
 }
 
-/// The document.
+/// Builds the document from the table of calls.
 fn document() -> Value {
     let mut schemas = vec![(Problem::name().into_owned(), Problem::schema())];
     let (mut paths, mut refusals) = (Paths::new(), BTreeMap::new());
@@ -74,17 +73,17 @@ fn document() -> Value {
         TOKEN: {
             "type": "http",
             "scheme": "bearer",
-            "description": "The token that nodes and workers of the yard share, where there is one",
+            "description": "The token of the nodes and workers of the yard, if one is configured",
         }
     });
-    // Without one everything is open.
+    // Without a configured token every call is open.
     document["security"] = json!([{}, { TOKEN: [] }]);
     null_only_where_it_means_something(&mut document);
     name_items(&mut document["components"]["schemas"]);
     document
 }
 
-/// A page names the type of its items, where the library spells it out.
+/// Makes each page refer to the type of its items. The library repeats the whole type instead.
 fn name_items(schemas: &mut Value) {
     let Value::Object(schemas) = schemas else { return };
     let names: BTreeSet<String> = schemas.keys().cloned().collect();
@@ -110,8 +109,7 @@ fn word(method: &Method) -> String {
     method.as_str().to_lowercase()
 }
 
-/// Adds what a call may be refused with to its answers, one for each status, with an example of
-/// each kind.
+/// Adds the refusals of a call to its answers: one answer per status, with one example per kind.
 fn add_refusals(responses: &mut Value, kinds: &[&str]) {
     let mut by_status: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
     for (number, kind) in KINDS.iter().enumerate().filter(|(_, kind)| kinds.contains(&kind.name)) {
@@ -132,11 +130,11 @@ fn add_refusals(responses: &mut Value, kinds: &[&str]) {
     }
 }
 
-/// What a call takes null for: it removes what was there.
+/// The members for which null has a meaning: it removes the value.
 const REMOVED_BY_NULL: [(&str, &[&str]); 1] =
     [("WantedTerms", &["password", "max_downloads", "owner", "note"])];
 
-/// [`never_null`] everywhere but where null means something.
+/// Applies [`never_null`] except where null has a meaning.
 fn null_only_where_it_means_something(document: &mut Value) {
     let schemas = |(schema, members): (&str, &'static [&'static str])| {
         let pointer = format!("/components/schemas/{schema}/properties");
@@ -155,8 +153,8 @@ fn null_only_where_it_means_something(document: &mut Value) {
     }
 }
 
-/// A member that may be missing is left out rather than null: takes null off the types of those that
-/// need not be there, which is how the library writes an `Option`.
+/// Removes null from the types of optional members. The library writes every `Option` as nullable,
+/// but the API leaves a missing value out and never sends null.
 fn never_null(value: &mut Value) {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! Pages of lists: how long one is, and where the next begins.
+//! Pages of lists: page size and cursor.
 
 use std::num::{IntErrorKind, NonZeroUsize};
 
@@ -8,43 +8,43 @@ use utoipa::IntoParams;
 
 use crate::http::problem::ProblemResponse;
 
-/// Items of a page when the client does not say.
+/// Page size when the client sets none.
 const USUAL: usize = 100;
-/// Items of a page at most.
+/// Largest page size.
 const MOST: usize = 1000;
 
-/// The part of a query that asks for a page.
+/// The page parameters of a query.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
-    /// How many items at most; above 1000 counts as 1000.
-    // Text, so that a refusal can name it.
+    /// Largest number of items; above 1000 counts as 1000.
+    // A string, so that a refusal can quote it.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
 impl PageQuery {
-    /// How many items the page takes.
+    /// The page size.
     pub fn limit(&self) -> Result<usize, ProblemResponse> {
         let Some(text) = &self.limit else { return Ok(USUAL) };
         match text.parse::<NonZeroUsize>() {
             Ok(limit) => Ok(limit.get().min(MOST)),
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(MOST),
             Err(_) => Err(ProblemResponse::bad_request(format!(
-                "limit: expected a number of items from 1 on, not \"{text}\""
+                "limit: expected a number of at least 1, not \"{text}\""
             ))),
         }
     }
 
-    /// Where the page begins, as what [`page`] was given to make the cursor from.
+    /// The position of the cursor: the key that [`page`] made it from.
     pub fn position<K: std::str::FromStr>(&self) -> Result<Option<K>, ProblemResponse> {
         let read = |cursor: &String| {
             let unknown = || {
                 ProblemResponse::bad_request(format!(
-                    "cursor: \"{cursor}\" is no cursor of this list"
+                    "cursor: \"{cursor}\" is not a cursor of this list: use `next` of the previous page"
                 ))
             };
             cursor.parse().map_err(|_| unknown())
@@ -53,8 +53,8 @@ impl PageQuery {
     }
 }
 
-/// A page of at most `limit` items of a list that begins where the page does. `key` is where a
-/// page after that item begins.
+/// Returns a page of at most `limit` items. The items start at the requested position, and `key`
+/// gives the cursor after an item.
 pub fn page<T, K: std::fmt::Display>(
     items: impl IntoIterator<Item = T>,
     limit: usize,

@@ -1,4 +1,4 @@
-//! `/api/v1/pins` and `/api/v1/files/{name}/pin`: files of which no copy is removed.
+//! `/api/v1/pins` and `/api/v1/files/{name}/pin`: files whose copies are never removed.
 
 use actix_web::{HttpRequest, web};
 use reelyard_api::{Page, PinSet, PinView};
@@ -13,17 +13,17 @@ use super::paging::{PageQuery, page};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How a file is pinned.
+/// Options of a pin.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct PinQuery {
-    /// Pins a name that nothing knows, too.
+    /// Also pin a name that is unknown to the node.
     #[serde(default)]
     force: bool,
 }
 
-/// `GET /pins`: by name.
+/// `GET /pins`: sorted by name.
 #[utoipa::path(
     get,
     path = "/pins",
@@ -63,12 +63,13 @@ pub async fn list(
     tag = "files",
     operation_id = "pinFile",
     summary = "Pins a file: none of its copies is removed",
-    description = "An unknown name is refused with 404 because it is probably misspelled. Set `force` to pin it anyway.",
+    description = "An unknown name is refused with 404 because it is probably misspelled. Set \
+                   `force` to pin it anyway.",
     params(
-        ("name" = String, Path, description = "Its name, percent-encoded, of any bytes"),
+        ("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed"),
         PinQuery
     ),
-    responses((status = 200, description = "It is pinned", body = PinSet))
+    responses((status = 200, description = "The file is pinned", body = PinSet))
 )]
 pub async fn pin(
     request: HttpRequest,
@@ -78,14 +79,14 @@ pub async fn pin(
     let name = file_in_path(&request, "/pin")?;
     if !query.force && !is_known(&state, &name) {
         return Err(ProblemResponse::not_found(format!(
-            "Nothing knows a file named '{name}': it is in no ranking and no source directory, and no \
-             host holds it. Correct the name, or pin it all the same with --force (force=true)."
+            "No file is named '{name}': it is in no ranking and no source directory, and no \
+             host holds it. Correct the name, or pin it anyway with --force (force=true)."
         )));
     }
     set(name, &state, true).await
 }
 
-/// Whether anything but this request speaks of the file: an input, a host, a copy or a pin.
+/// Whether the file appears in an input, on a host, in a task or in a pin.
 fn is_known(state: &NodeHttpState, name: &FileName) -> bool {
     let Some(file) = state.names.find(name.as_bytes()) else { return false };
     let (catalog, tasks) = (state.actors.catalog_view.load(), state.actors.task_board.view());
@@ -105,8 +106,8 @@ fn is_known(state: &NodeHttpState, name: &FileName) -> bool {
     tag = "files",
     operation_id = "unpinFile",
     summary = "Unpins a file",
-    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
-    responses((status = 200, description = "It is not pinned", body = PinSet))
+    params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
+    responses((status = 200, description = "The file is not pinned", body = PinSet))
 )]
 pub async fn unpin(
     request: HttpRequest,

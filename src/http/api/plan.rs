@@ -1,4 +1,4 @@
-//! `/api/v1/plan`: the last round of planning, and what stands in the way of further copies.
+//! `/api/v1/plan`: the last planning round, and the obstacles for further copies.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> we
     })
 }
 
-/// A back-off without whom it is about.
+/// A backoff without its host or file.
 pub(super) fn back_off(held: &BackOff) -> BackOffView {
     BackOffView { until: held.until, failures: held.failures, reason: held.reason.clone() }
 }
@@ -57,8 +57,8 @@ fn planned(task: &Task) -> PlannedCopy {
     }
 }
 
-/// How many files got no copy, by reason. A round looks only at files that may want one; the
-/// others are counted here.
+/// Number of files without a copy, by reason. A round examines only candidates; the other files are
+/// counted here.
 fn skipped(state: &NodeHttpState, standing: &PlanningSnapshot) -> Vec<Skipped> {
     let plan = &standing.tasks.plan;
     let mut skipped = BTreeMap::new();
@@ -67,7 +67,7 @@ fn skipped(state: &NodeHttpState, standing: &PlanningSnapshot) -> Vec<Skipped> {
     }
     skipped.extend(standing.never_looked_at());
     let examples = plan.last.as_ref().map_or(&[][..], |round| &round.examples);
-    // A round tells of files that are set aside only while it sets them aside.
+    // A round names skipped files only while they are set aside.
     let first = |reason| {
         let example = examples.iter().find(|example| example.why == reason);
         let best = || standing.best_set_aside(reason).map(|file| state.names.name(file).shown());
@@ -81,7 +81,7 @@ fn skipped(state: &NodeHttpState, standing: &PlanningSnapshot) -> Vec<Skipped> {
 fn word(reason: &Skip) -> String {
     match serde_json::to_value(reason) {
         Ok(serde_json::Value::String(word)) => word,
-        // A reason is a plain word; anything else would still be told in words.
+        // Unit variants serialize as a plain word. Fall back to the display text for anything else.
         _ => reason.to_string(),
     }
 }
@@ -96,7 +96,7 @@ fn backed_off((blamed, held): (&Blamed, &BackOff)) -> BackedOff {
     BackedOff { source, destination, file, back_off: back_off(held) }
 }
 
-/// Why nothing at all can be planned, if that is so.
+/// Why no copy at all can be planned. None if planning is possible.
 fn blocked(waiting: &PlannerWaits) -> Option<String> {
     Some(match waiting {
         PlannerWaits::Ranking => "the ranking was not read yet".to_owned(),
@@ -104,15 +104,15 @@ fn blocked(waiting: &PlannerWaits) -> Option<String> {
         PlannerWaits::FirstLook(hosts) => {
             let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
             format!(
-                "{} answers but has not told yet what it holds: any file might be there",
+                "{} answers, but its files were not listed yet: any file might be there",
                 hosts.join(", ")
             )
         }
         PlannerWaits::Destination => {
-            "no destination is up, known and free to take copies".to_owned()
+            "no destination is up, listed and able to take copies".to_owned()
         }
         PlannerWaits::SwitchedOff => {
-            "planning is switched off: task.mode = \"off\"; copies under way go on".to_owned()
+            "planning is off (task.mode = \"off\"); running copies continue".to_owned()
         }
         PlannerWaits::Source | PlannerWaits::Looks(_) | PlannerWaits::Nothing => return None,
     })

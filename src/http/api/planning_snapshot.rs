@@ -1,4 +1,4 @@
-//! Why files have no copy, for everything that shows them.
+//! Why files have no copy: the shared source of this answer.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use roaring::{MultiOps, RoaringBitmap};
 use crate::http::node::NodeHttpState;
 use crate::node::ActiveConfig;
 
-/// What the Catalog and the TaskManager show, at one time.
+/// The views of the Catalog and the TaskManager at one moment.
 pub struct PlanningSnapshot {
     in_force: Arc<ActiveConfig>,
     pub catalog: Guard<Arc<CatalogView>>,
@@ -20,14 +20,14 @@ pub struct PlanningSnapshot {
 }
 
 impl PlanningSnapshot {
-    /// As things are now.
+    /// Takes the current views.
     pub fn new(state: &NodeHttpState) -> Self {
         let catalog = state.actors.catalog_view.load();
         let in_force = state.live.now();
         PlanningSnapshot { in_force, catalog, tasks: state.actors.task_board.view() }
     }
 
-    /// Why a file that no host holds is no candidate; none when it waits for its turn.
+    /// Why a file without any copy is not a candidate. None if it waits for its turn.
     pub fn why_not(&self, file: FileId, name: &FileName) -> Option<Skip> {
         let ranking = self.catalog.ranking.as_ref();
         let passed_over = || {
@@ -48,7 +48,7 @@ impl PlanningSnapshot {
         }
     }
 
-    /// How many graded files a round does not even look at, by reason, in the order of `why_not`.
+    /// Number of graded files that a round does not examine, by reason, in the order of `why_not`.
     pub fn never_looked_at(&self) -> Vec<(Skip, u64)> {
         let ranking = self.catalog.ranking.as_ref();
         let graded = ranking.map(|ranking| ranking.set()).cloned().unwrap_or_default();
@@ -82,7 +82,7 @@ impl PlanningSnapshot {
         reasons.into_iter().filter(|(_, files)| *files > 0).collect()
     }
 
-    /// The best of the files that are set aside for this reason.
+    /// The best-ranked file that is set aside for this reason.
     pub fn best_set_aside(&self, why: Skip) -> Option<FileId> {
         let ranking = self.catalog.ranking.as_ref()?;
         let files = self.tasks.plan.passed_over.set_aside(why);

@@ -45,7 +45,7 @@ pub async fn list(
     tag = "boxes",
     operation_id = "showPool",
     summary = "Shows a pool: settings, states of its boxes, queue and counters",
-    params(("pool" = String, Path, description = "Its name")),
+    params(("pool" = String, Path, description = "Name of the pool")),
     responses((status = 200, description = "The pool", body = PoolShown))
 )]
 pub async fn one(
@@ -56,18 +56,19 @@ pub async fn one(
     Ok(web::Json(shown(board(&state)?, &pool)?))
 }
 
-/// `PUT /pools/{pool}`: creates a pool, or has it be so from now on.
+/// `PUT /pools/{pool}`: creates a pool or replaces its settings.
 #[utoipa::path(
     put,
     path = "/pools/{pool}",
     tag = "boxes",
     operation_id = "putPool",
-    summary = "Creates or replaces a pool. Omitted members get their default. Surplus boxes disappear when nobody holds them",
-    params(("pool" = String, Path, description = "Its name")),
-    request_body(content = WantedPool, description = "How it is to be"),
+    summary = "Creates or replaces a pool",
+    description = "Omitted members get their default. Surplus boxes disappear when they are free.",
+    params(("pool" = String, Path, description = "Name of the pool")),
+    request_body(content = WantedPool, description = "The settings of the pool"),
     responses(
-        (status = 200, description = "It is so", body = PoolShown),
-        (status = 201, description = "It was created", body = PoolShown)
+        (status = 200, description = "The pool was changed", body = PoolShown),
+        (status = 201, description = "The pool was created", body = PoolShown)
     )
 )]
 pub async fn put(
@@ -86,12 +87,12 @@ pub async fn put(
     Ok(answer.json(shown(&state.actors.boxes.board, &pool)?))
 }
 
-/// How a pool is removed.
+/// Options of the removal.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RemoveQuery {
-    /// Whether its leases are revoked, instead of waiting for their ends.
+    /// Revoke the leases of the pool instead of waiting for their ends.
     #[serde(default)]
     pub revoke: bool,
 }
@@ -103,10 +104,10 @@ pub struct RemoveQuery {
     tag = "boxes",
     operation_id = "removePool",
     summary = "Removes a pool: it grants no more boxes and disappears with its last lease",
-    params(("pool" = String, Path, description = "Its name"), RemoveQuery),
+    params(("pool" = String, Path, description = "Name of the pool"), RemoveQuery),
     responses(
-        (status = 200, description = "It is gone", body = PoolRemoval),
-        (status = 202, description = "It goes with its last box", body = PoolRemoval)
+        (status = 200, description = "The pool was removed", body = PoolRemoval),
+        (status = 202, description = "The pool disappears with its last box", body = PoolRemoval)
     )
 )]
 pub async fn remove(
@@ -128,8 +129,8 @@ pub async fn remove(
     tag = "boxes",
     operation_id = "recheckPool",
     summary = "Lets the host of a pool check its free boxes before they are granted",
-    params(("pool" = String, Path, description = "Its name")),
-    responses((status = 202, description = "It is going to"))
+    params(("pool" = String, Path, description = "Name of the pool")),
+    responses((status = 202, description = "The check will run"))
 )]
 pub async fn recheck(
     state: web::Data<NodeHttpState>,
@@ -148,9 +149,11 @@ pub async fn recheck(
     tag = "boxes",
     operation_id = "adoptPool",
     summary = "Assigns the boxes on the pool's host to this pool",
-    description = "A worker serves each box for one pool of one cluster. After that pool was removed, or its cluster was replaced, this call assigns the boxes. A pool that still uses them loses them.",
-    params(("pool" = String, Path, description = "Its name")),
-    responses((status = 200, description = "They are its own", body = PoolAdoption))
+    description = "A worker serves each box for one pool of one cluster. After that pool was \
+                   removed, or its cluster was replaced, this call assigns the boxes. A pool \
+                   that still uses them loses them.",
+    params(("pool" = String, Path, description = "Name of the pool")),
+    responses((status = 200, description = "The boxes belong to this pool", body = PoolAdoption))
 )]
 pub async fn adopt(
     state: web::Data<NodeHttpState>,
@@ -162,8 +165,8 @@ pub async fn adopt(
     Ok(web::Json(PoolAdoption { from }))
 }
 
-/// The board, once it shows what this node had on record: a pool that is not there yet is not one that
-/// is not.
+/// The view of the boxes. Refused until this node has read its journal, because an unknown pool may
+/// exist in it.
 pub(super) fn board(state: &NodeHttpState) -> Result<&BoxViewHandle, ProblemResponse> {
     let board = &state.actors.boxes.board;
     if board.is_up() { Ok(board) } else { Err(ProblemResponse::starting()) }

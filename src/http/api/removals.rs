@@ -1,4 +1,4 @@
-//! `/api/v1/removals`: the copies that go, and why others stay.
+//! `/api/v1/removals`: planned removals, and why other copies are kept.
 
 use actix_web::{HttpResponse, web};
 use reelyard_api::{RemovalView, RemovalsView, RoomSoughtView};
@@ -15,7 +15,7 @@ use crate::http::problem::ProblemResponse;
     tag = "removals",
     operation_id = "showRemovals",
     summary = "Lists planned removals, and why other copies stay",
-    responses((status = 200, description = "What the Remover does", body = RemovalsView))
+    responses((status = 200, description = "Planned removals and kept copies", body = RemovalsView))
 )]
 pub async fn show(
     state: web::Data<NodeHttpState>,
@@ -38,14 +38,14 @@ pub async fn show(
     })
 }
 
-/// `POST /removals`: all copies are looked at now instead of when that is due.
+/// `POST /removals`: checks all copies now instead of at the next interval.
 #[utoipa::path(
     post,
     path = "/removals",
     tag = "removals",
     operation_id = "lookForRemovals",
     summary = "Checks all copies now",
-    responses((status = 202, description = "They are looked at"))
+    responses((status = 202, description = "The check has started"))
 )]
 pub async fn look_now(
     state: web::Data<NodeHttpState>,
@@ -55,12 +55,12 @@ pub async fn look_now(
     Ok(HttpResponse::Accepted().finish())
 }
 
-/// The copies that go, and those that would but for a dry run.
+/// Copies that are being removed, and with a dry run those that would be.
 pub(super) fn planned(state: &NodeHttpState) -> Vec<RemovalView> {
     let view = state.actors.remover_board.view();
     let open = view.open.values().map(going);
     let last = view.last.iter().flat_map(|round| &round.decided);
-    // In force what was decided is in the list of those that go, or has ended already.
+    // With mode "on" a decided removal is already in the list of open removals, or has ended.
     let would = last.filter(|one| view.mode == RemovalMode::DryRun && one.spared.is_none());
     open.chain(would.map(decided)).collect()
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/shares/events`: what happened to shares, out of the chronicle that webhooks are told from.
+//! `/api/v1/shares/events`: the events of shares, from the same stored history that webhooks use.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -24,37 +24,37 @@ use super::shares::knows_its_shares;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How many happenings are asked for, and sent, at a time at most.
+/// Largest number of events per fetch and per write.
 const AT_ONCE: usize = 500;
 
-/// After how long an actor is asked again that did not answer.
+/// Pause before an actor is asked again that did not answer.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
 
-/// Where happenings are told from.
+/// Where the stream starts.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct HappeningQuery {
-    /// From the happening of this number on; 0 for all that are kept. Without it, and without
-    /// `Last-Event-ID`, from now on.
-    // Text, so that a refusal can name it.
+    /// First event number; 0 sends all stored events. Without it and without `Last-Event-ID`, only
+    /// new events are sent.
+    // A string, so that a refusal can quote it.
     #[param(value_type = Option<u64>)]
     from: Option<String>,
 }
 
-/// Where a client begins.
+/// Start position of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShareEventStart {
     Now,
-    /// With the oldest that is kept, whichever that is.
+    /// At the oldest stored event, whatever its number is.
     Oldest,
     Number(u64),
-    /// Behind something that is no happening.
+    /// After an id that is not an event number: events may have been lost.
     Lost,
 }
 
 impl HappeningQuery {
-    /// What a client heard last counts before where it once began: one that was cut off repeats both.
+    /// `Last-Event-ID` overrides `from`, because a reconnecting client sends both.
     fn begin(&self, heard: Option<&str>) -> Result<ShareEventStart, ProblemResponse> {
         if let Some(heard) = heard {
             let next = heard.parse::<i64>().ok().and_then(|last| last.checked_add(1));
@@ -64,7 +64,7 @@ impl HappeningQuery {
         let Some(from) = &self.from else { return Ok(ShareEventStart::Now) };
         let number = from.parse().map_err(|_| {
             ProblemResponse::bad_request(format!(
-                "from: expected the number of a happening, not \"{from}\""
+                "from: expected the number of an event, not \"{from}\""
             ))
         });
         number.map(|number| {
@@ -90,12 +90,12 @@ impl HappeningQuery {
                    comes every 15 seconds.",
     params(
         HappeningQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last; \
-                                                                  counts before `from`")
+        ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last received \
+                                                                  event; overrides `from`")
     ),
     responses((
         status = 200,
-        description = "A stream without end",
+        description = "A stream of events without end",
         body = ChangeEvent,
         content_type = "text/event-stream"
     ))
@@ -114,7 +114,7 @@ pub async fn follow(
     let decides = state.actors.share_board.view().epoch.is_some();
     let shares = state.actors.share_expiry.clone();
     let begin = match begin {
-        // Whoever decides knows all there are: one that is yet to come was told elsewhere.
+        // The deciding node knows all events. A number from the future belongs to another history.
         ShareEventStart::Number(number) if number > next && decides => ShareEventStart::Lost,
         begin => begin,
     };
@@ -122,7 +122,7 @@ pub async fn follow(
         ShareEventStart::Now => (next, None),
         ShareEventStart::Number(number) => (number, None),
         ShareEventStart::Oldest => (0, None),
-        // What has these numbers now may never have been heard.
+        // The events that now have these numbers were perhaps never received.
         ShareEventStart::Lost => (0, Some(Missed::OtherProcess)),
     };
     let told = ShareEventStream {
@@ -139,31 +139,32 @@ pub async fn follow(
         _place: place,
     };
     let hello = match told.missed {
-        None => format!(": happenings follow\nid: {}\n\n", before(told.next)),
-        Some(_) => ": happenings follow\n\n".to_owned(),
+        None => format!(": events follow\nid: {}\n\n", before(told.next)),
+        Some(_) => ": events follow\n\n".to_owned(),
     };
     Ok(streamed(hello, told))
 }
 
-/// A client that is told.
+/// The stream of events for one client.
 struct ShareEventStream {
     shares: Supervised<ShareExpiry>,
-    /// The number that the next happening will have.
+    /// The number of the next new event.
     happenings: watch::Receiver<u64>,
-    /// The number of the first happening that was not asked for.
+    /// The first number that was not fetched yet.
     next: u64,
-    /// What is still to be told of what was missed.
+    /// A gap that must still be reported to the client.
     missed: Option<Missed>,
-    /// Whether it was within what is kept once: what it misses from then on it was too slow for.
+    /// Whether the client has read up to stored events once. A later gap means that it reads too
+    /// slowly.
     has_read: bool,
-    /// Whether whatever is the first is as good as any.
+    /// Whether the first stored event is acceptable as the start, so that no gap is reported.
     begins_anywhere: bool,
-    /// What is to be sent.
+    /// Fetched events that are not sent yet.
     waiting: VecDeque<ShareNotification>,
     clock: Clock,
     stopping: watch::Receiver<bool>,
     keep_alive: Instant,
-    /// It counts among those who listen to changes.
+    /// Holds a place among the event listeners.
     _place: FeedListener<ChangeEvent>,
 }
 
@@ -186,10 +187,10 @@ impl EventSource for ShareEventStream {
 }
 
 impl ShareEventStream {
-    /// Asks for what comes next, as soon as there may be any.
+    /// Fetches the next events when there may be any.
     async fn fetch(&mut self) {
         loop {
-            // Before it is asked, so that nothing that comes meanwhile is slept through.
+            // Marked before the fetch, so that events that arrive meanwhile wake this task.
             self.happenings.mark_unchanged();
             let asked = FetchNotifications { from: self.next, most: AT_ONCE };
             match self.shares.ask(asked).await {
@@ -198,7 +199,7 @@ impl ShareEventStream {
                         return;
                     }
                 }
-                // It is being restarted, or has much to do.
+                // The actor restarts or is busy.
                 Err(_) => {
                     sleep(ASKED_AGAIN).await;
                     continue;
@@ -214,7 +215,7 @@ impl ShareEventStream {
         }
     }
 
-    /// Takes what was fetched; whether there is anything to be told.
+    /// Stores fetched events. Returns whether there is anything to send.
     fn take(&mut self, fetched: ShareNotifications) -> bool {
         let ShareNotifications { happenings, next } = fetched;
         let first = happenings.first().map_or(next, |first| first.number);
@@ -230,7 +231,7 @@ impl ShareEventStream {
         self.missed.is_some() || !self.waiting.is_empty()
     }
 
-    /// Writes what is to be told, and goes on behind it.
+    /// Writes the events into `text` and advances the position.
     fn write(&mut self, text: &mut String) {
         if let Some(why) = self.missed.take() {
             let first = self.waiting.front().map_or(self.next, |front| front.number);
@@ -247,7 +248,7 @@ impl ShareEventStream {
     }
 }
 
-/// The id that whoever is to hear the happening of this number next heard last; -1 before the first.
+/// The id before event `number`, for clients that resume at it; -1 before the first event.
 fn before(number: u64) -> i128 {
     i128::from(number) - 1
 }

@@ -1,4 +1,4 @@
-//! Passwords of links, as the API is given them.
+//! Passwords of links in requests of the API.
 
 use actix_web::web;
 use reelyard_api::Password;
@@ -7,7 +7,7 @@ use reelyard_shares::share_expiry::{PasswordHash, Share, ShareError, ShareRefusa
 
 use crate::http::problem::ProblemResponse;
 
-/// What is kept of a password. Slow, as is meant.
+/// Hashes a password. The hash is slow by design.
 pub(super) async fn hashed(
     password: Option<Password>,
 ) -> Result<Option<PasswordHash>, ProblemResponse> {
@@ -17,8 +17,8 @@ pub(super) async fn hashed(
     hashed.map(Some).map_err(|bad| ProblemResponse::bad_request(format!("password: {bad}")))
 }
 
-/// That a share has the password that is given for it. Who repeats a request by its name with another
-/// password has made another request: by the name nobody can tell, so that nothing of a password is in it.
+/// Checks that a repeated request has the same password as the share. The request id does not
+/// contain the password, so this check finds a request with another password.
 pub(super) async fn is_the_same(
     given: Option<Password>,
     share: &Share,

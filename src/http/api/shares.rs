@@ -23,31 +23,31 @@ use super::share_password::{hashed, is_the_same};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Who asks.
+/// Recorded as the requester of these changes.
 pub(super) const API: &str = "api";
 
-/// What links are refused by.
+/// The time that decides whether a link has ended.
 pub(super) fn share_time(state: &NodeHttpState) -> Millis {
     state.actors.share_board.moment(&state.clock).latest
 }
 
-/// Which shares are listed.
+/// Filter of the shares.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ShareListQuery {
-    /// Those of this owner.
+    /// Only shares of this owner.
     pub owner: Option<String>,
-    /// Those of this path, and of all below it: "root/path".
+    /// Only shares of this path and below it: "root/path".
     pub path: Option<String>,
-    /// Those in this state.
+    /// Only shares in this state.
     pub state: Option<ShareState>,
-    /// Those that are due before this instant, in RFC 3339.
+    /// Only shares with a deadline before this time, in RFC 3339.
     pub due_before: Option<String>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl ShareListQuery {
     fn filter(&self) -> Result<ShareFilter, ProblemResponse> {
         let wrong =
             |what: &str, why: String| ProblemResponse::bad_request(format!("{what}: {why}"));
-        // A "+" is read as a space.
+        // A "+" in a query is decoded as a space.
         let is_cut =
             |due: &String| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
         if self.due_before.as_ref().is_some_and(is_cut) {
@@ -79,7 +79,7 @@ impl ShareListQuery {
     }
 }
 
-/// `GET /shares`: by id. A page may be short, or empty, with more behind it.
+/// `GET /shares`: sorted by id. A page can be short or empty and still have a next page.
 #[utoipa::path(
     get,
     path = "/shares",
@@ -109,7 +109,7 @@ pub async fn list(
     tag = "shares",
     operation_id = "showShare",
     summary = "Shows a share; for an ended one also when and why it ended",
-    params(("id" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id of the share")),
     responses((status = 200, description = "The share", body = ShareShown))
 )]
 pub async fn one(
@@ -135,9 +135,9 @@ pub async fn one(
     tag = "shares",
     operation_id = "changeShare",
     summary = "Changes the terms of a share; an ended one never comes back",
-    params(("id" = String, Path, description = "Its id")),
-    request_body(content = WantedTerms, description = "What is to be otherwise"),
-    responses((status = 200, description = "The share as it is now", body = ShareShown))
+    params(("id" = String, Path, description = "Id of the share")),
+    request_body(content = WantedTerms, description = "The changed terms"),
+    responses((status = 200, description = "The share after the change", body = ShareShown))
 )]
 pub async fn change(
     state: web::Data<NodeHttpState>,
@@ -151,7 +151,7 @@ pub async fn change(
         .map_err(|why| ProblemResponse::bad_request(why.to_string()))?;
     if wanted.only_if.is_some() && term.is_none() {
         return Err(ProblemResponse::bad_request(
-            "if: it is about a new deadline: give ttl or expires_at",
+            "if: the condition needs a new deadline: set ttl or expires_at",
         ));
     }
     let given = wanted.password.clone().flatten();
@@ -170,14 +170,14 @@ pub async fn change(
     Ok(web::Json(shown(&state, &share, share_time(&state))))
 }
 
-/// How a share is taken back.
+/// Options of the revocation.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RevokeQuery {
-    /// Whether running downloads are cut, within a second. What was handed over as a whole, over a
-    /// connection that has ended in order since, may still arrive. Those of a share that ended before
-    /// are cut, too; of one that is forgotten although the answer is 404.
+    /// Also cut running downloads, within a second. Data that was handed over completely, on a
+    /// connection that ended normally, may still arrive. This also cuts downloads of a share that
+    /// ended earlier, or that is already forgotten (then the answer is 404).
     #[serde(default)]
     pub hard: bool,
 }
@@ -189,8 +189,8 @@ pub struct RevokeQuery {
     tag = "shares",
     operation_id = "revokeShare",
     summary = "Revokes a share",
-    params(("id" = String, Path, description = "Its id"), RevokeQuery),
-    responses((status = 204, description = "It has ended"))
+    params(("id" = String, Path, description = "Id of the share"), RevokeQuery),
+    responses((status = 204, description = "The share has ended"))
 )]
 pub async fn revoke(
     state: web::Data<NodeHttpState>,
@@ -200,7 +200,7 @@ pub async fn revoke(
     let id = share_id(&id)?;
     knows_its_shares(&state)?;
     let is_known = !matches!(state.actors.share_board.find(id), ShareLookup::Unknown);
-    // Downloads may go on of what has ended, and longer than that it has is remembered.
+    // A download may outlive its ended share, and even the record of the share.
     if is_known || query.hard {
         take_back(&state, vec![id], query.hard).await?;
     }
@@ -208,7 +208,7 @@ pub async fn revoke(
         (true, _) => Ok(HttpResponse::NoContent().finish()),
         (false, false) => Err(ProblemResponse::not_found("the share does not exist")),
         (false, true) => Err(ProblemResponse::not_found(
-            "the share does not exist; if it was forgotten, its downloads are cut now",
+            "the share does not exist; running downloads of it are cut",
         )),
     }
 }
@@ -220,9 +220,10 @@ pub async fn revoke(
     tag = "shares",
     operation_id = "revokeShares",
     summary = "Revokes many shares: the named ones, or all of an owner, a path, or both",
-    description = "With both `owner` and `path`, shares of the owner below the path are revoked. If no share matches, 0 have ended; this is not an error.",
+    description = "With both `owner` and `path`, shares of the owner below the path are revoked. \
+                   If no share matches, 0 have ended; this is not an error.",
     request_body(content = WantedRevocation, description = "Which"),
-    responses((status = 200, description = "How many have ended by it", body = Revoked))
+    responses((status = 200, description = "Number of shares that ended", body = Revoked))
 )]
 pub async fn revoke_many(
     state: web::Data<NodeHttpState>,
@@ -233,13 +234,13 @@ pub async fn revoke_many(
     knows_its_shares(&state)?;
     if let Some(ids) = ids {
         if owner.is_some() || path.is_some() {
-            return Err(ProblemResponse::bad_request("ids, or owner and path: not both"));
+            return Err(ProblemResponse::bad_request("expected ids, or owner and path, not both"));
         }
         return Ok(web::Json(take_back(&state, ids, hard).await?));
     }
     if owner.is_none() && path.is_none() {
         return Err(ProblemResponse::bad_request(
-            "expected ids, owner or path: which shares are meant?",
+            "expected ids, owner or path: they select the shares",
         ));
     }
     let within = path.as_deref().map(place).transpose();
@@ -269,7 +270,7 @@ pub async fn revoke_many(
     tag = "shares",
     operation_id = "showReclaim",
     summary = "Shows counts of shares and the state of the reclaim",
-    responses((status = 200, description = "How it stands", body = ReclaimView))
+    responses((status = 200, description = "State of the reclaim", body = ReclaimView))
 )]
 pub async fn show_reclaim(
     state: web::Data<NodeHttpState>,
@@ -296,8 +297,8 @@ pub async fn show_reclaim(
     tag = "shares",
     operation_id = "pauseReclaim",
     summary = "Pauses or resumes the reclaim of ended shares",
-    request_body(content = WantedReclaim, description = "Whether it is to be paused"),
-    responses((status = 200, description = "How it stands", body = ReclaimView))
+    request_body(content = WantedReclaim, description = "true pauses, false resumes"),
+    responses((status = 200, description = "State of the reclaim", body = ReclaimView))
 )]
 pub async fn pause(
     state: web::Data<NodeHttpState>,
@@ -318,9 +319,9 @@ pub async fn pause(
     operation_id = "confirmClock",
     summary = "Confirms that the wall clock is right; shares use it at once",
     description = "A wall clock that is more than an hour ahead is confirmed by itself after \
-                   `share.clock_confirm_after`. One that is behind is not followed: links that have ended stay \
-                   ended. Once it is confirmed, those that were not reclaimed may come back.",
-    responses((status = 200, description = "How shares and their reclaim stand", body = ReclaimView))
+                   `share.clock_confirm_after`. A clock that is behind is not used: ended links stay \
+                   ended. After you confirm it, ended links that were not reclaimed may come back.",
+    responses((status = 200, description = "State of the reclaim", body = ReclaimView))
 )]
 pub async fn confirm_clock(
     state: web::Data<NodeHttpState>,
@@ -331,7 +332,7 @@ pub async fn confirm_clock(
     Ok(show_reclaim(state, query).await)
 }
 
-/// `GET /shares/hooks`: all of them, on one page.
+/// `GET /shares/hooks`: all webhooks on one page.
 #[utoipa::path(
     get,
     path = "/shares/hooks",
@@ -349,7 +350,7 @@ pub async fn hooks(
     web::Json(Page { items, next: None })
 }
 
-/// Refuses while the journal is being read: a share that is not there yet is not one that is not.
+/// Refuses while the journal is being read, because an unknown share may exist in it.
 pub(super) fn knows_its_shares(state: &NodeHttpState) -> Result<(), ProblemResponse> {
     if state.actors.share_board.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
 }
@@ -369,11 +370,12 @@ pub(super) fn shown(state: &NodeHttpState, share: &Share, now: Millis) -> ShareS
 }
 
 fn share_id(text: &str) -> Result<ShareId, ProblemResponse> {
-    // What is no id is no share: nobody is told which of the two it was.
+    // An invalid id gets the same answer as an unknown share, so that the answer does not help to
+    // guess ids.
     text.parse().map_err(|_| ProblemResponse::not_found("the share does not exist"))
 }
 
-/// The request to change a share. A password that is given counts, not which it is.
+/// The request id of a change. It depends on whether a password is set, but not on the password.
 fn named(id: ShareId, wanted: &WantedTerms) -> RequestId {
     let Some(name) = &wanted.request_id else { return RequestId::random() };
     let password = wanted.password.as_ref().map(Option::is_some);

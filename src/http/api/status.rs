@@ -1,4 +1,4 @@
-//! `/api/v1/status`: how the node is.
+//! `/api/v1/status`: state of the node.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::http::node::NodeHttpState;
     tag = "node",
     operation_id = "showStatus",
     summary = "Shows the state of the node: inputs with their bad rows, journal and actors",
-    responses((status = 200, description = "How it is", body = StatusView))
+    responses((status = 200, description = "State of the node", body = StatusView))
 )]
 pub async fn show(
     state: web::Data<NodeHttpState>,
@@ -43,7 +43,7 @@ pub async fn show(
     })
 }
 
-/// Every actor with what it shows of itself.
+/// Every actor with its published view.
 fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     let actors = &state.actors;
     let mut views = BTreeMap::new();
@@ -54,7 +54,7 @@ fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     };
     add(actors.catalog.status(), serde_json::to_value(&**actors.catalog_view.load()));
     add(actors.heartbeat.status(), serde_json::to_value(&**actors.heartbeat_view.load()));
-    // The tasks themselves have their own list.
+    // Tasks have a list of their own.
     add(actors.task_manager.status(), serde_json::to_value(actors.task_board.view().counters));
     add(actors.remover.status(), serde_json::to_value(actors.remover_board.view().counters));
     for host in actors.hosts.present().values() {

@@ -1,4 +1,4 @@
-//! `/api/v1/tasks`: the copies, planned, under way and ended.
+//! `/api/v1/tasks`: planned, running and ended copies.
 
 use std::str::FromStr;
 
@@ -19,26 +19,26 @@ use super::paging::{PageQuery, page};
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Which tasks are asked for.
+/// Filter of the tasks.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskQuery {
-    /// A state, or `open` for those that have not ended.
+    /// Only tasks in this state; `open` means not ended.
     #[param(inline)]
     state: Option<StateFilter>,
-    /// Only those from or to this host.
+    /// Only tasks from or to this host.
     host: Option<HostAddr>,
-    /// Only those for whose failure this one was blamed.
+    /// Only failed tasks with this cause.
     blame: Option<Blame>,
-    /// Only those whose state changed at this instant or later.
+    /// Only tasks whose state changed at or after this time.
     since: Option<Millis>,
-    /// Only those whose state last changed before this instant.
+    /// Only tasks whose state last changed before this time.
     until: Option<Millis>,
-    /// How many items at most; above 1000 counts as 1000.
+    /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
-    /// Where to begin: the `next` of the page before.
+    /// Cursor to continue a list: `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub async fn list(
     tag = "tasks",
     operation_id = "showTask",
     summary = "Shows one copy",
-    params(("id" = i64, Path, description = "Its number")),
+    params(("id" = i64, Path, description = "Number of the task")),
     responses((status = 200, description = "The copy", body = TaskView))
 )]
 pub async fn one(
@@ -98,15 +98,15 @@ pub async fn one(
     Ok(web::Json(shown(&view, task)))
 }
 
-/// `DELETE /tasks/{id}`: an open task is cancelled, an ended one dropped from the list.
+/// `DELETE /tasks/{id}`: cancels an open task, or removes an ended one from the list.
 #[utoipa::path(
     delete,
     path = "/tasks/{id}",
     tag = "tasks",
     operation_id = "cancelTask",
     summary = "Cancels a copy, or removes an ended one from the list",
-    params(("id" = i64, Path, description = "Its number")),
-    responses((status = 204, description = "It is cancelled, or dropped"))
+    params(("id" = i64, Path, description = "Number of the task")),
+    responses((status = 204, description = "The copy is cancelled, or removed from the list"))
 )]
 pub async fn cancel(
     state: web::Data<NodeHttpState>,
@@ -119,7 +119,7 @@ pub async fn cancel(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `POST /tasks`: a file is copied now, before better ones.
+/// `POST /tasks`: copies a file now, before better files.
 #[utoipa::path(
     post,
     path = "/tasks",
@@ -127,7 +127,7 @@ pub async fn cancel(
     operation_id = "copyFile",
     summary = "Copies a file to a destination now, before better files",
     request_body = WantedCopy,
-    responses((status = 201, description = "The copy is on its way", body = CopyBegun))
+    responses((status = 201, description = "The copy has started", body = CopyBegun))
 )]
 pub async fn copy(
     state: web::Data<NodeHttpState>,
@@ -145,15 +145,15 @@ pub async fn copy(
     Ok(HttpResponse::Created().json(CopyBegun { task }))
 }
 
-/// `POST /tasks/{id}/retry`: what failed or was taken back is tried again now.
+/// `POST /tasks/{id}/retry`: retries a failed or cancelled copy now.
 #[utoipa::path(
     post,
     path = "/tasks/{id}/retry",
     tag = "tasks",
     operation_id = "retryTask",
     summary = "Retries a failed or cancelled copy now",
-    params(("id" = i64, Path, description = "Its number")),
-    responses((status = 201, description = "The copy is on its way", body = CopyBegun))
+    params(("id" = i64, Path, description = "Number of the task")),
+    responses((status = 201, description = "The copy has started", body = CopyBegun))
 )]
 pub async fn retry(
     state: web::Data<NodeHttpState>,
@@ -168,7 +168,7 @@ pub async fn retry(
 
 fn task_id(text: &str) -> Result<TaskId, ProblemResponse> {
     let not_a_number =
-        || ProblemResponse::bad_request(format!("\"{text}\" is not a task's number"));
+        || ProblemResponse::bad_request(format!("\"{text}\" is not the number of a task"));
     i64::from_str(text).map(TaskId).map_err(|_| not_a_number())
 }
 

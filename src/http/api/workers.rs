@@ -1,5 +1,5 @@
-//! `/api/v1/workers/{host}/..`: what our workers ask and report. See
-//! [`reelyard_protocol::worker`].
+//! `/api/v1/workers/{host}/..`: polls and reports of the workers. See
+//! [`reelyard_actors::wire::worker`].
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,22 +18,23 @@ use super::objects::Body;
 use crate::http::node::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// The longest that a question for tasks is held.
+/// Longest wait of a poll.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// What a worker knows already, and how long it waits for anything else.
+/// The state that the worker knows, and its wait for changes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TasksQuery {
-    /// The tasks it has, separated by commas.
+    /// Ids of the tasks that the worker has, separated by commas.
     #[serde(default)]
     known: String,
-    /// How long to wait, as in `25s`, a minute at most; not at all when missing.
+    /// How long to wait for a change, for example `25s`; at most a minute. Without it the answer
+    /// comes at once.
     #[serde(default, with = "humantime_serde")]
     #[param(value_type = Option<String>)]
     wait: Option<Duration>,
-    /// What stood for the rates of these tasks when it was told them.
+    /// The `rates` value that the worker received with these tasks.
     rates: Option<u32>,
 }
 
@@ -44,9 +45,10 @@ pub struct TasksQuery {
     tag = "workers",
     operation_id = "takeOrders",
     summary = "Returns the orders for a worker",
-    description = "The answer comes at once if the worker does not know the current orders, else at a change or after `wait`.",
+    description = "The answer comes at once if the worker does not know the current orders, else \
+                   at a change or after `wait`.",
     params(("host" = HostAddr, Path, description = "The worker's address"), TasksQuery),
-    responses((status = 200, description = "Its tasks", body = TaskOrders))
+    responses((status = 200, description = "The tasks of the worker", body = TaskOrders))
 )]
 pub async fn tasks(
     state: web::Data<NodeHttpState>,
@@ -66,7 +68,7 @@ pub async fn tasks(
             return Ok(web::Json(orders));
         }
         tokio::select! {
-            // Either way the orders are looked at once more; a board that is gone changes nothing.
+            // In both cases the orders are read again. A board that is gone changes nothing.
             _ = changes.changed() => {}
             _ = stopping.changed() => {}
             () = sleep_until(until) => return Ok(web::Json(orders)),
@@ -83,8 +85,8 @@ pub async fn tasks(
     summary = "Takes the reports of a worker",
     description = "The answer comes when the ends are durable.",
     params(("host" = HostAddr, Path, description = "The worker's address")),
-    request_body(content = Reports, description = "In the order in which they happened"),
-    responses((status = 200, description = "They are taken", body = ReportsTaken))
+    request_body(content = Reports, description = "The reports, in the order of the events"),
+    responses((status = 200, description = "The reports are taken", body = ReportsTaken))
 )]
 pub async fn reports(
     state: web::Data<NodeHttpState>,
@@ -102,7 +104,7 @@ fn known_host(state: &NodeHttpState, host: HostAddr) -> Result<HostAddr, Problem
         return Ok(host);
     }
     let detail = format!(
-        "{host} is no host of this yard: add it to hosts.sources or hosts.destinations of the \
+        "{host} is not a host of this yard: add it to hosts.sources or hosts.destinations of the \
          node, or by \"reelyard hosts add\""
     );
     Err(ProblemResponse::new(StatusCode::FORBIDDEN, "unknown-host", detail))
@@ -110,14 +112,15 @@ fn known_host(state: &NodeHttpState, host: HostAddr) -> Result<HostAddr, Problem
 
 fn known_tasks(text: &str) -> Result<HashSet<TaskId>, ProblemResponse> {
     let wrong =
-        || ProblemResponse::bad_request(format!("known: \"{text}\" is no list of task numbers"));
+        || ProblemResponse::bad_request(format!("known: \"{text}\" is not a list of task numbers"));
     let ids = text.split(',').filter(|id| !id.is_empty());
     ids.map(|id| id.parse().map(TaskId).map_err(|_| wrong())).collect()
 }
 
 pub(super) fn not_leader(state: &NodeHttpState) -> ProblemResponse {
     let leader = state.journal.leader().filter(|leader| *leader != state.node_id);
-    let who = leader.map_or("nobody does yet".to_owned(), |leader| format!("node {leader} does"));
+    let who = leader
+        .map_or("no node leads yet".to_owned(), |leader| format!("the leader is node {leader}"));
     let detail = format!("this node does not lead the yard; {who}");
     ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "not-leader", detail)
 }

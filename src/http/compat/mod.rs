@@ -1,7 +1,7 @@
-//! cfm's wire, exactly as spec 2.1 has it: `/tasks` and the three dashboards.
+//! cfm's wire protocol (spec 2.1): `/tasks` and the three dashboards.
 //!
-//! Reads come from snapshots and wait for nobody. Changes go to the TaskManager, of which only so
-//! many may be under way at a time: one more is answered with 503 and changes nothing.
+//! Reads use snapshots and never wait. Changes are sent to the TaskManager, with a limit on
+//! concurrent ones. A change over the limit is answered with 503 and has no effect.
 
 pub mod pages;
 pub mod paths;
@@ -20,39 +20,40 @@ use tokio::sync::Semaphore;
 
 use pages::FileTable;
 
-/// The longest body of a `PATCH` that is read, in bytes. cfws send 20.
+/// Largest body of a `PATCH` in bytes. A cfw sends 20.
 pub const LONGEST_BODY: usize = 64 << 10;
 
-/// Changes that may be under way at a time. Keep the TaskManager's mailbox at least this long.
+/// Largest number of concurrent changes. The mailbox of the TaskManager must be at least this long.
 pub const CHANGES_UNDER_WAY: usize = 64;
 
-/// What cfm's wire shows and whom it asks.
+/// State of the handlers of cfm's wire protocol.
 pub struct CompatState {
-    /// The tasks as they are now.
+    /// The current tasks.
     pub tasks: Arc<dyn Fn() -> Arc<Vec<Arc<Task>>> + Send + Sync>,
-    /// The same as they are listed for old cfws, where begun ones may be offered again.
+    /// The tasks as old cfws see them: started tasks may be offered again.
     pub tasks_for_cfws: Arc<dyn Fn() -> Arc<Vec<Arc<Task>>> + Send + Sync>,
-    /// Who changes a task's state: the TaskManager.
+    /// Changes the state of a task: the TaskManager.
     pub change: Route<ChangeTask>,
-    /// Who takes a task back: the TaskManager.
+    /// Cancels a task: the TaskManager.
     pub cancel: Route<CancelTask>,
-    /// The health of the hosts.
+    /// Health of the hosts.
     pub heartbeat: HeartbeatViewHandle,
-    /// The files as they are ranked now.
+    /// The current ranking with hits.
     pub files: Arc<dyn Fn() -> Arc<dyn FileTable> + Send + Sync>,
-    /// What time it is.
+    /// Clock of the node; simulated in tests.
     pub clock: Clock,
-    /// The bound on changes under way; [`change_turns`] makes it.
+    /// Limits concurrent changes; made by [`change_turns`].
     pub turns: Arc<Semaphore>,
 }
 
-/// The bound of [`CHANGES_UNDER_WAY`], made once per process: every HTTP worker shares it.
+/// The semaphore for [`CHANGES_UNDER_WAY`]. Make it once per process, because all HTTP threads
+/// share it.
 pub fn change_turns() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(CHANGES_UNDER_WAY))
 }
 
-/// Adds cfm's routes to an application. Wrap that with
-/// [`paths::clean`] too, and give it [`not_found`] as its default.
+/// Adds cfm's routes to an application. Also wrap the application with [`paths::clean`], and use
+/// [`not_found`] as its default service.
 pub fn routes(state: web::Data<CompatState>) -> impl FnOnce(&mut web::ServiceConfig) {
     move |config| {
         config.app_data(state);
@@ -66,8 +67,8 @@ pub fn routes(state: web::Data<CompatState>) -> impl FnOnce(&mut web::ServiceCon
     }
 }
 
-/// Adds one path. Its other methods are answered with an empty 405; with a slash behind it, it
-/// leads to the path without.
+/// Adds one path. Other methods get an empty 405; a trailing slash redirects to the path without
+/// it.
 fn add(
     config: &mut web::ServiceConfig,
     path: &str,
@@ -82,7 +83,7 @@ fn add(
     config.service(plain).service(slashed);
 }
 
-/// `301` to the same path without its last slash.
+/// `301` to the same path without its trailing slash.
 async fn without_slash(request: HttpRequest) -> HttpResponse {
     let path = request.uri().path().trim_end_matches('/');
     let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -92,12 +93,12 @@ async fn without_slash(request: HttpRequest) -> HttpResponse {
     if request.method() != Method::GET {
         return answer.finish();
     }
-    // As Go's http.Redirect writes it.
+    // The format of Go's http.Redirect.
     let link = maud::html! { a href=(target) { "Moved Permanently" } "." };
     answer.content_type("text/html; charset=utf-8").body(format!("{}\n\n", link.into_string()))
 }
 
-/// What an unknown path is answered with: 404 in words.
+/// The answer to an unknown path: 404 as text.
 pub async fn not_found() -> HttpResponse {
     HttpResponse::NotFound()
         .content_type("text/plain; charset=utf-8")

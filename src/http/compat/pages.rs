@@ -17,35 +17,34 @@ use reelyard_yard::task_manager::cfm_list::shown_state;
 
 use super::CompatState;
 
-/// Rows of the file table that are made at a time: a page of a million files is never in memory
-/// as a whole.
+/// Number of table rows per chunk, so that a page with a million files is never in memory as a
+/// whole.
 const ROWS_AT_A_TIME: usize = 256;
 
-/// A snapshot of the ranked files for `/dashboard/filemetas`. It stands still while it is read.
+/// A snapshot of the ranked files for `/dashboard/filemetas`. It does not change while it is read.
 pub trait FileTable: Send + Sync {
-    /// When the ranking was last built; none before the first time.
+    /// Time when the ranking was last built; none before the first time.
     fn ranked(&self) -> Option<Millis>;
-    /// When the rising hits were last counted; none before the first time.
+    /// Time when the rising hits were last counted; none before the first time.
     fn risen(&self) -> Option<Millis>;
-    /// Rows `from..from + most`, fewer at the end, of all files, most rising hits first, then best
-    /// grade first.
+    /// Rows `from..from + most`, fewer at the end. Sorted by rising hits, then by grade.
     fn rows(&self, from: usize, most: usize) -> Vec<FileRow>;
 }
 
-/// One file of the table.
+/// One row of the file table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRow {
-    /// Its name.
+    /// Name of the file, any bytes.
     pub name: FileName,
-    /// Its rank, 1 = best; 0 for none.
+    /// Rank, 1 is best; 0 without a rank.
     pub grade: u32,
-    /// Its size in bytes, when known.
+    /// Size in bytes; none if unknown.
     pub size: Option<u64>,
-    /// Its rising hits.
+    /// Rising hits in the window.
     pub hits: u32,
-    /// Where it is.
+    /// Hosts with a copy.
     pub servers: Vec<IpAddr>,
-    /// Path of its master, when it was looked for.
+    /// Path of the master; none if it was not looked up.
     pub master: Option<String>,
 }
 
@@ -83,7 +82,7 @@ pub(super) async fn tasks(state: web::Data<CompatState>) -> HttpResponse {
     )
 }
 
-/// A state's word and the class of its row.
+/// The word for a state, and the CSS class of its row.
 fn in_words(status: OldState) -> (&'static str, &'static str) {
     match status {
         OldState::Ready => ("ready", "table-active"),
@@ -93,7 +92,7 @@ fn in_words(status: OldState) -> (&'static str, &'static str) {
     }
 }
 
-/// `GET /dashboard/hb`: hosts by address, as text, descending.
+/// `GET /dashboard/hb`: hosts as text, sorted by address, descending.
 pub(super) async fn heartbeat(state: web::Data<CompatState>) -> HttpResponse {
     let view = state.heartbeat.load_full();
     let mut hosts: Vec<_> = view.hosts.iter().map(|host| (host.host.to_string(), host)).collect();
@@ -118,7 +117,7 @@ pub(super) async fn heartbeat(state: web::Data<CompatState>) -> HttpResponse {
     )
 }
 
-/// `GET /dashboard/filemetas`: all files, written as the reader takes them.
+/// `GET /dashboard/filemetas`: all files, streamed at the pace of the reader.
 pub(super) async fn files(state: web::Data<CompatState>) -> HttpResponse {
     let table = (state.files)();
     let rows = stream::unfold(FilePagePart::Top(table), |part| async {
@@ -128,7 +127,7 @@ pub(super) async fn files(state: web::Data<CompatState>) -> HttpResponse {
     HttpResponse::Ok().content_type("text/html; charset=utf-8").streaming(rows)
 }
 
-/// The part of the file page that is written next.
+/// The next part of the file page.
 enum FilePagePart {
     Top(Arc<dyn FileTable>),
     Rows(Arc<dyn FileTable>, usize),
@@ -180,7 +179,7 @@ fn file_row(row: &FileRow) -> Markup {
         tr class=[(row.hits > 0).then_some("table-active")] {
             th scope="row" { (row.name) }
             td { (row.grade) }
-            // cfm's word for a size it does not know.
+            // cfm's word for an unknown size.
             td { @match row.size { Some(size) => (size), None => "-1" } }
             td { (row.hits) }
             td { (servers.join(", ")) }
@@ -193,8 +192,7 @@ fn head(titles: &[&str]) -> Markup {
     html! { thead { tr { @for title in titles { th { (title) } } } } }
 }
 
-/// How the tables look: readable without any file from elsewhere, in the colours that cfm's classes
-/// stand for.
+/// Style of the tables. It needs no other file, and uses the colours of cfm's classes.
 const STYLE: &str = "body{font:14px/1.4 sans-serif;margin:1.5em;color:#222}h1{font-size:1.4em}\
     nav a{margin-right:1em}table{border-collapse:collapse}\
     th,td{padding:.3em .7em;border-bottom:1px solid #ddd;text-align:left;font-weight:normal}\
@@ -202,7 +200,7 @@ const STYLE: &str = "body{font:14px/1.4 sans-serif;margin:1.5em;color:#222}h1{fo
     .table-active{background:#eee}.table-primary{background:#cfe2ff}\
     .table-success{background:#d1e7dd}.table-danger{background:#f8d7da}";
 
-/// What is above every table.
+/// The part above every table.
 fn top(title: &str) -> Markup {
     html! {
         h1 { (title) }
@@ -226,8 +224,8 @@ fn page(title: &str, body: Markup) -> HttpResponse {
     HttpResponse::Ok().content_type("text/html; charset=utf-8").body(page.into_string())
 }
 
-/// RFC 3339 to the second in the zone of this process, as cfm has it; what never happened was in the
-/// year 1.
+/// RFC 3339 to the second, in the time zone of this process, as in cfm. Go's zero time (year 1)
+/// stands for "never".
 fn time(at: Option<Millis>) -> String {
     at.and_then(|at| in_zone(at, &TimeZone::system()))
         .unwrap_or_else(|| "0001-01-01T00:00:00Z".to_owned())
@@ -235,7 +233,7 @@ fn time(at: Option<Millis>) -> String {
 
 fn in_zone(at: Millis, zone: &TimeZone) -> Option<String> {
     let zoned = Timestamp::from_second(at.unix_seconds()).ok()?.to_zoned(zone.clone());
-    // Go writes Z where the zone is UTC.
+    // Go writes Z for UTC.
     let form = if zoned.offset().is_zero() { "%Y-%m-%dT%H:%M:%SZ" } else { "%Y-%m-%dT%H:%M:%S%:z" };
     Some(zoned.strftime(form).to_string())
 }

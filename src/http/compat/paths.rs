@@ -1,5 +1,5 @@
-//! Paths with `//`, `.` or `..` in them lead to the cleaned path, so that none of them ever means
-//! anything else than it says (spec 2).
+//! Redirects a path with `//`, `.` or `..` to its cleaned form, so that every path has one meaning
+//! (spec 2).
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::http::clean_path;
 
-/// Names in these carry percent-encoded slashes and dots that mean themselves.
+/// Names below these prefixes may contain percent-encoded slashes and dots.
 const LEFT_ALONE: [&str; 2] = ["/api/", "/s/"];
 
 /// Middleware for `actix_web::middleware::from_fn`: answers 301 for a path that is not clean.
@@ -30,8 +30,8 @@ pub async fn clean<B: MessageBody + 'static>(
     }
 }
 
-/// The cleaned form of a path as a request carries it, percent-encoded. None when it is clean.
-/// The path is looked at decoded, as the old router does: `%2e%2e` is `..`.
+/// The cleaned form of a percent-encoded path. None if it is clean. The check uses the decoded
+/// path, as the old router does: `%2e%2e` is `..`.
 fn cleaned(path: &str) -> Option<String> {
     let decoded: Vec<u8> = percent_decode_str(path).collect();
     clean_path::cleaned(&decoded).map(|clean| clean_path::written(&clean))

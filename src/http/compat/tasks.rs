@@ -19,27 +19,27 @@ use tracing::debug;
 
 use super::{CompatState, LONGEST_BODY};
 
-/// cfm's content type, of empty bodies too.
+/// cfm's content type, also for empty bodies.
 const JSON: &str = "application/json;charset=UTF-8";
 
-/// How long a change may take: longer than a commit, shorter than old cfws wait (10 s).
+/// Time limit for a change: longer than a commit, shorter than the 10 s that old cfws wait.
 const LONGEST_CHANGE: Duration = Duration::from_secs(8);
 
 pub(super) async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
-    // A cfw asks with a content type, though it sends no body (spec 2.4). Nobody else does.
+    // A cfw sends a content type without a body (spec 2.4). No other client does.
     let is_cfw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
     let tasks = if is_cfw { (state.tasks_for_cfws)() } else { (state.tasks)() };
     let body = write_tasks(tasks.iter().map(AsRef::as_ref), state.clock.now());
     answer(StatusCode::OK).body(body)
 }
 
-/// The checks in cfm's order: the id, the body, the task, the transition.
+/// Checks in cfm's order: id, body, task, transition.
 pub(super) async fn change(
     request: HttpRequest,
     body: web::Payload,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
-    // The body is read in any case: a connection with an unread one could not be used again.
+    // Read the body in any case: a connection with an unread body cannot be used again.
     let body = read(body).await;
     let Some(id) = task_id(&request) else { return empty(StatusCode::BAD_REQUEST) };
     let body = match body {
@@ -49,7 +49,7 @@ pub(super) async fn change(
     let to = match parse_change(&body) {
         Ok(to) => to,
         Err(why) => {
-            debug!(task = %id, %why, "change of a task cannot be read");
+            debug!(task = %id, %why, "the changed task in the body is not valid");
             return empty(StatusCode::BAD_REQUEST);
         }
     };
@@ -59,7 +59,7 @@ pub(super) async fn change(
 
 pub(super) async fn cancel(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
     let Some(id) = task_id(&request) else { return empty(StatusCode::BAD_REQUEST) };
-    // What was taken back is gone for cfm's wire, though our own list still explains it.
+    // A cancelled task does not exist on cfm's wire, although our own list still shows it.
     let is_there = |task: &Arc<Task>| task.id == id && task.old_state().is_some();
     if !(state.tasks)().iter().any(is_there) {
         return empty(StatusCode::NOT_FOUND);
@@ -90,7 +90,7 @@ async fn read(mut body: web::Payload) -> Result<Vec<u8>, StatusCode> {
     Ok(bytes)
 }
 
-/// Asks the TaskManager, if not too many already do.
+/// Sends the message to the TaskManager, if the limit of concurrent changes allows it.
 async fn ask<M>(state: &CompatState, manager: &Route<M>, message: M) -> HttpResponse
 where
     M: actix::Message<Result = Result<(), ChangeRefused>> + Send + Unpin + 'static,
@@ -105,7 +105,7 @@ where
         Ok(Ok(Err(ChangeRefused::Transition { .. }))) => empty(StatusCode::CONFLICT),
         Ok(Ok(Err(ChangeRefused::Commit(error)))) => unavailable(&error.to_string()),
         Ok(Err(_)) => unavailable("the task manager is not running, retry in 1 s"),
-        Err(_) => unavailable("outcome unknown: no answer in time, look at the task"),
+        Err(_) => unavailable("outcome unknown: no answer in time, check the task"),
     }
 }
 
@@ -119,7 +119,7 @@ fn answer(status: StatusCode) -> HttpResponseBuilder {
     answer
 }
 
-/// Old cfws only look for 200; the words are for people.
+/// The 503 answer. Old cfws only check for 200; the text is for people.
 fn unavailable(why: &str) -> HttpResponse {
     HttpResponse::ServiceUnavailable()
         .content_type("text/plain; charset=utf-8")

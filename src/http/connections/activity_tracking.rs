@@ -1,4 +1,4 @@
-//! Tells the places of a server what its connections are at.
+//! Reports the activity of connections to the connection limiter.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +13,8 @@ use futures::Stream;
 
 use super::connection::HttpConnection;
 
-/// Follows every request from its head to the end of its answer. The outermost layer of a server.
+/// Follows each request from its head to the end of its answer. Must be the outermost middleware of
+/// a server.
 pub async fn track_activity(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -41,7 +42,7 @@ pub async fn track_activity(
     Ok(answer.map_body(|_, body| BoxBody::new(Leaving { body, connection })))
 }
 
-/// The body of a request, as it comes.
+/// The body of a request while it arrives.
 struct Arriving {
     payload: Payload,
     connection: HttpConnection,
@@ -59,7 +60,7 @@ impl Stream for Arriving {
     }
 }
 
-/// The body of an answer that lasts, such as a stream of events.
+/// The body of an answer while it is sent, for example a stream of events.
 struct Leaving {
     body: BoxBody,
     connection: HttpConnection,

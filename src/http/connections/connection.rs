@@ -1,5 +1,5 @@
-//! One connection of an HTTP server, as those who read and answer its requests know it, and how
-//! long it keeps the server waiting.
+//! State of one HTTP connection, shared by its reader and writer: activity, pace, and whether it
+//! must end.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use futures::task::AtomicWaker;
 
 use super::connection_limiter::{HttpConnectionLimiter, HttpLimits};
 
-/// A client that took a byte of its answer within this time makes progress.
+/// A client that read a byte of its answer within this time makes progress.
 const STEADY: Duration = Duration::from_secs(5);
 
-/// A change of less than this is not worth one of the order in which places are given up.
+/// Changes smaller than this do not change the order in which connections are closed.
 const SAME_TIME: Duration = Duration::from_secs(1);
 
-/// The connection. Clones stand for the same one.
+/// A connection. Clones refer to the same connection.
 #[derive(Clone)]
 pub struct HttpConnection(Arc<HttpConnectionState>);
 
@@ -25,40 +25,40 @@ struct HttpConnectionState {
     number: u64,
     peer: IpAddr,
     standing: Mutex<ConnectionActivity>,
-    /// Wakes who reads and writes, when it is to end.
+    /// Wakes the reader and writer when the connection must end.
     waker: AtomicWaker,
     is_over: AtomicBool,
 }
 
-/// How a connection stands. Pure.
+/// Activity of a connection. Pure.
 #[derive(Clone, Copy, Debug)]
 struct ConnectionActivity {
     phase: ConnectionPhase,
     since: Instant,
-    /// Bytes of answers that were taken.
+    /// Bytes of answers that the client took.
     taken: u64,
     stuck: Option<Stuck>,
-    /// What the places know as [`ConnectionActivity::spare_from`].
+    /// The value of [`ConnectionActivity::spare_from`] that the limiter knows.
     shown: Option<Instant>,
 }
 
-/// An answer that waits to be taken.
+/// An answer that waits for the client.
 #[derive(Clone, Copy, Debug)]
 struct Stuck {
-    /// Since when the pace is measured, and how much was taken before.
+    /// Start of the measurement of the pace, and the bytes taken before.
     since: Instant,
     before: u64,
-    /// When a byte was taken last.
+    /// Time of the last byte taken.
     last: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionPhase {
-    /// For a request, or for the rest of its head.
+    /// Waits for a request, or for the rest of its head.
     Waits,
-    /// The body of a request is on its way.
+    /// The client sends the body of a request.
     Sends,
-    /// The request is there, and being answered.
+    /// The request is complete and is being answered.
     IsAnswered,
 }
 
@@ -91,7 +91,7 @@ impl ConnectionActivity {
         self.stuck.get_or_insert(Stuck { since: now, before, last: now });
     }
 
-    /// From when on it makes no progress; none while it is served.
+    /// Start of the time without progress; none while the connection is served.
     fn spare_from(&self) -> Option<Instant> {
         match (self.stuck, self.phase) {
             (Some(stuck), _) => Some(stuck.last + STEADY),
@@ -100,7 +100,7 @@ impl ConnectionActivity {
         }
     }
 
-    /// The same, if the places must hear of it.
+    /// The new value of `spare_from`, if the limiter must know it.
     fn news(&mut self) -> Option<Option<Instant>> {
         let spare = self.spare_from();
         let is_same = match (self.shown, spare) {
@@ -114,7 +114,7 @@ impl ConnectionActivity {
         Some(spare)
     }
 
-    /// Whether it has kept the server waiting for too long.
+    /// Whether a limit of time or pace is exceeded.
     fn is_overdue(&mut self, limits: &HttpLimits, now: Instant) -> bool {
         if self.phase == ConnectionPhase::Sends
             && now.saturating_duration_since(self.since) >= limits.request_time
@@ -161,17 +161,17 @@ impl HttpConnection {
         self.0.peer
     }
 
-    /// The body of a request is on its way.
+    /// The client sends the body of a request.
     pub fn sends(&self) {
         self.change(|standing| standing.set_phase(ConnectionPhase::Sends, Instant::now()));
     }
 
-    /// A request is there as a whole.
+    /// The request is complete.
     pub fn is_answered(&self) {
         self.change(|standing| standing.set_phase(ConnectionPhase::IsAnswered, Instant::now()));
     }
 
-    /// The answer was handed over as a whole. A client that still sends the body stays one that does.
+    /// The answer was handed over completely. A client that still sends the body keeps that state.
     pub fn was_answered(&self) {
         self.change(|standing| {
             if standing.phase == ConnectionPhase::IsAnswered {
@@ -180,13 +180,13 @@ impl HttpConnection {
         });
     }
 
-    /// The client took `bytes` of an answer by `now`; `all` is whether nothing is left of what was
-    /// offered.
+    /// The client took `bytes` of an answer at `now`. `all` is true if nothing more is ready to be
+    /// sent.
     pub(super) fn took(&self, bytes: usize, all: bool, now: Instant) {
         self.change(|standing| standing.took(bytes, all, now));
     }
 
-    /// The client takes nothing at the moment.
+    /// The client takes no bytes now.
     pub(super) fn is_stuck(&self, now: Instant) {
         self.change(|standing| standing.is_stuck(now));
     }
@@ -208,7 +208,8 @@ impl HttpConnection {
         self.0.waker.wake();
     }
 
-    /// Changes how it stands, and lets the places know. They lock no standing while they are locked.
+    /// Changes the activity and informs the limiter. The limiter never locks an activity while it
+    /// holds its own lock.
     fn change(&self, change: impl FnOnce(&mut ConnectionActivity)) {
         let mut standing = self.lock_activity();
         change(&mut standing);

@@ -1,8 +1,8 @@
-//! Who may be connected to an HTTP server.
+//! Limits the connections of an HTTP server, in total and per address.
 //!
-//! Every address gets a bounded number of places, and so do all together. A connection that only waits
-//! (idle, or slowly sending a request) or takes nothing of its answer gives its place up for a new one:
-//! a thousand slow connections lock nobody out, not even others of the same address.
+//! A connection that only waits (idle, or sending a request slowly) or takes nothing of its answer
+//! is closed when a new one needs its slot. So a thousand slow connections block no other client,
+//! not even one of the same address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,22 +13,22 @@ use std::time::{Duration, Instant};
 use super::connection::HttpConnection;
 use super::spares::Spares;
 
-/// What connections may take.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// Connections at once.
+    /// Largest number of connections.
     pub connections: usize,
-    /// Connections at once from one address.
+    /// Largest number of connections from one address.
     pub per_address: usize,
-    /// How long a client may take for the body of a request.
+    /// Time limit for the body of a request.
     pub request_time: Duration,
-    /// How long a client may take less than `least_pace` of an answer.
+    /// Time limit for a client that reads an answer slower than `least_pace`.
     pub stall: Duration,
-    /// What a client must take of an answer at least, in bytes per second, averaged over `stall`.
+    /// Slowest accepted pace of a client in bytes per second, averaged over `stall`.
     pub least_pace: u64,
 }
 
-/// The places of one server. Clones share them.
+/// The slots of one server. Clones share them.
 #[derive(Clone)]
 pub struct HttpConnectionLimiter(Arc<HttpLimiterState>);
 
@@ -49,15 +49,15 @@ struct HttpConnectionTable {
 
 struct Taken {
     connection: HttpConnection,
-    /// From when on it makes no progress; none while it is served.
+    /// Start of the time without progress; none while the connection is served.
     spare: Option<Instant>,
 }
 
-/// A place; free again when it is dropped.
+/// A slot; free again when it is dropped.
 pub struct HttpConnectionSlot(HttpConnection);
 
 impl HttpConnectionLimiter {
-    /// Places for these limits.
+    /// Creates the slots for these limits.
     pub fn new(limits: HttpLimits) -> Self {
         HttpConnectionLimiter(Arc::new(HttpLimiterState {
             limits,
@@ -68,12 +68,13 @@ impl HttpConnectionLimiter {
         }))
     }
 
-    /// The limits.
+    /// The limits of this server, which never change.
     pub fn limits(&self) -> &HttpLimits {
         &self.0.limits
     }
 
-    /// A place for a connection from `peer`; none when all are taken by others that are being served.
+    /// Takes a slot for a connection from `peer`. None if connections that are being served use all
+    /// slots.
     pub fn take(&self, peer: IpAddr) -> Option<HttpConnectionSlot> {
         self.take_at(peer, Instant::now())
     }
@@ -106,11 +107,11 @@ impl HttpConnectionLimiter {
         Some(HttpConnectionSlot(connection))
     }
 
-    /// From when on a connection makes no progress; none while it is served.
+    /// Sets the start of the time without progress; none while the connection is served.
     pub(super) fn is_spare(&self, number: u64, spare: Option<Instant>) {
         let mut table = self.table();
         let HttpConnectionTable { taken, spares, .. } = &mut *table;
-        // One that gave its place up has none to give.
+        // A connection that lost its slot is no longer in the table.
         let Some(taken) = taken.get_mut(&number) else { return };
         let peer = taken.connection.peer();
         if let Some(before) = std::mem::replace(&mut taken.spare, spare) {
@@ -121,7 +122,7 @@ impl HttpConnectionLimiter {
         }
     }
 
-    /// Ends every connection that has kept the server waiting for too long.
+    /// Ends every connection that exceeds its limit of time or pace.
     pub fn end_overdue(&self, now: Instant) {
         let all = self.table().taken.values().map(|one| one.connection.clone()).collect::<Vec<_>>();
         for connection in all {
@@ -132,18 +133,18 @@ impl HttpConnectionLimiter {
         }
     }
 
-    /// How many connections were ended for what they did, and how many were refused.
+    /// Number of connections that were ended for their behaviour, and of refused ones.
     pub fn ended_and_refused(&self) -> (u64, u64) {
         (self.0.ended.load(Ordering::Relaxed), self.0.refused.load(Ordering::Relaxed))
     }
 
-    /// How many places are taken.
+    /// Number of slots in use.
     #[cfg(test)]
     fn count(&self) -> usize {
         self.table().taken.len()
     }
 
-    /// Whether anybody but the caller still holds on to these places.
+    /// Whether another owner still holds a clone of these slots.
     pub fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -171,7 +172,7 @@ impl HttpConnectionTable {
 }
 
 impl HttpConnectionSlot {
-    /// The connection that has it.
+    /// The connection that holds the slot.
     pub fn connection(&self) -> &HttpConnection {
         &self.0
     }
@@ -239,7 +240,7 @@ mod tests {
         }
         let next = places.take_at(two, after(10)).unwrap();
         assert!(stalled.connection().is_over() && !steady.connection().is_over());
-        // All of them make progress: the newest of the address with the most goes.
+        // All make progress: the newest one of the address with the most connections is closed.
         next.connection().is_answered();
         next.connection().is_stuck(after(10));
         let three = IpAddr::from([10, 0, 0, 3]);

@@ -1,4 +1,5 @@
-//! A connection of an HTTP server that ends when its place is given to another or its time is over.
+//! The stream of an HTTP connection. It ends when the slot goes to another connection or a limit is
+//! exceeded.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
@@ -10,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection_limiter::HttpConnectionSlot;
 
-/// The connection.
+/// A stream that fails when its connection must end.
 pub struct GuardedStream {
     stream: TcpStream,
     place: HttpConnectionSlot,
@@ -25,7 +26,7 @@ impl GuardedStream {
         &self.place
     }
 
-    /// Fails once the connection is to end; otherwise it is woken then.
+    /// Fails if the connection must end; otherwise registers to be woken then.
     fn check(&self, cx: &Context<'_>) -> io::Result<()> {
         let connection = self.place.connection();
         connection.wakes(cx.waker());

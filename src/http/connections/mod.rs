@@ -1,8 +1,9 @@
-//! The HTTP servers of nodes and workers, and what their connections may take.
+//! HTTP servers of nodes and workers, with limits for connections.
 //!
-//! actix bounds the time of a request's head and of an idle connection. What it leaves open is bounded
-//! here: connections in all and from one address, the time of a request's body, and the pace at which
-//! an answer is taken. A long poll or a stream of events lasts as long as its client reads.
+//! actix limits the time for the head of a request and for an idle connection. This module limits
+//! the rest: the number of connections in total and per address, the time for the body of a
+//! request, and the pace at which an answer is read. A long poll or a stream of events may last as
+//! long as its client reads.
 
 mod activity_tracking;
 mod connection;
@@ -29,29 +30,30 @@ pub use activity_tracking::track_activity;
 pub use connection_limiter::{HttpConnectionLimiter, HttpLimits};
 use guarded_stream::GuardedStream;
 
-/// How often it is looked after connections that keep the server waiting.
+/// Interval of the check for overdue connections.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How often it is logged that there were some, at most.
+/// Shortest interval between two log lines about ended or refused connections.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// How a server is run.
+/// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// Threads that serve requests. None: as many as there are processors.
+    /// Threads that serve requests. None: one per processor.
     pub threads: Option<usize>,
-    /// How long a client may take for the head of a request.
+    /// Time limit for the head of a request.
     pub head_time: Duration,
-    /// How long an idle connection is kept.
+    /// Timeout of an idle connection.
     pub keep_alive: Duration,
-    /// How long stopping waits for answers under way, in seconds.
+    /// Longest wait for running answers when the server stops, in seconds.
     pub stop_patience_seconds: u64,
 }
 
-/// Serves `app` on `listener` until the handle is told to stop. The app is wrapped in [`track_activity`]. Needs
-/// an actix system.
+/// Serves `app` on `listener` until the handle is stopped. The app is wrapped in
+/// [`track_activity`]. Needs an actix system.
 ///
 /// # Errors
+///
 /// The listener cannot be used.
 pub fn serve<F, I, S, B>(
     listener: TcpListener,
@@ -86,7 +88,7 @@ where
             })
             .keep_alive(of_server.keep_alive)
             .client_request_timeout(of_server.head_time)
-            // A client that left is noticed.
+            // Needed to notice a client that left.
             .h1_allow_half_closed(false)
             .on_connect_ext(|stream: &GuardedStream, of_it| {
                 of_it.insert(stream.place().connection().clone());
@@ -107,7 +109,7 @@ where
     Ok(handle)
 }
 
-/// Gives a connection a place, or refuses it in words.
+/// Takes a slot for a connection, or refuses it with a text.
 fn admit(
     stream: TcpStream,
     places: &HttpConnectionLimiter,
@@ -117,21 +119,21 @@ fn admit(
         too many connections, retry shortly\n";
     let peer = stream.peer_addr()?;
     let Some(place) = places.take(peer.ip()) else {
-        // The stream is not registered yet, so this goes past it. A client that does not take even
-        // this learns it from the closed connection.
+        // The stream is not registered yet, so this writes to the socket directly. If it fails, the
+        // client only sees the close.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let _ = rustix::net::send(&stream, BUSY, flags);
         return Err(DispatchError::Io(std::io::ErrorKind::ResourceBusy.into()));
     };
-    // Also ends what the kernel still holds of an answer that nobody takes.
+    // Also discards data that the kernel still holds for a client that does not read.
     let stall = u32::try_from(places.limits().stall.as_millis()).unwrap_or(u32::MAX);
     if let Err(error) = set_tcp_user_timeout(&stream, stall) {
-        tracing::debug!(%error, "a connection keeps the system's time-out");
+        tracing::debug!(%error, "cannot set the send timeout of a connection");
     }
     Ok((GuardedStream::new(stream, place), Some(peer)))
 }
 
-/// Ends connections that keep a server waiting, as long as there is the server.
+/// Ends overdue connections while the server exists.
 async fn end_overdue_connections(places: HttpConnectionLimiter) {
     let (mut logged, mut before) = (Instant::now(), (0, 0));
     while places.is_in_use() {
@@ -144,7 +146,7 @@ async fn end_overdue_connections(places: HttpConnectionLimiter) {
                 refused,
                 most = limits.connections,
                 per_address = limits.per_address,
-                "connections that kept the server waiting were ended, or new ones refused"
+                "ended slow connections, or refused connections over the limit"
             );
             (logged, before) = (Instant::now(), so_far);
         }

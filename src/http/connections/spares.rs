@@ -1,20 +1,19 @@
-//! Which connections could give their places up, in the order in which they do. Pure.
+//! The connections that can be closed for a new one, in the order in which they are closed. Pure.
 //!
-//! Who makes no progress goes first, the longest waiting one before the others. Where everybody
-//! makes some, the newest of the address with the most goes: slow readers who came early keep
-//! their places against somebody who opens many. Each step costs O(log n).
+//! Connections without progress go first, the longest waiting one before the others. If all make
+//! progress, the newest one of the address with the most connections goes. So early slow readers
+//! keep their slots against a client that opens many connections. Each step costs O(log n).
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// Connections that could give their places up, each with the instant from which it counts as one
-/// without progress.
+/// Connections that can be closed, each with the time since which it makes no progress.
 #[derive(Debug, Default)]
 pub(super) struct Spares {
     all: BTreeSet<(Instant, u64)>,
     of: HashMap<IpAddr, OfAddress>,
-    /// Every address with its number of spare connections.
+    /// Every address by its number of spare connections.
     by_count: BTreeSet<(usize, IpAddr)>,
 }
 
@@ -50,7 +49,7 @@ impl Spares {
         self.recount(peer, before, count);
     }
 
-    /// Who gives its place up next, of that address or of all.
+    /// The next connection to close, of that address or of all.
     pub(super) fn next(&self, among: Option<IpAddr>, now: Instant) -> Option<u64> {
         let by_time = match among {
             Some(peer) => &self.of.get(&peer)?.by_time,

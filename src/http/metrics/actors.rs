@@ -1,4 +1,4 @@
-//! The actors, by name. Those of the hosts are counted together.
+//! Metrics of the actors, by name. The actors of all hosts are summed up.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use reelyard_core::supervision::SupervisionStatus;
 
 use super::metrics_writer::MetricsWriter;
 
-/// The actors of one name, together.
+/// The sums over all actors of one kind.
 #[derive(Default)]
 struct Sum {
     actors: u64,
@@ -18,7 +18,7 @@ struct Sum {
     restarts: u64,
 }
 
-/// Writes what is seen of the actors.
+/// Writes the metrics of the actors.
 pub fn write(sheet: &mut MetricsWriter<'_>, statuses: &[SupervisionStatus]) -> fmt::Result {
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
     for status in statuses {
@@ -44,7 +44,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, statuses: &[SupervisionStatus]) -> f
     sheet.counters("actor_restarts", "Restarts after a panic", of(|sum| sum.restarts))
 }
 
-/// What an actor is, by its name: `cfw_worker 10.0.0.1:8888` is one of many.
+/// The kind of an actor, from its name: `cfw_worker 10.0.0.1:8888` is one of many.
 fn kind(name: &str) -> &str {
     name.split(' ').next().unwrap_or(name)
 }

@@ -1,5 +1,5 @@
-//! Pools of boxes: where their boxes stand, who waits, and what became of leases. About 100 series for
-//! each pool. Holders are no label: there may be any number of them.
+//! Metrics of box pools: states of boxes, queues and ends of leases. About 100 series per pool.
+//! Holders are not a label, because their number is unlimited.
 
 use std::fmt;
 
@@ -11,8 +11,7 @@ use reelyard_core::durations::Durations;
 
 use super::metrics_writer::{Labels, MetricsWriter};
 
-/// Writes what there is to see of boxes. Queues, waits and times are those of the node that decides, as
-/// long as it does.
+/// Writes the metrics of boxes. Queues, waits and times come from the deciding node only.
 pub fn write(sheet: &mut MetricsWriter<'_>, board: &BoxViewHandle) -> fmt::Result {
     let (pools, view) = (board.pools(), board.view());
     sheet.gauge("box_pools", "Pools of boxes", pools.len() as u64)?;
@@ -37,7 +36,7 @@ fn write_states(sheet: &mut MetricsWriter<'_>, pools: &[PoolStatus]) -> fmt::Res
     sheet.gauges("box_utilisation", help, utilisation)
 }
 
-/// Which part of the boxes somebody has; those that are out of use do not count.
+/// Ratio of held boxes to usable boxes; quarantined ones do not count.
 fn utilisation(pool: &PoolStatus) -> f64 {
     let count = |phase| f64::from(pool.counts.of(phase));
     let taken = count(BoxPhase::Leased) + count(BoxPhase::Preparing);

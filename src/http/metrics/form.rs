@@ -1,22 +1,22 @@
-//! In which form a page of metrics is answered: OpenMetrics to whoever asks for it, as Prometheus does,
-//! and Prometheus' own older text to everybody else.
+//! Formats of a metrics page: OpenMetrics for clients that accept it, such as Prometheus, and the
+//! older text format of Prometheus for others.
 
 /// Content type of OpenMetrics.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Content type of Prometheus' text.
+/// Content type of the Prometheus text format.
 pub const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Whether an `Accept` asks for OpenMetrics.
+/// Whether an `Accept` header includes OpenMetrics.
 pub fn wants_open_metrics(accept: &str) -> bool {
     accept.split(',').any(|one| one.trim_start().starts_with("application/openmetrics-text"))
 }
 
-/// A page of OpenMetrics as Prometheus' text. There a family of counters is named with its
-/// `_total`, facts are gauges, and the text ends without a mark.
+/// Converts an OpenMetrics page into the Prometheus text format. There a family of counters has the
+/// suffix `_total`, infos are gauges, and the text has no end mark.
 pub fn as_prometheus(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len() + open_metrics.len() / 16);
-    // The help of a family comes before its type, which tells how it is named.
+    // The help of a family comes before its type, which decides the name.
     let mut help = None;
     for line in open_metrics.lines() {
         if let Some(of) = line.strip_prefix("# HELP ") {

@@ -1,4 +1,4 @@
-//! Webhooks.
+//! Metrics of webhooks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use reelyard_shares::webhook::WebhookView;
 
 use super::metrics_writer::MetricsWriter;
 
-/// Writes how each webhook stands.
+/// Writes the state of each webhook.
 pub fn write(
     sheet: &mut MetricsWriter<'_>,
     hooks: &[Arc<WebhookView>],

@@ -1,4 +1,4 @@
-//! The hosts: how many are how, and a few series for each.
+//! Metrics of the hosts: counts by state, and a few series per host.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,7 +28,7 @@ impl HostMetrics<'_> {
     }
 }
 
-/// Writes what is known of the hosts.
+/// Writes the metrics of the hosts.
 pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
     let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_board.view());
     let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
@@ -55,7 +55,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
     each(sheet, &hosts)
 }
 
-/// How many copies are under way from and to each host.
+/// Number of running copies from and to each host.
 fn copies_of(tasks: &TaskManagerView) -> HashMap<HostAddr, (u64, u64)> {
     let mut copies: HashMap<HostAddr, (u64, u64)> = HashMap::new();
     for task in tasks.open.values() {
@@ -65,7 +65,7 @@ fn copies_of(tasks: &TaskManagerView) -> HashMap<HostAddr, (u64, u64)> {
     copies
 }
 
-/// What is counted over all hosts.
+/// Writes the counts over all hosts.
 fn together(sheet: &mut MetricsWriter<'_>, hosts: &[HostMetrics<'_>]) -> fmt::Result {
     let roles = [
         ("source", HostRole::Source),
@@ -90,12 +90,12 @@ fn together(sheet: &mut MetricsWriter<'_>, hosts: &[HostMetrics<'_>]) -> fmt::Re
     let help = "Hosts with an open circuit breaker";
     sheet.gauge("hosts_not_called", help, open)?;
     let looks = hosts.iter().map(|one| one.called.looks).sum();
-    sheet.counter("host_looks", "Looks at hosts: files and disk", looks)?;
+    sheet.counter("host_looks", "Inventories of hosts: files and disk", looks)?;
     let failed = hosts.iter().map(|one| one.called.failed_looks).sum();
-    sheet.counter("host_looks_failed", "Failed looks at hosts", failed)
+    sheet.counter("host_looks_failed", "Failed inventories of hosts", failed)
 }
 
-/// What is told of each host.
+/// Writes the series of each host.
 fn each(sheet: &mut MetricsWriter<'_>, hosts: &[HostMetrics<'_>]) -> fmt::Result {
     fn of<'a, V: EncodeGaugeValue>(
         hosts: &'a [HostMetrics<'a>],

@@ -1,4 +1,4 @@
-//! The inputs: how old what is in use is, and what could not be read.
+//! Metrics of the inputs: age of the state in use, and unreadable rows.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use super::metrics_writer::MetricsWriter;
 /// One kind of input.
 struct InputMetrics {
     input: &'static str,
-    /// When what is in use was last found to be what is there.
+    /// Time when the state in use was last confirmed.
     good_at: Option<Millis>,
     usable: bool,
     rows: u64,
     bad_rows: u64,
 }
 
-/// Writes how the inputs stand at `now`. Those that are not configured are left out.
+/// Writes the state of the inputs at `now`. Inputs that are not configured are left out.
 pub fn write(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView, now: Millis) -> fmt::Result {
     let inputs = shown(catalog);
     let ages = inputs
@@ -42,7 +42,7 @@ fn shown(catalog: &CatalogView) -> Vec<InputMetrics> {
     if !dirs.is_empty() {
         inputs.push(InputMetrics {
             input: "source_dirs",
-            // As old as the oldest of them, and unknown until all were listed.
+            // The age of the oldest directory; unknown until all were listed.
             good_at: dirs.iter().map(|dir| dir.good_at).min().flatten(),
             usable: dirs.iter().all(|dir| is_usable(&dir.state)),
             rows: catalog.source_dirs.masters,
@@ -53,7 +53,7 @@ fn shown(catalog: &CatalogView) -> Vec<InputMetrics> {
         let days = || log.files.iter().map(|day| &day.input);
         InputMetrics {
             input: "event_log",
-            // It is enough that one day can be read: at midnight the new one may not exist yet.
+            // One readable day is enough: at midnight the new log may not exist yet.
             good_at: days().filter_map(|day| day.good_at).max(),
             usable: days().any(|day| is_usable(&day.state)),
             rows: days().map(good_rows).sum(),

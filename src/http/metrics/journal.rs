@@ -1,4 +1,4 @@
-//! The journal.
+//! Metrics of the journal.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use reelyard_journal::JournalStatus;
 
 use super::metrics_writer::MetricsWriter;
 
-/// Writes how the journal is.
+/// Writes the state of the journal.
 pub fn write(sheet: &mut MetricsWriter<'_>, status: &JournalStatus) -> fmt::Result {
     commits(sheet, status)?;
     let leads = u64::from(status.leading.is_some());

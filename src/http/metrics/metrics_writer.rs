@@ -1,5 +1,5 @@
-//! A page of metrics while it is written. Everything on it comes from views at that moment; nothing is
-//! kept between two pages.
+//! Writes a metrics page. All values come from views at that moment; no state is kept between two
+//! pages.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,18 +12,17 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use reelyard_core::durations::{BOUNDS, Durations};
 
-/// What every name begins with.
+/// Prefix of every metric name.
 const PREFIX: &str = "reelyard";
 
 /// The labels of one series.
 pub type Labels<V, const N: usize> = [(&'static str, V); N];
 
-/// A page while it is written. Names are given without [`PREFIX`], and those of counters without
-/// their `_total`.
+/// A page that is being written. Names are given without [`PREFIX`], and counters without `_total`.
 pub struct MetricsWriter<'a>(DescriptorEncoder<'a>);
 
 impl MetricsWriter<'_> {
-    /// The page that `write` writes, in the form of OpenMetrics.
+    /// Renders the page that `write` fills, as OpenMetrics.
     pub fn page(
         write: impl Fn(&mut MetricsWriter<'_>) -> fmt::Result + Send + Sync + 'static,
     ) -> Result<String, fmt::Error> {
@@ -55,7 +54,7 @@ impl MetricsWriter<'_> {
         value.map_or(Ok(()), |value| self.gauge(name, help, value))
     }
 
-    /// One counter for each set of labels.
+    /// A counter family: one counter per set of labels.
     pub fn counters<V: EncodeLabelValue, const N: usize>(
         &mut self,
         name: &str,
@@ -73,7 +72,7 @@ impl MetricsWriter<'_> {
         Ok(())
     }
 
-    /// One gauge for each set of labels.
+    /// A gauge family: one gauge per set of labels.
     pub fn gauges<V: EncodeLabelValue, const N: usize>(
         &mut self,
         name: &str,
@@ -91,13 +90,13 @@ impl MetricsWriter<'_> {
         Ok(())
     }
 
-    /// A histogram of how long something took.
+    /// A histogram of durations.
     pub fn durations(&mut self, name: &str, help: &str, took: &Durations) -> fmt::Result {
         let sum = Duration::from_micros(took.sum_us);
         self.histogram(name, help, sum, took.count, &buckets(took))
     }
 
-    /// One such histogram for each set of labels.
+    /// A histogram family of durations: one histogram per set of labels.
     pub fn durations_of<'a, V: EncodeLabelValue, const N: usize>(
         &mut self,
         name: &str,
@@ -121,8 +120,8 @@ impl MetricsWriter<'_> {
         Ok(())
     }
 
-    /// A histogram of durations: their sum, how many there are, and how many in each bucket, by its
-    /// upper end in seconds.
+    /// A histogram of durations: sum and count, and the count of each bucket by its upper bound in
+    /// seconds.
     pub fn histogram(
         &mut self,
         name: &str,
@@ -135,13 +134,13 @@ impl MetricsWriter<'_> {
         metric.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), count, buckets, None)
     }
 
-    /// A fact in labels.
+    /// An info metric: facts as labels.
     pub fn info(&mut self, name: &str, help: &str, labels: &impl EncodeLabelSet) -> fmt::Result {
         self.0.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(labels)
     }
 }
 
-/// How many took how long: each bucket by its upper end in seconds.
+/// The count of each bucket by its upper bound in seconds.
 fn buckets(took: &Durations) -> Vec<(f64, u64)> {
     let mut buckets: Vec<(f64, u64)> =
         BOUNDS.iter().copied().zip(took.buckets.iter().copied()).collect();
@@ -150,7 +149,7 @@ fn buckets(took: &Durations) -> Vec<(f64, u64)> {
     buckets
 }
 
-/// Writes a page when it is asked for.
+/// Writes the page when the registry is encoded.
 struct MetricsCollector<W>(W);
 
 impl<W> fmt::Debug for MetricsCollector<W> {

@@ -1,12 +1,11 @@
-//! `GET /metrics`: what a node or a worker does, in numbers, for Prometheus.
+//! `GET /metrics`: metrics of a node or worker for Prometheus.
 //!
-//! Every number is read from the views that the actors publish. There are about 100 series, and eight
-//! more for each host of the yard: with 2,000 hosts a page of about a megabyte. A pool of boxes has
-//! about 100. Actors of hosts are summed up as one, `cfw_worker`. No name of a file and no path is a
-//! label.
+//! All values come from the published views of the actors. There are about 100 series, and eight
+//! more per host: with 2,000 hosts the page has about a megabyte. A pool of boxes adds about 100.
+//! The actors of all hosts are summed up as `cfw_worker`. File names and paths are never labels.
 //!
-//! The page needs no token, as `/healthz` does not: it tells the addresses of the hosts, which
-//! cfm's wire tells on the same port to everybody, and numbers.
+//! Like `/healthz`, the page needs no token. It shows numbers and the addresses of the hosts, which
+//! cfm's wire protocol on the same port shows without a token too.
 
 mod actors;
 mod boxes;
@@ -66,7 +65,7 @@ pub async fn node(
     answer(page, accept.unwrap_or_default())
 }
 
-/// What runs here, and since when.
+/// Writes role, version and start time.
 fn about(sheet: &mut MetricsWriter<'_>, role: &str, started: Millis) -> fmt::Result {
     let labels = [("version", env!("CARGO_PKG_VERSION")), ("role", role)];
     sheet.info("build", "Version of the program", &labels)?;
@@ -77,12 +76,12 @@ fn about(sheet: &mut MetricsWriter<'_>, role: &str, started: Millis) -> fmt::Res
     )
 }
 
-/// An instant as Unix time.
+/// A time as Unix seconds.
 fn seconds(at: Millis) -> f64 {
     at.0 as f64 / 1000.0
 }
 
-/// A page as the answer to a request that accepts `accept`.
+/// Answers a request with a page in the format that `accept` selects.
 fn answer(page: Result<String, fmt::Error>, accept: &str) -> HttpResponse {
     match page {
         Ok(page) if form::wants_open_metrics(accept) => {
@@ -92,7 +91,7 @@ fn answer(page: Result<String, fmt::Error>, accept: &str) -> HttpResponse {
             .insert_header((CONTENT_TYPE, form::PROMETHEUS))
             .body(form::as_prometheus(&page)),
         Err(error) => {
-            tracing::error!(%error, "the page of metrics cannot be written");
+            tracing::error!(%error, "cannot write the metrics page");
             HttpResponse::InternalServerError().finish()
         }
     }

@@ -1,4 +1,4 @@
-//! The copies that go.
+//! Metrics of removals.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use reelyard_yard::remover::{RemovalMode, RemoverView};
 
 use super::metrics_writer::MetricsWriter;
 
-/// Writes what the Remover shows.
+/// Writes the metrics of the Remover.
 pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {
     let counters = &view.counters;
     let reasons = [
@@ -39,7 +39,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {
     let took = last.map(|round| round.took_us as f64 / 1e6);
     sheet.maybe_gauge(
         "removal_last_round_seconds",
-        "How long the last look at all copies took",
+        "Time of the last check of all copies, in seconds",
         took,
     )
 }

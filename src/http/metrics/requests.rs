@@ -11,14 +11,13 @@ use actix_web::web;
 
 use super::metrics_writer::MetricsWriter;
 
-/// The methods that are counted by their names; whoever asks may make up others without end.
+/// Methods that are counted by name. A client could send any number of others.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// What a request to no route, or by no usual method, is counted as.
+/// The label for unknown routes and unusual methods.
 const OTHER: &str = "other";
 
-/// How many requests were answered, by route, method and status. As many rows as there are routes
-/// and ways to answer them, whatever is asked.
+/// Number of answered requests by route, method and status. Clients cannot add rows without limit.
 #[derive(Debug, Default)]
 pub struct RequestCounts(Mutex<BTreeMap<(String, &'static str, u16), u64>>);
 
@@ -28,7 +27,7 @@ impl RequestCounts {
         *counts.entry((route, method, status)).or_default() += 1;
     }
 
-    /// Writes the counts.
+    /// Writes the counters.
     pub fn write(&self, sheet: &mut MetricsWriter<'_>) -> fmt::Result {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let series = counts.into_iter().map(|((route, method, status), count)| {
@@ -40,7 +39,7 @@ impl RequestCounts {
     }
 }
 
-/// Counts every request by how it was answered.
+/// Counts every request with its status.
 pub async fn count(
     request: ServiceRequest,
     next: Next<impl MessageBody>,

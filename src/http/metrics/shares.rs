@@ -1,4 +1,4 @@
-//! Shares, their ends, and their links.
+//! Metrics of shares, their ends, and their links.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use reelyard_shares::share_files::ShareFilesView;
 
 use super::metrics_writer::MetricsWriter;
 
-/// Writes what there is to see of shares, and of their links where any are served.
+/// Writes the metrics of shares, and of their links if they are served.
 pub fn write(
     sheet: &mut MetricsWriter<'_>,
     board: &ShareViewHandle,
@@ -41,7 +41,7 @@ pub fn write(
     links.map_or(Ok(()), |links| write_links(sheet, &links))
 }
 
-/// Writes what there is to see of the files behind shares.
+/// Writes the metrics of the shared files.
 pub fn write_files(
     sheet: &mut MetricsWriter<'_>,
     view: &ShareFilesView,

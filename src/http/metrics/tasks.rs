@@ -1,4 +1,4 @@
-//! The copies: under way, ended, planned, and what they wait for.
+//! Metrics of copies: planned, running, waiting and ended.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use reelyard_yard::task_manager::{Blamed, TaskManagerView, TaskState};
 
 use super::metrics_writer::MetricsWriter;
 
-/// Writes what the TaskManager shows.
+/// Writes the metrics of the TaskManager.
 pub fn write(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {
     ends(sheet, view)?;
     write_tasks(sheet, view)?;

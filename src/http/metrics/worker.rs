@@ -1,4 +1,4 @@
-//! The worker's page.
+//! The metrics page of a worker.
 
 use std::fmt;
 
@@ -12,22 +12,22 @@ use reelyard_worker::downloader::{DownloaderHandle, DownloaderView};
 
 use super::metrics_writer::MetricsWriter;
 
-/// Where the page of a worker comes from.
+/// Sources of the metrics of a worker.
 pub struct WorkerFigures {
-    /// When the worker started.
+    /// Start time of the worker.
     pub started: Millis,
-    /// Its data port.
+    /// Counters of the port that serves masters and copies.
     pub data_port: DataPortMeter,
     /// Its copies; none for a worker that is only a source.
     pub downloads: Option<DownloaderHandle>,
-    /// The boxes that it hosts.
+    /// The hosted boxes.
     pub boxes: HostedBoxes,
 }
 
 impl WorkerFigures {
-    /// The page, as the answer to a request that accepts `accept`. `epoch` is the highest that was
-    /// heard of, `unlistable` how many names the last list had to leave out, `traffic` what the link
-    /// carries.
+    /// Answers with the page in the format that `accept` selects. `epoch` is the highest known one,
+    /// `unlistable` the number of names that the last list omitted, and `traffic` the load of the
+    /// link.
     pub fn page(
         &self,
         epoch: Epoch,

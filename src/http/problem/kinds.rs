@@ -1,17 +1,17 @@
-//! Every kind of problem that the API knows.
+//! All problem kinds of the API.
 
 use reelyard_api::Problem;
 
-/// A kind of problem: what stays the same however often it is met.
+/// A problem kind: its constant parts.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemKind {
-    /// The last part of its `type`.
+    /// Last part of the `type` URN.
     pub name: &'static str,
-    /// The status that it comes with.
+    /// HTTP status of the answer.
     pub status: u16,
-    /// What it means, for the document.
+    /// Meaning and remedy, for the OpenAPI document.
     pub means: &'static str,
-    /// A `detail` that it may have.
+    /// Example of a `detail`, for the OpenAPI document.
     pub example: &'static str,
 }
 
@@ -31,13 +31,13 @@ impl ProblemKind {
     }
 }
 
-/// Every kind of problem that the API knows. Clients go by them: none is renamed.
+/// All problem kinds of the API. Clients depend on the names: never rename one.
 pub const KINDS: &[ProblemKind] = &[
     ProblemKind::new(
         400,
         "bad-request",
         "A value of the request is not valid",
-        "limit: expected a number of items from 1 on, not \"0\"",
+        "limit: expected a number of at least 1, not \"0\"",
     ),
     ProblemKind::new(
         400,
@@ -85,7 +85,7 @@ pub const KINDS: &[ProblemKind] = &[
         405,
         "method-not-allowed",
         "The path does not support this method",
-        "/api/v1/plan takes GET",
+        "/api/v1/plan accepts GET",
     ),
     ProblemKind::new(
         409,
@@ -108,7 +108,7 @@ pub const KINDS: &[ProblemKind] = &[
     ProblemKind::new(
         409,
         "changed-meanwhile",
-        "It was changed at the same time; nothing was done: try again",
+        "Another request changed it at the same time; nothing was done: try again",
         "the share changed at the same time: nothing was done, try again",
     ),
     ProblemKind::new(
@@ -120,15 +120,17 @@ pub const KINDS: &[ProblemKind] = &[
     ProblemKind::new(
         409,
         "being-moved",
-        "It, or a directory above or below it, is being moved: try again in a moment",
+        "The path, or one above or below it, is being moved: try again in a moment",
         "the path, or one above or below it, is being moved: try again in a moment",
     ),
     ProblemKind::new(
         409,
         "clock-unconfirmed",
-        "The wall clock is far ahead and not confirmed, so the deadline is not known; ask again after Retry-After",
+        "The wall clock is far ahead and not confirmed, so the deadline is not known; try again \
+         after Retry-After",
         "the wall clock is 2h ahead of the confirmed time, so new deadlines are not possible: \
-         correct the clock, or wait 14m until it is confirmed, or run \"reelyard share confirm-clock\" if it is right",
+         correct the clock, or wait 14m until it is confirmed, or run \"reelyard share \
+         confirm-clock\" if it is right",
     ),
     ProblemKind::new(
         409,
@@ -157,13 +159,15 @@ pub const KINDS: &[ProblemKind] = &[
     ProblemKind::new(
         409,
         "request-of-other",
-        "Another holder used this request_id and may still use the box. If it has ended, repeat with take_over",
+        "Another holder used this request_id and may still use the box. If that holder has ended, \
+         repeat with take_over",
         "this request was granted to holder judge-7, not to judge-8",
     ),
     ProblemKind::new(
         409,
         "ids-taken",
-        "Another pool has the same box numbers, hooks and host: choose other numbers, or remove that pool first",
+        "Another pool has the same box numbers, hooks and host: choose other numbers, or remove \
+         that pool first",
         "pool cpp cannot have box 40 of the hooks \"isolate\" on 10.0.0.21:8888: pool java has them",
     ),
     ProblemKind::new(
@@ -182,7 +186,8 @@ pub const KINDS: &[ProblemKind] = &[
         409,
         "pool-in-use",
         "Host, hooks and ids of a pool change only while none of its boxes is in use: try again then",
-        "pool judges is in use: its host, hooks and ids can change only while no box is leased, being cleaned or quarantined",
+        "pool judges is in use: its host, hooks and ids can change only while no box is leased, \
+         being cleaned or quarantined",
     ),
     ProblemKind::new(
         409,
@@ -272,8 +277,8 @@ pub const KINDS: &[ProblemKind] = &[
         422,
         "bad-configuration",
         "The configuration has faults, all of which are listed; the running one stays in force",
-        "the configuration in force stays: /etc/reelyard/node.toml:12: storage.limit_percent: expected a \
-         percentage from 1 to 100, not 101",
+        "the running configuration stays in use: /etc/reelyard/node.toml:12: storage.limit_percent: expected \
+         a percentage from 1 to 100, not 101",
     ),
     ProblemKind::new(
         422,
@@ -308,14 +313,14 @@ pub const KINDS: &[ProblemKind] = &[
     ProblemKind::new(
         503,
         "unreadable",
-        "It cannot be read now",
+        "The file or directory cannot be read now",
         "movies/a.mpg: it cannot be opened: Input/output error (os error 5)",
     ),
     ProblemKind::new(
         503,
         "not-leader",
-        "Another node is the leader, or there is none now",
-        "this node does not lead the yard; node 2 does",
+        "Another node is the leader, or no node is",
+        "this node does not lead the yard; the leader is node 2",
     ),
     ProblemKind::new(
         503,
@@ -332,7 +337,7 @@ pub const KINDS: &[ProblemKind] = &[
     ProblemKind::new(
         503,
         "host-silent",
-        "The worker of the pool did not carry out the call; the detail says why",
+        "The worker of the pool did not execute the call; the detail has the reason",
         "the host of pool judges did not carry out the call: the worker 10.0.0.21:8888 does not answer",
     ),
     ProblemKind::new(503, "stopped", "The node is stopping", "the journal has stopped"),
@@ -346,13 +351,13 @@ pub const KINDS: &[ProblemKind] = &[
         503,
         "too-many-listeners",
         "The number of event listeners is at its limit: try again after Retry-After",
-        "64 clients follow the changes, which is the limit",
+        "64 clients follow the changes: the limit is reached",
     ),
     ProblemKind::new(
         504,
         "outcome-unknown",
-        "Whether it was done is not known; asking again under the same request_id is safe, \
-         as is any call that asked twice comes to the same",
+        "The outcome is unknown: repeat the request with the same request_id, or check the state \
+         first; idempotent calls are safe to repeat",
         "outcome unknown: the actor restarted while it had the request",
     ),
     ProblemKind::new(

@@ -1,4 +1,5 @@
-//! The answers of a worker, byte for byte as cfw gives them where cfw has the call (spec 2.2).
+//! The answers of a worker. Where cfw has the same call, they are byte for byte like cfw's (spec
+//! 2.2).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,7 +29,7 @@ use crate::http::health;
 /// cfw's content type of text.
 pub(super) const TEXT: &str = "text/plain;charset=UTF-8";
 
-/// cfw's content type of JSON, also of the empty answers to `DELETE`.
+/// cfw's content type of JSON, also for the empty answers to `DELETE`.
 pub(super) const JSON: &str = "application/json;charset=UTF-8";
 
 /// Answers any request to the worker.
@@ -80,7 +81,7 @@ fn needs_token(call: &WorkerHttpCall) -> bool {
     )
 }
 
-/// By what right the call is made. What cfw tells everybody needs none.
+/// How the call is authorized. Calls that cfw leaves open need no authorization.
 fn authority(
     request: &HttpRequest,
     http: &WorkerHttp,
@@ -89,13 +90,13 @@ fn authority(
     if !needs_token(call) {
         return Ok(Authority::Open);
     }
-    // The host by its own name: what was signed for another address is refused.
+    // The worker's own address: a call that was signed for another host is refused.
     let to = Addressee::Worker(http.info.host);
     let token = http.token.now();
     auth::bearer_or_signature(request, Option::as_ref(&token), &http.gate, to)
 }
 
-/// `401`, with what a program of the yard signs its next call with.
+/// `401` with the challenge for the next signed call.
 pub(super) fn unauthorized(http: &WorkerHttp, none: NoAuthority) -> HttpResponse {
     let mut answer = HttpResponse::Unauthorized();
     answer.insert_header(("WWW-Authenticate", "Bearer")).content_type(TEXT);
@@ -105,8 +106,8 @@ pub(super) fn unauthorized(http: &WorkerHttp, none: NoAuthority) -> HttpResponse
     answer.body(format!("{none}\n"))
 }
 
-/// Notes who lists or deletes here. Probes and disk figures are anybody's: monitoring asks for
-/// them, too.
+/// Records the caller of lists and deletions. Probes and disk figures are not recorded, because
+/// monitoring uses them too.
 fn note_manager(request: &HttpRequest, http: &WorkerHttp, call: &WorkerHttpCall) {
     let does = match call {
         WorkerHttpCall::Files | WorkerHttpCall::Inventory => ManagerAction::Lists,
@@ -118,12 +119,12 @@ fn note_manager(request: &HttpRequest, http: &WorkerHttp, call: &WorkerHttpCall)
     http.managers.record(manager, from, does, http.clock.now());
 }
 
-/// The node that calls; none where it does not say, or in a way that does not read.
+/// The calling node; none if the header is missing or invalid.
 fn manager_of(request: &HttpRequest) -> Option<ManagerId> {
     request.headers().get(MANAGER_HEADER)?.to_str().ok()?.parse().ok()
 }
 
-/// Asks the base directory off the server's threads. None when there is none, or it fails.
+/// Reads the base directory off the server threads. None without one, or if it fails.
 async fn from_disk<T: Send + 'static>(
     http: &WorkerHttp,
     what: &'static str,
@@ -133,7 +134,7 @@ async fn from_disk<T: Send + 'static>(
     blocking(what, move || ask(&base)).await
 }
 
-/// Does what blocks on the base directory off the server's threads. None when it fails.
+/// Runs a blocking operation on the base directory off the server threads. None if it fails.
 async fn blocking<T: Send + 'static>(
     what: &'static str,
     ask: impl FnOnce() -> std::io::Result<T> + Send + 'static,
@@ -145,7 +146,7 @@ async fn blocking<T: Send + 'static>(
             None
         }
         Err(error) => {
-            tracing::error!(%error, "{what} was not carried out");
+            tracing::error!(%error, "{what} did not run");
             None
         }
     }
@@ -156,7 +157,7 @@ async fn files(http: Arc<WorkerHttp>) -> HttpResponse {
         return HttpResponse::InternalServerError().content_type(TEXT).finish();
     };
     let total = names.len();
-    // A line feed would read as two names, and a manager might delete either.
+    // A name with a line feed would read as two names, and a manager might delete either.
     let lines: Vec<FileName> =
         names.into_iter().filter(|name| !name.as_bytes().contains(&b'\n')).collect();
     http.unlistable_names.store((total - lines.len()) as u64, Ordering::Relaxed);
@@ -190,25 +191,26 @@ async fn delete(
                 return answer.content_type(TEXT).body(format!("{refusal}\n"));
             }
         },
-        // As cfw, whose file system refuses such a name.
+        // Like cfw, whose file system refuses such a name.
         ((_, Ok(_)), Err(_)) => StatusCode::INTERNAL_SERVER_ERROR,
     };
     HttpResponse::build(status).content_type(JSON).finish()
 }
 
-/// The node that calls is obeyed from now on, in its epoch, whatever was heard before.
+/// Makes the calling node the obeyed one in its epoch, whatever the worker knew before.
 async fn adopt(request: &HttpRequest, http: &WorkerHttp, authority: Authority) -> HttpResponse {
     let (Some(manager), Ok(Some(epoch))) = (manager_of(request), epoch_of(request)) else {
         let why = format!("the headers {MANAGER_HEADER} and {EPOCH_HEADER} are missing or wrong\n");
         return HttpResponse::BadRequest().content_type(TEXT).body(why);
     };
     let epochs = http.epochs.clone();
-    // Without a token anybody may call: nobody is to push the epoch beyond what a node can reach.
+    // Without a token any client may call. None may raise the epoch so far that a node cannot reach
+    // it.
     let highest = epochs.highest();
     if matches!(authority, Authority::Open) && epoch.0.saturating_sub(highest.0) > MOST_AHEAD {
         let why = format!(
-            "epoch {epoch} is more than {MOST_AHEAD} beyond {highest}, the highest that this worker \
-             has heard: give the node and the worker a token, and adopt it again\n"
+            "epoch {epoch} is more than {MOST_AHEAD} above {highest}, the highest that this worker \
+             knows: configure a token for node and worker, then run \"reelyard hosts adopt\"\n"
         );
         return HttpResponse::PreconditionFailed().content_type(TEXT).body(why);
     }
@@ -228,7 +230,7 @@ fn epoch_of(request: &HttpRequest) -> Result<Option<Epoch>, StatusCode> {
     epoch.map(|epoch| Some(Epoch(epoch))).ok_or(StatusCode::BAD_REQUEST)
 }
 
-/// Deletes a file, unless the leader that decided it is not obeyed.
+/// Deletes a file, unless the leader that decided it was deposed.
 async fn delete_file(
     http: &WorkerHttp,
     cluster: Option<ClusterId>,
@@ -241,7 +243,7 @@ async fn delete_file(
         if let Err(refusal) = epochs.would_obey(cluster, epoch) {
             return Ok(Err(refusal));
         }
-        // For nothing no epoch is raised.
+        // A call without effect must not raise the epoch.
         if base.is_absent(&name)? {
             return Ok(Ok(Deleted::Absent));
         }
@@ -260,14 +262,14 @@ async fn delete_file(
         Some(Ok(Deleted::Directory)) => StatusCode::NOT_ACCEPTABLE,
         Some(Ok(Deleted::Deposed)) => StatusCode::PRECONDITION_FAILED,
         Some(Err(refusal)) => {
-            tracing::warn!(file = shown.to_string(), %refusal, "a deletion was refused");
+            tracing::warn!(file = shown.to_string(), %refusal, "refused to delete a file");
             return Err(refusal);
         }
         None => StatusCode::INTERNAL_SERVER_ERROR,
     })
 }
 
-/// With a proof that this worker knows the token, where the call was signed.
+/// Adds a proof that this worker knows the token, if the call was signed.
 fn info(http: &WorkerHttp, authority: Authority) -> HttpResponse {
     let managers = http.managers.lately(http.clock.now());
     let (epoch, traffic) = (http.epochs.highest(), http.link.traffic());
@@ -318,7 +320,7 @@ async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
     answer.body(body)
 }
 
-/// From where on changes are asked for. What is no cursor of ours is answered with everything.
+/// The position from which changes are requested. An invalid cursor gets everything.
 fn cursor_asked(request: &HttpRequest) -> Option<InventoryCursor> {
     let mut settings = request.query_string().split('&');
     settings.find_map(|setting| setting.strip_prefix("since="))?.parse().ok()
@@ -356,7 +358,7 @@ fn moved(request: &HttpRequest, path: &str) -> HttpResponseBuilder {
     answer
 }
 
-/// Go adds a page for people when a browser may have asked.
+/// Go adds a small HTML page if a browser may have sent the request.
 fn without_slash(request: &HttpRequest, path: &str) -> HttpResponse {
     let mut answer = moved(request, path);
     if request.method() == "GET" {

@@ -1,4 +1,4 @@
-//! What a node asks for the boxes that this worker hosts.
+//! The calls of nodes about boxes that this worker hosts.
 
 use actix_web::{HttpResponse, web};
 use reelyard_protocol::boxes::{
@@ -12,7 +12,7 @@ use super::WorkerHttp;
 use super::answers::{JSON, TEXT, json_line, unauthorized};
 use crate::http::auth::{Authority, NoAuthority};
 
-/// The longest question that is read, in bytes: far more than all boxes of a pool.
+/// Largest body of a call in bytes: far more than all boxes of a pool need.
 const LONGEST_QUESTION: usize = 4 << 20;
 
 /// `POST /boxes/run`: answered when the hook has ended.
@@ -39,7 +39,7 @@ pub async fn look(http: &WorkerHttp, authority: Authority, body: web::Payload) -
 
 /// `POST /boxes/adopt`
 pub async fn adopt(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
-    // Without a token anybody may call.
+    // Without a token any client may call.
     let jumps = match &authority {
         Authority::Open => Jumps::Limited,
         _ => Jumps::Believed,
@@ -59,7 +59,9 @@ async fn read<T: DeserializeOwned>(
     body: web::Payload,
 ) -> Result<T, HttpResponse> {
     let unreadable = |why: String| {
-        HttpResponse::BadRequest().content_type(TEXT).body(format!("cannot be read: {why}\n"))
+        HttpResponse::BadRequest()
+            .content_type(TEXT)
+            .body(format!("the body is not valid: {why}\n"))
     };
     let body = match body.to_bytes_limited(LONGEST_QUESTION).await {
         Ok(Ok(body)) => body,

@@ -1,5 +1,5 @@
-//! The HTTP of a worker, on the address that is its identity: cfw's wire (spec 2.2), and what
-//! Reelyard's nodes ask besides.
+//! The HTTP server of a worker, on the address that is its identity: cfw's wire protocol (spec
+//! 2.2), and the calls of Reelyard nodes.
 
 mod answers;
 mod boxes;
@@ -33,83 +33,82 @@ use reelyard_worker::traffic::gauge::LinkGauge;
 use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};
 pub use super::metrics::WorkerFigures;
 
-/// How long a client may take to send the head of a request, as in cfw (spec 2).
+/// Time limit for the head of a request, as in cfw (spec 2).
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an idle connection is kept. Longer than cfw's five seconds, so that a node that asks
-/// every few seconds asks on one connection (spec D31).
+/// Timeout of an idle connection. It is longer than cfw's five seconds, so that a node that calls
+/// every few seconds reuses its connection (spec D31).
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// How long stopping waits for answers under way.
+/// Longest wait for running answers when the server stops, in seconds.
 const STOP_PATIENCE_SECONDS: u64 = 5;
 
-/// How long a client may take for the body of a request.
+/// Time limit for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// How long a client may take nothing of an answer, or less than [`LEAST_PACE`].
+/// Time limit for a client that takes nothing of an answer, or less than [`LEAST_PACE`].
 const STALL: Duration = Duration::from_secs(20);
 
-/// What a client must take of an answer at least, in bytes per second.
+/// Slowest accepted pace of a client that reads an answer, in bytes per second.
 const LEAST_PACE: u64 = 4 << 10;
 
-/// Connections at once. Nodes, monitoring and people are few.
+/// Largest number of connections. Nodes, monitoring and people are few.
 const CONNECTIONS: usize = 1024;
 
-/// Connections at once from one address: a node holds one for each hook of a box that runs.
+/// Largest number of connections from one address: a node holds one for each running hook of a box.
 const CONNECTIONS_PER_ADDRESS: usize = 512;
 
-/// The part of all file descriptors that these connections may take; the rest is in reserve for
-/// copies.
+/// Percentage of all file descriptors for these connections; the rest is a reserve for copies.
 const DESCRIPTORS_PERCENT: u64 = 40;
 
-/// What the HTTP of one worker works with.
+/// State of the HTTP handlers of a worker.
 pub struct WorkerHttp {
-    /// Where the copies are; none for a worker that is only a source.
+    /// Directory of the copies; none for a worker that is only a source.
     pub base: Option<Arc<BaseDir>>,
-    /// What they are, whole or as what changed; none for a worker that is only a source.
+    /// Lists of the copies, complete or as changes; none for a worker that is only a source.
     pub inventory: Option<Arc<InventoryService>>,
     /// Refuses deletions that a deposed leader decided.
     pub epochs: EpochGuard,
-    /// With a token, `DELETE`, `/info`, `/inventory` and `/boxes` need it, or a signature made with it.
-    /// What cfw tells everybody (`/hb`, `/files`, `/df`) stays open, because an old cfm must be able
-    /// to read it.
+    /// With a token, `DELETE`, `/info`, `/inventory` and `/boxes` need it, or a signature made with
+    /// it. cfw's open calls (`/hb`, `/files`, `/df`) stay open, because an old cfm must be able to
+    /// read them.
     pub token: LiveSetting<Option<SharedToken>>,
-    /// Admits signed calls.
+    /// Verifies signed calls.
     pub gate: SignedCallVerifier,
-    /// Who had to do with this worker lately.
+    /// The managers that called this worker recently.
     pub managers: SeenManagersHandle,
-    /// The boxes that this worker hosts.
+    /// The hosted boxes.
     pub boxes: HostedBoxes,
-    /// What time it is.
+    /// Clock of the worker; simulated in tests.
     pub clock: Clock,
-    /// Measures what the link carries.
+    /// Measures the load of the link.
     pub link: LinkGauge,
-    /// What fetches from old cfws, if anything does.
+    /// The program that fetches from old cfws, if one is configured.
     pub external: LiveSetting<Option<ExternalProgram>>,
     /// The directories of the masters.
     pub source_dirs: Vec<PathBuf>,
-    /// The line to the node; none for a worker that asks none.
+    /// State of the connection to the node; none for a worker without a node.
     pub node: Option<Arc<ArcSwap<NodeLinkView>>>,
-    /// The answer of `/info`, but for what changes while the worker runs.
+    /// The constant part of the answer to `/info`.
     pub info: WorkerInfo,
-    /// What `/metrics` tells.
+    /// Sources of `/metrics`.
     pub figures: WorkerFigures,
-    /// Names that the last `/files` had to leave out because they hold a line feed.
+    /// Number of names that the last `/files` omitted because they contain a line feed.
     pub unlistable_names: AtomicU64,
 }
 
 impl WorkerHttp {
-    /// How many names the last `/files` had to leave out.
+    /// Number of names that the last `/files` omitted.
     pub fn unlistable_names(&self) -> u64 {
         self.unlistable_names.load(Ordering::Relaxed)
     }
 }
 
-/// Serves `http` on `addr` until the handle is told to stop. Needs an actix system.
+/// Serves `http` on `addr` until the handle is stopped. Needs an actix system.
 pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerHandle> {
     let data = web::Data::from(http);
-    // One service for everything: actix' own routing decodes paths, and a name must be decoded
-    // exactly once.
+    // One service for all paths, because actix' own routing decodes paths, and a name must be
+    // decoded exactly once.
     let app = move || {
         App::new()
             .app_data(data.clone())

@@ -1,4 +1,4 @@
-//! `/readyz` of a worker: whether its node gives it orders, and whether its disks can be read.
+//! `/readyz` of a worker: whether its node sends orders, and whether its disks are readable.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use reelyard_worker::downloader::node_link::NodeLinkView;
 use super::WorkerHttp;
 use crate::http::health::readiness;
 
-/// `GET /readyz`: 200, or 503 with what is missing, a line each.
+/// `GET /readyz`: 200, or 503 with one line per missing condition.
 pub(super) async fn readyz(http: Arc<WorkerHttp>) -> HttpResponse {
     let node = http.node.as_ref().and_then(|line| of_node(&line.load()));
     let disks = web::block(move || of_disks(&http)).await;
-    let disks = disks.unwrap_or_else(|error| vec![format!("the disks were not read: {error}")]);
+    let disks = disks.unwrap_or_else(|error| vec![format!("cannot read the disks: {error}")]);
     let missing: Vec<String> = node.into_iter().chain(disks).collect();
     readiness(&missing, &[])
 }
 
-/// Why no orders come from the node; none when they do.
+/// Why no orders arrive from the node; none if they do.
 fn of_node(line: &NodeLinkView) -> Option<String> {
     match (&line.error, line.answered) {
         (Some(error), Some(last)) => {
@@ -32,7 +32,7 @@ fn of_node(line: &NodeLinkView) -> Option<String> {
     }
 }
 
-/// The directories that cannot be read, and why. Blocks on the disks.
+/// The unreadable directories with the reason. Blocks on the disks.
 fn of_disks(http: &WorkerHttp) -> Vec<String> {
     let base = http.base.as_ref().and_then(|base| base.disk().err());
     let base = base.map(|error| format!("the base directory cannot be read: {error}"));

@@ -1,31 +1,31 @@
-//! Which call a method and a path are, by the rules of cfw's router (spec 2), as a pure function.
-//! Paths are taken apart after they were percent-decoded once, as cfw's are.
+//! Maps method and path to a call by the rules of cfw's router (spec 2), as a pure function. As in
+//! cfw, paths are percent-decoded once before they are split.
 
 use percent_encoding::percent_decode_str;
 use reelyard_core::names::{BadFileName, FileName};
 
 use crate::http::clean_path::{cleaned, written};
 
-/// A request, understood.
+/// A parsed request to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerHttpCall {
-    /// `HEAD /hb`
+    /// `HEAD /hb`: cfw's probe.
     Heartbeat,
-    /// `GET /files`
+    /// `GET /files`: cfw's list of the copies.
     Files,
-    /// `GET /df`
+    /// `GET /df`: cfw's disk figures.
     Disk,
-    /// `DELETE /files/{name}`; names that no file can have are for the call to refuse.
+    /// `DELETE /files/{name}`. The handler refuses an invalid name.
     Delete(Result<FileName, BadFileName>),
-    /// `GET /info`
+    /// `GET /info`: version, roles and settings of this worker.
     Info,
     /// `GET /inventory`
     Inventory,
-    /// `GET /metrics`
+    /// `GET /metrics`: for Prometheus.
     Metrics,
-    /// `GET /healthz`
+    /// `GET /healthz`: liveness.
     Healthz,
-    /// `GET /readyz`
+    /// `GET /readyz`: readiness.
     Readyz,
     /// `POST /boxes/run`
     RunHook,
@@ -33,19 +33,19 @@ pub enum WorkerHttpCall {
     LookAtBoxes,
     /// `POST /boxes/adopt`
     AdoptBoxes,
-    /// `POST /adopt`
+    /// `POST /adopt`: obey the calling cluster from now on.
     Adopt,
-    /// The path was not clean (`..`, `//`): 301 to this one, without a body.
+    /// The path was not clean (`..`, `//`): 301 to this path, without a body.
     Clean(String),
-    /// The path ended in a slash: 301 to this one.
+    /// The path ended in a slash: 301 to this path.
     WithoutSlash(String),
-    /// The path has other methods (405).
+    /// The path does not support the method (405).
     Method,
-    /// There is nothing (404).
+    /// The path does not exist (404).
     Nothing,
 }
 
-/// Reads `method` and `path`, the latter as it stands in the request line.
+/// Parses `method` and the raw `path` of the request line.
 pub fn route(method: &str, path: &str) -> WorkerHttpCall {
     let decoded: Vec<u8> = percent_decode_str(path).collect();
     if let Some(clean) = cleaned(&decoded) {
@@ -65,7 +65,7 @@ pub fn route(method: &str, path: &str) -> WorkerHttpCall {
     }
 }
 
-/// The method that a path has, and what it calls.
+/// The method of a path, and its call.
 fn call_of(path: &[u8]) -> Option<(&'static str, WorkerHttpCall)> {
     match path {
         b"/hb" => Some(("HEAD", WorkerHttpCall::Heartbeat)),

@@ -1,5 +1,5 @@
-//! Whose archive is made: a bounded number, and so many for one address, so that nobody's slow
-//! clients keep all others waiting.
+//! Limits the concurrent archives, in total and per address, so that slow clients of one address
+//! cannot block all others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::client_address::client_network;
 use crate::refusal::LinkRefusal;
 
-/// The turns there are. Cheap to clone.
+/// The slots for archives. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ArchiveLimiter(Arc<ArchiveLimiterState>);
 
 struct ArchiveLimiterState {
     most: usize,
     most_of_one: usize,
-    /// Who speaks for many.
+    /// Proxies, which have no limit per address.
     trusted: Vec<IpAddr>,
     taken: Mutex<ArchiveSlotCounts>,
 }
@@ -26,23 +26,23 @@ struct ArchiveSlotCounts {
     by_line: HashMap<IpAddr, usize>,
 }
 
-/// One archive's turn. Given back when it is dropped.
+/// The slot of one archive. Released when it is dropped.
 pub(crate) struct ArchiveSlot {
     turns: ArchiveLimiter,
     line: IpAddr,
 }
 
-/// Why there is no turn.
+/// Why no slot is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoArchiveSlot {
-    /// All are taken.
+    /// All slots are in use.
     Busy,
-    /// This address has as many as one may.
+    /// This address uses its largest number of slots.
     OfAddress,
 }
 
 impl ArchiveLimiter {
-    /// `most` turns, `most_of_one` of them at most for one address that is not `trusted`.
+    /// Creates `most` slots. One address that is not `trusted` gets at most `most_of_one`.
     pub(crate) fn new(most: usize, most_of_one: usize, trusted: Vec<IpAddr>) -> Self {
         ArchiveLimiter(Arc::new(ArchiveLimiterState {
             most,
@@ -52,7 +52,7 @@ impl ArchiveLimiter {
         }))
     }
 
-    /// A turn for `client`.
+    /// Takes a slot for `client`.
     pub(crate) fn take(&self, client: IpAddr) -> Result<ArchiveSlot, NoArchiveSlot> {
         let (line, mut taken) = (client_network(client), self.taken());
         let of_line = taken.by_line.get(&line).copied().unwrap_or(0);
@@ -88,7 +88,9 @@ impl Drop for ArchiveSlot {
 impl From<NoArchiveSlot> for LinkRefusal {
     fn from(why: NoArchiveSlot) -> Self {
         match why {
-            NoArchiveSlot::Busy => LinkRefusal::NotNow("many archives are being made".to_owned()),
+            NoArchiveSlot::Busy => {
+                LinkRefusal::NotNow("too many archives are being made".to_owned())
+            }
             NoArchiveSlot::OfAddress => LinkRefusal::TooManyArchives,
         }
     }

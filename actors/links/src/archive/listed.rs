@@ -1,4 +1,4 @@
-//! Telling whether a directory that was listed still has the entries that it had.
+//! Detects whether a listed directory still has the same entries.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -8,13 +8,13 @@ use crate::roots::open_beneath;
 
 /// A directory that was listed.
 pub(super) struct ListedDirectory {
-    /// Its path below the top, as on disk.
+    /// Path below the top directory, as bytes on disk.
     pub(super) path: Vec<u8>,
     was: DirectoryState,
 }
 
-/// Which directory it is, and when something in it was last added, renamed or removed. Changes within
-/// one tick of the file system's clock look like one.
+/// Identity of a directory and the time of its last change. Changes within one clock tick of the
+/// file system look like one.
 #[derive(PartialEq, Eq)]
 struct DirectoryState {
     dev: u64,
@@ -23,12 +23,12 @@ struct DirectoryState {
 }
 
 impl ListedDirectory {
-    /// A directory that is listed from now on.
+    /// Records the state before the directory is listed.
     pub(super) fn now(dir: &File, path: &[u8]) -> io::Result<Self> {
         Ok(ListedDirectory { path: path.to_vec(), was: DirectoryState::of(&dir.metadata()?) })
     }
 
-    /// Whether another directory is at its path below `top` by now, or other entries are in it.
+    /// Whether the path below `top` now leads to another directory, or its entries changed.
     pub(super) fn has_changed(&self, top: &File) -> bool {
         let is = state_at(top, &self.path);
         !is.is_ok_and(|is| is == self.was)
@@ -42,8 +42,8 @@ impl DirectoryState {
     }
 }
 
-/// The state of what is at `path`. It is opened step by step: all of it may be longer than a system
-/// call takes.
+/// The state of the directory at `path`. It opens each segment by itself, because the whole path
+/// may be too long for one system call.
 fn state_at(top: &File, path: &[u8]) -> io::Result<DirectoryState> {
     let mut at = top.try_clone()?;
     for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {

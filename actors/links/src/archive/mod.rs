@@ -1,8 +1,8 @@
-//! `GET|HEAD /s/{id}/zip`: a shared directory as an archive, made while it is sent: no temporary
-//! file, and no more memory than the names take.
+//! `GET|HEAD /s/{id}/zip`: sends a shared directory as a ZIP archive without a temporary file.
+//! Memory is needed only for the names.
 //!
-//! It is of what was there when it was begun, or breaks off: where a file changes while it is read, and
-//! where something is gone, under that name, when its turn comes. What is added meanwhile is not in it.
+//! The archive has the files that existed at the start. It is aborted if a file changes while it is
+//! read, or no longer exists under its name at its turn. Files that are added later are left out.
 
 mod archive_limiter;
 mod listed;
@@ -27,10 +27,10 @@ pub(super) use archive_limiter::ArchiveLimiter;
 use precheck::check_archive;
 use write::ArchiveChunk;
 
-/// Pieces that wait for the client.
+/// Largest number of chunks that wait for the client.
 const AHEAD: usize = 4;
 
-/// Answers one request for an archive; answers what watches over the bytes of it that were sent.
+/// Answers one request for an archive. Returns the watch over the bytes that were sent.
 pub(super) async fn answer(
     asked: &LinkRequest<'_>,
     shared: &ShareServerState,
@@ -41,10 +41,10 @@ pub(super) async fn answer(
     }
 }
 
-/// An archive about to be sent.
+/// An archive that is ready to be sent.
 struct PreparedArchive {
     share: Arc<Share>,
-    /// None for HEAD.
+    /// Chunks of the archive. None for HEAD.
     pieces: Option<mpsc::Receiver<ArchiveChunk>>,
 }
 
@@ -65,10 +65,10 @@ async fn begin(
     let (surveyed, found) = oneshot::channel();
     let (may_begin, begins) = oneshot::channel::<()>();
     let (name, is_limited) = (share.display_name().to_owned(), share.downloads().is_some());
-    // A thread of its own: it waits for disks, and for the client.
+    // Its own thread, because it waits for disks and for the client.
     let began = std::thread::Builder::new().name("share-zip".into()).spawn(move || {
         let _turn = turn;
-        // A large tree takes a while: it is looked at before only where a download would be lost.
+        // The check of a large tree is slow. It runs only if a counted download could be lost.
         let waits = || !surveyed.is_closed();
         let found = if is_limited { check_archive(&opened.file, &name, waits) } else { Ok(()) };
         let is_good = found.is_ok();
@@ -77,7 +77,7 @@ async fn begin(
         }
     });
     if let Err(error) = began {
-        tracing::warn!(%error, "an archive cannot be begun");
+        tracing::warn!(%error, "cannot start the thread of an archive");
         return Err(LinkRefusal::Failed);
     }
     match found.await {
@@ -110,8 +110,8 @@ async fn send(
     let mut sending = Sending::new(asked.line, shared.patience(), watch);
     let length = if chunked { BodyLength::Chunked } else { BodyLength::UntilClosed };
     if !chunked && pieces.is_some() {
-        // Its end is the end of the connection: until it has come, any other is a reset, also where
-        // this process dies.
+        // The body ends with the connection. Until it is complete, every other end must be a reset,
+        // even if this process dies.
         asked.line.discard_unsent();
     }
     sending.bytes(&head.finish(length), pieces.is_some()).await?;
@@ -136,17 +136,18 @@ async fn send(
                 }
                 return Ok(sending.finish());
             }
-            // The archive lacks its directory and the answer its end: nobody takes it for whole.
+            // The archive has no central directory and the body no end, so the client sees the
+            // failure.
             Some(ArchiveChunk::Failed(error)) => return Err(SendFailure::Unreadable(error)),
             None => {
-                let error = std::io::Error::other("the archive ended before its end");
+                let error = std::io::Error::other("the archive is incomplete: its writer stopped");
                 return Err(SendFailure::Unreadable(error));
             }
         }
     }
 }
 
-/// The next piece. While the disk is slow, the download can still be cut.
+/// The next chunk. The download can also be cut while the disk is slow.
 async fn next(
     sending: &mut Sending<'_>,
     pieces: &mut mpsc::Receiver<ArchiveChunk>,

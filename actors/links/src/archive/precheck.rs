@@ -1,4 +1,4 @@
-//! Looking whether an archive can be whole, before somebody's download is taken for it.
+//! Checks that an archive can be complete, before a download is counted for it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind};
 use super::tree::{self, ArchiveVisitor, NoArchive};
 use crate::roots::OpenedShare;
 
-/// Opens all that goes into the archive of the directory `top`, called `name`, and reads nothing of
-/// it. Goes on as long as somebody waits for that.
+/// Opens everything that belongs into the archive of the directory `top` with the name `name`, and
+/// reads no contents. It stops when no client waits any more.
 pub(super) fn check_archive(
     top: &File,
     name: &str,
@@ -27,7 +27,7 @@ impl<F: Fn() -> bool> ArchiveVisitor for ArchivePrecheck<F> {
         self.goes_on()
     }
 
-    /// It was opened already, which is all there is to find out.
+    /// The file is already open: nothing else needs a check.
     fn file(&mut self, _: &OpenedShare, _: &str) -> io::Result<()> {
         Ok(())
     }

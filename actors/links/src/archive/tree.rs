@@ -1,13 +1,12 @@
-//! What of a directory goes into its archive, and under which names.
+//! Selects the entries of a directory for its archive, and their names.
 //!
-//! Files and directories do. A symlink does if it leads to a file in the same shared directory,
-//! as that file; where it leads elsewhere, or to a directory, it is left out, as are devices,
-//! sockets and pipes.
+//! Files and directories are included. A symlink to a file in the same shared directory is included
+//! as that file. All other symlinks, devices, sockets and pipes are left out.
 //!
-//! What goes in is what was there when it was begun: all of it is listed first, at a moment at which
-//! nothing came or went, and what is gone when it is opened ends the walk. Listed on the way, what is
-//! moved from a directory still to come to one that was passed would silently be in no archive. What is
-//! added later is in none, and disturbs none.
+//! The archive has the state at its start. All entries are listed first, at a moment without
+//! changes, and a missing entry later aborts the walk. If entries were listed during the walk, a
+//! file that moves from an unvisited to a visited directory would be missing without notice. Later
+//! additions are left out.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -20,88 +19,88 @@ use rustix::io::Errno;
 use super::listed::ListedDirectory;
 use crate::roots::{NotOpened, OpenedShare, open_beneath};
 
-/// Directories in one another. Each holds a descriptor while its entries are looked at.
+/// Largest nesting of directories. Each level needs a file descriptor while its entries are read.
 const DEEPEST: usize = 128;
 
-/// The longest path in an archive, in bytes: its length has 16 bits there.
+/// Largest length of a path in an archive, in bytes: ZIP stores the length in 16 bits.
 const LONGEST_PATH: usize = u16::MAX as usize;
 
-/// How often all is listed anew because something came or went meanwhile.
+/// Largest number of listings if entries change meanwhile.
 const LISTINGS: usize = 8;
 
-/// Who is shown what goes into an archive: each directory, and after it what is in it.
+/// Receives the entries of an archive: each directory before its contents.
 pub(super) trait ArchiveVisitor {
-    /// Asked while nothing is shown yet.
+    /// Called during the listing, before any entry is visited.
     ///
     /// # Errors
-    /// Nobody wants it any more.
+    ///
+    /// The client is gone.
     fn goes_on(&self) -> io::Result<()>;
 
-    /// A directory, called `name` in the archive.
+    /// Visits a directory with this name in the archive.
     fn directory(&mut self, dir: &File, name: &str) -> io::Result<()>;
 
-    /// A file, called `name` in the archive.
+    /// Visits a file with this name in the archive.
     fn file(&mut self, opened: &OpenedShare, name: &str) -> io::Result<()>;
 }
 
-/// Why a directory cannot be an archive.
+/// Why no archive of a directory is possible.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoArchive {
-    /// Something in it cannot be read. Leaving it out would pass for an archive of all there is.
+    /// An entry cannot be read. An archive without it would look complete.
     #[error("\"{name}\" cannot be read: {why}")]
     Unreadable {
-        /// Its path in the archive.
+        /// Path of the entry in the archive.
         name: String,
-        /// Why not.
+        /// Why it was not opened.
         why: NotOpened,
     },
-    /// Something in it was moved or removed meanwhile. What there was at no moment would pass for an
-    /// archive of all there is.
+    /// An entry was moved or removed meanwhile. The archive would have a state that never existed.
     #[error("\"{name}\" was changed, moved or removed during the download")]
     Changed {
-        /// Its path in the archive.
+        /// Path of the entry in the archive.
         name: String,
     },
-    /// It goes on too far.
+    /// The nesting exceeds [`DEEPEST`].
     #[error("the directories are nested too deeply")]
     TooDeep,
-    /// A path in it is longer than an archive can have.
+    /// A path exceeds [`LONGEST_PATH`].
     #[error("a path in it is too long")]
     TooLong,
-    /// Whoever was shown it cannot go on.
+    /// The visitor failed, for example because the client is gone.
     #[error(transparent)]
     Failed(#[from] io::Error),
 }
 
 impl NoArchive {
-    /// The same to whoever has the link: what the system says of its disks is not for them.
+    /// The text for visitors of the link, without details of the system.
     pub(super) fn in_words(&self) -> String {
         match self {
             NoArchive::Unreadable { name, .. } => format!("\"{name}\" cannot be read"),
             NoArchive::Changed { .. } | NoArchive::TooDeep | NoArchive::TooLong => self.to_string(),
-            NoArchive::Failed(_) => "it cannot be read".to_owned(),
+            NoArchive::Failed(_) => "the directory cannot be read".to_owned(),
         }
     }
 }
 
-/// One entry of a directory that goes into the archive.
+/// One entry of the archive.
 struct ArchiveEntry {
-    /// Its name as on disk.
+    /// Name on disk, as bytes.
     raw: Vec<u8>,
-    /// Its name in the archive.
+    /// Name in the archive.
     name: String,
     kind: ArchiveEntryKind,
 }
 
-/// What an entry was when it was listed.
+/// The kind of an entry when it was listed.
 enum ArchiveEntryKind {
     File,
     Symlink,
-    /// With what goes into the archive of it.
+    /// A directory with its entries for the archive.
     Directory(Vec<ArchiveEntry>),
 }
 
-/// Shows `visitor` all that goes into the archive of the directory `top`, called `name`.
+/// Visits everything that belongs into the archive of the directory `top` with the name `name`.
 pub(super) fn walk(
     top: &File,
     name: &str,
@@ -112,7 +111,7 @@ pub(super) fn walk(
     Walk { top, visitor }.directory(top, b"", &name, &entries)
 }
 
-/// All that is below `top` at one moment.
+/// Lists everything below `top` at one consistent moment.
 fn list(
     top: &File,
     name: &str,
@@ -144,7 +143,8 @@ struct ArchiveListing<'l, V> {
 }
 
 impl<V: ArchiveVisitor> ArchiveListing<'_, V> {
-    /// Lists a directory and all below it, which is at `path` below the top and `name` in the archive.
+    /// Lists a directory recursively. It is at `path` below the top directory and is called `name`
+    /// in the archive.
     fn directory(
         &mut self,
         dir: &File,
@@ -155,7 +155,7 @@ impl<V: ArchiveVisitor> ArchiveListing<'_, V> {
         if depth > DEEPEST {
             return Err(NoArchive::TooDeep);
         }
-        // In an archive it ends with a slash.
+        // The archive adds a slash to it.
         if name.len() >= LONGEST_PATH {
             return Err(NoArchive::TooLong);
         }
@@ -189,7 +189,7 @@ struct Walk<'w, V> {
 }
 
 impl<V: ArchiveVisitor> Walk<'_, V> {
-    /// Goes through what was listed of a directory.
+    /// Visits the listed entries of a directory.
     fn directory(
         &mut self,
         dir: &File,
@@ -225,7 +225,7 @@ impl<V: ArchiveVisitor> Walk<'_, V> {
     }
 }
 
-/// The entries of `dir` by name.
+/// The entries of `dir`, sorted by name.
 fn entries(dir: &File) -> io::Result<Vec<ArchiveEntry>> {
     let mut found = Vec::new();
     for entry in Dir::read_from(dir)? {
@@ -235,10 +235,10 @@ fn entries(dir: &File) -> io::Result<Vec<ArchiveEntry>> {
             continue;
         }
         let kind = match entry.file_type() {
-            // Some file systems do not tell it here.
+            // Some file systems do not report the type here.
             FileType::Unknown => match statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                // Whoever opens it finds that it is gone.
+                // The entry is gone. Opening it later reports that.
                 Err(Errno::NOENT) => FileType::RegularFile,
                 Err(error) => return Err(error.into()),
             },
@@ -261,7 +261,7 @@ fn entries(dir: &File) -> io::Result<Vec<ArchiveEntry>> {
     Ok(found.into_iter().map(entry).collect())
 }
 
-/// Opens an entry of `dir`, which is at `path` below `top`. None when it does not belong into the
+/// Opens an entry of `dir`, which is at `path` below `top`. None if it does not belong into the
 /// archive.
 fn open(
     top: &File,
@@ -276,17 +276,17 @@ fn open(
         open_beneath(dir, &entry.raw)
     };
     match opened {
-        // A symlink to a directory could lead round in circles.
+        // A symlink to a directory could form a loop.
         Ok(opened) if is_symlink && opened.kind == ShareKind::Directory => Ok(None),
         Ok(opened) => Ok(Some(opened)),
-        // It leads nowhere, or is gone itself.
+        // The symlink is broken, or is gone itself.
         Err(NotOpened::Absent) if is_symlink => Ok(None),
         Err(NotOpened::Outside | NotOpened::Special) => Ok(None),
         Err(why) => Err(why),
     }
 }
 
-/// The path of an entry of the directory at `path`, as on disk.
+/// The path on disk of an entry of the directory at `path`.
 fn below(path: &[u8], entry: &ArchiveEntry) -> Vec<u8> {
     let mut below = path.to_vec();
     if !below.is_empty() {
@@ -296,15 +296,15 @@ fn below(path: &[u8], entry: &ArchiveEntry) -> Vec<u8> {
     below
 }
 
-/// A name as every system that opens the archive can have it: UTF-8, and nothing that one of them
-/// takes for a separator, a drive or a command.
+/// Makes a name valid on every system: UTF-8, without characters that a system reads as a
+/// separator, a drive or a command.
 fn archive_name(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let is_safe = |c: char| !c.is_control() && !matches!(c, '\\' | ':');
     text.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
 }
 
-/// Two names that differ on disk differ in the archive.
+/// Makes a name unique, because different names on disk must stay different in the archive.
 fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let mut candidate = name.clone();
     let mut number = 2;

@@ -1,4 +1,4 @@
-//! Writing an archive, piece by piece, from a thread of its own.
+//! Writes an archive in chunks from its own thread.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,29 +11,29 @@ use tokio::sync::mpsc;
 use super::tree::{self, ArchiveVisitor, NoArchive};
 use crate::roots::OpenedShare;
 
-/// How many bytes are handed on at a time.
+/// Size of a chunk in bytes.
 const PIECE: usize = 256 << 10;
 
-/// What comes out.
+/// A message from the writer of an archive.
 pub(super) enum ArchiveChunk {
-    /// The next bytes.
+    /// The next bytes of the archive.
     Bytes(Vec<u8>),
-    /// It is whole.
+    /// The archive is complete.
     End,
-    /// It cannot be made whole.
+    /// The archive cannot be completed.
     Failed(io::Error),
 }
 
-/// Writes the archive of the directory `top`, called `name`, to whoever receives.
+/// Writes the archive of the directory `top` with the name `name` into the channel.
 pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<ArchiveChunk>) {
     let ending = match write(&top, name, &pieces) {
         Ok(()) => ArchiveChunk::End,
-        // Nobody receives any more.
+        // The receiver is gone.
         Err(NoArchive::Failed(error)) if error.kind() == ErrorKind::BrokenPipe => return,
         Err(NoArchive::Failed(error)) => ArchiveChunk::Failed(error),
         Err(why) => ArchiveChunk::Failed(io::Error::other(why)),
     };
-    // It fails only when nobody receives any more.
+    // This fails only if the receiver is gone.
     let _ = pieces.blocking_send(ending);
 }
 
@@ -68,8 +68,8 @@ impl ArchiveVisitor for Archive {
         Ok(())
     }
 
-    /// Writes a file as it was when it was opened. If it is not the same to its end, there is no
-    /// archive.
+    /// Adds a file with the contents that it had when it was opened. Aborts the archive if they
+    /// change.
     fn file(&mut self, opened: &OpenedShare, name: &str) -> io::Result<()> {
         let (mut file, metadata) = (&opened.file, &opened.metadata);
         let (mut entry, config) = self
@@ -104,7 +104,7 @@ fn changed(name: &str) -> io::Error {
     io::Error::other(format!("\"{name}\" was changed while it was read"))
 }
 
-/// What went wrong below the archive's format: most often that nobody receives any more.
+/// The I/O error inside an error of the ZIP library, most often because the receiver is gone.
 fn broken(error: rawzip::Error) -> io::Error {
     match error.kind() {
         rawzip::ErrorKind::IO(inner) if inner.kind() == ErrorKind::BrokenPipe => {
@@ -114,7 +114,7 @@ fn broken(error: rawzip::Error) -> io::Error {
     }
 }
 
-/// Hands bytes on in pieces.
+/// Collects bytes into chunks.
 struct Out {
     pieces: mpsc::Sender<ArchiveChunk>,
     piece: Vec<u8>,

@@ -1,4 +1,4 @@
-//! A line between two runtimes, and as what the pages are served over.
+//! Moves a connection between two runtimes, and adapts it for actix.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use tokio::net::TcpStream;
 use super::session::TlsSession;
 use super::{ClientStream, SendBlocked};
 
-/// A line that no runtime waits for.
+/// A connection that belongs to no runtime.
 pub(crate) struct Detached {
     stream: std::net::TcpStream,
     session: Option<Box<Mutex<TlsSession>>>,
 }
 
 impl ClientStream {
-    /// Leaves this runtime.
+    /// Removes the connection from this runtime.
     pub(crate) fn detach(self) -> io::Result<Detached> {
         Ok(Detached { stream: self.stream.into_std()?, session: self.session })
     }
 
-    /// Sends all that was taken.
+    /// Sends everything that was accepted.
     fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             match self.try_flush() {
@@ -34,7 +34,7 @@ impl ClientStream {
         }
     }
 
-    /// Waits until a hitch is over.
+    /// Waits until the blocked send can continue.
     fn poll_over(&self, hitch: &SendBlocked, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match hitch {
             SendBlocked::Full => self.stream.poll_write_ready(cx),
@@ -44,7 +44,7 @@ impl ClientStream {
 }
 
 impl Detached {
-    /// Joins this runtime.
+    /// Adds the connection to this runtime.
     pub(crate) fn attach(self) -> io::Result<ClientStream> {
         Ok(ClientStream { stream: TcpStream::from_std(self.stream)?, session: self.session })
     }

@@ -1,5 +1,5 @@
-//! A connection as those see it who read requests from it and send answers on it: plain, or under
-//! TLS. Nothing here waits but for readiness.
+//! The byte stream of a client connection, plain or with TLS. It waits only for readiness of the
+//! socket.
 
 mod handed_over;
 mod session;
@@ -21,39 +21,40 @@ use tokio::net::TcpStream;
 
 use session::{HandshakePending, TlsSession};
 
-/// The most that one `sendfile` is asked for.
+/// Largest size of one `sendfile` call, in bytes.
 pub(super) const CHUNK: u64 = 1 << 20;
 
-/// A connection.
+/// A client connection, plain or with TLS.
 pub(super) struct ClientStream {
     stream: TcpStream,
-    /// Under TLS, what that knows. Never waited for: whoever has the line has it alone.
+    /// State of TLS; none without TLS. The lock is never contended, because a connection has one
+    /// user.
     session: Option<Box<Mutex<TlsSession>>>,
 }
 
-/// Why a line takes nothing.
+/// Why a connection accepts no bytes.
 #[derive(Debug)]
 pub(super) enum SendBlocked {
-    /// The client has to take something first.
+    /// The send buffer is full until the client reads.
     Full,
-    /// The client left.
+    /// The client closed the connection.
     Left,
-    /// What was to be sent cannot be read.
+    /// The source of the bytes cannot be read.
     Unreadable(io::Error),
 }
 
 impl ClientStream {
-    /// A line in the clear.
+    /// A connection without TLS.
     pub(super) fn plain(stream: TcpStream) -> Self {
         ClientStream { stream, session: None }
     }
 
-    /// A line under TLS, of which nothing was said yet.
+    /// A connection with TLS, before its handshake.
     pub(super) fn under_tls(stream: TcpStream, tls: ServerConnection) -> Self {
         ClientStream { stream, session: Some(Box::new(Mutex::new(TlsSession::new(tls)))) }
     }
 
-    /// The address that the client reached.
+    /// The address that the client connected to.
     pub(super) fn local_addr(&self) -> Option<SocketAddr> {
         self.stream
             .local_addr()
@@ -61,12 +62,12 @@ impl ClientStream {
             .map(|addr| SocketAddr::new(addr.ip().to_canonical(), addr.port()))
     }
 
-    /// Whether it is under TLS.
+    /// Whether the connection uses TLS.
     pub(super) fn is_under_tls(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Comes to terms with the client about keys, under TLS.
+    /// Performs the TLS handshake, if there is one.
     pub(super) async fn shake_hands(&self) -> io::Result<()> {
         loop {
             match self.try_shake_hands() {
@@ -82,7 +83,7 @@ impl ClientStream {
         self.session().map_or(Ok(()), |mut session| session.try_shake_hands(&self.stream))
     }
 
-    /// Reads what there is, as soon as there is something; none at the end.
+    /// Reads the available bytes, and waits for the first. Zero bytes mean the end.
     pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.try_read(buffer) {
@@ -101,8 +102,8 @@ impl ClientStream {
         }
     }
 
-    /// Takes some of `bytes`, possibly none; with `more`, they leave with what follows. Under TLS
-    /// some may not have left: see [`ClientStream::try_flush`].
+    /// Accepts some of `bytes`, possibly none. With `more`, they may wait for the bytes that
+    /// follow. With TLS, some accepted bytes may not be sent yet: see [`ClientStream::try_flush`].
     pub(super) fn try_send(&self, bytes: &[u8], more: bool) -> Result<usize, SendBlocked> {
         if let Some(mut session) = self.session() {
             return session.try_send(&self.stream, bytes, more);
@@ -112,8 +113,8 @@ impl ClientStream {
         self.stream.try_io(Interest::WRITABLE, trying).or_else(|error| of_the_client(&error))
     }
 
-    /// Takes some of the `count` bytes of `file` at `position`, possibly none. In the clear they go
-    /// from the page cache to the socket and do not pass through here.
+    /// Accepts some of the `count` bytes of `file` at `position`, possibly none. Without TLS they
+    /// go from the page cache to the socket and are not copied here.
     pub(super) fn try_send_file(
         &self,
         file: &File,
@@ -139,37 +140,37 @@ impl ClientStream {
         }
     }
 
-    /// Sends some of what was taken; answers whether all of it has left.
+    /// Sends accepted bytes. Returns whether all of them were sent.
     pub(super) fn try_flush(&self) -> Result<bool, SendBlocked> {
         self.session().map_or(Ok(true), |mut session| session.try_flush(&self.stream))
     }
 
-    /// How much of what was taken has not left.
+    /// Number of accepted bytes that were not sent yet.
     pub(super) fn kept_back(&self) -> u64 {
         self.session().map_or(0, |session| session.kept_back())
     }
 
-    /// Returns when the client can be sent something.
+    /// Waits until the connection accepts bytes.
     pub(super) async fn writable(&self) -> io::Result<()> {
         self.stream.writable().await
     }
 
-    /// Resets the connection as soon as it is closed, so that what the kernel has not sent yet is
-    /// never sent. Otherwise it would go on with that, some megabytes, and end it as if it were all.
+    /// Makes the close reset the connection, so that the kernel discards its unsent bytes.
+    /// Otherwise it would send them, up to some megabytes, and then end the connection normally.
     pub(super) fn discard_unsent(&self) {
         if let Err(error) = self.stream.set_zero_linger() {
-            tracing::warn!(%error, "what a client was not sent yet cannot be taken back");
+            tracing::warn!(%error, "cannot discard unsent bytes of a connection");
         }
     }
 
-    /// Ends the connection as usual after all: what was sent is whole.
+    /// Restores the normal close after a complete answer.
     pub(super) fn keep_unsent(&self) {
         if let Err(error) = set_socket_linger(&self.stream, None) {
-            tracing::warn!(%error, "what a client was sent may be taken back at its end");
+            tracing::warn!(%error, "cannot reset the linger option, unsent bytes may be lost");
         }
     }
 
-    /// Says that nothing more comes, once everything has left.
+    /// Sends the end of the stream after all accepted bytes.
     pub(super) async fn finish_sending(&self) -> io::Result<()> {
         if let Some(mut session) = self.session() {
             session.send_close_notify();
@@ -184,7 +185,7 @@ impl ClientStream {
         }
     }
 
-    /// Reads until the client has closed, whatever else it sends.
+    /// Reads and ignores input until the client closes.
     pub(super) async fn drain(&self) {
         let mut scratch = [0; 4096];
         while self.stream.readable().await.is_ok() {
@@ -204,14 +205,14 @@ impl ClientStream {
 }
 
 impl SendBlocked {
-    /// A file that is shorter than it was: the connection is closed before the promised length,
-    /// which the client notices.
+    /// The file is shorter than before. The connection closes before the announced length, so the
+    /// client notices.
     fn cut_short() -> Self {
         SendBlocked::Unreadable(ErrorKind::UnexpectedEof.into())
     }
 }
 
-/// What an error of a socket that was to take bytes comes to.
+/// Maps a socket error during a send.
 fn of_the_client(error: &io::Error) -> Result<usize, SendBlocked> {
     match error.kind() {
         ErrorKind::WouldBlock => Err(SendBlocked::Full),
@@ -220,7 +221,7 @@ fn of_the_client(error: &io::Error) -> Result<usize, SendBlocked> {
     }
 }
 
-/// Whether sending a file broke off because of the client, and not for want of the file.
+/// Whether the client caused a failure of sendfile, and not the file.
 fn is_of_the_client(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
     matches!(

@@ -1,7 +1,7 @@
-//! What TLS knows of a connection, driven by the readiness of its socket.
+//! The TLS state of a connection, driven by the readiness of its socket.
 //!
-//! Bytes of a file are read in large pieces, encrypted in place of their copies, and leave by
-//! `writev`, many records at a time: one system call where others need one for each record.
+//! Files are read in large pieces and encrypted into records. `writev` sends many records with one
+//! system call, instead of one call per record.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -13,36 +13,36 @@ use tokio::net::TcpStream;
 
 use super::{SendBlocked, of_the_client};
 
-/// How much is encrypted at a time, and so how much of it a slow client makes us keep.
+/// Number of bytes that are encrypted at a time. It bounds the memory for a slow client.
 const PIECE: usize = 128 << 10;
 
-/// The most that one record holds. With less than that not yet sent, more is taken.
+/// Largest payload of a TLS record. With fewer unsent bytes, more are accepted.
 const RECORD: usize = 16 << 10;
 
 thread_local! {
-    /// Where pieces of files are read to: one for each thread, as a piece is encrypted as soon as
-    /// it is read.
+    /// Read buffer for pieces of files. One per thread is enough, because a piece is encrypted
+    /// right after it was read.
     static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// One connection's TLS.
+/// The TLS state of one connection.
 pub(super) struct TlsSession {
     tls: ServerConnection,
-    /// How many of the bytes taken have not left, about: 0 is exact.
+    /// Approximate number of accepted bytes that were not sent; 0 is exact.
     kept_back: usize,
 }
 
-/// Why a handshake is not done.
+/// Why a handshake is not complete.
 pub(super) enum HandshakePending {
-    /// The client has to say something.
+    /// It needs bytes from the client.
     Reading,
-    /// The client has to take something.
+    /// The client must read first.
     Writing,
-    /// It never will be.
+    /// It has failed.
     Failed(io::Error),
 }
 
-/// A socket as rustls wants it.
+/// A socket as rustls needs it.
 struct Socket<'s>(&'s TcpStream);
 
 impl Read for Socket<'_> {
@@ -67,12 +67,12 @@ impl Write for Socket<'_> {
 
 impl TlsSession {
     pub(super) fn new(mut tls: ServerConnection) -> Self {
-        // It is bounded here, by what has not left.
+        // `kept_back` bounds the buffer instead.
         tls.set_buffer_limit(None);
         TlsSession { tls, kept_back: 0 }
     }
 
-    /// Goes on with the handshake.
+    /// Continues the handshake.
     pub(super) fn try_shake_hands(&mut self, stream: &TcpStream) -> Result<(), HandshakePending> {
         let failed = |error| Err(HandshakePending::Failed(error));
         while self.tls.is_handshaking() || self.tls.wants_write() {
@@ -93,11 +93,11 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Takes in what came, and understands it. At the end of the connection, an error.
+    /// Reads and processes TLS records. The end of the connection is an error.
     fn take_in(&mut self, stream: &TcpStream) -> io::Result<()> {
         let count = self.tls.read_tls(&mut Socket(stream))?;
         if let Err(error) = self.tls.process_new_packets() {
-            // The client may learn why. If it takes nothing, it does not.
+            // Try to send the alert with the cause; its failure does not matter.
             let _ = self.tls.write_tls(&mut Socket(stream));
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
@@ -159,7 +159,7 @@ impl TlsSession {
         })
     }
 
-    /// Sends some of what was taken; answers whether all of it has left.
+    /// Sends accepted bytes. Returns whether all of them were sent.
     pub(super) fn try_flush(&mut self, stream: &TcpStream) -> Result<bool, SendBlocked> {
         if self.tls.wants_write() {
             match self.tls.write_tls(&mut Socket(stream)) {
@@ -178,12 +178,12 @@ impl TlsSession {
         self.kept_back as u64
     }
 
-    /// The last that the client is told.
+    /// Queues the TLS close_notify alert.
     pub(super) fn send_close_notify(&mut self) {
         self.tls.send_close_notify();
     }
 
-    /// Makes room, if need be and if the client takes something.
+    /// Sends accepted bytes if the buffer is full. Returns whether there is room for more.
     fn has_room(&mut self, stream: &TcpStream) -> Result<bool, SendBlocked> {
         if self.kept_back >= RECORD {
             self.try_flush(stream)?;
@@ -192,13 +192,13 @@ impl TlsSession {
     }
 
     fn encrypt(&mut self, bytes: &[u8]) -> Result<(), SendBlocked> {
-        // It is memory that is written to: this fails only when the session is over.
+        // This writes to memory. It fails only if the session has ended.
         self.tls.writer().write_all(bytes).map_err(|_| SendBlocked::Left)?;
         self.kept_back += bytes.len();
         Ok(())
     }
 
-    /// Sends some of what was taken, if the client takes it now.
+    /// Sends accepted bytes without waiting.
     fn begin_to_send(&mut self, stream: &TcpStream) -> Result<(), SendBlocked> {
         match self.try_flush(stream) {
             Ok(_) | Err(SendBlocked::Full) => Ok(()),

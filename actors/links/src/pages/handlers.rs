@@ -1,4 +1,4 @@
-//! What the pages answer.
+//! Handlers of the pages.
 
 use std::net::IpAddr;
 
@@ -18,13 +18,13 @@ use crate::passwords::COOKIE;
 use crate::refusal::LinkRefusal;
 use crate::{DisplayName, NotOpened, ShareServerState};
 
-/// The one form there is.
+/// The password form of a link.
 #[derive(Deserialize)]
 struct PasswordForm {
     password: String,
 }
 
-/// Every path of the public links that is not answered elsewhere.
+/// Registers every path that connections do not answer themselves.
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     let page = web::resource("/s/{id}")
         .app_data(web::FormConfig::default().limit(LONGEST_FORM).error_handler(no_form))
@@ -80,7 +80,7 @@ async fn page(
     html(StatusCode::OK, templates::share(&shown))
 }
 
-/// `POST /s/{id}`: the password.
+/// `POST /s/{id}`: checks the password of the form.
 async fn enter(
     request: HttpRequest,
     id: Path<String>,
@@ -114,21 +114,22 @@ async fn enter(
     answer.finish()
 }
 
-/// What was sent to [`enter`] is not its form.
+/// The answer to a body that is not the form of [`enter`].
 fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
     if let Some(shared) = request.app_data::<Data<ShareServerState>>() {
         shared.counts.requests.one();
     }
     let status = error.status_code();
     let text = match status {
-        StatusCode::PAYLOAD_TOO_LARGE => "This is longer than any password.",
-        _ => "This is not what the form of this page sends.",
+        StatusCode::PAYLOAD_TOO_LARGE => "The password is too long.",
+        _ => "The form data is not valid. Open the link again.",
     };
-    let page = templates::refusal(("Not understood", "This was not understood"), text);
+    let page = templates::refusal(("Bad request", "The request is not valid"), text);
     InternalError::from_response(error, html(status, page)).into()
 }
 
-/// `/s/{id}/`, as some programs have it. The same for every id: it tells nothing.
+/// `/s/{id}/` redirects to the path without the slash. The answer is the same for every id, so it
+/// reveals nothing.
 async fn without_slash(request: HttpRequest, shared: Data<ShareServerState>) -> HttpResponse {
     shared.counts.requests.one();
     let mut answer = always(HttpResponse::PermanentRedirect());
@@ -137,7 +138,7 @@ async fn without_slash(request: HttpRequest, shared: Data<ShareServerState>) -> 
     answer.finish()
 }
 
-/// Whatever is not there.
+/// The answer to an unknown path.
 async fn nothing(shared: Data<ShareServerState>) -> HttpResponse {
     shared.counts.requests.one();
     refuse(&LinkRefusal::Unknown, &shared)
@@ -147,10 +148,10 @@ async fn not_allowed(allowed: &'static str) -> HttpResponse {
     let mut answer = always(HttpResponse::MethodNotAllowed());
     answer.insert_header((header::ALLOW, allowed));
     answer.content_type("text/plain; charset=utf-8");
-    answer.body(format!("Only {allowed} are answered here.\n"))
+    answer.body(format!("This path accepts only {allowed}.\n"))
 }
 
-/// Looks at what a share stands for. Blocks on the disk.
+/// Reads the contents of a share for its page. Blocks on the disk.
 fn look_at(shared: &ShareServerState, share: &Share) -> Result<Contents, LinkRefusal> {
     let looked =
         shared.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
@@ -198,7 +199,7 @@ fn peer(request: &HttpRequest) -> IpAddr {
     request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip().to_canonical())
 }
 
-/// Whether the browser speaks TLS, to here or to a proxy in front.
+/// Whether the browser uses TLS, to this server or to a proxy in front.
 fn is_https(request: &HttpRequest, shared: &ShareServerState) -> bool {
     if let Some(url) = &shared.settings.public_url {
         return url.starts_with("https:");
@@ -211,23 +212,23 @@ fn is_https(request: &HttpRequest, shared: &ShareServerState) -> bool {
         && proto.is_some_and(|proto| proto.as_bytes() == b"https")
 }
 
-/// A path here as a browser sees it: a proxy may have taken the beginning away.
+/// A path as the browser sees it: a proxy may remove a prefix.
 fn seen(path: &str, shared: &ShareServerState) -> String {
     format!("{}{path}", shared.settings.public_path())
 }
 
-/// The path of the page of a link, as a browser sees it.
+/// The path of the page of a link, as the browser sees it.
 fn page_path(shared: &ShareServerState, id: ShareId) -> String {
     seen(&format!("/s/{id}"), shared)
 }
 
-/// The link as people pass it on, if it is known. What a client says in `Host` is not believed: a page with
-/// another's address in it could lead people there.
+/// The link for people to copy, if it is known. The `Host` of a client is not trusted, because a
+/// page with a foreign address could lead people to another server.
 fn link(request: &HttpRequest, shared: &ShareServerState, id: ShareId) -> Option<String> {
     if let Some(url) = &shared.settings.public_url {
         return Some(format!("{}/s/{id}", url.trim_end_matches('/')));
     }
-    // Nobody but the proxy reaches this address.
+    // Only the proxy connects to this address.
     if shared.settings.trusted_proxies.contains(&peer(request)) {
         return None;
     }

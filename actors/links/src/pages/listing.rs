@@ -1,4 +1,4 @@
-//! What a page shows of what is shared. Blocks on the disk.
+//! The contents of a share for its page. Blocks on the disk.
 
 use std::ffi::{CStr, CString};
 use std::fs::{File, Metadata};
@@ -9,42 +9,41 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use crate::roots::{OpenedShare, open_beneath};
 
-/// Entries of a directory that are shown.
+/// Largest number of listed entries.
 const MOST_SHOWN: usize = 500;
 
-/// Entries that are read of it: of a larger directory some are shown, and not counted how many more
-/// there are.
+/// Largest number of entries that are read. Of a larger directory the rest is not counted.
 const MOST_READ: usize = 10_000;
 
-/// What is shared, as its page shows it.
+/// The contents of a share, as its page shows them.
 pub(super) enum Contents {
-    /// A file of so many bytes.
+    /// A file with its size in bytes.
     File(u64),
-    /// A directory.
+    /// A directory with its listed entries.
     Directory(DirectoryListing),
 }
 
-/// The entries of a directory.
+/// The listed entries of a directory.
 #[derive(Default)]
 pub(super) struct DirectoryListing {
-    /// The first of them, directories before files, each by name.
+    /// The first entries: directories before files, each sorted by name.
     pub(super) shown: Vec<DirectoryEntry>,
-    /// How many there are besides, as far as they were read.
+    /// Number of further entries that were read.
     pub(super) others: usize,
-    /// Whether there are more than were read.
+    /// Whether the directory has more entries than were read.
     pub(super) goes_on: bool,
 }
 
 /// One entry of a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DirectoryEntry {
-    /// Its name.
+    /// Name for display, not necessarily valid on disk.
     pub(super) name: String,
-    /// Of a file, its bytes.
+    /// Size of a file in bytes; none for a directory.
     pub(super) size: Option<u64>,
 }
 
-/// Looks at what was opened.
+/// Reads the contents of an opened share.
 pub(super) fn contents(opened: &OpenedShare) -> io::Result<Contents> {
     match opened.kind {
         ShareKind::File => Ok(Contents::File(Metadata::len(&opened.metadata))),
@@ -66,7 +65,7 @@ fn listing(dir: &File, most_read: usize) -> io::Result<DirectoryListing> {
         }
         read += 1;
         let kind = match entry.file_type() {
-            // Some file systems do not tell it here.
+            // Some file systems do not report the type here.
             FileType::Unknown => match statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                 Err(_) => continue,
@@ -84,13 +83,12 @@ fn listing(dir: &File, most_read: usize) -> io::Result<DirectoryListing> {
     Ok(DirectoryListing { shown: names.into_iter().filter_map(entry).collect(), others, goes_on })
 }
 
-/// Whether an entry is shown as a file, and how many bytes it has where that was found out. None when
-/// it is not shown.
+/// Whether an entry is shown as a file, and its size if it is known. None if it is not shown.
 fn shown_as(dir: &File, raw: &CStr, kind: FileType) -> Option<(bool, Option<u64>)> {
     match kind {
         FileType::Directory => Some((false, None)),
         FileType::RegularFile => Some((true, None)),
-        // As in the archive: as the file of the same directory that it leads to, if it does.
+        // As in the archive: a symlink to a file of the same directory is shown as that file.
         FileType::Symlink => {
             let opened = open_beneath(dir, raw.to_bytes()).ok()?;
             (opened.kind == ShareKind::File).then_some((true, Some(opened.metadata.len())))
@@ -99,7 +97,7 @@ fn shown_as(dir: &File, raw: &CStr, kind: FileType) -> Option<(bool, Option<u64>
     }
 }
 
-/// An entry as it is shown. None when it is gone meanwhile.
+/// An entry for display. None if it is gone meanwhile.
 fn entry(dir: &File, is_file: bool, raw: &CStr, size: Option<u64>) -> Option<DirectoryEntry> {
     let name = raw.to_string_lossy().into_owned();
     if !is_file || size.is_some() {

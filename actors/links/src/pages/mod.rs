@@ -1,5 +1,5 @@
-//! The pages of public links: made by actix-web, on a thread of their own. A connection comes here
-//! for one request, with what was read of it.
+//! The pages of public links, served by actix-web on its own thread. A connection comes here for
+//! one request, with the bytes that were already read.
 
 mod handlers;
 mod listing;
@@ -26,19 +26,19 @@ use super::connection::PageHandover;
 use super::connection_limiter::LinkConnectionSlot;
 use replayed_stream::ReplayedStream;
 
-/// Connections that wait for their page.
+/// Largest number of connections that wait for a page.
 const WAITING: usize = 256;
 
-/// A form may have so many bytes.
+/// Largest size of a form in bytes.
 const LONGEST_FORM: usize = 8 << 10;
 
-/// How long an answer may take to be made and sent.
+/// Time limit to make and send an answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// Where connections are handed to the pages.
+/// Hands connections to the thread of the pages.
 pub(super) struct PageHandoff(mpsc::Sender<PageConnection>);
 
-/// A connection between two runtimes.
+/// A connection on its way between two runtimes.
 pub(super) struct PageConnection {
     line: Detached,
     read: Vec<u8>,
@@ -46,32 +46,32 @@ pub(super) struct PageConnection {
     place: LinkConnectionSlot,
 }
 
-/// Whether a connection is under TLS, as its requests find it.
+/// Whether a connection uses TLS; available to its requests.
 pub(super) struct UnderTls(bool);
 
-/// The address by which the client of a connection reached this server.
+/// The server address that the client connected to; available to its requests.
 pub(super) struct ReachedAt(SocketAddr);
 
 impl PageHandoff {
-    /// The pages, and where what is handed to them comes out.
+    /// Creates the sender and the receiver of handed-over connections.
     pub(super) fn new() -> (Self, mpsc::Receiver<PageConnection>) {
         let (sender, receiver) = mpsc::channel(WAITING);
         (PageHandoff(sender), receiver)
     }
 
-    /// Takes a connection. With too many waiting it is dropped, and so closed.
+    /// Hands over a connection. If too many wait, it is dropped and closed.
     pub(super) fn take(&self, handed: PageHandover) {
         let PageHandover { line, read, length, place } = handed;
         if let Ok(line) = line.detach() {
             let taken = self.0.try_send(PageConnection { line, read, length, place });
             if taken.is_err() {
-                tracing::warn!("too many connections wait for a page of a share");
+                tracing::warn!("dropped a connection: too many wait for a page of a share");
             }
         }
     }
 }
 
-/// Begins to make pages, until `stopping`. `alive` is dropped when that has ended.
+/// Starts the thread of the pages; it runs until `stopping`. It drops `alive` when it has ended.
 pub(super) fn start(
     handed: mpsc::Receiver<PageConnection>,
     shared: &Arc<ShareServerState>,
@@ -108,7 +108,7 @@ async fn serve(mut handed: mpsc::Receiver<PageConnection>, shared: Arc<ShareServ
         .h1(map_config(app, |()| AppConfig::default()));
     let service = ServiceFactory::<(ReplayedStream, Option<SocketAddr>)>::new_service(&factory, ());
     let Ok(service) = service.await.map(Rc::new) else {
-        return tracing::error!("the pages of shares cannot be made");
+        return tracing::error!("cannot start the server of share pages");
     };
     while let Some(PageConnection { line, read, length, place }) = handed.recv().await {
         let peer = place.peer();
@@ -116,7 +116,7 @@ async fn serve(mut handed: mpsc::Receiver<PageConnection>, shared: Arc<ShareServ
         let (service, connection) =
             (Rc::clone(&service), ReplayedStream::new((read, length), line, place));
         tokio::task::spawn_local(async move {
-            // One request, a small answer: whoever needs longer is up to something.
+            // One request with a small answer: a slower client is probably hostile.
             let served = service.call((connection, Some(peer)));
             let _ = timeout(patience + ANSWER, served).await;
         });

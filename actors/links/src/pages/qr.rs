@@ -1,9 +1,9 @@
-//! The link as a picture, for the phone beside the screen.
+//! The link as a QR code, to open it on a phone.
 
 use qrcode::QrCode;
 use qrcode::render::svg;
 
-/// The QR code of `link` as SVG. None for a link too long for one.
+/// The QR code of `link` as SVG. None if the link is too long.
 pub(super) fn svg(link: &str) -> Option<String> {
     let code = QrCode::new(link).ok()?;
     let picture = code
@@ -12,7 +12,7 @@ pub(super) fn svg(link: &str) -> Option<String> {
         .dark_color(svg::Color("#000"))
         .light_color(svg::Color("#fff"))
         .build();
-    // Inside a page it stands without the declaration of a document of its own.
+    // An SVG inside a page has no XML declaration.
     picture.find("<svg").map(|begin| picture[begin..].to_owned())
 }
 

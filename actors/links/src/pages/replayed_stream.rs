@@ -1,5 +1,5 @@
-//! A connection of which something was read already: that comes first again. It gives one request:
-//! what comes after that would be answered, too, though the one answer was announced as the last.
+//! A connection that first returns bytes that were read before. It returns only one request: the
+//! answer to it announces the close, so a further request must not be answered.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,21 +11,22 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::client_stream::ClientStream;
 use crate::connection_limiter::LinkConnectionSlot;
 
-/// How much of what nobody answers is read at a time.
+/// Size of the buffer for ignored input.
 const SCRATCH: usize = 4096;
 
-/// The connection. It keeps its place until it is dropped.
+/// The connection. It holds its slot until it is dropped.
 pub(super) struct ReplayedStream {
     read: Vec<u8>,
     given: usize,
-    /// How much of the request was not given yet; none where nobody knows.
+    /// Number of bytes of the request that were not returned yet; none if the length is unknown.
     left: Option<usize>,
     line: ClientStream,
     _place: LinkConnectionSlot,
 }
 
 impl ReplayedStream {
-    /// `line`, of which `read` was read, with a request of `length` bytes, if that is known.
+    /// Wraps `line`. `read` was already read from it. The request has `length` bytes, if that is
+    /// known.
     pub(super) fn new(
         (read, length): (Vec<u8>, Option<usize>),
         line: ClientStream,
@@ -34,19 +35,19 @@ impl ReplayedStream {
         ReplayedStream { read, given: 0, left: length, line, _place: place }
     }
 
-    /// The address that the client reached.
+    /// The address that the client connected to.
     pub(super) fn local_addr(&self) -> Option<SocketAddr> {
         self.line.local_addr()
     }
 
-    /// Whether it is under TLS.
+    /// Whether the connection uses TLS.
     pub(super) fn is_under_tls(&self) -> bool {
         self.line.is_under_tls()
     }
 }
 
 impl ReplayedStream {
-    /// Reads into a buffer that has room for no more than is left of the request.
+    /// Reads into a buffer that is limited to the rest of the request.
     fn poll_request(
         &mut self,
         cx: &mut Context<'_>,
@@ -62,7 +63,7 @@ impl ReplayedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Passes over what comes after the request. Ready at the end of the connection.
+    /// Ignores input after the request. Ready at the end of the connection.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut scratch = [0; SCRATCH];
         let mut scratch = ReadBuf::new(&mut scratch);
@@ -70,7 +71,7 @@ impl ReplayedStream {
         if scratch.filled().is_empty() {
             return Poll::Ready(Ok(()));
         }
-        // However much comes, others have their turn in between.
+        // Yields, so that a flood of input does not block other connections.
         cx.waker().wake_by_ref();
         Poll::Pending
     }

@@ -1,5 +1,5 @@
-//! How the pages look. Pure: values in, HTML out. They work without a script; the only one there is
-//! counts the time down.
+//! The HTML of the pages. Pure: values in, HTML out. The pages work without scripts; the only
+//! script is a countdown.
 
 use std::time::Duration;
 
@@ -18,28 +18,28 @@ use crate::refusal::HELD;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What the page of a live link shows.
+/// Data for the page of a valid link.
 pub(super) struct LinkPage<'s> {
-    /// The path of the page.
+    /// Path of the page, as the browser sees it.
     pub(super) path: String,
-    /// The link as people pass it on, if it is known.
+    /// The link for people to copy, if it is known.
     pub(super) link: Option<String>,
-    /// What is shared is called so.
+    /// Display name of the share.
     pub(super) name: &'s str,
-    /// What it is.
+    /// The shared file or directory.
     pub(super) contents: &'s Contents,
-    /// When it ends, if it does.
+    /// The deadline; none without one.
     pub(super) ends: Option<Millis>,
-    /// How many downloads are left, and of how many, if that is limited. None is left only for who
-    /// took one: others are refused.
+    /// Downloads left and allowed; none without a limit. The number left is 0 only for a visitor
+    /// who has a counted download: others are refused.
     pub(super) downloads: Option<(u32, u32)>,
-    /// Whether who looks may begin a download: one is left, or theirs began with a part.
+    /// Whether this visitor may start a download: one is left, or the visitor has a counted one.
     pub(super) may_begin: bool,
-    /// The present.
+    /// Current time, for the time left.
     pub(super) now: Millis,
 }
 
-/// Only what these pages themselves consist of may run in them.
+/// The content security policy: only the style and script of these pages may run.
 pub(super) fn security_policy() -> String {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
     format!(
@@ -50,7 +50,7 @@ pub(super) fn security_policy() -> String {
     )
 }
 
-/// The page of a live link.
+/// The page of a valid link.
 pub(super) fn share(shown: &LinkPage<'_>) -> Markup {
     let is_held = !shown.may_begin;
     let name = escaped(shown.name);
@@ -76,7 +76,7 @@ pub(super) fn share(shown: &LinkPage<'_>) -> Markup {
             @if let Contents::Directory(listing) = shown.contents { (table(listing)) }
             @if let Some((link, picture)) = with_picture(shown.link.as_deref()) {
                 details {
-                    summary { "This link on another device" }
+                    summary { "Open this link on another device" }
                     div.qr { (PreEscaped(picture)) }
                     p.link { (link) }
                 }
@@ -90,12 +90,12 @@ fn with_picture(link: Option<&str>) -> Option<(&str, String)> {
     Some((link, qr::svg(link)?))
 }
 
-/// How it is downloaded. Of a link with `is_held` no download is left: one of a file that was begun can
-/// be resumed, which is nothing a link on a page could do, and one of an archive cannot.
+/// The download button. With `is_held` no download is left, so there is no button: a file can be
+/// resumed only by the download manager, and an archive not at all.
 fn button(path: &str, part: &str, is_held: bool) -> Markup {
     html! {
         @if is_held && part == "zip" {
-            p.gone { "All downloads of this link were taken." }
+            p.gone { "All downloads of this link are used." }
         } @else if is_held {
             p.gone { (HELD) }
         } @else {
@@ -106,13 +106,13 @@ fn button(path: &str, part: &str, is_held: bool) -> Markup {
     }
 }
 
-/// The page that asks for the password, and says nothing else.
+/// The page that asks for the password. It shows nothing else about the share.
 pub(super) fn password(path: &str, wrong: bool) -> Markup {
     page(
         "A shared file",
         html! {
-            h1 { "This link asks for a password" }
-            @if wrong { p.gone { "That was not it." } }
+            h1 { "This link needs a password" }
+            @if wrong { p.gone { "Wrong password. Try again." } }
             form method="post" action=(path) {
                 label for="password" { "Password" }
                 input #password name="password" type="password" required autofocus
@@ -123,7 +123,7 @@ pub(super) fn password(path: &str, wrong: bool) -> Markup {
     )
 }
 
-/// The page of a request that is not served.
+/// The page of a refused request.
 pub(super) fn refusal((title, heading): (&str, &str), text: &str) -> Markup {
     page(title, html! { h1 { (heading) } p { (text) } })
 }
@@ -184,7 +184,7 @@ fn entries(count: usize) -> String {
     if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
-/// What stands before a number of entries that were not all counted.
+/// Prefix of the number of entries if they were not all counted.
 fn more_than(listing: &DirectoryListing) -> &'static str {
     if listing.goes_on { "more than " } else { "" }
 }
@@ -193,7 +193,7 @@ fn in_words(bytes: u64) -> String {
     ByteSize(bytes).display().iec().to_string()
 }
 
-/// The two largest units: more is of no use to a reader.
+/// A duration in its two largest units.
 fn left_in_words(left: Duration) -> String {
     let seconds = left.as_secs();
     let units = [("d", 86400), ("h", 3600), ("min", 60), ("s", 1)];

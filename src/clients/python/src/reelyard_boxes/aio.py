@@ -175,7 +175,7 @@ class Boxes:
                 await self._post(lease_path(told["lease_id"], "release"), body, left)
         except Exception as error:
             # Its term ends what was granted, if anything was.
-            _wire.log.debug("what was asked of pool %s is not taken back: %s", asking.pool, error)
+            _wire.log.debug("cannot cancel the request to pool %s: %s", asking.pool, error)
 
     async def verify(self, lease_id: str, token: int) -> bool:
         """Whether a lease is live and has this token: for the guard of what a box is for."""
