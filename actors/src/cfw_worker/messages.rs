@@ -27,22 +27,22 @@ pub enum AskFailure {
     #[error("no answer within {}", humantime::format_duration(*.0))]
     TimedOut(Duration),
     /// An answer of another status than the call allows.
-    #[error("answered {0}")]
+    #[error("answered with status {0}")]
     Status(u16),
     /// An answer that does not read as what the call answers.
-    #[error("answered something that is not understood: {0}")]
+    #[error("sent an unreadable answer: {0}")]
     Garbled(String),
     /// Too many calls to this host are waiting.
     #[error("too many calls to this host are waiting")]
     Busy,
     /// It was not asked, as things stand with it.
-    #[error("not asked: {0}")]
+    #[error("not called: {0}")]
     NotAsked(String),
     /// An answer that is refused for its length.
-    #[error("its answer is refused: {0}")]
+    #[error("its answer was refused: {0}")]
     TooMuch(String),
     /// This process had no file descriptor for the call, which says nothing of the host.
-    #[error("not asked: this node has no free file descriptor")]
+    #[error("not called: this node has no free file descriptor; raise LimitNOFILE")]
     NoDescriptor,
     /// The worker and this node do not share a token.
     #[error("{0}")]
@@ -53,15 +53,15 @@ pub enum AskFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TokenTrouble {
     /// The worker asks for a token, and the node has none.
-    #[error("the worker wants a token, and this node has none: set the same token at both")]
+    #[error("the worker requires a token, and this node has none: set the same token on both")]
     Wanted,
     /// The worker refuses calls that are signed with the node's token.
-    #[error("the worker has another token than this node: set the same token at both")]
+    #[error("the worker has another token than this node: set the same token on both")]
     Other,
     /// The worker answers without proof that it knows the node's token.
     #[error(
-        "the worker does not prove that it knows this node's token: it has none, or another \
-         program listens there; set the same token at both"
+        "the worker does not prove that it knows this node's token: it has no token, or another program \
+         listens there; set the same token on both"
     )]
     NotProved,
 }

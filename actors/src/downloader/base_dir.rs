@@ -279,7 +279,7 @@ fn open_regular_at(dir: impl AsFd, name: &[u8], access: OFlags) -> io::Result<Fi
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
 }
 
@@ -338,7 +338,7 @@ fn lock(temp: &OwnedFd) -> io::Result<()> {
             other => return Ok(other?),
         }
     }
-    let held = |_| io::Error::other("another worker uses it: each needs a directory of its own");
+    let held = |_| io::Error::other("another worker uses it: give each worker its own directory");
     flock(temp, FlockOperation::NonBlockingLockExclusive).map_err(held)
 }
 

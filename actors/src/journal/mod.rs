@@ -201,7 +201,7 @@ impl Journal {
     /// Records that an owner cannot commit its own decision.
     fn note_stuck(&self, piece: PieceId, error: &CommitError) {
         if self.0.stuck.note(piece, error.to_string(), Instant::now()) {
-            tracing::error!(?piece, %error, "an owner cannot commit its own events: it is paused");
+            tracing::error!(?piece, %error, "an actor cannot commit its own events: it is paused");
         }
     }
 

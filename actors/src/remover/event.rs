@@ -120,7 +120,7 @@ pub enum RemovalOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum RemovalRefusal {
     /// The copy that was to stay is itself to go.
-    #[error("the copy of {name} on {keeper} was kept, and is now planned for removal itself")]
+    #[error("the copy of {name} on {keeper} was to be kept, but its own removal is planned")]
     KeeperGoes {
         /// The file.
         name: FileName,
@@ -128,7 +128,7 @@ pub enum RemovalRefusal {
         keeper: HostAddr,
     },
     /// The copy that was to stay is the one to go.
-    #[error("the copy of {name} on {host} cannot both stay and go")]
+    #[error("the copy of {name} on {host} cannot be both kept and removed")]
     KeepsItself {
         /// The file.
         name: FileName,
@@ -150,7 +150,9 @@ pub enum RemovalRefusal {
         host: HostAddr,
     },
     /// The copy that others were removed for is not to go before their removals ended.
-    #[error("the copy of {name} on {host} is the one that stays while others are being removed")]
+    #[error(
+        "the copy of {name} on {host} must be kept: other copies of the file are being removed"
+    )]
     IsKeeper {
         /// The file.
         name: FileName,

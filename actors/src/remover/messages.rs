@@ -57,7 +57,7 @@ impl Fate {
     /// In words, for people.
     pub fn words(&self) -> String {
         let kept = |keeper: &Option<HostAddr>| {
-            keeper.map(|keeper| format!("; the copy on {keeper} stays")).unwrap_or_default()
+            keeper.map(|keeper| format!("; the copy on {keeper} is kept")).unwrap_or_default()
         };
         match self {
             Fate::Stays { why } => format!("stays: {}", why.words()),

@@ -233,7 +233,9 @@ impl RemoverPolicy {
         self.unsettled(standpoint)
             .filter_map(|(copy, since)| {
                 let ending = match self.holders.get(copy.0) {
-                    None => Ending::NotAsked { why: "its host left the yard".to_owned() },
+                    None => {
+                        Ending::NotAsked { why: "its host is no longer in the yard".to_owned() }
+                    }
                     Some(host) if !host.was_listed_since(Millis(since.0 + 1)) => return None,
                     Some(host) if host.lists(copy.1) => {
                         Ending::StillThere { doubted_until: now.after(self.settings.doubt) }

@@ -247,7 +247,7 @@ impl TaskPolicy {
             }
             let mut holders = self.planner.holders(file, book, &self.hosts).into_iter();
             if let Some(holder) = holders.find(|holder| *holder != task.destination) {
-                events.push(deciding.take_back(task, format!("{holder} holds the file already")));
+                events.push(deciding.take_back(task, format!("{holder} already holds the file")));
             }
         }
         events

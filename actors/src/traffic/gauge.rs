@@ -156,7 +156,7 @@ impl LinkProbe {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_told, true) {
-                    tracing::warn!(%error, "what the link carries is not known");
+                    tracing::warn!(%error, "the load of the network link could not be measured");
                 }
                 // The address may have gone to another one.
                 self.link = None;

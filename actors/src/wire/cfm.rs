@@ -156,7 +156,7 @@ pub enum BadChange {
     #[error("the body is not a JSON object: {0}")]
     NotJson(#[from] serde_json::Error),
     /// Its status is none of cfm's four.
-    #[error("the status is none of ready, working, done and timeout")]
+    #[error("the status must be ready, working, done or timeout")]
     UnknownStatus,
 }
 

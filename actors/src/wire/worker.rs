@@ -77,7 +77,9 @@ impl std::fmt::Display for InventoryCursor {
 
 /// A text is no [`InventoryCursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a cursor is <hex>.<number>")]
+#[error(
+    "the inventory cursor is invalid: expected <hex>.<number>, as in the last file list of this worker"
+)]
 pub struct BadInventoryCursor;
 
 impl std::str::FromStr for InventoryCursor {

@@ -109,9 +109,9 @@ fn why_not(error: io::Error) -> FileNotServed {
         Some(Errno::NOENT) => FileNotServed::Absent("no such file"),
         Some(Errno::ACCESS | Errno::PERM) => FileNotServed::Absent("the worker may not read it"),
         // What opening a symlink, a socket or a device without following it answers.
-        Some(Errno::LOOP | Errno::NXIO) => FileNotServed::Absent("it is no regular file"),
+        Some(Errno::LOOP | Errno::NXIO) => FileNotServed::Absent("it is not a regular file"),
         None if error.kind() == io::ErrorKind::InvalidInput => {
-            FileNotServed::Absent("it is no regular file")
+            FileNotServed::Absent("it is not a regular file")
         }
         _ => FileNotServed::Failed(error),
     }

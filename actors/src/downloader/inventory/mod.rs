@@ -120,7 +120,7 @@ fn begin(base: &BaseDir) -> io::Result<WatchedBaseDir> {
 }
 
 fn tell_unwatched(error: &io::Error) {
-    tracing::warn!(%error, "changes of the base directory go unnoticed: nodes get full lists");
+    tracing::warn!(%error, "changes of the base directory cannot be watched: nodes get full lists");
 }
 
 impl WatchedBaseDir {

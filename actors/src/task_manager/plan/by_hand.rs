@@ -47,8 +47,8 @@ pub enum ByHandRefused {
     },
     /// There are as many copies as there should be: one more would be removed again.
     #[error(
-        "{name}: there are as many copies as there should be ({}); one more would be removed again, \
-         unless the file is pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        "{name}: all wanted copies exist ({}); an extra copy would be removed again, unless the file is \
+         pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
     Enough {
         /// The file.
@@ -69,14 +69,14 @@ pub enum ByHandRefused {
     NoDestination(HostAddr),
     /// No source can serve it there.
     #[error(
-        "no source can serve it there: each is down, left alone, has a link that is too busy, or has \
-         no data port"
+        "no source can serve this destination: each one is down, in backoff, has a busy link, or has no \
+         data port"
     )]
     NoSource,
     /// The source that was asked for cannot.
     #[error(
-        "{0} cannot serve it there: it is no source, is down, left alone, has a link that is too \
-         busy, or has no data port"
+        "{0} cannot serve this destination: it is not a source, is down, is in backoff, has a busy link, \
+         or has no data port"
     )]
     Source(HostAddr),
 }

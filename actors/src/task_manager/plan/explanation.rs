@@ -34,7 +34,7 @@ pub enum PlanVerdict {
     #[error("a destination answers but has not listed its files yet: any file might be there")]
     FirstLook,
     /// No destination is usable.
-    #[error("no destination is up, known and free to take copies")]
+    #[error("no destination is up, listed and able to take copies")]
     NoDestination,
     /// Nobody plans.
     #[error("planning is switched off: task.mode = \"off\"")]
@@ -66,7 +66,9 @@ impl PartialSchema for PlanVerdict {
             .schema_type(Type::String)
             .enum_values(Some(words.into_iter().flatten()));
         OneOfBuilder::new()
-            .description(Some("What becomes of a file: one of these, or why it is passed over."))
+            .description(Some(
+                "The decision on a file: one of these codes, or the reason why it is skipped.",
+            ))
             .item(others)
             .item(Ref::from_schema_name(Skip::name()))
             .into()
@@ -111,13 +113,13 @@ pub enum Says {
     #[error("it is not up")]
     NotUp,
     /// It is not known what program answers there.
-    #[error("it is not known what program answers there")]
+    #[error("the program at its address is not known yet")]
     KindUnknown,
     /// Its inventory was never read.
     #[error("its inventory was never read")]
     InventoryUnknown,
     /// Its disk is not known.
-    #[error("its disk is not known")]
+    #[error("its disk usage is not known yet")]
     DiskUnknown,
     /// It backs off after a failure.
     #[error("it is in backoff after failures")]
@@ -138,22 +140,22 @@ pub enum Says {
     #[error("the file does not fit")]
     TooBig,
     /// The file does not fit beside what is on its way there.
-    #[error("the file does not fit beside what is on its way there")]
+    #[error("the file does not fit: copies that are under way need the remaining room")]
     NoRoom,
     /// Its protocol cannot carry the name.
-    #[error("its old protocol cannot carry the name")]
+    #[error("its old cfw protocol cannot carry the file name")]
     NameNotCarried,
     /// No source goes with it now.
-    #[error("no source that is free goes with it")]
+    #[error("no free source can serve this destination")]
     NoSource,
     /// It serves as many copies as it may.
-    #[error("it serves as many copies as it may")]
+    #[error("it is at its limit of concurrent copies")]
     Busy,
     /// It has no data port, and every destination that could take the file needs one.
     #[error("it has no data port, and every destination that could take the file needs one")]
     NoDataPort,
     /// No destination goes with it now.
-    #[error("it fits together with no destination that could take the file")]
+    #[error("no destination that could take the file can use this source")]
     NoDestination,
 }
 
