@@ -20,7 +20,7 @@ pub enum BadRate {
     /// It is more than anybody can send.
     #[error("\"{0}\" is too large: a rate is at most {}bit/s", u64::MAX)]
     TooMuch(String),
-    /// Anything else.
+    /// The text has no known unit or no valid number.
     #[error("\"{0}\" is not a rate: write 80Mbit/s, 10MiB/s or, as rclone does, 10M")]
     NoRate(String),
 }

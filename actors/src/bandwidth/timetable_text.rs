@@ -16,9 +16,9 @@ pub enum BadTimetable {
     /// The rate of an entry is not one.
     #[error("entry \"{entry}\": {error}")]
     EntryRate {
-        /// The entry.
+        /// The entry as it is written in the setting.
         entry: String,
-        /// Why.
+        /// Why its rate cannot be read.
         error: BadRate,
     },
     /// An entry has a rate without a unit: rclone counts KiB/s then, everything here bit/s.
@@ -38,7 +38,7 @@ pub enum BadTimetable {
 const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// No limit.
+/// The text that removes the limit.
 const OFF: &str = "off";
 
 impl FromStr for Timetable {

@@ -315,7 +315,7 @@ impl Pool {
         self.boxes.insert(number, record);
     }
 
-    /// Removes a box.
+    /// Removes a box and puts its id to rest.
     pub(super) fn take_out(&mut self, number: BoxNumber) {
         if let Some(record) = self.boxes.remove(&number) {
             self.counts.take(record.state.phase());

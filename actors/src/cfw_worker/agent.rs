@@ -24,7 +24,7 @@ const LOOPBACK: &str = "lo";
 /// The agents of a yard, by the host that each tells of.
 pub type Agents = BTreeMap<HostAddr, Agent>;
 
-/// An agent.
+/// A node_exporter that reports the network load of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// Where it tells.

@@ -252,7 +252,7 @@ impl HostClient {
         reader.finish().map_err(bad_list)
     }
 
-    /// `GET /df`.
+    /// Reads the disk figures of the host (`GET /df`).
     pub async fn disk(&self) -> Result<DiskFigures, AskFailure> {
         let timeout = self.settings.call_timeout;
         let answer = self.send(self.request(Method::GET, "/df"), timeout).await?;

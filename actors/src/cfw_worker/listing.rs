@@ -87,7 +87,7 @@ pub enum BadList {
     /// More lines than a host may list.
     #[error("it lists more than {most} files: remove files there, or raise hosts.max_files")]
     TooMany {
-        /// The limit.
+        /// The limit (`hosts.max_files`).
         most: u64,
     },
     /// Its names or its body take more bytes than they may.

@@ -85,7 +85,7 @@ pub struct SetHostMaintenance {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeCfwWorkerSettings {
-    /// The settings.
+    /// The settings that replace the present ones.
     pub settings: CfwWorkerSettings,
     /// A client that was made for them.
     pub http: reqwest::Client,
@@ -109,7 +109,7 @@ pub struct Refresh;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct CopyArrived {
-    /// The file.
+    /// The file that was copied.
     pub file: FileId,
     /// Its size in bytes, when known.
     pub size: Option<u64>,
@@ -119,7 +119,7 @@ pub struct CopyArrived {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Deleted, AskFailure>")]
 pub struct DeleteCopy {
-    /// The file.
+    /// The file whose copy is deleted.
     pub name: FileName,
     /// The epoch of the leader that decided it: our workers refuse one lower than they have seen.
     pub epoch: Epoch,
@@ -154,7 +154,7 @@ pub struct Inventory {
 pub struct DiskFigures {
     /// Size of the file system.
     pub total: u64,
-    /// Bytes in use.
+    /// Bytes in use, without the reserve for root.
     pub used: u64,
     /// Bytes an ordinary user can still write.
     pub avail: u64,
@@ -178,7 +178,7 @@ impl DiskFigures {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HostObserved {
-    /// The host.
+    /// The host that was read.
     pub host: HostAddr,
     /// What program answers there.
     pub kind: HostKind,
@@ -197,7 +197,7 @@ pub struct HostObserved {
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToHost {
-    /// Who is told.
+    /// Receiver of the observations.
     pub to: Recipient<HostObserved>,
 }
 
@@ -206,7 +206,7 @@ pub struct SubscribeToHost {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HostCallStatus {
-    /// The host.
+    /// The host that is called.
     pub host: HostAddr,
     /// How calls to it stand.
     pub calls: CircuitState,
@@ -222,7 +222,7 @@ pub struct HostCallStatus {
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToCallStatus {
-    /// Who is told.
+    /// Receiver of the status.
     pub to: Recipient<HostCallStatus>,
 }
 
@@ -249,7 +249,7 @@ pub struct LookDue;
 /// What a CfwWorker shows of its host.
 #[derive(Clone, Debug, Serialize)]
 pub struct CfwWorkerView {
-    /// The host.
+    /// Address of the host, which is its identity.
     pub host: HostAddr,
     /// What it is for.
     pub role: HostRole,
@@ -354,6 +354,6 @@ pub struct FailureView {
     pub asked: &'static str,
     /// What came of it.
     pub failure: String,
-    /// When.
+    /// When the call failed.
     pub at: Millis,
 }

@@ -55,7 +55,7 @@ pub struct TempFileGuard {
 /// One entry of a base directory: a file, or anything else that is not a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseDirEntry {
-    /// Its name.
+    /// File name within the base directory.
     pub name: FileName,
     /// Its size in bytes.
     pub size: u64,

@@ -99,7 +99,7 @@ pub enum NotObeyed {
         most = MOST_AHEAD
     )]
     BoxesTooFarAhead {
-        /// The cluster.
+        /// The cluster that sent the request.
         cluster: ClusterId,
         /// The epoch it claims.
         given: Epoch,
@@ -113,7 +113,7 @@ pub enum NotObeyed {
         most = MOST_CLUSTERS
     )]
     TooManyClusters {
-        /// The cluster.
+        /// The cluster that sent the request.
         cluster: ClusterId,
     },
 }

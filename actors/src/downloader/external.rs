@@ -52,7 +52,7 @@ const SAID_IN_LOG: usize = 4 << 10;
 /// The program that fetches from old cfws, and how it is run.
 #[derive(Clone, Debug)]
 pub struct ExternalProgram {
-    /// Its path.
+    /// Path of the executable.
     pub program: PathBuf,
     /// What it says on stderr when it succeeded, besides ending with 0.
     pub success: regex::bytes::Regex,

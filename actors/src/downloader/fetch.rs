@@ -96,7 +96,7 @@ impl Default for ResumePolicy {
 pub struct CommittedCopy {
     /// Its size in bytes.
     pub size: u64,
-    /// Its hash.
+    /// BLAKE3 hash of the bytes that arrived.
     pub hash: ContentHash,
     /// Whether that is also the hash that the source tells.
     pub verified: bool,

@@ -77,7 +77,7 @@ struct HashJobState {
 /// What came of hashing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hashed {
-    /// Its hash.
+    /// The hash of the whole file.
     Known(ContentHash),
     /// It is not known yet: ask again.
     UnderWay,

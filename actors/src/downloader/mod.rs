@@ -194,7 +194,7 @@ impl DownloaderShared {
     }
 }
 
-/// The actor.
+/// The actor that makes this host's copies and reports how they end.
 pub struct Downloader {
     transfers: Transfers,
     shared: Arc<DownloaderShared>,

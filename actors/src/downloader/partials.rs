@@ -40,7 +40,7 @@ pub struct Partial {
 /// A master as a source tells it apart from others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MasterOrigin {
-    /// The source.
+    /// The host that serves the master.
     pub source: HostAddr,
     /// The master's directory there.
     pub dir: String,

@@ -78,7 +78,7 @@ pub enum OpenError {
         dir: PathBuf,
         /// Whose store it is.
         found: u64,
-        /// Who asked.
+        /// Id of the node that tried to open it.
         asked: u64,
     },
     /// The store cannot be read.
@@ -125,7 +125,7 @@ pub enum OpenError {
     Io {
         /// The store's directory.
         dir: PathBuf,
-        /// What it said.
+        /// The error of the file system.
         why: String,
     },
     /// Settings that cannot work together.

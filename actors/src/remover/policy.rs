@@ -36,7 +36,7 @@ pub struct RemoverPieceContext<'a> {
     pub book: &'a RemovalBook,
     /// What was decided but is not yet applied.
     pub in_flight: &'a InFlight<RemovalEvent>,
-    /// The present.
+    /// The time of the decision.
     pub now: Millis,
 }
 
@@ -79,7 +79,7 @@ impl RemoverPolicy {
         self.inputs.ignored = Arc::clone(self.traits.ignored());
     }
 
-    /// The settings.
+    /// The settings in force.
     pub fn settings(&self) -> &RemoverSettings {
         &self.settings
     }

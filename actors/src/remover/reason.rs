@@ -124,7 +124,7 @@ pub enum Spared {
     Ignored,
     /// Somebody pinned it.
     Pinned,
-    /// It is hot.
+    /// Its hits rise now.
     Hot,
     /// It was copied there lately.
     CopiedLately,

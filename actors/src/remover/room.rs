@@ -47,9 +47,9 @@ pub struct RoomMade {
 /// A hot file that fits nowhere, and what is done about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomSought {
-    /// The file.
+    /// The file and its size, as the planner reported it.
     pub wish: WantsRoom,
-    /// What is done.
+    /// What the Remover does for it.
     pub verdict: RoomVerdict,
 }
 
@@ -59,7 +59,7 @@ pub struct RoomSought {
 pub enum RoomVerdict {
     /// Room is made for it by this round.
     Made {
-        /// Where.
+        /// The host that removes other copies for it.
         host: HostAddr,
         /// Bytes that were short there.
         lacking: u64,
@@ -68,7 +68,7 @@ pub enum RoomVerdict {
     },
     /// Room was made for it earlier: it has not come yet.
     MadeEarlier {
-        /// Where.
+        /// The host where room was made.
         host: HostAddr,
     },
     /// It is not hot enough.

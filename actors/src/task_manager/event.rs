@@ -99,7 +99,7 @@ pub enum TaskEvent {
     HostModeSet {
         /// A host on record.
         host: HostAddr,
-        /// The new mode.
+        /// The mode that the operator set.
         mode: HostMode,
         /// The caller, as logs and events name it.
         asked_by: String,

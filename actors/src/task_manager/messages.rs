@@ -102,13 +102,13 @@ pub struct ChangeTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OldState {
-    /// `ready`
+    /// Not started: the wire word is `ready`.
     Ready,
-    /// `working`
+    /// The copy runs: the wire word is `working`.
     Working,
-    /// `done`
+    /// The copy is complete: the wire word is `done`.
     Done,
-    /// `timeout`
+    /// The copy was given up: the wire word is `timeout`.
     Timeout,
 }
 
@@ -238,7 +238,7 @@ pub struct ResetHost {
 pub struct SetHostMode {
     /// A host on record.
     pub host: HostAddr,
-    /// The new mode.
+    /// The mode to set.
     pub mode: HostMode,
     /// The caller, as logs and events name it.
     pub asked_by: String,

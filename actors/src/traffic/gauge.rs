@@ -30,7 +30,7 @@ const FRESH_FOR: Duration = Duration::from_secs(10);
 pub struct ByteCount(Arc<AtomicU64>);
 
 impl ByteCount {
-    /// So many more.
+    /// Adds `bytes` to the count.
     pub fn add(&self, bytes: u64) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -57,9 +57,9 @@ pub struct LinkSettings {
 /// Counts what copies have sent from this host and received on it.
 #[derive(Clone, Debug, Default)]
 pub struct CopyCounts {
-    /// Sent.
+    /// Bytes that copies sent from this host.
     pub sent: ByteCount,
-    /// Received.
+    /// Bytes that copies received on this host.
     pub received: ByteCount,
 }
 

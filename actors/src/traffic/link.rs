@@ -33,9 +33,9 @@ pub enum NoLink {
     /// Its counters cannot be read.
     #[error("the network interface {name} cannot be read: {error}")]
     Unreadable {
-        /// The interface.
+        /// Name of the interface, such as `eth0`.
         name: String,
-        /// Why.
+        /// The error of the file system.
         #[source]
         error: io::Error,
     },
@@ -63,7 +63,7 @@ impl NetworkInterface {
         }
     }
 
-    /// Its name.
+    /// Name of the interface, such as `eth0`.
     pub fn name(&self) -> &str {
         &self.name
     }

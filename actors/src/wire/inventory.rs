@@ -10,7 +10,7 @@ use crate::names::FileName;
 pub struct ListedFile<'a> {
     /// Name of the file.
     pub name: &'a FileName,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     /// When its contents last changed.
     pub modified: Millis,

@@ -246,7 +246,7 @@ pub enum Said {
     },
     /// The copy is verified, synced and in place.
     Done {
-        /// Size in bytes.
+        /// Size of the copy in bytes.
         size: u64,
         /// Its hash, which is also the source's.
         hash: ContentHash,
@@ -261,7 +261,7 @@ pub enum Said {
     /// The copy is synced and in place, but its source sent no hash to compare with: it is an old
     /// cfw.
     DoneUnverified {
-        /// Size in bytes.
+        /// Size of the copy in bytes.
         size: u64,
         /// Its hash, computed from what arrived.
         hash: ContentHash,

@@ -27,7 +27,7 @@ pub struct DataPortRoutes {
 pub enum ServedFile {
     /// A master: its directory, as the path names it, and its name.
     Master(Vec<u8>, FileName),
-    /// A copy.
+    /// A copy in the base directory.
     Copy(FileName),
 }
 
@@ -36,7 +36,7 @@ pub enum ServedFile {
 pub struct ServedFileRequest {
     /// Whether it asks for the file's hash instead of its bytes.
     pub hash: bool,
-    /// Which file.
+    /// The file that the path names.
     pub file: ServedFile,
 }
 

@@ -23,7 +23,7 @@ const REMEMBERED: usize = 1 << 16;
 /// What a destination holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseDirListing {
-    /// Everything.
+    /// All files, because the cursor is missing or too old.
     Whole {
         /// The files, sorted by name.
         files: Vec<BaseDirEntry>,

@@ -55,7 +55,7 @@ const TOO_SOON: Duration = Duration::from_millis(100);
 pub struct NodeLinkSettings {
     /// Nodes of one cluster: any will do; the next is tried when one does not answer.
     pub nodes: Vec<NodeUrl>,
-    /// Who we are.
+    /// Address of this worker, as the yard knows it.
     pub host: HostAddr,
     /// Where it is noted whose orders are taken.
     pub managers: SeenManagersHandle,
@@ -74,12 +74,12 @@ pub struct NodeLinkSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeProtocol {
-    /// Not known yet.
+    /// No node has answered yet.
     #[default]
     Unknown,
     /// A Reelyard node.
     Reelyard,
-    /// An old cfm.
+    /// An old cfm: it is polled for tasks, and has no long poll.
     Cfm,
 }
 

@@ -32,7 +32,7 @@ pub enum Condition {
 /// What there is in a store.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreReport {
-    /// Its directory.
+    /// Directory of the store.
     pub dir: PathBuf,
     /// What it is fit for.
     pub condition: Condition,
@@ -73,18 +73,18 @@ pub struct StoreReport {
 pub struct SnapshotReport {
     /// Log index of the last entry in it.
     pub index: u64,
-    /// Its size.
+    /// Size of the snapshot in bytes.
     pub bytes: u64,
     /// In how many chunks it is stored.
     pub chunks: u64,
-    /// What it holds.
+    /// The pieces in it, with their sizes.
     pub pieces: Vec<PieceSize>,
 }
 
 /// A piece in a snapshot.
 #[derive(Clone, Debug, Serialize)]
 pub struct PieceSize {
-    /// Which piece.
+    /// Name of the piece.
     pub piece: String,
     /// How many rows it has.
     pub rows: u64,
@@ -95,7 +95,7 @@ pub struct PieceSize {
 /// Something that is wrong with a store.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreFault {
-    /// What.
+    /// The fault, in words.
     pub what: String,
     /// What to do about it.
     pub advice: String,

@@ -14,13 +14,13 @@ use crate::wire::worker::TaskId;
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct ByHand<'a> {
-    /// The file.
+    /// The file to copy.
     pub name: &'a FileName,
-    /// Where to.
+    /// The host that is to hold the copy.
     pub destination: HostAddr,
     /// Where from; none for any source.
     pub source: Option<HostAddr>,
-    /// Who asks.
+    /// Who asks, for the history.
     pub asked_by: &'a str,
     /// Whether nobody would remove a copy too many: the file is pinned.
     pub is_pinned: bool,
@@ -32,17 +32,17 @@ pub enum ByHandRefused {
     /// The file may not be copied, wherever to.
     #[error("{name}: {skip}")]
     File {
-        /// The file.
+        /// The requested file.
         name: FileName,
-        /// Why.
+        /// The rule that forbids the copy.
         skip: Skip,
     },
     /// A task copies it already.
     #[error("{name}: task {task} already copies it")]
     UnderWay {
-        /// The file.
+        /// The requested file.
         name: FileName,
-        /// The task.
+        /// The open task that copies it.
         task: TaskId,
     },
     /// There are as many copies as there should be: one more would be removed again.
@@ -51,9 +51,9 @@ pub enum ByHandRefused {
          pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
     Enough {
-        /// The file.
+        /// The requested file.
         name: FileName,
-        /// Who holds one.
+        /// The hosts that hold a copy.
         on: Vec<HostAddr>,
     },
     /// The destination cannot take it.
@@ -61,7 +61,7 @@ pub enum ByHandRefused {
     Destination {
         /// The destination.
         host: HostAddr,
-        /// Why.
+        /// Why it cannot take the copy.
         says: Says,
     },
     /// It is no destination of this yard.

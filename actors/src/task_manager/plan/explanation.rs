@@ -36,7 +36,7 @@ pub enum PlanVerdict {
     /// No destination is usable.
     #[error("no destination is up, listed and able to take copies")]
     NoDestination,
-    /// Nobody plans.
+    /// Planning is off in the settings.
     #[error("planning is switched off: task.mode = \"off\"")]
     SwitchedOff,
     /// It is passed over.
@@ -109,7 +109,7 @@ pub enum Says {
     /// It was silent for so long that it is presumed lost.
     #[error("it is presumed lost after a long silence")]
     Lost,
-    /// It is not up.
+    /// It does not answer its probes.
     #[error("it is not up")]
     NotUp,
     /// It is not known what program answers there.
@@ -185,7 +185,7 @@ pub enum MasterState {
     NotListed,
     /// A source directory lists it; it was not looked at yet.
     Listed,
-    /// It is there.
+    /// A regular file was found.
     Found {
         /// In which directory.
         dir: String,
@@ -201,7 +201,7 @@ pub enum MasterState {
 /// A destination that holds the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HeldOn {
-    /// The host.
+    /// The host that holds a copy.
     pub host: HostAddr,
     /// When what it holds was last confirmed; missing while that is not durable yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,9 +222,9 @@ pub struct LinkSays {
 /// What a destination says, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DestinationSays {
-    /// The host.
+    /// Address of the destination.
     pub host: HostAddr,
-    /// What it says.
+    /// Whether it can take a copy, and if not, why.
     pub says: Says,
     /// Bytes it has room for once everything on its way there has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,9 +247,9 @@ pub struct DestinationSays {
 /// What a source says, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SourceSays {
-    /// The host.
+    /// Address of the source.
     pub host: HostAddr,
-    /// What it says.
+    /// Whether it can serve a copy, and if not, why.
     pub says: Says,
     /// Copies under way from it.
     pub serving: usize,
@@ -279,7 +279,7 @@ pub struct Explanation {
     /// How many files that want a copy come before it; missing for one that wants none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// Its master.
+    /// State of the master that is copied.
     pub master: MasterState,
     /// The destinations that hold it, as last confirmed.
     pub held_on: Vec<HeldOn>,

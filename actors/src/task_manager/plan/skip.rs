@@ -75,7 +75,7 @@ pub enum Unusable {
     Maintenance,
     /// It was silent for so long that it is presumed lost.
     Lost,
-    /// It is not up.
+    /// It does not answer its probes.
     NotUp,
     /// It is not known what program answers there.
     KindUnknown,

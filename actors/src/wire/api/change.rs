@@ -242,7 +242,7 @@ pub enum HostEvent {
     Mode {
         /// Address of the host.
         host: HostAddr,
-        /// The new mode.
+        /// The mode that the operator set.
         mode: HostMode,
         /// Operator who set the mode.
         asked_by: String,
