@@ -27,7 +27,7 @@ impl ExplainView {
         let nobody_has_it = explanation.master == MasterState::NotListed;
         let why = match explanation.verdict {
             PlanVerdict::Skipped(Skip::Ungraded) if nobody_has_it => {
-                "it is not in grade.info, and no source directory has it".to_owned()
+                "it is not in grade.info, and no source directory lists it".to_owned()
             }
             PlanVerdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
             verdict => verdict.to_string(),

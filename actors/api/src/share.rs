@@ -107,15 +107,15 @@ fn no_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     match Option::<T>::deserialize(deserializer)? {
         Some(value) => Ok(Some(value)),
         None => Err(de::Error::custom(
-            "null is no deadline: leave ttl and expires_at out to keep the one it has, or give the \
-             ttl \"never\" for none",
+            "a deadline cannot be null: omit ttl and expires_at to keep the present deadline, or set ttl \
+             to \"never\" to remove it",
         )),
     }
 }
 
 /// Two deadlines at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("ttl and expires_at are two ways to say the same: give one of them")]
+#[error("ttl and expires_at cannot be used together: give one of them")]
 pub struct TwoTerms;
 
 /// The term that is meant by a time to live or an instant, if either is given.
@@ -288,7 +288,7 @@ mod tests {
     fn null_is_no_deadline() {
         for body in [r#"{"expires_at":null}"#, r#"{"ttl":null}"#] {
             let refused = serde_json::from_str::<WantedTerms>(body).unwrap_err().to_string();
-            assert!(refused.contains("null is no deadline"), "{refused}");
+            assert!(refused.contains("a deadline cannot be null"), "{refused}");
         }
     }
 

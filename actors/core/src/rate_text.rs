@@ -10,16 +10,17 @@ use crate::host::BitsPerSecond;
 pub enum BadRate {
     /// Whether bits or bytes are meant, or thousands or 1024, is anybody's guess.
     #[error(
-        "\"{0}\" is unclear: say {1}bit/s for bits, or {1}iB/s for bytes by the 1024 (rclone's bare {1})"
+        "\"{0}\" is ambiguous: write {1}bit/s for bits, or {1}iB/s for bytes with the factor 1024 (a bare \
+         {1} in rclone)"
     )]
     Unclear(String, char),
     /// A limit of nothing would stand still for ever.
-    #[error("expected a rate above 0; \"off\" is no limit")]
+    #[error("a rate of 0 would stop every copy: write a rate above 0, or \"off\" for no limit")]
     Zero,
     /// It is more than anybody can send.
-    #[error("\"{0}\" is too much")]
+    #[error("\"{0}\" is too large: a rate is at most {}bit/s", u64::MAX)]
     TooMuch(String),
-    /// Anything else.
+    /// The text has no known unit or no valid number.
     #[error("\"{0}\" is not a rate: write 80Mbit/s, 10MiB/s or, as rclone does, 10M")]
     NoRate(String),
 }

@@ -16,11 +16,11 @@ const COARSEST_TIME: Duration = Duration::from_secs(2);
 /// file system keeps time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileFingerprint {
-    /// The device.
+    /// Number of the device (`st_dev`).
     pub device: u64,
-    /// The inode.
+    /// Number of the inode on that device.
     pub inode: u64,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     /// When the contents last changed, in seconds and nanoseconds.
     pub modified: (i64, i64),

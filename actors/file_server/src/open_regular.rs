@@ -20,6 +20,6 @@ pub fn open_regular_at(dir: impl AsFd, name: &[u8], access: OFlags) -> io::Resul
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
 }

@@ -131,13 +131,13 @@ impl PieceOwners {
         };
         let snapshot = position.snapshot.as_ref();
         if !owner.rebuild(store, snapshot, position.applied, self.read_entry).await? {
-            tracing::warn!(?piece, "an owner died while its piece was rebuilt");
+            tracing::warn!(?piece, "the actor of a piece ended while its piece was rebuilt");
             return Ok(());
         }
         self.roster().seats.insert(piece, RegisteredOwner { owner, ticket, leading: None });
         drop(position);
         self.joined.notify_waiters();
-        tracing::debug!(?piece, "an owner has its piece");
+        tracing::debug!(?piece, "an actor received its piece");
         Ok(())
     }
 
@@ -343,7 +343,7 @@ impl PieceOwners {
                 return Ok(());
             }
             if tokio::time::timeout(MISSED_AFTER, joined).await.is_err() {
-                tracing::warn!(?piece, "the journal waits for the owner of a piece");
+                tracing::warn!(?piece, "the journal waits for the actor of a piece");
             }
         }
     }

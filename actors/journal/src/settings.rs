@@ -71,17 +71,20 @@ pub enum OpenError {
         dir: PathBuf,
     },
     /// The store belongs to a node of another id.
-    #[error("{} is the store of node {found}, not of node {asked}: node ids and stores are never exchanged", .dir.display())]
+    #[error("{} is the store of node {found}, not of node {asked}: start node {found} on this directory, \
+        or give node {asked} its own", .dir.display())]
     AnotherNode {
         /// The store's directory.
         dir: PathBuf,
         /// Whose store it is.
         found: u64,
-        /// Who asked.
+        /// Id of the node that tried to open it.
         asked: u64,
     },
     /// The store cannot be read.
-    #[error("the store in {} is damaged: {why}; `reelyard store check` tells how much of it: restore it from a backup, or let this node start anew under a new id and take its state from the others", .dir.display())]
+    #[error("the store in {} is damaged: {why}; run `reelyard store check` to see how much of it. Restore \
+        it from a backup, or start this node under a new id so that it copies its state from the other \
+        nodes", .dir.display())]
     Damaged {
         /// The store's directory.
         dir: PathBuf,
@@ -89,7 +92,9 @@ pub enum OpenError {
         why: String,
     },
     /// The store is whole, but older than what was known to be durable.
-    #[error("the store in {} has lost what it once held, most likely to a damaged disk: {what}; restore it from a backup, take this node's state from the others under a new id, or go on with what is left by `reelyard store check --accept-loss`", .dir.display())]
+    #[error("the store in {} has lost data, most likely because of a damaged disk: {what}. Restore it from \
+        a backup, start this node under a new id so that it copies its state from the other nodes, or \
+        continue with the remaining data: `reelyard store check --accept-loss`", .dir.display())]
     Lost {
         /// The store's directory.
         dir: PathBuf,
@@ -99,13 +104,16 @@ pub enum OpenError {
         what: String,
     },
     /// The file that says how far the store is durable cannot be read.
-    #[error("the file `mark` of the store in {} is missing or damaged, so that nothing says whether the store is whole: restore it from a backup, or go on with what is there by `reelyard store check --accept-loss`", .dir.display())]
+    #[error("the file `mark` of the store in {} is missing or damaged, so it is not known whether the \
+        store is complete: restore it from a backup, or continue with the existing data: `reelyard store \
+        check --accept-loss`", .dir.display())]
     NoMark {
         /// The store's directory.
         dir: PathBuf,
     },
     /// There is no room for what opening a store writes.
-    #[error("the disk of {} is full and the store cannot be opened without some room ({why}): make room for at least 16 MiB there and start again; nothing is lost", .dir.display())]
+    #[error("the disk of {} is full and the store cannot be opened without free space ({why}): make room \
+        for at least 16 MiB there and start again; no data is lost", .dir.display())]
     Full {
         /// The store's directory.
         dir: PathBuf,
@@ -117,11 +125,11 @@ pub enum OpenError {
     Io {
         /// The store's directory.
         dir: PathBuf,
-        /// What it said.
+        /// The error of the file system.
         why: String,
     },
     /// Settings that cannot work together.
-    #[error("the journal's settings are wrong: {0}")]
+    #[error("the journal's settings are invalid: {0}")]
     Settings(String),
 }
 

@@ -76,7 +76,9 @@ impl std::fmt::Display for InventoryCursor {
 
 /// A text is no [`InventoryCursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a cursor is <hex>.<number>")]
+#[error(
+    "the inventory cursor is invalid: expected <hex>.<number>, as in the last file list of this worker"
+)]
 pub struct BadInventoryCursor;
 
 impl std::str::FromStr for InventoryCursor {
@@ -243,7 +245,7 @@ pub enum Said {
     },
     /// The copy is verified, synced and in place.
     Done {
-        /// Size in bytes.
+        /// Size of the copy in bytes.
         size: u64,
         /// Its hash, which is also the source's.
         hash: ContentHash,
@@ -258,7 +260,7 @@ pub enum Said {
     /// The copy is synced and in place, but its source sent no hash to compare with: it is an old
     /// cfw.
     DoneUnverified {
-        /// Size in bytes.
+        /// Size of the copy in bytes.
         size: u64,
         /// Its hash, computed from what arrived.
         hash: ContentHash,

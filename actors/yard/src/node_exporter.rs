@@ -21,7 +21,7 @@ pub struct Device {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPage {
     /// A line of one of the series cannot be read.
-    #[error("line {0} is not understood")]
+    #[error("line {0} is not a metric line of the Prometheus text format")]
     Line(usize),
     /// It tells of no interface.
     #[error("it reports no network interface (node_network_transmit_bytes_total)")]

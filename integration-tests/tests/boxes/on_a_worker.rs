@@ -249,7 +249,10 @@ async fn what_is_refused_says_why() -> Result<()> {
     let mut deposed = init();
     deposed.place.epoch = Epoch(4);
     let why = silence(rig.run(deposed).await);
-    assert!(why.starts_with("epoch 4 is over: this worker has heard a leader of epoch 5"), "{why}");
+    assert!(
+        why.starts_with("epoch 4 is out of date: this worker knows a leader of epoch 5"),
+        "{why}"
+    );
     let mut unknown = init();
     unknown.place.hooks = HooksName::new("other").ok();
     let why = silence(rig.run(unknown).await);

@@ -111,7 +111,7 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
         rig.is_up().await;
         let why = silence(run_other(of(&rig, 2, 2)).await);
         assert!(
-            why.starts_with("epoch 2 is over: this worker has heard a leader of epoch 3"),
+            why.starts_with("epoch 2 is out of date: this worker knows a leader of epoch 3"),
             "{why}"
         );
         let why = silence(rig.run(of(&rig, 1, 49)).await);

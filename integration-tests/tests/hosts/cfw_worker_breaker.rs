@@ -97,7 +97,9 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
     yard.pass(5).await;
     yard.probe().await;
     let refused = yard.worker.send(Refresh).await.unwrap();
-    assert!(matches!(&refused, Err(AskFailure::NotAsked(why)) if why.contains("left alone")));
+    assert!(
+        matches!(&refused, Err(AskFailure::NotAsked(why)) if why.contains("circuit breaker is open"))
+    );
     assert_eq!(yard.looks(), looks);
     assert_eq!(yard.host.calls()[calls..], ["HEAD /hb"]);
 

@@ -110,7 +110,7 @@ async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
         match worker.send(Refresh).await.unwrap() {
             Ok(inventory) => taken += u64::from(inventory.files.len() == 1500),
             Err(AskFailure::TooMuch(why)) => {
-                assert!(why.contains("lists other names each time"), "{why}");
+                assert!(why.contains("more new file names within an hour"), "{why}");
                 refused += 1;
             }
             // Its breaker is open.

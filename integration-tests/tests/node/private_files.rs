@@ -100,7 +100,10 @@ fn what_is_no_file_is_refused_at_once() {
         (vec!["config", "import", pipe], "no process wrote to it"),
         (vec!["config", "import", "--program", "cfm", "/dev/zero"], "a device"),
         (vec!["simulate", "--event-log", "/dev/zero"], "a device"),
-        (vec!["store", "restore", pipe, "--data-dir", data.to_str().unwrap()], "no regular file"),
+        (
+            vec!["store", "restore", pipe, "--data-dir", data.to_str().unwrap()],
+            "not a regular file",
+        ),
     ] {
         let ended = run(&arguments);
         assert_ne!(ended.code, Some(0), "{arguments:?}");

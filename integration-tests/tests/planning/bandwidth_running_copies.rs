@@ -93,7 +93,9 @@ fn rates(ground: &ProcessYard) -> Option<Vec<(String, u64)>> {
 
 fn is_at(role: &RoleProcess, rate: &str) -> Option<()> {
     let text = role.log_text();
-    text.lines().any(|line| line.contains("another rate") && line.contains(rate)).then_some(())
+    text.lines()
+        .any(|line| line.contains("the rate of a copy changed") && line.contains(rate))
+        .then_some(())
 }
 
 #[test]

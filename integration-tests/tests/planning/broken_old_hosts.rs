@@ -283,7 +283,7 @@ fn a_host_that_fails_backs_off_with_a_reason_and_no_file_does() {
     }
     let host = destination(1);
     let held = &yard.book.back_offs()[&Blamed::Destination(host)];
-    let reason = format!("{host} said done but does not list F00.mpg");
+    let reason = format!("{host} reported done but does not list F00.mpg");
     assert_eq!(held.reason, reason);
     let (dispatcher, standing) = yard.standing();
     let part = dispatcher.round(standing).parts[&host];

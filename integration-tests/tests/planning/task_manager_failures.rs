@@ -266,7 +266,7 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
         let ended = yard.ended(&bad, TaskState::Failed).await;
         assert_eq!(ended.blame, Some(Blame::Destination));
         let told = yard.board.view().back_offs[&Blamed::Destination(destination(1))].clone();
-        assert!(told.reason.ends_with("said done but does not list b.mpg"), "{}", told.reason);
+        assert!(told.reason.ends_with("reported done but does not list b.mpg"), "{}", told.reason);
         yard.pass(MINUTE).await;
         yard.open_task("c.mpg").await;
         yard.journal.stop().await;
@@ -529,7 +529,7 @@ fn a_copy_that_has_not_begun_is_withdrawn_once_the_file_is_elsewhere() {
             yard.look(other).await;
             let ended = yard.ended(&task, TaskState::Cancelled).await;
             let reason = ended.reason.clone().unwrap();
-            assert_eq!(reason, format!("{other} holds the file already"));
+            assert_eq!(reason, format!("{other} already holds the file"));
             yard.open_task("b.mpg").await;
             yard.journal.stop().await;
         });

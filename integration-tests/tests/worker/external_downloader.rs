@@ -115,7 +115,7 @@ async fn whatever_a_program_leaves_or_says_a_failure_is_told_and_cleared_away() 
             Blame::Pair,
             "exit status: 3",
         ),
-        ("cp \"$3\" \"$2\"; echo Successfully", Blame::Pair, "did not say"),
+        ("cp \"$3\" \"$2\"; echo Successfully", Blame::Pair, "did not write"),
         ("echo Successfully >&2", Blame::Pair, "left no file"),
         ("ln -s \"$3\" \"$2\"; echo Successfully >&2", Blame::Destination, "disk"),
         ("head -c 5 \"$3\" > \"$2\"; echo Successfully >&2", Blame::File, "5 bytes"),

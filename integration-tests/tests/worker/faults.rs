@@ -40,18 +40,18 @@ async fn end_with(trouble: SourceTrouble) -> (Blame, String) {
 #[actix::test]
 async fn a_source_that_misbehaves_is_blamed_for_it() {
     for (trouble, blamed, why) in [
-        (SourceTrouble::WrongHash, Blame::Pair, "other than they were sent"),
+        (SourceTrouble::WrongHash, Blame::Pair, "the copy differs from the master"),
         (SourceTrouble::BreaksOff, Blame::Source, "after 50000 of 100000 bytes"),
         (
             SourceTrouble::CannotRead,
             Blame::File,
-            "cannot read the master behind byte 50000 of 100000",
+            "cannot read the master after byte 50000 of 100000",
         ),
-        (SourceTrouble::FallsSilent, Blame::Source, "nothing came for too long"),
+        (SourceTrouble::FallsSilent, Blame::Source, "no data arrived within the time limit"),
         (SourceTrouble::FileChanges, Blame::File, "changed while it was copied"),
         (SourceTrouble::Errs, Blame::Source, "500 for the master: disk on fire"),
-        (SourceTrouble::NoLength, Blame::Source, "does not say how long"),
-        (SourceTrouble::Babbles, Blame::Source, "does not read as HTTP"),
+        (SourceTrouble::NoLength, Blame::Source, "has no Content-Length"),
+        (SourceTrouble::Babbles, Blame::Source, "is not valid HTTP"),
     ] {
         let (blame, reason) = end_with(trouble).await;
         assert_eq!(blame, blamed, "{trouble:?}: {reason}");

@@ -128,7 +128,9 @@ async fn a_node_that_does_not_know_the_host_is_not_taken_for_a_cfm() {
     actix_rt::spawn(server);
     let rig = Rig::new();
     let worker = started(rig.destination(&url)).await;
-    let told = || worker.view().node.unwrap().error.is_some_and(|e| e.contains("answered 404"));
+    let told = || {
+        worker.view().node.unwrap().error.is_some_and(|e| e.contains("answered with status 404"))
+    };
     eventually("the refusal told", told).await;
     assert_eq!(worker.view().node.unwrap().speaks, NodeProtocol::Unknown);
     worker.stop().await;

@@ -187,7 +187,7 @@ async fn a_deposed_leader_deletes_nothing() {
     let absurd = "Reelyard-Epoch: 18446744073709551615\r\n\
         Reelyard-Manager: 00000000000000000000000000000001/1\r\n";
     let answer = raw(rig.host, "DELETE /files/b", absurd).await;
-    assert!(answer.contains("is not believed") && answer.contains("hosts adopt"), "{answer}");
+    assert!(answer.contains("is refused") && answer.contains("hosts adopt"), "{answer}");
     assert_eq!(first.view().epoch.0, 5);
     assert_eq!(delete("b", "4").await, "412");
     assert_eq!(delete("b", "soon").await, "400");
@@ -253,6 +253,6 @@ async fn a_worker_is_ready_when_its_node_gives_orders_and_its_disks_can_be_read(
     std::fs::create_dir(&masters).unwrap();
     // It wants a token that the worker does not have.
     node.demand(&SharedToken::new("0123456789abcdef").unwrap());
-    eventually_some("the token is missing", || has("HTTP/1.1 503", "wants a token")).await;
+    eventually_some("the token is missing", || has("HTTP/1.1 503", "requires a token")).await;
     worker.stop().await;
 }

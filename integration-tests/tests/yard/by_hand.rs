@@ -35,7 +35,7 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
     })?;
     assert_eq!((&line["asked_by"], &line["state"]), (&"api".into(), &"done".into()), "{line}");
     for (file, to, why) in [
-        ("asked for.mpg", to[0].as_str(), "there are as many copies as there should be"),
+        ("asked for.mpg", to[0].as_str(), "all wanted copies exist"),
         ("AD-spot.mpg", &to[0], "its name begins with an ignored prefix"),
         ("never heard of.mpg", &to[0], "no source directory has it"),
         ("asked for.mpg", "192.0.2.9:80", "is not a destination of this yard"),
@@ -77,7 +77,7 @@ fn what_was_cancelled_is_tried_again_on_request() -> Result<()> {
     let tasks = |arguments: &[&str]| binary::run(&[&["tasks", "--url", &url], arguments].concat());
     let refused = tasks(&["retry", &id]);
     assert!(
-        refused.err.contains("only what failed or was taken back is tried again"),
+        refused.err.contains("only a failed or cancelled task can be retried"),
         "{}",
         refused.err
     );

@@ -231,9 +231,9 @@ fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
             &[("token", ours)],
             &[],
             "does not prove that it knows this node's token",
-            "wants a token",
+            "requires a token",
         ),
-        (&[], &[("token", ours)], "wants a token, and this node has none", "does not prove"),
+        (&[], &[("token", ours)], "requires a token, and this node has none", "does not prove"),
         (
             &[("token", ours)],
             &[("token", "token-of-another-yard")],
@@ -294,7 +294,7 @@ fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
     let host = ground.destination(0).to_string();
     // The worker asks this node for orders itself: that is whom its operator wants it to obey.
     comes_to(&ground, &roles, &["a.mpg"], 0)?;
-    ensure!(worker.log_text().contains("is of another cluster"), "{}", worker.log_text());
+    ensure!(worker.log_text().contains("now obeys another cluster"), "{}", worker.log_text());
     told(&ground, &["hosts", "adopt", &host], "obeys this cluster in epoch")?;
     refused(&ground, &["hosts", "adopt", "127.9.9.9:9"], "not a host of this yard")?;
     ensure!(node.log_text().contains("adopted on request"), "{}", node.log_text());

@@ -177,10 +177,10 @@ fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result
     assert_eq!(ended["blame"], "destination", "{ended}");
     let host = ground.destination(0);
     let shown = ground.get(&format!("/api/v1/hosts/{host}")).context("the host")?;
-    let reason = format!("{host} said done but does not list first.mpg");
+    let reason = format!("{host} reported done but does not list first.mpg");
     assert_eq!(shown["back_off"]["reason"], reason, "{shown}");
     let log = node.log_text();
-    let warned = log.lines().find(|line| line.contains("WARN") && line.contains("backs off"));
+    let warned = log.lines().find(|line| line.contains("WARN") && line.contains("in backoff"));
     assert!(warned.is_some_and(|line| line.contains("does not list first.mpg")), "{log}");
     Ok(())
 }
@@ -370,7 +370,7 @@ fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> R
     assert_eq!(done["id"], begun["id"], "the task was begun again");
     assert!(holds(&ground.copies(0).join("E.mpg"), &bytes));
     let log = node.log_text();
-    let told = log.lines().find(|line| line.contains("begins a copy again"));
+    let told = log.lines().find(|line| line.contains("starts a copy again"));
     assert!(told.is_some_and(|line| line.contains("E.mpg")), "{log}");
     Ok(())
 }

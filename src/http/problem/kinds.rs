@@ -91,7 +91,7 @@ pub const KINDS: &[ProblemKind] = &[
         409,
         "transition",
         "The state of the task does not allow it",
-        "a task that is done cannot become working",
+        "a task in state Done cannot change to Working",
     ),
     ProblemKind::new(
         409,

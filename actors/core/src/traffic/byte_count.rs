@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct ByteCount(Arc<AtomicU64>);
 
 impl ByteCount {
-    /// So many more.
+    /// Adds `bytes` to the count.
     pub fn add(&self, bytes: u64) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -31,11 +31,11 @@ struct CounterReading {
 /// What a meter shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// Everything.
+    /// All traffic of the link.
     pub all: Rates,
     /// Those copies that were counted beside.
     pub copies: Rates,
-    /// Over how long.
+    /// Time between the two readings that were compared.
     pub over: Duration,
 }
 

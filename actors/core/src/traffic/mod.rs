@@ -16,9 +16,9 @@ use crate::host::BitsPerSecond;
 /// Bytes that went by in each direction since some beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficBytes {
-    /// Sent.
+    /// Bytes sent.
     pub sent: u64,
-    /// Received.
+    /// Bytes received.
     pub received: u64,
 }
 

@@ -96,7 +96,7 @@ fn refuse_unread(stream: &TcpStream, why: DataPortRequestError) -> io::Result<()
             ("405 Method Not Allowed\r\nAllow: GET, HEAD", "only GET and HEAD are served here")
         }
         DataPortRequestError::Garbled | DataPortRequestError::Gone => {
-            ("400 Bad Request", "this is no request")
+            ("400 Bad Request", "this is not a valid request")
         }
     };
     DataPortResponseHead { status, keep_alive: false, head_only: false, extra: String::new() }
@@ -194,7 +194,7 @@ fn answer_bytes<'a>(
         RequestedRange::Unsatisfiable => {
             let mut head = head("416 Range Not Satisfiable");
             head.extra = format!("Content-Range: bytes */{size}\r\n");
-            return head.with_text(stream, "the file has no such bytes");
+            return head.with_text(stream, "the requested range is outside the file");
         }
     };
     head.extra += &format!(

@@ -28,7 +28,7 @@ pub struct DataPortRoutes {
 pub enum ServedFile {
     /// A master: its directory, as the path names it, and its name.
     Master(Vec<u8>, FileName),
-    /// A copy.
+    /// A copy in the base directory.
     Copy(FileName),
 }
 
@@ -37,7 +37,7 @@ pub enum ServedFile {
 pub struct ServedFileRequest {
     /// Whether it asks for the file's hash instead of its bytes.
     pub hash: bool,
-    /// Which file.
+    /// The file that the path names.
     pub file: ServedFile,
 }
 
@@ -110,9 +110,9 @@ fn why_not(error: io::Error) -> FileNotServed {
         Some(Errno::NOENT) => FileNotServed::Absent("no such file"),
         Some(Errno::ACCESS | Errno::PERM) => FileNotServed::Absent("the worker may not read it"),
         // What opening a symlink, a socket or a device without following it answers.
-        Some(Errno::LOOP | Errno::NXIO) => FileNotServed::Absent("it is no regular file"),
+        Some(Errno::LOOP | Errno::NXIO) => FileNotServed::Absent("it is not a regular file"),
         None if error.kind() == io::ErrorKind::InvalidInput => {
-            FileNotServed::Absent("it is no regular file")
+            FileNotServed::Absent("it is not a regular file")
         }
         _ => FileNotServed::Failed(error),
     }

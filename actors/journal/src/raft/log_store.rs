@@ -88,7 +88,7 @@ impl RaftLogStorage<Types> for LogStore {
         if let Some(trees) = self.store.open_trees()
             && let Err(error) = trees.note_committed(&committed)
         {
-            tracing::debug!(%error, "the committed position is not noted");
+            tracing::debug!(%error, "the committed position could not be stored");
         }
         Ok(())
     }

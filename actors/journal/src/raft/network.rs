@@ -89,7 +89,7 @@ impl Peer {
             Some(RaftResponse::NotReady) => Err(unreachable("its journal is not ready")),
             Some(RaftResponse::NotUnderstood) => Err(unreachable("it runs another version")),
             Some(response) => Ok(response),
-            None => Err(unreachable("its answer is not understood: it runs another version")),
+            None => Err(unreachable("its answer cannot be read: it runs another version")),
         }
     }
 

@@ -136,7 +136,7 @@ impl RaftNode {
         match raft.client_write(CommitBatch(entry.into())).await {
             Ok(written) => Ok(written.data),
             Err(error) => {
-                tracing::debug!(%error, "an entry was not written");
+                tracing::debug!(%error, "a log entry was not written");
                 Err(NotWritten)
             }
         }
@@ -184,7 +184,7 @@ impl RaftNode {
         if let Some(raft) = self.raft.get()
             && let Err(error) = raft.shutdown().await
         {
-            tracing::error!(%error, "the raft node did not end in order");
+            tracing::error!(%error, "the raft node did not stop cleanly");
         }
         if let Some(running) = running {
             // Without a raft node it still waits for owners, which will not come.
@@ -196,7 +196,7 @@ impl RaftNode {
 
     /// Ends leadership and records why the journal cannot continue.
     pub(crate) fn fail(&self, owners: &PieceOwners, why: &str) {
-        tracing::error!(why, "the journal cannot go on");
+        tracing::error!(why, "the journal has failed");
         self.publish_leadership(owners, Leadership::Stopped);
         self.failure.send_replace(Some(why.to_owned()));
     }

@@ -125,7 +125,7 @@ impl RaftWatcher {
             if answered || self.is_alone(metrics) {
                 return leading;
             }
-            tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
+            tracing::warn!(%epoch, "no quorum answers: this node makes no decisions until one does");
         }
         let known = match metrics.current_leader {
             Some(leader) if leader != self.node.id => Leadership::Following { leader },

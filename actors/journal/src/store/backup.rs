@@ -55,7 +55,7 @@ pub enum BackupError {
     #[error(transparent)]
     Store(#[from] UpkeepError),
     /// The store is not whole: a backup of it would be taken for a good one.
-    #[error("the store is not whole: {0}; see `reelyard store check`")]
+    #[error("the store is incomplete or damaged: {0}; run `reelyard store check`")]
     NotWhole(String),
     /// The file cannot be written or read.
     #[error("{}: {why}", .file.display())]
@@ -70,7 +70,9 @@ pub enum BackupError {
     Exists(PathBuf),
     /// The node is one of several.
     #[error(
-        "the backup is of a node that is one of several that vote: restoring it could make all of them forget what they acknowledged since; let the node start anew under a new id and take its state from the others"
+        "the backup is from one of several voting nodes: restoring it could lose changes that the nodes \
+         acknowledged after it; start the node under a new id instead, so that it copies its state from \
+         the others"
     )]
     OneOfSeveral,
 }
@@ -238,7 +240,7 @@ fn read_items(
     let bad = |why: &str| StoreError::Io(why.to_owned());
     // It is read twice, and opening a pipe would wait.
     if !fs::metadata(file)?.is_file() {
-        return Err(bad("it is no regular file"));
+        return Err(bad("it is not a regular file"));
     }
     let mut input = ChecksummedStream::new(BufReader::new(File::open(file)?));
     let mut start = [0; MAGIC.len() + 1];
@@ -271,7 +273,7 @@ fn read_items(
         return Err(bad("it is damaged: its checksum does not match"));
     }
     if input.read(&mut [0])? > 0 {
-        return Err(bad("it is damaged: something follows its end"));
+        return Err(bad("it is damaged: it has data after its end"));
     }
     Ok(())
 }

@@ -90,7 +90,9 @@ impl DiskSpaceMonitor {
             now.full = if enough { None } else { Some(self.words(&now)) };
         }
         match (&before.full, &now.full) {
-            (None, Some(why)) => tracing::error!(why, "the journal takes no more"),
+            (None, Some(why)) => {
+                tracing::error!(why, "the disk is full: the journal refuses changes")
+            }
             (Some(_), None) => {
                 tracing::info!(free = %ByteSize::b(now.free), "the journal has room again");
             }
@@ -114,7 +116,7 @@ impl DiskSpaceMonitor {
             }
             Err(error) => {
                 if self.refused.replace(Instant::now()).is_none() {
-                    tracing::warn!(%error, "no reserve can be kept for the journal");
+                    tracing::warn!(%error, "the disk reserve of the journal cannot be created");
                 }
                 0
             }
@@ -132,7 +134,7 @@ impl DiskSpaceMonitor {
         now.full = Some(self.words(&now));
         if given_up {
             let why = now.full.as_deref();
-            tracing::error!(why, "no room was left for the journal: its reserve is given up");
+            tracing::error!(why, "no disk space is left for the journal: its reserve is released");
         }
         self.state.send_replace(now);
         Ok(given_up)
@@ -174,7 +176,7 @@ fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
     let made = File::create(path).and_then(|file| allocate(&file, bytes));
     made.inspect_err(|_| match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(%error, "a part of a reserve for the journal is left behind");
+            tracing::warn!(%error, "a part of the journal's disk reserve could not be removed");
         }
         _ => {}
     })

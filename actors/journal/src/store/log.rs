@@ -108,7 +108,10 @@ impl LogTrees {
             }
             let (record, link) = frame_linked(segments.end.link, body);
             if record.len() > LARGEST_VALUE {
-                return Err(damaged(index, format!("{} bytes are too many", record.len())));
+                return Err(damaged(
+                    index,
+                    format!("{} bytes exceed the limit of an entry", record.len()),
+                ));
             }
             let number = index / SEGMENT_ENTRIES;
             let segment = match segments.trees.entry(number) {

@@ -64,8 +64,8 @@ pub(crate) enum StoreError {
     /// clean, so a later successful sync proves nothing. Only a restart, which reads the disk,
     /// shows what is there.
     #[error(
-        "what was written to the store could not be synced: {0}. Nobody knows what of it is on the \
-         disk: look at the disk, then start again"
+        "a write to the store could not be synced: {0}. It is not known how much of it reached the disk: \
+         check the disk, then start again"
     )]
     Unsynced(String),
     #[error("the store is damaged: {what}: {why}")]

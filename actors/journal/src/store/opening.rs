@@ -27,7 +27,10 @@ pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenErr
         _ => seen.trees.change_head(|head| head.node = Some(node)),
     }
     if seen.unfinished > 0 {
-        tracing::info!(rows = seen.unfinished, "an unfinished write to the journal is taken back");
+        tracing::info!(
+            rows = seen.unfinished,
+            "an unfinished write to the journal was rolled back"
+        );
     }
     guarded(|| seen.trees.tidy().and_then(|()| snapshots::drop_abandoned(&seen.trees)))
         .map_err(failed)?;
@@ -62,17 +65,18 @@ pub(super) fn loss(
     head: &StoreHead,
     log_end: u64,
 ) -> String {
-    let mut lost = vec![format!("it stands at flush {} of {}", head.sequence, mark.sequence)];
+    let mut lost =
+        vec![format!("its last flush is {}, but the mark says {}", head.sequence, mark.sequence)];
     if log_end < mark.log_end {
         let (from, to) = (log_end, mark.log_end - 1);
         lost.push(format!("log entries {from} to {to} are missing"));
     }
     if head.vote != mark.vote {
-        lost.push("its vote is an older one".to_owned());
+        lost.push("its vote is older than the one in the mark".to_owned());
     }
     let snapshot = head.snapshot.as_ref().map(|snapshot| snapshot.index);
     if let Some(marked) = mark.snapshot.filter(|&marked| snapshot != Some(marked)) {
-        lost.push(format!("its snapshot of entry {marked} is gone"));
+        lost.push(format!("its snapshot of entry {marked} is missing"));
     }
     lost.join(", ")
 }

@@ -32,7 +32,7 @@ pub enum Condition {
 /// What there is in a store.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreReport {
-    /// Its directory.
+    /// Directory of the store.
     pub dir: PathBuf,
     /// What it is fit for.
     pub condition: Condition,
@@ -73,18 +73,18 @@ pub struct StoreReport {
 pub struct SnapshotReport {
     /// Log index of the last entry in it.
     pub index: u64,
-    /// Its size.
+    /// Size of the snapshot in bytes.
     pub bytes: u64,
     /// In how many chunks it is stored.
     pub chunks: u64,
-    /// What it holds.
+    /// The pieces in it, with their sizes.
     pub pieces: Vec<PieceSize>,
 }
 
 /// A piece in a snapshot.
 #[derive(Clone, Debug, Serialize)]
 pub struct PieceSize {
-    /// Which piece.
+    /// Name of the piece.
     pub piece: String,
     /// How many rows it has.
     pub rows: u64,
@@ -95,7 +95,7 @@ pub struct PieceSize {
 /// Something that is wrong with a store.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreFault {
-    /// What.
+    /// The fault, in words.
     pub what: String,
     /// What to do about it.
     pub advice: String,
@@ -126,12 +126,13 @@ impl StoreReport {
 
     pub(super) fn fault(&mut self, condition: Condition, what: String) {
         let advice = match condition {
-            Condition::Whole => "nothing needs to be done",
+            Condition::Whole => "no action is needed",
             Condition::Lost => {
-                "restore a backup, or go on with what is left by `reelyard store check --accept-loss`"
+                "restore a backup, or continue with the remaining data: `reelyard store check --accept-loss`"
             }
             Condition::Damaged => {
-                "keep a copy of the directory, then restore a backup; a node that is one of several can start anew under a new id and take its state from the others"
+                "keep a copy of the directory, then restore a backup; a node that is one of several can \
+                 start under a new id and copy its state from the other nodes"
             }
         };
         let worse = self.condition == Condition::Whole || condition == Condition::Damaged;
@@ -187,7 +188,8 @@ impl StoreReport {
             MarkState::Former { .. } => {}
             MarkState::Nothing if head.is_empty() && end == 0 => {}
             MarkState::Nothing | MarkState::Damaged => {
-                let what = "the file `mark` is missing or damaged: nothing says whether the end of the store is missing";
+                let what = "the file `mark` is missing or damaged: it is not known whether the end of the \
+                    store is missing";
                 self.fault(Condition::Lost, what.to_owned());
             }
         }
@@ -205,7 +207,7 @@ impl StoreReport {
         if checker.finish().map_err(bad)? != manifest.parts {
             return Err(StoreError::damaged(
                 "the snapshot",
-                "its pieces are not where they should be",
+                "its pieces are not at the positions that its description names",
             ));
         }
         let mut pieces = Vec::new();

@@ -49,13 +49,13 @@ pub(super) fn if_too_large(
     }
     let began = Instant::now();
     if disk_space::free(dir)? < 4 * live + super::database::SEGMENT_BYTES as u64 {
-        tracing::warn!(size, live, "there is no room to write the journal's store anew");
+        tracing::warn!(size, live, "there is no room to rewrite the journal's store");
         return Ok((trees, log_file));
     }
     match copy(dir, &trees) {
         Ok(()) => {}
         Err(StoreError::Full(why)) => {
-            tracing::warn!(why, "there is no room to write the journal's store anew");
+            tracing::warn!(why, "there is no room to rewrite the journal's store");
             remove_tree(&dir.join(NEW))?;
             return Ok((trees, log_file));
         }
@@ -79,7 +79,7 @@ pub(super) fn if_too_large(
         before = %ByteSize::b(size),
         now = %ByteSize::b(size_now),
         took = ?began.elapsed(),
-        "the journal's store was written anew"
+        "the journal's store was rewritten"
     );
     Ok((seen.trees, log_file))
 }

@@ -29,7 +29,8 @@ pub enum UpkeepError {
     #[error("the store in {} is in use: stop the node that runs on it first", .0.display())]
     InUse(PathBuf),
     /// The copy that is looked into could not be made.
-    #[error("no copy of the store can be made in {}, where {} bytes are needed: {why}; name another directory with --scratch", .dir.display(), .bytes)]
+    #[error("the store cannot be copied to {}, where {} bytes are needed: {why}; name another directory \
+        with --scratch", .dir.display(), .bytes)]
     NoCopy {
         /// Where the copy was to be.
         dir: PathBuf,
@@ -85,17 +86,22 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
         Condition::Whole => return Ok(report),
         Condition::Damaged => {
             return refused(
-                "what is damaged is not the end of the store: there is nothing to go on with; restore it from a backup",
+                "the damage is not at the end of the store, so no usable data remains: restore it from a \
+                 backup",
             );
         }
         Condition::Lost => {}
     }
     let Some(node) = report.node else {
-        return refused("nothing is left of the store: remove its directory to begin anew");
+        return refused(
+            "the store has no usable data: remove its directory to start with an empty store",
+        );
     };
     if report.voters.len() > 1 {
         return refused(
-            "this node is one of several that vote: going on with less than it has acknowledged could make all of them forget it; let it start anew under a new id and take its state from the others",
+            "this node is one of several voting nodes: continuing with less than it acknowledged could \
+             lose that data on all nodes; start it under a new id, so that it copies its state from the \
+             others",
         );
     }
     let _lock = lock(dir)?;
@@ -177,7 +183,7 @@ impl DatabaseCopy {
 impl Drop for DatabaseCopy {
     fn drop(&mut self) {
         if let Err(error) = remove_tree(&self.dir) {
-            tracing::warn!(dir = %self.dir.display(), %error, "a copy of the store is left behind");
+            tracing::warn!(dir = %self.dir.display(), %error, "a temporary copy of the store could not be removed");
         }
     }
 }
@@ -195,7 +201,7 @@ fn drop_stale(scratch: &Path) {
             && let Err(error) = remove_tree(&entry.path())
         {
             let dir = entry.path();
-            tracing::warn!(dir = %dir.display(), %error, "a copy of the store is left behind");
+            tracing::warn!(dir = %dir.display(), %error, "a temporary copy of the store could not be removed");
         }
     }
 }

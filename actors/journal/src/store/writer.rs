@@ -214,7 +214,7 @@ impl WriterState {
         });
         match marked {
             Err(StoreError::Full(why)) => {
-                tracing::warn!(why, "no room for the mark of the journal's store");
+                tracing::warn!(why, "no disk space for the mark of the journal's store");
                 self.room.give_up_reserve().map(drop)?;
             }
             marked => marked?,

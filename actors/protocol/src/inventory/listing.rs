@@ -67,13 +67,13 @@ pub struct FileListing {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadList {
     /// Its last line has no end, or the end line is missing.
-    #[error("the list is incomplete: it stops after {lines} lines without its end")]
+    #[error("the list is incomplete: it stops after {lines} lines without its end line")]
     Torn {
         /// Whole lines until there.
         lines: u64,
     },
     /// The end line counts other than there are.
-    #[error("the list is incomplete: it has {lines} lines and announces {told}")]
+    #[error("the list is incomplete: it has {lines} lines, but its end line says {told}")]
     Miscounted {
         /// Lines there are.
         lines: u64,
@@ -81,27 +81,29 @@ pub enum BadList {
         told: u64,
     },
     /// A line that is none of that form.
-    #[error("line {line} of the list is not understood")]
+    #[error("line {line} of the file list has the wrong format")]
     Line {
         /// Its number, from 1.
         line: u64,
     },
     /// More lines than a host may list.
-    #[error("it lists more than {most} files: take files away there, or raise hosts.max_files")]
+    #[error("it lists more than {most} files: remove files there, or raise hosts.max_files")]
     TooMany {
-        /// The limit.
+        /// The limit (`hosts.max_files`).
         most: u64,
     },
     /// Its names or its body take more bytes than they may.
-    #[error("its list takes more than {most} bytes: shorten it, or raise hosts.max_files")]
+    #[error(
+        "its file list has more than {most} bytes: remove files there, or raise hosts.max_files"
+    )]
     TooLong {
         /// The limit that it exceeds, in bytes.
         most: u64,
     },
     /// More names that nobody knew than a host may bring in an hour.
     #[error(
-        "it lists other names each time, within an hour more new ones than hosts.max_files: stop \
-         what makes them there, or raise the setting"
+        "it listed more new file names within an hour than hosts.max_files allows: stop the program that \
+         creates them there, or raise the setting"
     )]
     TooManyNew,
 }

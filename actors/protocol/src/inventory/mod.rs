@@ -13,7 +13,7 @@ use reelyard_core::names::FileName;
 pub struct ListedFile<'a> {
     /// Name of the file.
     pub name: &'a FileName,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     /// When its contents last changed.
     pub modified: Millis,

@@ -25,13 +25,13 @@ pub const FASTEST_ON_THE_WIRE: BitsPerSecond = BitsPerSecond(i32::MAX as u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OldState {
-    /// `ready`
+    /// Not started: the wire word is `ready`.
     Ready,
-    /// `working`
+    /// The copy runs: the wire word is `working`.
     Working,
-    /// `done`
+    /// The copy is complete: the wire word is `done`.
     Done,
-    /// `timeout`
+    /// The copy was given up: the wire word is `timeout`.
     Timeout,
 }
 
@@ -124,7 +124,7 @@ pub enum BadChange {
     #[error("the body is not a JSON object: {0}")]
     NotJson(#[from] serde_json::Error),
     /// Its status is none of cfm's four.
-    #[error("the status is none of ready, working, done and timeout")]
+    #[error("the status must be ready, working, done or timeout")]
     UnknownStatus,
 }
 

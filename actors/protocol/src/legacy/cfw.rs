@@ -74,10 +74,10 @@ pub enum BadDf {
     #[error("the disk figures cannot be read: {0}")]
     NotDf(#[from] serde_json::Error),
     /// No file system has no size: an error on the other side was written as zeros.
-    #[error("the disk figures say that the disk has no size")]
+    #[error("the disk figures report a total size of 0: the host could not read its disk")]
     NoSize,
     /// The figures are impossible for a file system.
-    #[error("the disk figures are not believed: {0}")]
+    #[error("the disk figures are impossible: {0}; check df and the program on the host")]
     Absurd(String),
 }
 
@@ -125,7 +125,7 @@ fn absurd(df: &DfAnswer) -> Option<String> {
     let DfAnswer { total_size, used_size, avail_size, free_size, used_percent } = *df;
     let parts = [("used_size", used_size), ("avail_size", avail_size), ("free_size", free_size)];
     if used_percent > 100 {
-        return Some(format!("{used_percent} % of the disk are in use"));
+        return Some(format!("used_percent is {used_percent}, which is more than 100"));
     }
     if total_size > LARGEST_DISK {
         return Some(format!("total_size is {total_size}, which is more than 1 EiB"));

@@ -55,7 +55,7 @@ pub enum SignedCallRefused {
     #[error("the signature uses an old challenge: use the challenge of this answer")]
     Stale,
     /// The very call came before.
-    #[error("the same signed call came before: each call is accepted once")]
+    #[error("this signed call was already received: each call is accepted once")]
     Repeated,
 }
 

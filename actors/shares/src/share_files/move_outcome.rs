@@ -60,7 +60,7 @@ impl SharedDirs {
         if is_link && entry.identity.is(&new.file) {
             let unlinked = self.disk.unlink(source.slot());
             let done = unlinked.and_then(|()| self.disk.sync(source.dir.as_fd()));
-            done.map_err(|errno| format!("its old name does not go: {errno}"))?;
+            done.map_err(|errno| format!("its old name cannot be removed: {errno}"))?;
         }
         Ok(())
     }

@@ -79,7 +79,7 @@ fn is_there(path: &Path, unseen: &mut Vec<String>) -> bool {
             false
         }
         Err(error) => {
-            unseen.push(format!("{} cannot be looked at: {error}", path.display()));
+            unseen.push(format!("{} cannot be checked: {error}", path.display()));
             false
         }
     }
@@ -189,7 +189,7 @@ mod tests {
             ..LeftoverTargets::default()
         };
         let found = ProcessSnapshot::take().inspect(&long);
-        assert!(found.unseen[0].contains("cannot be looked at"), "{found}");
+        assert!(found.unseen[0].contains("cannot be checked"), "{found}");
     }
 
     #[test]

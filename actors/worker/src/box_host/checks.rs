@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(empty.to_string(), "the control group /cg/3 is there, without processes");
         let full = group((1..=10).map(|pid| process(pid, "x")).collect());
         assert!(full.has_processes() && full.to_string().ends_with("8 (x) and 2 more"), "{full}");
-        let unseen = BoxLeftovers { unseen: vec!["/x cannot be looked at".to_owned()], ..clean };
-        assert!(!unseen.is_clean() && unseen.to_string() == "/x cannot be looked at");
+        let unseen = BoxLeftovers { unseen: vec!["/x cannot be checked".to_owned()], ..clean };
+        assert!(!unseen.is_clean() && unseen.to_string() == "/x cannot be checked");
     }
 }

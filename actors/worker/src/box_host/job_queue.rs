@@ -87,7 +87,7 @@ pub(super) enum NotTaken {
     #[error("this call is too late: the box has a newer request")]
     Late,
     /// The run for the box has exceeded its time limit, and no other run starts before it has ended.
-    #[error("{0}; nothing else runs for the box before that has ended")]
+    #[error("{0}; no other hook of the box starts before this one has ended")]
     Overdue(String),
 }
 

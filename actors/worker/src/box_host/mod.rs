@@ -266,7 +266,7 @@ impl Handler<InspectBoxes> for BoxHost {
             let hangs = |_| {
                 let longest = humantime::format_duration(LONGEST_LOOK);
                 format!(
-                    "the boxes could not be looked at within {longest}: the worker's storage may hang"
+                    "the boxes could not be checked within {longest}: the worker's storage may hang"
                 )
             };
             let looked = looked.map_err(hangs)?.map_err(|error| error.to_string())??;

@@ -55,10 +55,10 @@ pub enum BadTemplate {
         known: String,
     },
     /// A brace without its partner.
-    #[error("a brace has no partner: \"{{{{\" and \"}}}}\" are read as one")]
+    #[error("a brace is not closed: write \"{{{{\" or \"}}}}\" for a literal brace")]
     Brace,
     /// The text holds a NUL byte.
-    #[error("no argument and no path holds a NUL byte")]
+    #[error("an argument or a path contains a NUL byte")]
     Nul,
 }
 
@@ -219,7 +219,7 @@ mod tests {
         let path = told("/x/{token}", TemplateBlank::IN_PATHS);
         assert_eq!(path, "{token} is not a placeholder: the placeholders are {box}, {pool}");
         for bad in ["{", "}", "{box", "box}", "a{{b}"] {
-            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("has no partner"), "{bad}");
+            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("is not closed"), "{bad}");
         }
         assert_eq!(Template::parse("\0", TemplateBlank::IN_PATHS), Err(BadTemplate::Nul));
     }

@@ -82,7 +82,8 @@ impl ActiveCopy {
                 tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy verified and in place");
             }
             Said::DoneUnverified { size, hash } => {
-                tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy in place; its source tells no hash to compare with");
+                tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy in place; its \
+                    source reports no hash to compare with");
             }
             Said::Failed { blame, reason } => {
                 tracing::warn!(%task, file = file.to_string(), %source, ?blame, reason, "copy failed");

@@ -56,7 +56,7 @@ pub struct TempFileGuard {
 /// One entry of a base directory: a file, or anything else that is not a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseDirEntry {
-    /// Its name.
+    /// File name within the base directory.
     pub name: FileName,
     /// Its size in bytes.
     pub size: u64,
@@ -324,7 +324,7 @@ fn lock(temp: &OwnedFd) -> io::Result<()> {
             other => return Ok(other?),
         }
     }
-    let held = |_| io::Error::other("another worker uses it: each needs a directory of its own");
+    let held = |_| io::Error::other("another worker uses it: give each worker its own directory");
     flock(temp, FlockOperation::NonBlockingLockExclusive).map_err(held)
 }
 

@@ -101,7 +101,7 @@ fn apart<T: Send + 'static>(threads: &CopyThreads, what: T, work: fn(T)) -> Resu
     match threads.begin(Box::new(job)) {
         Ok(()) => Ok(()),
         Err(error) => {
-            tracing::warn!(%error, "no thread can be started for copies of a run");
+            tracing::warn!(%error, "no thread can be started for a batch of copies");
             locked(&what).take().map_or(Ok(()), Err)
         }
     }

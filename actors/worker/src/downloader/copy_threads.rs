@@ -28,7 +28,7 @@ impl CopyThreads {
         let idle = self.0.threads().pop();
         let Some(thread) = idle else { return self.begin_on_a_new_one(job) };
         // A thread is idle only while it waits for its next job.
-        thread.send(job).map_err(|_| io::Error::other("the thread of copies is gone"))
+        thread.send(job).map_err(|_| io::Error::other("the copy thread has ended"))
     }
 
     fn begin_on_a_new_one(&self, first: CopyJob) -> io::Result<()> {

@@ -51,7 +51,7 @@ pub enum Jumps {
 
 /// A leader of an older epoch than this worker has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("epoch {given} is over: this worker has heard a leader of epoch {highest}")]
+#[error("epoch {given} is out of date: this worker knows a leader of epoch {highest}")]
 pub struct Deposed {
     /// The epoch it leads in.
     pub given: Epoch,
@@ -80,8 +80,8 @@ pub enum NotObeyed {
     },
     /// Its epoch cannot be right.
     #[error(
-        "epoch {given} is more than {most} beyond {highest}, the highest that this worker has \
-         heard, and is not believed; if it is right, run \"reelyard hosts adopt\" for this worker at \
+        "epoch {given} is refused: it is more than {most} above {highest}, the highest epoch that this \
+         worker knows; if it is right, run \"reelyard hosts adopt\" for this worker at \
          its node",
         most = MOST_AHEAD
     )]
@@ -93,13 +93,13 @@ pub enum NotObeyed {
     },
     /// The same of a cluster that is not obeyed, and asks something for its boxes.
     #[error(
-        "epoch {given} of cluster {cluster} is more than {most} beyond {highest}, the highest that \
-         this worker has heard of it, and is not believed; if it is right, run \"reelyard box pools \
+        "epoch {given} of cluster {cluster} is refused: it is more than {most} above {highest}, the \
+         highest epoch of that cluster that this worker knows; if it is right, run \"reelyard box pools \
          adopt\" for the pool at a node of that cluster",
         most = MOST_AHEAD
     )]
     BoxesTooFarAhead {
-        /// The cluster.
+        /// The cluster that sent the request.
         cluster: ClusterId,
         /// The epoch it claims.
         given: Epoch,
@@ -108,12 +108,12 @@ pub enum NotObeyed {
     },
     /// No more clusters are remembered.
     #[error(
-        "cluster {cluster} is unknown to this worker, which has heard of {most} clusters already: \
-         give it a token, stop it, remove its state directory and start it again",
+        "cluster {cluster} is refused: this worker already knows {most} clusters, which is the limit. Set \
+         a token on the worker, stop it, remove its state directory and start it again",
         most = MOST_CLUSTERS
     )]
     TooManyClusters {
-        /// The cluster.
+        /// The cluster that sent the request.
         cluster: ClusterId,
     },
 }
@@ -340,7 +340,7 @@ impl EpochGuard {
                 if let (Some(from), Some(to)) = (heard.cluster(), more.cluster())
                     && from != to
                 {
-                    tracing::warn!(%from, %to, %epoch, "the node is of another cluster, which is obeyed now");
+                    tracing::warn!(%from, %to, %epoch, "the worker now obeys another cluster");
                 }
                 self.keep(&mut heard, more).map(Ok)
             }

@@ -53,7 +53,7 @@ const SAID_IN_LOG: usize = 4 << 10;
 /// The program that fetches from old cfws, and how it is run.
 #[derive(Clone, Debug)]
 pub struct ExternalProgram {
-    /// Its path.
+    /// Path of the executable.
     pub program: PathBuf,
     /// What it says on stderr when it succeeded, besides ending with 0.
     pub success: regex::bytes::Regex,
@@ -96,15 +96,16 @@ impl Fetcher {
         ran?;
         let temp = left.map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
-                pair("the external downloader called it a success but left no file".to_owned())
+                pair("the external downloader reported success but left no file".to_owned())
             }
             _ => local(error),
         })?;
         let (size, hash) = hash(temp.file(), cancel, progress)?;
         if let Some(planned) = order.size.filter(|planned| *planned != size) {
             // Either the master is another one by now, or a part of it did not arrive.
-            let reason =
-                format!("the external downloader left {size} bytes, and {planned} were planned");
+            let reason = format!(
+                "the external downloader left {size} bytes instead of the planned {planned}"
+            );
             return Err(CopyFault::Blamed(Blame::File, reason));
         }
         if cancel.is_cancelled() {
@@ -154,7 +155,7 @@ impl ExternalProgram {
         // is not given to another process before it is waited for.
         if !family.end(self.grace) {
             tracing::error!(task = %order.id, "processes of an external downloader cannot be ended");
-            return Err(cannot("cannot be ended", &"it outlived SIGKILL"));
+            return Err(cannot("cannot be ended", &"it survived SIGKILL"));
         }
         let status = child.wait().map_err(|error| cannot("cannot be waited for", &error))?;
         let verdict = followed.and_then(|()| self.judge(status, &said));
@@ -196,13 +197,13 @@ impl ExternalProgram {
         let what = if !status.success() {
             format!("ended with {status}")
         } else if !said.matches(&self.success) {
-            format!("ended with 0 but did not say \"{}\" on stderr", self.success)
+            format!("ended with 0 but did not write \"{}\" to stderr", self.success)
         } else {
             return Ok(());
         };
         let said = match said.last(SAID_IN_REASON) {
-            said if said.is_empty() => "it said nothing".to_owned(),
-            said => format!("it said: {said}"),
+            said if said.is_empty() => "it wrote nothing to stderr".to_owned(),
+            said => format!("its stderr ends with: {said}"),
         };
         Err(pair(format!("the external downloader {what}; {said}")))
     }
@@ -294,8 +295,9 @@ fn follow(
         let allowed = limit.allows(bytes);
         if began.elapsed() > allowed {
             let allowed = humantime::format_duration(allowed);
-            let reason =
-                format!("the external downloader did not end within {allowed}; {bytes} bytes came");
+            let reason = format!(
+                "the external downloader did not end within {allowed}; {bytes} bytes arrived"
+            );
             return Err(Unfollowed::Fault(pair(reason)));
         }
     }
@@ -305,7 +307,7 @@ fn follow(
 fn source_path(order: &CopyOrder) -> Result<OsString, CopyFault> {
     let dir = order.dir.trim_end_matches('/');
     if !order.dir.starts_with('/') {
-        let reason = format!("its directory on the source, \"{dir}\", is no absolute path");
+        let reason = format!("its directory on the source, \"{dir}\", is not an absolute path");
         return Err(CopyFault::Blamed(Blame::File, reason));
     }
     let mut path = OsStr::new(dir).to_owned().into_vec();

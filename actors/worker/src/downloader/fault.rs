@@ -27,10 +27,10 @@ pub(super) fn refused(link: &mut SourceLink, head: &AnswerHead, what: &str) -> C
     let text = link.read_text(head).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let reason = match text.trim() {
-        "" => format!("the source answered {} for {what}", head.status),
+        "" => format!("the source answered with status {} for {what}", head.status),
         text => {
             let text: String = text.chars().take(200).collect();
-            format!("the source answered {} for {what}: {text}", head.status)
+            format!("the source answered with status {} for {what}: {text}", head.status)
         }
     };
     let blame = if head.status == 404 { Blame::File } else { Blame::Source };
@@ -48,14 +48,16 @@ pub(super) fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> Co
 
 pub(super) fn in_words(error: &std::io::Error) -> String {
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => "nothing came for too long".to_owned(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            "no data arrived within the time limit".to_owned()
+        }
         ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
         _ => error.to_string(),
     }
 }
 
 pub(super) fn local(error: std::io::Error) -> CopyFault {
-    CopyFault::Blamed(Blame::Destination, format!("the destination's disk: {error}"))
+    CopyFault::Blamed(Blame::Destination, format!("the destination's disk failed: {error}"))
 }
 
 /// A name that the destination has no room for (a directory stands there) is the file's own
@@ -63,7 +65,10 @@ pub(super) fn local(error: std::io::Error) -> CopyFault {
 pub(super) fn publishing(error: std::io::Error) -> CopyFault {
     match Errno::from_io_error(&error) {
         Some(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST | Errno::NAMETOOLONG | Errno::INVAL) => {
-            CopyFault::Blamed(Blame::File, format!("it cannot stand under its name: {error}"))
+            CopyFault::Blamed(
+                Blame::File,
+                format!("the copy cannot be stored under its name: {error}"),
+            )
         }
         _ => local(error),
     }

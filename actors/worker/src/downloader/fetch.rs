@@ -96,7 +96,7 @@ impl Default for ResumePolicy {
 pub struct CommittedCopy {
     /// Its size in bytes.
     pub size: u64,
-    /// Its hash.
+    /// BLAKE3 hash of the bytes that arrived.
     pub hash: ContentHash,
     /// Whether that is also the hash that the source tells.
     pub verified: bool,
@@ -312,7 +312,7 @@ impl Fetcher {
                     turned_away += 1;
                     if turned_away > BUSY_TRIES {
                         let reason =
-                            format!("the data port {} was busy all the time", copying.addr);
+                            format!("the data port {} was busy at every try", copying.addr);
                         return Err(CopyFault::Blamed(Blame::Source, reason));
                     }
                     (copying.progress)(draft.as_ref().map_or(0, UnfinishedCopy::position));
@@ -327,7 +327,8 @@ impl Fetcher {
                         return Err(fault);
                     }
                     let (task, file) = (copying.order.id, &copying.order.name);
-                    tracing::warn!(%task, file = file.to_string(), ?fault, "a resumed copy is wrong and begun anew");
+                    tracing::warn!(%task, file = file.to_string(), ?fault, "a resumed copy was damaged: it \
+                        starts again from the beginning");
                     draft.take().into_iter().for_each(UnfinishedCopy::discard);
                     begun_anew = true;
                     continue;
@@ -348,7 +349,8 @@ impl Fetcher {
             let pause = self.resume.pause * 3_u32.saturating_pow(tries);
             tries += 1;
             let (task, file) = (copying.order.id, &copying.order.name);
-            tracing::info!(%task, file = file.to_string(), ?off, tries, "a copy broke off and is gone on with");
+            tracing::info!(%task, file = file.to_string(), ?off, tries, "a copy was interrupted: it is \
+                resumed");
             (copying.progress)(draft.position());
             if copying.cancel.sleep(pause) {
                 return Err(CopyFault::Cancelled);

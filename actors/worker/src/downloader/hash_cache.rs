@@ -93,7 +93,7 @@ impl HashCache {
         if identity.is_settled(self.clock.now())
             && let Err(error) = self.store.remember_hash(identity, hash)
         {
-            tracing::warn!(%error, "a hash cannot be remembered; the file will be read again");
+            tracing::warn!(%error, "a hash could not be stored: the file will be read again");
         }
     }
 
@@ -192,7 +192,7 @@ impl HashCache {
         if trunk.length() > 0
             && let Err(error) = self.store.remember_hash_begun(identity, &trunk)
         {
-            tracing::warn!(%error, "how far a file was hashed cannot be remembered");
+            tracing::warn!(%error, "the progress of hashing a file could not be stored");
         }
     }
 }
@@ -309,7 +309,7 @@ impl FileHashes for HashCache {
 
     fn known(&self, identity: &FileFingerprint) -> Option<ContentHash> {
         self.store.hash(identity).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a remembered hash cannot be read; the file is read again");
+            tracing::warn!(%error, "a stored hash could not be read: the file is read again");
             None
         })
     }

@@ -12,7 +12,7 @@ use crate::downloader::transfers::{TransferCounters, TransferView};
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct TakeOrders {
-    /// The list.
+    /// The complete list, best first.
     pub orders: Vec<CopyOrder>,
 }
 
@@ -20,7 +20,7 @@ pub struct TakeOrders {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ReportsDelivered {
-    /// What was sent.
+    /// The reports that the node received.
     pub sent: Vec<Report>,
     /// Tasks that are no longer this host's to do.
     pub cancelled: Vec<TaskId>,
@@ -30,7 +30,7 @@ pub struct ReportsDelivered {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct TransferMoved {
-    /// The task.
+    /// Task of the copy.
     pub task: TaskId,
     /// Bytes written so far.
     pub bytes: u64,

@@ -188,7 +188,7 @@ impl DownloaderShared {
     }
 }
 
-/// The actor.
+/// The actor that makes this host's copies and reports how they end.
 pub struct Downloader {
     transfers: Transfers,
     shared: Arc<DownloaderShared>,
@@ -227,7 +227,7 @@ impl Downloader {
             match act {
                 TransferAction::Begin(run) => self.begin(run, &ctx.address()),
                 TransferAction::GiveUp(task) => {
-                    tracing::info!(%task, "copy given up: it is no longer wanted here");
+                    tracing::info!(%task, "copy cancelled: it is no longer wanted here");
                     if let Some(cancel) = self.cancels.get(&task) {
                         cancel.cancel();
                     }
@@ -250,8 +250,8 @@ impl Downloader {
             let Some(dial) = self.live_rates.get(&order.id) else { continue };
             if dial.set(order.copy_speed) {
                 let rate = order.copy_speed.map(|rate| rate.to_string());
-                let rate = rate.as_deref().unwrap_or("as fast as it goes");
-                tracing::info!(task = %order.id, rate, "copy goes on at another rate");
+                let rate = rate.as_deref().unwrap_or("unlimited");
+                tracing::info!(task = %order.id, rate, "the rate of a copy changed");
             }
         }
     }
@@ -259,7 +259,7 @@ impl Downloader {
     fn begin(&mut self, run: Vec<CopyOrder>, addr: &Addr<Self>) {
         let Some(first) = run.first() else { return };
         let copies = run.len();
-        tracing::info!(task = %first.id, file = first.name.to_string(), source = %first.source, copies, "copying begun");
+        tracing::info!(task = %first.id, file = first.name.to_string(), source = %first.source, copies, "copy started");
         let tasks: Vec<TaskId> = run.iter().map(|order| order.id).collect();
         let copies = run.into_iter().map(|order| self.copy_of(order, addr)).collect();
         let run = CopyBatch::of(copies);
@@ -349,7 +349,8 @@ impl Handler<ReportsDelivered> for Downloader {
             tokio::task::spawn_blocking(move || {
                 for task in settled {
                     if let Err(error) = store.forget_report(task) {
-                        tracing::warn!(%task, %error, "a delivered report cannot be forgotten");
+                        tracing::warn!(%task, %error, "a delivered report could not be removed from the \
+                            state store");
                     }
                 }
             });

@@ -9,9 +9,9 @@ use reelyard_protocol::worker::{TaskId, TaskOrder};
 /// One copy to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOrder {
-    /// The task.
+    /// Id of the task that the node created.
     pub id: TaskId,
-    /// The file.
+    /// Name of the file, equal on both sides.
     pub name: FileName,
     /// The directory of the master on the source.
     pub dir: String,

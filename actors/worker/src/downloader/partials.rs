@@ -40,7 +40,7 @@ pub struct Partial {
 /// A master as a source tells it apart from others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MasterOrigin {
-    /// The source.
+    /// The host that serves the master.
     pub source: HostAddr,
     /// The master's directory there.
     pub dir: String,
@@ -96,7 +96,7 @@ pub struct Collected {
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// The directory of temporary files fails.
-    #[error("the directory of temporary files: {0}")]
+    #[error("the directory of temporary files cannot be read or changed: {0}")]
     Io(#[from] io::Error),
     /// The store fails.
     #[error(transparent)]
@@ -156,7 +156,7 @@ impl Partials {
             if expired && self.remove(&partial) {
                 tracing::info!(
                     file = partial.name.to_string(),
-                    "an interrupted copy was not resumed in time"
+                    "interrupted copy removed: it was not resumed in time"
                 );
                 collected.partials += 1;
             } else {
@@ -172,7 +172,7 @@ impl Partials {
                 tracing::info!(
                     file = entry.name.to_string(),
                     size = entry.size,
-                    "a stale temporary file went"
+                    "stale temporary file removed"
                 );
                 collected.unknown += 1;
             }
@@ -183,7 +183,7 @@ impl Partials {
     /// Collects, and tells in the log what it could not do.
     pub fn collect_or_tell(self: &Arc<Self>) {
         if let Err(error) = self.collect() {
-            tracing::warn!(%error, "stale temporary files cannot be collected");
+            tracing::warn!(%error, "stale temporary files cannot be removed");
         }
     }
 
@@ -199,7 +199,7 @@ impl Partials {
         if let Some(partial) = gone {
             tracing::info!(
                 file = partial.name.to_string(),
-                "an interrupted copy is given up for its room"
+                "interrupted copy removed to free disk space"
             );
         }
         gone.is_some()
@@ -252,7 +252,8 @@ impl PartialClaim {
     pub fn is_in_place(&self) {
         if let Err(error) = self.partials.store.forget_partial(&self.name) {
             // It is found without its file by the next copy of that name.
-            tracing::warn!(file = self.name.to_string(), %error, "an ended copy cannot be forgotten");
+            tracing::warn!(file = self.name.to_string(), %error, "the record of an ended copy cannot be \
+                removed");
         }
     }
 }

@@ -85,16 +85,17 @@ fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
     }
     let reports: Vec<&Report> = ends.iter().filter_map(|(_, report)| report.as_ref()).collect();
     let keeping = || lasting.store.keep_reports(&reports).map_err(|error| error.to_string());
-    let store_panicked = |_| Err("the state store panicked; see its log".to_owned());
+    let store_panicked = |_| Err("the state store panicked; see the log of the worker".to_owned());
     if let Err(error) = catch_unwind(AssertUnwindSafe(keeping)).unwrap_or_else(store_panicked) {
-        tracing::error!(reports = reports.len(), %error, "reports are not durable: a restart would lose them");
+        tracing::error!(reports = reports.len(), %error, "reports could not be stored: a restart would \
+            lose them");
     }
     downloader.do_send(TransfersEnded { ends });
 }
 
 /// What becomes of a copy that panicked.
 pub(super) fn panicked() -> CopyFault {
-    CopyFault::Blamed(Blame::Destination, "the copy panicked; see its log".to_owned())
+    CopyFault::Blamed(Blame::Destination, "the copy panicked; see the log of the worker".to_owned())
 }
 
 /// What is to be said of a copy; nothing of one that was given up.

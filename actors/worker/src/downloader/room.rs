@@ -32,7 +32,7 @@ pub enum NoRoom {
         wanted: u64,
     },
     /// The file system cannot be asked.
-    #[error("the destination's disk: {0}")]
+    #[error("the free space of the destination's disk cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 

@@ -187,14 +187,14 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(AnswerHead, usize)>> {
     let length = match head.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return Err(garbled(&format!("its answer does not read as HTTP: {error}"))),
+        Err(error) => return Err(garbled(&format!("its answer is not valid HTTP: {error}"))),
     };
     let header = |name: &str| {
         let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         found.and_then(|header| std::str::from_utf8(header.value).ok())
     };
     let body = header("content-length").and_then(|value| value.trim().parse().ok());
-    let Some(body) = body else { return Err(garbled("its answer does not say how long it is")) };
+    let Some(body) = body else { return Err(garbled("its answer has no Content-Length")) };
     let closes = header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
     let answer = AnswerHead {
         status: head.code.unwrap_or_default(),

@@ -68,10 +68,10 @@ enum StateStoreStatus {
 #[derive(Debug, thiserror::Error)]
 pub enum StateStoreError {
     /// sled refused it.
-    #[error("the worker's state store: {0}")]
+    #[error("the worker's state store failed: {0}")]
     Sled(#[from] sled::Error),
     /// The file system refused it.
-    #[error("the worker's state store: {0}")]
+    #[error("the worker's state store failed: {0}")]
     Io(#[from] std::io::Error),
     /// It failed, could not be opened anew, and is left alone for a moment.
     #[error("the worker's state store cannot be opened again: {0}")]
@@ -81,7 +81,8 @@ pub enum StateStoreError {
     InUse(String),
     /// It cannot be read.
     #[error(
-        "the worker's state store is damaged ({0}); stop the worker, remove its state directory and start again: only reports not yet taken are lost"
+        "the worker's state store is damaged ({0}); stop the worker, remove its state directory and start \
+         it again: only reports that no node has received yet are lost"
     )]
     Damaged(String),
 }
@@ -309,10 +310,10 @@ impl StateStore {
         match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
             StateStoreStatus::Open(opened) => match work(opened) {
                 Err(StateStoreError::Sled(error)) => {
-                    tracing::warn!(%error, "the state store failed and is opened anew");
+                    tracing::warn!(%error, "the state store failed and is opened again");
                 }
                 Err(StateStoreError::Io(error)) => {
-                    tracing::warn!(%error, "the state store failed and is opened anew");
+                    tracing::warn!(%error, "the state store failed and is opened again");
                 }
                 done => return done,
             },

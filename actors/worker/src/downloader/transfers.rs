@@ -32,9 +32,9 @@ pub enum TransferAction {
 /// One copy under way, as shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferView {
-    /// The task.
+    /// Id of the task.
     pub task: TaskId,
-    /// The file.
+    /// Name of the file that is copied.
     pub name: FileName,
     /// Where it comes from.
     pub source: HostAddr,
@@ -53,7 +53,7 @@ pub struct TransferView {
 /// How copies have ended since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferCounters {
-    /// Begun.
+    /// Copies that were started.
     pub begun: u64,
     /// Verified and in place.
     pub done: u64,

@@ -40,9 +40,9 @@ pub struct LinkSettings {
 /// Counts what copies have sent from this host and received on it.
 #[derive(Clone, Debug, Default)]
 pub struct CopyCounts {
-    /// Sent.
+    /// Bytes that copies sent from this host.
     pub sent: ByteCount,
-    /// Received.
+    /// Bytes that copies received on this host.
     pub received: ByteCount,
 }
 
@@ -139,7 +139,7 @@ impl LinkProbe {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_told, true) {
-                    tracing::warn!(%error, "what the link carries is not known");
+                    tracing::warn!(%error, "the load of the network link could not be measured");
                 }
                 // The address may have gone to another one.
                 self.link = None;

@@ -32,9 +32,9 @@ pub enum NoLink {
     /// Its counters cannot be read.
     #[error("the network interface {name} cannot be read: {error}")]
     Unreadable {
-        /// The interface.
+        /// Name of the interface, such as `eth0`.
         name: String,
-        /// Why.
+        /// The error of the file system.
         #[source]
         error: io::Error,
     },
@@ -62,7 +62,7 @@ impl NetworkInterface {
         }
     }
 
-    /// Its name.
+    /// Name of the interface, such as `eth0`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -71,7 +71,9 @@ impl NetworkInterface {
     pub fn bytes(&self) -> Result<TrafficBytes, NoLink> {
         let read = |file: &str| -> io::Result<u64> {
             let text = fs::read_to_string(self.dir.join("statistics").join(file))?;
-            text.trim().parse().map_err(|_| io::Error::other(format!("{file} is no number")))
+            text.trim()
+                .parse()
+                .map_err(|_| io::Error::other(format!("{file} does not contain a number")))
         };
         let both = || Ok(TrafficBytes { sent: read("tx_bytes")?, received: read("rx_bytes")? });
         both().map_err(|error| NoLink::Unreadable { name: self.name.clone(), error })
@@ -134,7 +136,10 @@ mod tests {
         assert_eq!(link.bytes().unwrap(), TrafficBytes { sent: u64::MAX, received: 12 });
         fs::write(link.dir.join("statistics/rx_bytes"), "many\n").unwrap();
         let told = link.bytes().unwrap_err().to_string();
-        assert!(told.contains("eth0") && told.contains("rx_bytes is no number"), "{told}");
+        assert!(
+            told.contains("eth0") && told.contains("rx_bytes does not contain a number"),
+            "{told}"
+        );
     }
 
     #[test]

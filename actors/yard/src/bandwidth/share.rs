@@ -17,7 +17,7 @@ pub const LEAST: BitsPerSecond = BitsPerSecond(8_000);
 pub struct Flow {
     /// Where it comes from.
     pub source: HostAddr,
-    /// Where it goes.
+    /// The host that receives the copy.
     pub destination: HostAddr,
     /// Its own rate; none for as fast as it goes.
     pub most: Option<BitsPerSecond>,

@@ -17,13 +17,13 @@ pub enum BadTimetable {
     /// The rate of an entry is not one.
     #[error("entry \"{entry}\": {error}")]
     EntryRate {
-        /// The entry.
+        /// The entry as it is written in the setting.
         entry: String,
-        /// Why.
+        /// Why its rate cannot be read.
         error: BadRate,
     },
     /// An entry has a rate without a unit: rclone counts KiB/s then, everything here bit/s.
-    #[error("entry \"{0}\": expected a unit: {1}k (KiB/s, what rclone means) or {1}bit/s")]
+    #[error("entry \"{0}\" has no unit: write {1}k for KiB/s (the meaning in rclone) or {1}bit/s")]
     NoUnit(String, String),
     /// It does not say when.
     #[error(
@@ -31,7 +31,7 @@ pub enum BadTimetable {
     )]
     Entry(String),
     /// Two entries for the same moment.
-    #[error("two entries hold from {0} on")]
+    #[error("two entries start at {0}: remove one of them")]
     Twice(String),
 }
 
@@ -39,7 +39,7 @@ pub enum BadTimetable {
 const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// No limit.
+/// The text that removes the limit.
 const OFF: &str = "off";
 
 impl FromStr for Timetable {
@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn what_is_no_timetable_says_where_and_why() {
         for (text, why) in [
-            ("08:00,512 12:00,10M", "entry \"08:00,512\": expected a unit: 512k"),
-            ("08:00,10MB", "entry \"08:00,10MB\": \"10MB\" is unclear"),
-            ("08:00,0k", "expected a rate above 0; \"off\""),
-            ("08:00,10M:1M", "is unclear"),
-            ("08:00,10 Mbit/s", "expected a unit"),
+            ("08:00,512 12:00,10M", "entry \"08:00,512\": has no unit: write 512k"),
+            ("08:00,10MB", "entry \"08:00,10MB\": \"10MB\" is ambiguous"),
+            ("08:00,0k", "write a rate above 0, or \"off\""),
+            ("08:00,10M:1M", "is ambiguous"),
+            ("08:00,10 Mbit/s", "has no unit"),
             ("8:00,10M", "hh:mm"),
             ("24:00,10M", "hh:mm"),
             ("12:60,10M", "hh:mm"),
@@ -161,8 +161,8 @@ mod tests {
             ("Son-12:00,10M", "hh:mm"),
             ("Mo-12:00,10M", "hh:mm"),
             ("-12:00,10M", "hh:mm"),
-            ("12:00,1M 12:00,2M", "two entries hold from 12:00 on"),
-            ("12:00,1M Tue-12:00,2M", "two entries hold from Tue-12:00 on"),
+            ("12:00,1M 12:00,2M", "two entries start at 12:00"),
+            ("12:00,1M Tue-12:00,2M", "two entries start at Tue-12:00"),
             ("", "not a rate"),
             ("fast", "not a rate"),
         ] {

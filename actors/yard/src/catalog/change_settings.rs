@@ -97,7 +97,7 @@ impl Handler<ChangeCatalogSettings> for Catalog {
         let destination_ips = self.settings.destination_ips.clone();
         let settings = CatalogSettings { destination_ips, ..settings };
         if settings != self.settings {
-            info!("the inputs are read by other settings from now on");
+            info!("new settings for the inputs are in force");
             self.go_by(settings, ctx);
         }
     }

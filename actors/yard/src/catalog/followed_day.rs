@@ -38,7 +38,7 @@ impl FollowedDay {
         FollowedDay { day, path, files: Vec::new(), view }
     }
 
-    /// The day.
+    /// The day whose log is followed.
     pub fn day(&self) -> Date {
         self.day
     }

@@ -91,7 +91,7 @@ pub struct HistoryRowReader {
 struct Parser {
     hasher: NameHasher,
     addresses: AddressReader,
-    /// Whole blocks.
+    /// Blocks that are full.
     blocks: Vec<HistoryBlock>,
     /// The one that is being filled.
     block: HistoryBlock,

@@ -85,7 +85,7 @@ pub struct HistoryReader {
 pub struct HistoryRead {
     /// What it says of the graded files.
     pub history: HitcountHistory,
-    /// Its rows.
+    /// How many rows were read, and how many had faults.
     pub tally: RowTally,
     /// Rows of names that are not graded.
     pub ungraded: u64,

@@ -35,7 +35,7 @@ pub enum Reopened {
     /// Another file that begins with everything read so far, as a mirrored log does: the reader
     /// goes on in it where it was.
     Continued,
-    /// Another log.
+    /// Another log: the new reader starts at its beginning.
     Other(LogReader),
 }
 

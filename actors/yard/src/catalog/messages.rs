@@ -55,7 +55,7 @@ pub struct ChangeCatalogSettings(pub CatalogSettings);
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SetDestinations {
-    /// Every one.
+    /// The complete set: it replaces the previous one.
     pub ips: BTreeSet<IpAddr>,
 }
 
@@ -66,7 +66,7 @@ pub enum InputKind {
     Ranking,
     /// The source directories.
     Masters,
-    /// The event log.
+    /// The event log, from which rising hits are counted.
     EventLog,
 }
 
@@ -85,7 +85,7 @@ pub struct CheckInputsNow;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<(FileId, MasterLook)>")]
 pub struct LookUpMasters {
-    /// The files.
+    /// The files to look up.
     pub files: Vec<FileId>,
 }
 
@@ -96,7 +96,7 @@ pub enum MasterLook {
     Found {
         /// Its directory, as configured; the first of `source_dirs` that has the name (spec 4.2).
         dir: Arc<str>,
-        /// Bytes.
+        /// Size of the master in bytes.
         size: u64,
         /// When it was last written.
         modified: Millis,

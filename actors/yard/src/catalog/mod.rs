@@ -260,7 +260,7 @@ impl Catalog {
         self.view.ungraded_history_rows = look.ungraded_history_rows;
         let news = look.changed.as_deref().map(|ranking| changes::of_ranking(ranking, bad_rows));
         if let Some(ranking) = look.changed {
-            info!(graded = ranking.len(), bad_rows, "the ranking was read");
+            info!(graded = ranking.len(), bad_rows, "ranking read");
             for subscriber in &self.subscribers.ranking {
                 subscriber.do_send(RankingChanged(Arc::clone(&ranking)));
             }
@@ -293,7 +293,7 @@ impl Catalog {
         self.view.source_dirs = look.view;
         let news = look.changed.as_deref().map(changes::of_masters);
         if let Some(masters) = look.changed {
-            info!(masters = masters.files.len(), "the source directories were listed");
+            info!(masters = masters.files.len(), "source directories listed");
             for subscriber in &self.subscribers.masters {
                 subscriber.do_send(MastersChanged(Arc::clone(&masters)));
             }
@@ -329,7 +329,7 @@ impl Catalog {
         self.view.sum_up(stuck.into_iter().flatten());
         self.view.overflows = self.overflows.iter().sum();
         for problem in self.view.problems.iter().filter(|problem| !before.contains(problem)) {
-            warn!(problem, "an input cannot be used: its last good state stays in use");
+            warn!(problem, "an input cannot be used: its last good content stays in use");
         }
         let shown = self.published.load();
         for (path, by) in self.view.noticed_by() {
@@ -337,10 +337,12 @@ impl Catalog {
                 continue;
             }
             match by {
-                NoticedBy::Events => info!(path, "changes of an input are seen at once"),
+                NoticedBy::Events => {
+                    info!(path, "an input is watched: changes are noticed at once")
+                }
                 NoticedBy::Polling { why } => {
                     let every = humantime::format_duration(self.settings.poll_interval);
-                    info!(path, %every, why, "changes of an input are seen by polling only");
+                    info!(path, %every, why, "an input cannot be watched: changes are noticed by polling");
                 }
             }
         }

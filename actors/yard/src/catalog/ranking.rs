@@ -49,7 +49,7 @@ impl CopiesWanted {
 /// A graded file and what hitcount.history says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedFile {
-    /// The file.
+    /// Number of the file in the name table.
     pub file: FileId,
     /// Its size in bytes, if told.
     pub size: Option<u64>,
@@ -60,7 +60,7 @@ pub struct RankedFile {
 /// A graded file, its size, and how many copies are wanted of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizedFile {
-    /// The file.
+    /// Number of the file in the name table.
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,

@@ -50,7 +50,7 @@ pub enum HitTaken {
 /// `now - window < s + 1`, which is cfm's rule. Four bytes a hit, and one count per file.
 #[derive(Clone, Debug)]
 pub struct HitWindow {
-    /// In seconds.
+    /// Length of the window in seconds.
     window: i64,
     /// A file is hot from so many hits on.
     base: u32,

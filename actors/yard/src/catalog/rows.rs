@@ -59,9 +59,9 @@ pub struct BadRow {
 /// How many rows have one fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FaultCount {
-    /// The fault.
+    /// The fault that the rows have.
     pub fault: RowFault,
-    /// Rows with it.
+    /// Number of rows with this fault.
     pub rows: u64,
 }
 

@@ -133,7 +133,7 @@ impl<B> SingleFlightReader<B> {
     /// What is wrong if the present look takes too long. It goes on: a job cannot be ended.
     pub fn problem(&self, now: Millis) -> Option<String> {
         let is_stuck = self.reader.is_none() && now.since(self.begun) > LONGEST_LOOK;
-        is_stuck.then(|| format!("a look at {} does not end: a mount may hang", self.what))
+        is_stuck.then(|| format!("the check of {} does not end: a mount may hang", self.what))
     }
 
     /// The bench, while no look is under way.

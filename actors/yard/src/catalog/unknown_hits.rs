@@ -37,7 +37,7 @@ pub struct UnknownHits {
 pub struct HitsInSecond {
     /// The second, in Unix time.
     pub second: i64,
-    /// How many.
+    /// Number of hits in this second.
     pub count: u32,
 }
 

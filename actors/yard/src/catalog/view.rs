@@ -123,7 +123,7 @@ pub struct EventLogFileView {
     pub other: u64,
 }
 
-/// The event log.
+/// State of the event log, as the status shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EventLogView {
     /// The days whose files are followed, oldest first.
@@ -211,7 +211,7 @@ pub struct CatalogView {
     /// The ranking in use; none before the first one.
     #[serde(skip)]
     pub ranking: Option<Arc<Ranking>>,
-    /// The hot files.
+    /// The files whose hits rise now.
     #[serde(skip)]
     pub rising: Arc<RisingHits>,
     /// The sizes of masters that were looked up.

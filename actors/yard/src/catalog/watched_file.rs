@@ -109,7 +109,7 @@ impl WatchedFile {
         WatchedFile { path, settle, read: None, seen: None, unread: None, is_new: false, view }
     }
 
-    /// Where it is.
+    /// Path of the file, as configured.
     pub fn path(&self) -> &Path {
         &self.path
     }

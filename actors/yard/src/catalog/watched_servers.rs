@@ -9,7 +9,7 @@ use regex::Regex;
 /// The servers of the centre, to which the load balancer sends what no destination could serve.
 #[derive(Clone, Debug)]
 pub enum WatchedServers {
-    /// These.
+    /// The servers with one of these addresses.
     Addresses(BTreeSet<IpAddr>),
     /// Those whose addresses match.
     Matching(AddressPattern),

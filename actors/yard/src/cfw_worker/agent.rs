@@ -24,7 +24,7 @@ const LOOPBACK: &str = "lo";
 /// The agents of a yard, by the host that each tells of.
 pub type Agents = BTreeMap<HostAddr, Agent>;
 
-/// An agent.
+/// A node_exporter that reports the network load of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// Where it tells.
@@ -42,7 +42,7 @@ pub struct AgentUrl(Url);
 
 /// A text that is no URL of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected the URL of an agent such as http://10.0.0.21:9100/metrics")]
+#[error("expected the URL of a node_exporter such as http://10.0.0.21:9100/metrics")]
 pub struct BadAgentUrl;
 
 impl FromStr for AgentUrl {
@@ -106,7 +106,7 @@ impl AgentMeter {
     pub fn traffic(&self, agent: &Agent) -> Result<Option<Traffic>, AskFailure> {
         let found = match &agent.device {
             Some(name) => {
-                let missing = || garbled(format!("it tells of no interface {name}"));
+                let missing = || garbled(format!("it reports no interface {name}"));
                 Some(self.devices.get_key_value(name).ok_or_else(missing)?)
             }
             None => self.busiest(),

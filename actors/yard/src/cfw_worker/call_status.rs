@@ -28,7 +28,7 @@ impl CfwWorker {
         self.breaker.state(self.clock.now()).is_open().then(|| {
             let back_off = &trouble.back_off;
             let why = format!(
-                "calls to it kept failing ({}): left alone until {}",
+                "its circuit breaker is open until {1}, because calls to it failed ({0})",
                 back_off.reason, back_off.until
             );
             AskFailure::NotAsked(why)
@@ -72,13 +72,14 @@ impl CfwWorker {
             (CircuitState::Open, Some(trouble)) => {
                 let (call, back_off) = (trouble.call, &trouble.back_off);
                 let (until, reason, times) = (back_off.until, &back_off.reason, back_off.failures);
-                warn!(%host, ?call, %until, times, reason, "calls keep failing: left alone");
+                warn!(%host, ?call, %until, times, reason, "calls to a host keep failing: its circuit \
+                    breaker is open until then");
             }
             (CircuitState::Probation, _) => {
-                info!(%host, "on probation: one call and one copy at a time");
+                info!(%host, "host is on probation: one call and one copy at a time");
                 self.look_schedule.at_once();
             }
-            _ => info!(%host, "calls go again"),
+            _ => info!(%host, "calls to a host work again"),
         }
         self.notified_circuit = standing;
         self.notify_call_status();

@@ -21,7 +21,7 @@ pub enum HostCallKind {
     List,
     /// Its disk: `GET /df`.
     Disk,
-    /// A deletion.
+    /// Deletion of a copy: `DELETE /files/{name}`.
     Delete,
 }
 
@@ -38,7 +38,7 @@ pub struct CircuitBreakerSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CircuitState {
-    /// They go.
+    /// Calls are sent as usual.
     #[default]
     Closed,
     /// They kept failing: only probes go there, and nothing new is planned on it.
@@ -62,7 +62,7 @@ impl CircuitState {
 /// Calls that kept failing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTrouble {
-    /// Which.
+    /// The kind of call whose failures opened the breaker.
     pub call: HostCallKind,
     /// How often the breaker opened, until when, and why.
     #[serde(flatten)]
@@ -81,7 +81,7 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// A closed one.
+    /// A closed breaker; `seed` spreads the ends of its cool-downs.
     pub fn new(settings: CircuitBreakerSettings, seed: u64) -> Self {
         CircuitBreaker { settings, seed, in_a_row: [0; 4], trouble: None }
     }
@@ -161,7 +161,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Closes it.
+    /// Closes the breaker and forgets all failures.
     pub fn reset(&mut self) {
         self.trouble = None;
         self.in_a_row = [0; 4];

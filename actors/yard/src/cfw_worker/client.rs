@@ -153,12 +153,15 @@ impl HostClient {
         let info: WorkerInfo = serde_json::from_slice(body)
             .map_err(|error| AskFailure::Garbled(format!("GET /info: {error}")))?;
         if info.program != "reelyard" {
-            return Err(AskFailure::Garbled(format!("GET /info names {:?}", info.program)));
+            return Err(AskFailure::Garbled(format!(
+                "GET /info reports the product {:?}",
+                info.program
+            )));
         }
         // A worker polls for tasks under its own name: under another one it would never get any.
         if info.host != self.host {
             return Err(AskFailure::Garbled(format!(
-                "the worker there calls itself {}: give it the address the yard knows it by",
+                "the worker there reports the address {}: set its listen address to the one in the yard",
                 info.host
             )));
         }
@@ -206,7 +209,9 @@ impl HostClient {
         let cursor = cursor_in(INVENTORY_HEADER);
         let is_changes = answer.headers().contains_key(INVENTORY_SINCE_HEADER);
         if is_changes && (since.is_none() || cursor_in(INVENTORY_SINCE_HEADER) != since) {
-            return Err(AskFailure::Garbled("changes that were not asked for".to_owned()));
+            return Err(AskFailure::Garbled(
+                "it sent changes although the full list was requested".to_owned(),
+            ));
         }
         let (form, extent) = match is_changes {
             true => (ListForm::Changes, Extent::Changes),
@@ -223,7 +228,7 @@ impl HostClient {
         expect_ok(&answer)?;
         if !tells_its_end(&answer) {
             return Err(AskFailure::Garbled(
-                "the list has neither a length nor chunks, so nobody can tell whether it is whole"
+                "the list has neither a content length nor chunks, so a cut list could not be detected"
                     .to_owned(),
             ));
         }
@@ -248,7 +253,7 @@ impl HostClient {
         reader.finish().map_err(bad_list)
     }
 
-    /// `GET /df`.
+    /// Reads the disk figures of the host (`GET /df`).
     pub async fn disk(&self) -> Result<DiskFigures, AskFailure> {
         let timeout = self.settings.call_timeout;
         let answer = self.send(self.request(Method::GET, "/df"), timeout).await?;
@@ -384,7 +389,7 @@ fn failure(error: reqwest::Error, timeout: Duration) -> AskFailure {
     }
     if error.is_timeout() {
         return match error.is_connect() {
-            true => AskFailure::Unreachable("no connection could be made in time".to_owned()),
+            true => AskFailure::Unreachable("no connection within the time limit".to_owned()),
             false => AskFailure::TimedOut(timeout),
         };
     }

@@ -14,11 +14,11 @@ impl CfwWorker {
             return Some(failure);
         }
         if !self.role.is_destination() {
-            let why = "it is a source only, and masters are never deleted".to_owned();
+            let why = "it is only a source, and masters are never deleted".to_owned();
             return Some(AskFailure::NotAsked(why));
         }
         if self.program.kind == HostKind::Unknown {
-            let why = "it is not known yet what program answers there".to_owned();
+            let why = "the program at its address is not known yet".to_owned();
             return Some(AskFailure::NotAsked(why));
         }
         if let Some(failure) = self.is_on_trial() {

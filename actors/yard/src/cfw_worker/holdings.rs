@@ -17,14 +17,14 @@ pub struct InventoryAnswer {
     pub extent: Extent,
     /// From where on changes can be asked for; none where the host cannot tell them.
     pub cursor: Option<InventoryCursor>,
-    /// The files.
+    /// The listed files, or with changes the changed names.
     pub listed: FileListing,
 }
 
 /// How much an answer tells.
 #[derive(Clone, Debug)]
 pub enum Extent {
-    /// Everything.
+    /// All files that the host holds.
     Whole,
     /// What changed since the cursor that was asked with.
     Changes,

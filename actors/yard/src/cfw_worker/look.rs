@@ -112,7 +112,8 @@ impl CfwWorker {
         let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
         ctx.spawn(looking.map(move |looked, worker, ctx| {
             let looked = looked.unwrap_or_else(|panic| {
-                let failure = AskFailure::Garbled(format!("reading the answer failed: {panic}"));
+                let failure =
+                    AskFailure::Garbled(format!("the answer could not be read (panic): {panic}"));
                 HostLookResult::failed(asked, failure)
             });
             worker.looked(looked, ctx);
@@ -137,7 +138,7 @@ impl CfwWorker {
             (Ok(program), copies) => {
                 self.learn(program);
                 copies.map(|copies| self.take_copies(copies, asked)).unwrap_or_else(|| {
-                    let why = "it is a source only, and those are not asked for what they hold";
+                    let why = "it is only a source: the file lists of sources are not read";
                     Err(AskFailure::NotAsked(why.to_owned()))
                 })
             }
@@ -173,7 +174,7 @@ impl CfwWorker {
     fn learn(&mut self, program: HostProgram) {
         if program != self.program {
             let version = program.version.as_deref();
-            info!(host = %self.host, kind = ?program.kind, version, "host tells what it is");
+            info!(host = %self.host, kind = ?program.kind, version, "host reports its program");
             self.program = program;
         }
     }
@@ -266,7 +267,9 @@ impl Handler<Refresh> for CfwWorker {
         self.publish();
         Box::pin(async move {
             answer.await.unwrap_or_else(|_| {
-                Err(AskFailure::NotAsked("its worker stopped meanwhile".to_owned()))
+                Err(AskFailure::NotAsked(
+                    "the actor of the host stopped during the call".to_owned(),
+                ))
             })
         })
     }

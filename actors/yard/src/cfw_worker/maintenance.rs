@@ -13,7 +13,7 @@ impl Handler<SetHostMaintenance> for CfwWorker {
             return;
         }
         let host = self.host;
-        info!(%host, on, "maintenance");
+        info!(%host, on, "maintenance mode of a host changed");
         self.client.set_paused(on);
         // Whatever it answered before says nothing of what it is afterwards: with the first probe
         // that is answered it is looked at like a new one.

@@ -28,22 +28,22 @@ pub enum AskFailure {
     #[error("no answer within {}", humantime::format_duration(*.0))]
     TimedOut(Duration),
     /// An answer of another status than the call allows.
-    #[error("answered {0}")]
+    #[error("answered with status {0}")]
     Status(u16),
     /// An answer that does not read as what the call answers.
-    #[error("answered something that is not understood: {0}")]
+    #[error("sent an unreadable answer: {0}")]
     Garbled(String),
     /// Too many calls to this host are waiting.
     #[error("too many calls to this host are waiting")]
     Busy,
     /// It was not asked, as things stand with it.
-    #[error("not asked: {0}")]
+    #[error("not called: {0}")]
     NotAsked(String),
     /// An answer that is refused for its length.
-    #[error("its answer is refused: {0}")]
+    #[error("its answer was refused: {0}")]
     TooMuch(String),
     /// This process had no file descriptor for the call, which says nothing of the host.
-    #[error("not asked: this node has no free file descriptor")]
+    #[error("not called: this node has no free file descriptor; raise LimitNOFILE")]
     NoDescriptor,
     /// The worker and this node do not share a token.
     #[error("{0}")]
@@ -54,15 +54,15 @@ pub enum AskFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TokenTrouble {
     /// The worker asks for a token, and the node has none.
-    #[error("the worker wants a token, and this node has none: set the same token at both")]
+    #[error("the worker requires a token, and this node has none: set the same token on both")]
     Wanted,
     /// The worker refuses calls that are signed with the node's token.
-    #[error("the worker has another token than this node: set the same token at both")]
+    #[error("the worker has another token than this node: set the same token on both")]
     Other,
     /// The worker answers without proof that it knows the node's token.
     #[error(
-        "the worker does not prove that it knows this node's token: it has none, or another \
-         program listens there; set the same token at both"
+        "the worker does not prove that it knows this node's token: it has no token, or another program \
+         listens there; set the same token on both"
     )]
     NotProved,
 }
@@ -86,7 +86,7 @@ pub struct SetHostMaintenance {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeCfwWorkerSettings {
-    /// The settings.
+    /// The settings that replace the present ones.
     pub settings: CfwWorkerSettings,
     /// A client that was made for them.
     pub http: reqwest::Client,
@@ -110,7 +110,7 @@ pub struct Refresh;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct CopyArrived {
-    /// The file.
+    /// The file that was copied.
     pub file: FileId,
     /// Its size in bytes, when known.
     pub size: Option<u64>,
@@ -120,7 +120,7 @@ pub struct CopyArrived {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Deleted, AskFailure>")]
 pub struct DeleteCopy {
-    /// The file.
+    /// The file whose copy is deleted.
     pub name: FileName,
     /// The epoch of the leader that decided it: our workers refuse one lower than they have seen.
     pub epoch: Epoch,
@@ -141,7 +141,7 @@ pub struct Inventory {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HostObserved {
-    /// The host.
+    /// The host that was read.
     pub host: HostAddr,
     /// What program answers there.
     pub kind: HostKind,
@@ -160,7 +160,7 @@ pub struct HostObserved {
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToHost {
-    /// Who is told.
+    /// Receiver of the observations.
     pub to: Recipient<HostObserved>,
 }
 
@@ -169,7 +169,7 @@ pub struct SubscribeToHost {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HostCallStatus {
-    /// The host.
+    /// The host that is called.
     pub host: HostAddr,
     /// How calls to it stand.
     pub calls: CircuitState,
@@ -185,7 +185,7 @@ pub struct HostCallStatus {
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToCallStatus {
-    /// Who is told.
+    /// Receiver of the status.
     pub to: Recipient<HostCallStatus>,
 }
 
@@ -212,7 +212,7 @@ pub struct LookDue;
 /// What a CfwWorker shows of its host.
 #[derive(Clone, Debug, Serialize)]
 pub struct CfwWorkerView {
-    /// The host.
+    /// Address of the host, which is its identity.
     pub host: HostAddr,
     /// What it is for.
     pub role: HostRole,
@@ -317,6 +317,6 @@ pub struct FailureView {
     pub asked: &'static str,
     /// What came of it.
     pub failure: String,
-    /// When.
+    /// When the call failed.
     pub at: Millis,
 }

@@ -250,7 +250,7 @@ impl CfwWorker {
         let failure = failure.to_string();
         let is_same = |last: &FailureView| last.asked == asked && last.failure == failure;
         if !self.last_failure.as_ref().is_some_and(is_same) {
-            warn!(host = %self.host, asked, failure, "host could not be asked");
+            warn!(host = %self.host, asked, failure, "call to a host failed");
         }
         self.last_failure = Some(FailureView { asked, failure, at: self.clock.now() });
     }

@@ -36,7 +36,7 @@ impl PollSchedule {
         self.next <= now || self.next > now.after(self.interval * 2)
     }
 
-    /// It is due now.
+    /// Makes the next poll due now.
     pub fn at_once(&mut self) {
         self.next = Millis(i64::MIN);
     }

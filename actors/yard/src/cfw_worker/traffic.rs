@@ -150,7 +150,7 @@ impl CfwWorker {
         let asking = async move {
             let asking = tokio::spawn(async move { client.devices(&url).await });
             asking.await.unwrap_or_else(|panic| {
-                Err(AskFailure::Garbled(format!("reading the answer failed: {panic}")))
+                Err(AskFailure::Garbled(format!("the answer could not be read (panic): {panic}")))
             })
         };
         let asking = fut::wrap_future::<_, Self>(asking);
@@ -176,7 +176,7 @@ impl CfwWorker {
             Ok(traffic) => {
                 self.traffic.agent_answers += 1;
                 if self.traffic.agent_failure.take().is_some() {
-                    info!(host = %self.host, "its agent answers again");
+                    info!(host = %self.host, "node_exporter of a host answers again");
                 }
                 let copies =
                     self.worker_status.as_ref().and_then(|word| word.traffic.as_ref()?.copies);
@@ -188,7 +188,7 @@ impl CfwWorker {
             }
             Err(failure) => {
                 if self.traffic.agent_failure.as_ref() != Some(&failure) {
-                    warn!(host = %self.host, %failure, "its agent could not be asked");
+                    warn!(host = %self.host, %failure, "node_exporter of a host could not be read");
                 }
                 self.traffic.agent_failure = Some(failure);
                 self.traffic.schedule.failed(self.clock.now());

@@ -28,7 +28,7 @@ impl Default for Thresholds {
 /// One probe, as the sparkline shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Beat {
-    /// When it ended.
+    /// When the probe ended.
     pub at: Millis,
     /// How long the answer took, in milliseconds; none for a miss.
     pub latency_ms: Option<u64>,

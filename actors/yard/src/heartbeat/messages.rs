@@ -20,7 +20,7 @@ pub enum Health {
     /// Not asked yet, or not often enough to say.
     #[default]
     Unknown,
-    /// It answers.
+    /// It answers its probes.
     Up,
     /// It missed a probe or more: it gets nothing new, what it has under way goes on.
     Suspect,
@@ -32,7 +32,7 @@ pub enum Health {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HealthChanged {
-    /// The host.
+    /// The host whose health changed.
     pub host: HostAddr,
     /// Its health before.
     pub from: Health,
@@ -47,7 +47,7 @@ pub struct HealthChanged {
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct WatchHost {
-    /// The host.
+    /// The host to watch.
     pub host: HostAddr,
     /// Who asks it: its CfwWorker.
     pub probe: Recipient<ProbeHeartbeat>,
@@ -60,7 +60,7 @@ pub struct WatchHost {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SetHeartbeatMaintenance {
-    /// The host.
+    /// The host whose maintenance begins or ends.
     pub host: HostAddr,
     /// Whether it is in maintenance.
     pub on: bool,
@@ -75,7 +75,7 @@ pub struct ChangeHeartbeatSettings(pub HeartbeatSettings);
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct UnwatchHost {
-    /// The host.
+    /// The host to watch no longer.
     pub host: HostAddr,
 }
 
@@ -84,7 +84,7 @@ pub struct UnwatchHost {
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToHealth {
-    /// Who is told.
+    /// Receiver of the changes.
     pub to: Recipient<HealthChanged>,
 }
 
@@ -125,9 +125,9 @@ impl HeartbeatView {
 /// What is known of one host's health, for people and metrics.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostBeats {
-    /// The host.
+    /// Address of the host, which is its identity.
     pub host: HostAddr,
-    /// Its health.
+    /// Its health after the last probe.
     pub health: Health,
     /// Whether it is in maintenance: then it is not probed.
     pub in_maintenance: bool,

@@ -63,7 +63,9 @@ impl HeartbeatSupervisor {
                 // A lack of our own: no beat, and no miss.
                 Ok(Ok(Err(AskFailure::NoDescriptor))) => None,
                 Ok(Ok(answer)) => Some(answer.map_err(|failure| failure.to_string())),
-                Ok(Err(mailbox)) => Some(Err(format!("its worker cannot be asked: {mailbox}"))),
+                Ok(Err(mailbox)) => {
+                    Some(Err(format!("the actor of the host cannot be called: {mailbox}")))
+                }
                 Err(_) => Some(Err(AskFailure::TimedOut(wait + GRACE).to_string())),
             }
         };

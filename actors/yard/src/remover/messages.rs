@@ -14,11 +14,11 @@ use crate::remover::state::reason::{Reason, Spared};
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, CommitError>")]
 pub struct PinFile {
-    /// The file.
+    /// The file to pin or unpin.
     pub name: FileName,
     /// Pinned, or no longer.
     pub pinned: bool,
-    /// Who asked.
+    /// Who asked, for the journal and the log.
     pub asked_by: String,
     /// Names the request.
     pub request: RequestId,
@@ -40,14 +40,14 @@ pub struct RemoveNow;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<CopySays>")]
 pub struct ExplainCopies {
-    /// The file.
+    /// The file to explain.
     pub name: FileName,
 }
 
 /// What is said of one copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CopySays {
-    /// Its host.
+    /// The host that holds the copy.
     pub host: HostAddr,
     /// What is to become of it.
     pub fate: Fate,
@@ -57,7 +57,7 @@ impl Fate {
     /// In words, for people.
     pub fn words(&self) -> String {
         let kept = |keeper: &Option<HostAddr>| {
-            keeper.map(|keeper| format!("; the copy on {keeper} stays")).unwrap_or_default()
+            keeper.map(|keeper| format!("; the copy on {keeper} is kept")).unwrap_or_default()
         };
         match self {
             Fate::Stays { why } => format!("stays: {}", why.words()),
@@ -75,14 +75,14 @@ impl Fate {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// It stays.
+    /// The copy is kept.
     Stays {
-        /// Why.
+        /// The rule that keeps it.
         why: Spared,
     },
     /// It goes as soon as that is confirmed.
     Goes {
-        /// Why.
+        /// The rule that removes it.
         reason: Reason,
         /// Whose copy stays.
         #[schema(required)]
@@ -90,7 +90,7 @@ pub enum Fate {
     },
     /// It is being removed.
     Going {
-        /// Why.
+        /// The rule that removes it.
         reason: Reason,
         /// Whose copy stays.
         #[schema(required)]

@@ -12,7 +12,7 @@ use crate::remover::state::reason::KeptBy;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemovalMode {
-    /// They are.
+    /// Copies are removed.
     #[default]
     On,
     /// Everything is decided and told, and nothing removed.

@@ -106,7 +106,7 @@ pub enum ChangeRefused {
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The table of spec 2.1 does not allow it (409).
-    #[error("a task that is {from:?} cannot become {to:?}")]
+    #[error("a task in state {from:?} cannot change to {to:?}")]
     Transition {
         /// The task's present state.
         from: TaskState,
@@ -188,7 +188,7 @@ pub enum CopyRefused {
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The task is still open, or it succeeded.
-    #[error("task {id} is {state:?}: only what failed or was taken back is tried again")]
+    #[error("task {id} is {state:?}: only a failed or cancelled task can be retried")]
     NotEndedBadly {
         /// The task in the request.
         id: TaskId,
@@ -199,7 +199,7 @@ pub enum CopyRefused {
     #[error(transparent)]
     Rules(#[from] ByHandRefused),
     /// The state changed between the decision and its application.
-    #[error("it was not started: {0}")]
+    #[error("the task was not started: {0}")]
     Meanwhile(TaskRefusal),
     /// It could not be committed.
     #[error(transparent)]
@@ -225,7 +225,7 @@ pub struct ResetHost {
 pub struct SetHostMode {
     /// A host on record.
     pub host: HostAddr,
-    /// The new mode.
+    /// The mode to set.
     pub mode: HostMode,
     /// The caller, as logs and events name it.
     pub asked_by: String,

@@ -13,7 +13,7 @@ pub fn host(last: u8) -> HostAddr {
     format!("10.0.0.{last}:8888").parse().unwrap()
 }
 
-/// A file name.
+/// A file name from a valid `text`.
 pub fn name(text: &str) -> FileName {
     FileName::new(text).unwrap()
 }

@@ -31,7 +31,7 @@ pub enum PlacementPolicy {
 /// Whether new copies are planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlanningMode {
-    /// They are.
+    /// Copies are planned and carried out.
     #[default]
     On,
     /// They are not; copies under way go on, and an operator can still ask for one by name.

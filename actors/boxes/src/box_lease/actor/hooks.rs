@@ -139,7 +139,7 @@ async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
     match looked_at.into_iter().find(|one| one.number == id) {
         Some(InspectedBox { dirt: None, .. }) => None,
         Some(InspectedBox { dirt: Some(said), .. }) => Some(HookAnswer::Failed { said }),
-        None => Some(HookAnswer::Silent { why: "it could not be looked at".to_owned() }),
+        None => Some(HookAnswer::Silent { why: "it could not be checked".to_owned() }),
     }
 }
 

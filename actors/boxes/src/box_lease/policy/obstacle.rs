@@ -32,7 +32,7 @@ impl Pool {
                         }
                         (0, ..) => None,
                         (failures, _, said) => {
-                            let said = said.unwrap_or("nothing was said");
+                            let said = said.unwrap_or("no reason was given");
                             Some(format!(
                                 "the cleanup of box {number} has failed {failures} times: {said}"
                             ))

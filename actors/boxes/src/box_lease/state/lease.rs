@@ -115,7 +115,7 @@ pub struct EndedLease {
     pub lease: Lease,
     /// When it ended, in milliseconds.
     pub at: Millis,
-    /// Why it ended.
+    /// How the lease ended, for the history and the counters.
     pub how: LeaseEnd,
     /// The caller that ended it, unless it was its holder or a matter of time.
     pub by: Option<String>,

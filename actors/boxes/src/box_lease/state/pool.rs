@@ -320,7 +320,7 @@ impl Pool {
         self.boxes.insert(number, record);
     }
 
-    /// Removes a box.
+    /// Removes a box and puts its id to rest.
     pub(in crate::box_lease) fn take_out(&mut self, number: BoxNumber) {
         if let Some(record) = self.boxes.remove(&number) {
             self.counts.take(record.state.phase());

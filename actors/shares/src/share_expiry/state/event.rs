@@ -254,7 +254,7 @@ pub enum ShareOutcome {
         /// The deadline after the change.
         due: Deadline,
     },
-    /// Shares ended.
+    /// These shares ended.
     Ended {
         /// The number of shares that ended.
         ended: u64,

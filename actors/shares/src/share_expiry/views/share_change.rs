@@ -13,7 +13,7 @@ use crate::share_expiry::{
 pub enum ShareChange {
     /// A share was created.
     Created {
-        /// The new share.
+        /// The share, as it was created.
         share: ShareTold,
     },
     /// The terms of a share changed.

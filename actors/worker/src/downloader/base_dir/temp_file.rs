@@ -52,7 +52,7 @@ impl TempFile {
         TempFile { base, file, name, stays: false, errors_before, direct }
     }
 
-    /// The open file.
+    /// The open file, for reads and writes.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -190,7 +190,7 @@ impl Fetcher {
             Ok((404, _)) => return Ok(None),
             Err(_) if self.external.now().is_some() => return Ok(None),
             asked => asked.map_err(|error| {
-                remote(format_args!("the source {host} cannot be asked"), &error)
+                remote(format_args!("the source {host} cannot be reached"), &error)
             })?,
         };
         let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
@@ -201,7 +201,7 @@ impl Fetcher {
             }
             (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
             (None, None) => {
-                let reason = format!("the source {host} names no data port");
+                let reason = format!("the source {host} reports no data port");
                 Err(CopyFault::Blamed(Blame::Source, reason))
             }
         }

@@ -119,7 +119,8 @@ impl CopyStreamReceiver<'_> {
             let before = buffer.filled;
             if let Err(error) = self.read(buffer, until) {
                 let (arrived, size) = (at + buffer.filled as u64, self.size);
-                let doing = format!("the source broke off after {arrived} of {size} bytes");
+                let doing =
+                    format!("the source closed the connection after {arrived} of {size} bytes");
                 return Err(FetchAttemptFailure::Off { doing, error, arrived });
             }
             if self.told.elapsed() >= PROGRESS_EVERY {

@@ -100,7 +100,7 @@ impl UnfinishedCopy {
         if let Err(error) = draft.settle(reservation) {
             return Err(draft.temp.keep(length).map_or_else(local, |()| local(error)));
         }
-        tracing::info!(file = draft.name.to_string(), length, size, "copy taken up again");
+        tracing::info!(file = draft.name.to_string(), length, size, "copy resumed");
         Ok(Some(draft))
     }
 
@@ -164,7 +164,8 @@ impl UnfinishedCopy {
     /// Writes down how far a copy has come. It goes on, whether that works or not.
     pub(super) fn note(claim: &PartialClaim, partial: &Partial) {
         if let Err(error) = claim.keep(partial) {
-            tracing::warn!(file = partial.name.to_string(), %error, "a copy could not be resumed from here");
+            tracing::warn!(file = partial.name.to_string(), %error, "the progress of a copy could not be \
+                stored");
         }
     }
 
@@ -185,7 +186,7 @@ impl UnfinishedCopy {
             Ok(()) => tracing::info!(
                 file = partial.name.to_string(),
                 length,
-                "an interrupted copy is kept"
+                "an interrupted copy is kept for a later resume"
             ),
             Err(error) => {
                 tracing::warn!(file = partial.name.to_string(), %error, "an interrupted copy cannot be kept");
@@ -226,7 +227,7 @@ fn open_kept(fetcher: &Fetcher, kept: &Partial) -> io::Result<TempFile> {
     let temp = fetcher.base.open_temp(kept.began)?;
     let found = temp.file().metadata()?;
     if found.len() < kept.trunk.length() || found.ino() != kept.inode {
-        return Err(io::Error::other("another file stands in its place"));
+        return Err(io::Error::other("another file has taken its place"));
     }
     // After a kill the room of the whole file may still be set aside.
     temp.cut(kept.trunk.length())?;

@@ -53,7 +53,8 @@ impl Fetcher {
                     }
                 }
                 202 => {
-                    let reason = "it took too long to hash the master".to_owned();
+                    let reason =
+                        "the source did not hash the master within the time limit".to_owned();
                     return Err(CopyFault::Blamed(Blame::Source, reason).into());
                 }
                 409 => return Err(changed().into()),
@@ -76,7 +77,7 @@ impl Fetcher {
         if !closed || arrived == size || !self.has_no_byte_at(copying, arrived) {
             return None;
         }
-        let reason = format!("the source cannot read the master behind byte {arrived} of {size}");
+        let reason = format!("the source cannot read the master after byte {arrived} of {size}");
         Some(CopyFault::Blamed(Blame::File, reason))
     }
 
@@ -106,7 +107,7 @@ fn verdict(
     copied: CommittedCopy,
 ) -> Result<(), FetchAttemptFailure> {
     let Ok(source) = serde_json::from_slice::<FileHash>(text) else {
-        let reason = "its answer about the master's hash does not read".to_owned();
+        let reason = "the source's answer about the master's hash cannot be read".to_owned();
         return Err(CopyFault::Blamed(Blame::Source, reason).into());
     };
     // The tag is the file's identity: another one means another file by now.
@@ -115,7 +116,7 @@ fn verdict(
     }
     if source.blake3 != copied.hash {
         let reason = format!(
-            "the bytes arrived other than they were sent: blake3 {} here, {} at the source",
+            "the copy differs from the master: blake3 {} here, {} at the source",
             copied.hash, source.blake3
         );
         return Err(FetchAttemptFailure::Wrong(CopyFault::Blamed(Blame::Pair, reason)));

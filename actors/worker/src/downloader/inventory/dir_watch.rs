@@ -25,7 +25,7 @@ impl DirWatch {
     /// Watches `dir`. Refused where others change it untold.
     pub fn over(dir: impl AsFd) -> io::Result<Self> {
         if let Some(kind) = mounts::unwatchable_kind(&fstatfs(&dir)?) {
-            let why = format!("it is on {kind}, which others change untold");
+            let why = format!("it is on {kind}, where changes by other machines are not reported");
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;

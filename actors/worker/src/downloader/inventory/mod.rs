@@ -24,7 +24,7 @@ const REMEMBERED: usize = 1 << 16;
 /// What a destination holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseDirListing {
-    /// Everything.
+    /// All files, because the cursor is missing or too old.
     Whole {
         /// The files, sorted by name.
         files: Vec<BaseDirEntry>,
@@ -121,7 +121,7 @@ fn begin(base: &BaseDir) -> io::Result<WatchedBaseDir> {
 }
 
 fn tell_unwatched(error: &io::Error) {
-    tracing::warn!(%error, "changes of the base directory go unnoticed: nodes get full lists");
+    tracing::warn!(%error, "changes of the base directory cannot be watched: nodes get full lists");
 }
 
 impl WatchedBaseDir {

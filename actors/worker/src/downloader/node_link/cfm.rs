@@ -55,7 +55,7 @@ pub async fn orders(line: &NodeLinkShared) -> Result<Vec<CopyOrder>, LinkError> 
                 tracing::warn!(%task, why, "a task of cfm cannot be done; it is set to timeout");
                 set(line, task, "timeout").await?;
             }
-            Err((None, why)) => tracing::debug!(why, "a row of cfm's tasks does not read"),
+            Err((None, why)) => tracing::debug!(why, "a row of cfm's task list cannot be read"),
         }
     }
     Ok(orders)
@@ -112,7 +112,7 @@ fn order_for(
     if row.dst_addr != us.to_string() || !matches!(row.status.as_str(), "ready" | "working") {
         return Ok(None);
     }
-    let id = row.id.parse().map_err(|_| (None, format!("{} is no task number", row.id)))?;
+    let id = row.id.parse().map_err(|_| (None, format!("{} is not a task number", row.id)))?;
     let unworkable = |why: String| (Some(TaskId(id)), why);
     let name = FileName::new(row.file_name.as_bytes())
         .map_err(|error| unworkable(format!("\"{}\": {error}", row.file_name)))?;

@@ -55,7 +55,7 @@ const TOO_SOON: Duration = Duration::from_millis(100);
 pub struct NodeLinkSettings {
     /// Nodes of one cluster: any will do; the next is tried when one does not answer.
     pub nodes: Vec<NodeUrl>,
-    /// Who we are.
+    /// Address of this worker, as the yard knows it.
     pub host: HostAddr,
     /// Where it is noted whose orders are taken.
     pub managers: SeenManagersHandle,
@@ -74,12 +74,12 @@ pub struct NodeLinkSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeProtocol {
-    /// Not known yet.
+    /// No node has answered yet.
     #[default]
     Unknown,
     /// A Reelyard node.
     Reelyard,
-    /// An old cfm.
+    /// An old cfm: it is polled for tasks, and has no long poll.
     Cfm,
 }
 
@@ -101,19 +101,19 @@ pub struct NodeLinkView {
 enum LinkError {
     #[error("cannot be reached: {0}")]
     Unreachable(#[from] reqwest::Error),
-    #[error("answered {0}: {1}")]
+    #[error("answered with status {0}: {1}")]
     Status(u16, String),
-    #[error("answered something that is not understood: {0}")]
+    #[error("sent an unreadable answer: {0}")]
     Garbled(String),
-    #[error("answered more than {0} bytes, which no node does: look at what answers there")]
+    #[error("sent more than {0} bytes, which no node does: check which program listens there")]
     TooLong(u64),
-    #[error("wants a token, and this worker has none: set the same token at both")]
+    #[error("requires a token, and this worker has none: set the same token on both")]
     TokenWanted,
-    #[error("has another token than this worker: set the same token at both")]
+    #[error("has another token than this worker: set the same token on both")]
     OtherToken,
     #[error(
-        "does not prove that it knows this worker's token: it has none, or another program \
-         listens there; set the same token at both"
+        "does not prove that it knows this worker's token: it has no token, or another program listens \
+         there; set the same token on both"
     )]
     NotProved,
     #[error(transparent)]
@@ -358,7 +358,7 @@ impl NodeLinkShared {
         let before = self.settings.view.load();
         let text = with_causes(error);
         if before.error.as_deref() != Some(&text) {
-            tracing::warn!(node, error = text, "the node cannot be worked with; trying again");
+            tracing::warn!(node, error = text, "the node cannot be used; trying again");
         }
         let speaks = *self.speaks.borrow();
         let answered = before.answered;

@@ -17,7 +17,7 @@ const VERSION: u8 = 1;
 /// How long another process may take to let go of the store.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// An open sled.
+/// An open sled database and the handle to sync it.
 pub(super) struct OpenStateStore {
     pub(super) db: sled::Db,
     /// sled's own file, opened a second time, to be synced.

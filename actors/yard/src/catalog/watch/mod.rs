@@ -188,7 +188,9 @@ impl InputWatch {
         let figures = rustix::fs::statfs(dir).map_err(|error| format!("{shown}: {error}"))?;
         if let Some(kind) = mounts::unwatchable_kind(&figures) {
             self.unwatch(dir);
-            return Err(format!("{shown} is on {kind}, which others change untold"));
+            return Err(format!(
+                "{shown} is on {kind}, where changes by other machines are not reported"
+            ));
         }
         let told = |error: notify::Error| format!("{shown} cannot be watched: {error}");
         let watcher = match &mut self.watcher {

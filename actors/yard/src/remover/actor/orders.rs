@@ -55,7 +55,7 @@ impl Remover {
                 tracing::info!(%host, file = name.to_string(), ?ending, "a removal ended");
             }
             (Err(refusal), _) => {
-                tracing::warn!(%refusal, "an event of removals no longer held when it was applied");
+                tracing::warn!(%refusal, "a removal event was out of date when it was applied: ignored");
             }
             _ => {}
         }
@@ -73,10 +73,11 @@ impl Remover {
         let name = name.clone();
         let asking = worker.send(DeleteCopy { name: name.clone(), epoch });
         ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
-            let gone = |_| AskFailure::Unreachable("its actor ended meanwhile".to_owned());
+            let gone = |_| AskFailure::Unreachable("the actor of the host stopped during the \
+                call".to_owned());
             let answer = answer.map_err(gone).and_then(|answer| answer);
             if let Err(failure) = &answer {
-                tracing::warn!(%host, file = name.to_string(), %failure, "a removal was not answered");
+                tracing::warn!(%host, file = name.to_string(), %failure, "a host did not answer a removal");
             }
             let now = remover.clock.now();
             let event = remover.policy.answered(copy, &name, &answer, now);

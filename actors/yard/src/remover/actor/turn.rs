@@ -240,14 +240,14 @@ impl Remover {
         match &settled {
             Ok(_) => {
                 if self.hold.committed() {
-                    tracing::info!("commits of removals are answered again");
+                    tracing::info!("commits of removals work again");
                 }
             }
             Err(error) => {
                 self.policy.counters.uncommitted += 1;
                 let held = self.hold.uncommitted(error, self.clock.now());
                 if held.is_news {
-                    tracing::warn!(%error, "a commit of removals came back without an outcome");
+                    tracing::warn!(%error, "commit of removals returned without an outcome");
                 }
                 self.wake_after(held.pause, ctx);
             }

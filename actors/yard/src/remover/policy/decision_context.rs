@@ -28,7 +28,7 @@ pub struct Inputs {
     pub masters: Option<Arc<Masters>>,
     /// Sizes of masters that were looked at; 0 where nothing was to be seen.
     pub sizes: HashMap<FileId, u64>,
-    /// Hot files.
+    /// Files whose hits rise now.
     pub hot: RoaringBitmap,
     /// Files whose names begin with an ignored prefix.
     pub ignored: Arc<RoaringBitmap>,
@@ -43,15 +43,15 @@ pub struct RemoverDecisionContext<'a> {
     pub in_flight: &'a InFlight<RemovalEvent>,
     /// The destinations.
     pub holders: &'a CopyHolders,
-    /// The inputs.
+    /// Ranking, masters and hot files, as the Catalog reported them.
     pub inputs: &'a Inputs,
     /// What the planner has no room for.
     pub room_wanted: &'a RoomWanted,
     /// Copies that arrived lately.
     pub arrivals: &'a RecentArrivals,
-    /// The settings.
+    /// The settings of the Remover in force.
     pub settings: &'a RemoverSettings,
-    /// The present.
+    /// The time of the decision.
     pub now: Millis,
     /// Since when this node leads.
     pub leading_since: Millis,

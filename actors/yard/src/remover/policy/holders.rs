@@ -21,7 +21,7 @@ pub enum CopyHolderStatus {
     /// since it may tell before the TaskManager does.
     #[default]
     Outside,
-    /// They count.
+    /// Its copies count as copies of the yard.
     Serves,
     /// It is being drained: they count for nothing and go as soon as there are others.
     Leaves,
@@ -150,7 +150,7 @@ impl CopyHolders {
         self.repeats.copies(file)
     }
 
-    /// One of them.
+    /// The destination at `addr`. None if it is not in the yard.
     pub fn get(&self, addr: HostAddr) -> Option<&CopyHolder> {
         self.hosts.get(&addr).filter(|host| host.status != CopyHolderStatus::Outside)
     }

@@ -38,7 +38,7 @@ pub struct RemoverPieceContext<'a> {
     pub book: &'a RemovalBook,
     /// What was decided but is not yet applied.
     pub in_flight: &'a InFlight<RemovalEvent>,
-    /// The present.
+    /// The time of the decision.
     pub now: Millis,
 }
 
@@ -81,7 +81,7 @@ impl RemoverPolicy {
         self.inputs.ignored = Arc::clone(self.traits.ignored());
     }
 
-    /// The settings.
+    /// The settings in force.
     pub fn settings(&self) -> &RemoverSettings {
         &self.settings
     }
@@ -235,7 +235,9 @@ impl RemoverPolicy {
         self.unsettled(standpoint)
             .filter_map(|(copy, since)| {
                 let ending = match self.holders.get(copy.0) {
-                    None => Ending::NotAsked { why: "its host left the yard".to_owned() },
+                    None => {
+                        Ending::NotAsked { why: "its host is no longer in the yard".to_owned() }
+                    }
                     Some(host) if !host.was_listed_since(Millis(since.0 + 1)) => return None,
                     Some(host) if host.lists(copy.1) => {
                         Ending::StillThere { doubted_until: now.after(self.settings.doubt) }

@@ -18,7 +18,7 @@ use crate::cfw_worker::Inventory;
 pub struct RepeatedFiles {
     /// What each host lists that is counted.
     counted: BTreeMap<HostAddr, Arc<Inventory>>,
-    /// By file.
+    /// Number of listing hosts, by file number.
     copies: ByFile<u16>,
     repeated: RoaringBitmap,
 }

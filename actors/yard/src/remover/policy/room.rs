@@ -47,9 +47,9 @@ pub struct RoomMade {
 /// A hot file that fits nowhere, and what is done about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomSought {
-    /// The file.
+    /// The file and its size, as the planner reported it.
     pub wish: WantsRoom,
-    /// What is done.
+    /// What the Remover does for it.
     pub verdict: RoomVerdict,
 }
 
@@ -59,7 +59,7 @@ pub struct RoomSought {
 pub enum RoomVerdict {
     /// Room is made for it by this round.
     Made {
-        /// Where.
+        /// The host that removes other copies for it.
         host: HostAddr,
         /// Bytes that were short there.
         lacking: u64,
@@ -68,7 +68,7 @@ pub enum RoomVerdict {
     },
     /// Room was made for it earlier: it has not come yet.
     MadeEarlier {
-        /// Where.
+        /// The host where room was made.
         host: HostAddr,
     },
     /// It is not hot enough.
@@ -91,22 +91,22 @@ impl RoomVerdict {
     pub fn words(&self) -> String {
         match self {
             RoomVerdict::Made { host, lacking, goes } => {
-                format!("room is made on {host}: {lacking} bytes are short, {goes} go")
+                format!(
+                    "room is made on {host}: {lacking} bytes are missing, {goes} bytes are removed"
+                )
             }
             RoomVerdict::MadeEarlier { host } => format!("room was made for it on {host}"),
             RoomVerdict::TooFewHits { from } => {
-                format!("it is not hot enough: room is made from {from} hits on")
+                format!("it is not hot enough: room is made for files with at least {from} hits")
             }
             RoomVerdict::SizesUnknown => {
-                "the sizes of what may go for it are being looked up".to_owned()
+                "the sizes of the files that may be removed for it are being read".to_owned()
             }
             RoomVerdict::TooMuch { lacking: Some(lacking) } => format!(
-                "everywhere more would have to go than may be given up for one file ({lacking} \
-                 bytes are short at least)"
+                "every host would have to remove more than is allowed for one file (at least {lacking} \
+                 bytes are missing)"
             ),
-            RoomVerdict::TooMuch { lacking: None } => {
-                "no host can be asked to make room at present".to_owned()
-            }
+            RoomVerdict::TooMuch { lacking: None } => "no host can make room now".to_owned(),
         }
     }
 }

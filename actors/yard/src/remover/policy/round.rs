@@ -23,13 +23,13 @@ const MOST_SIZED: usize = 64;
 /// A copy that is to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// On which host.
+    /// The host that holds the copy.
     pub host: HostAddr,
-    /// The file.
+    /// The file whose copy is removed.
     pub file: FileId,
     /// Its size in bytes, where that is known.
     pub size: Option<u64>,
-    /// Why.
+    /// The rule that removes it, with its numbers.
     pub reason: Reason,
     /// Whose copy is to stay.
     pub keeper: Option<HostAddr>,
@@ -50,7 +50,7 @@ pub enum RemoverWaits {
 /// What one round would remove, before anything of it is confirmed.
 #[derive(Clone, Debug, Default)]
 pub struct RemovalProposal {
-    /// What is to go.
+    /// The copies to remove, once they are confirmed.
     pub removals: Vec<Removal>,
     /// How many copies stay that were looked at, by reason.
     pub spared: BTreeMap<Spared, u64>,
@@ -88,7 +88,7 @@ impl RemovalProposal {
         }
     }
 
-    /// So many stay.
+    /// Counts `copies` that are kept for the reason `why`.
     pub fn spare(&mut self, why: Spared, copies: u64) {
         *self.spared.entry(why).or_default() += copies;
     }

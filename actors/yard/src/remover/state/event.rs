@@ -17,23 +17,23 @@ pub enum RemovalEvent {
     Intended(Intent),
     /// What came of it.
     Ended {
-        /// The host.
+        /// The host that was asked to remove the copy.
         host: HostAddr,
-        /// The file.
+        /// The file whose copy was to be removed.
         name: FileName,
         /// What its host did or said.
         ending: Ending,
     },
     /// Nobody is to remove any copy of this file.
     Pinned {
-        /// The file.
+        /// The file to pin.
         name: FileName,
-        /// Who asked.
+        /// Who pinned it: an API user or a command.
         asked_by: String,
     },
     /// Its copies may be removed like any other.
     Unpinned {
-        /// The file.
+        /// The file to unpin.
         name: FileName,
     },
     /// The oldest lines of the history go, and doubts that are over.
@@ -48,13 +48,13 @@ pub enum RemovalEvent {
 /// A copy that is to go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
-    /// On which host.
+    /// The host that holds the copy.
     pub host: HostAddr,
-    /// The file.
+    /// The file whose copy is removed.
     pub name: FileName,
     /// Its size in bytes, where that is known.
     pub size: Option<u64>,
-    /// Why.
+    /// The rule that removes it, with its numbers.
     pub reason: Reason,
     /// The host whose copy stays, confirmed by that host just before. None where the last copy
     /// may go: on a disk over its limit, or for a better file.
@@ -73,12 +73,12 @@ pub enum Ending {
     Absent,
     /// The host was not asked, and is not going to be: it is as if nothing had been intended.
     NotAsked {
-        /// Why, in words.
+        /// Why the host was not called, in words.
         why: String,
     },
     /// The host refused.
     Refused {
-        /// Why, in words.
+        /// The reason that the host gave, in words.
         why: String,
     },
     /// The call came to no clear end, and later the host still lists the copy. The call may still
@@ -120,49 +120,51 @@ pub enum RemovalOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum RemovalRefusal {
     /// The copy that was to stay is itself to go.
-    #[error("the copy of {name} on {keeper} was kept, and is now planned for removal itself")]
+    #[error("the copy of {name} on {keeper} was to be kept, but its own removal is planned")]
     KeeperGoes {
-        /// The file.
+        /// The file that both removals concern.
         name: FileName,
         /// Whose copy was to stay.
         keeper: HostAddr,
     },
     /// The copy that was to stay is the one to go.
-    #[error("the copy of {name} on {host} cannot both stay and go")]
+    #[error("the copy of {name} on {host} cannot be both kept and removed")]
     KeepsItself {
-        /// The file.
+        /// The file of the intent.
         name: FileName,
-        /// The host.
+        /// The host that is both keeper and target.
         host: HostAddr,
     },
     /// The file is pinned.
     #[error("{name} is pinned: no copy of it is removed")]
     IsPinned {
-        /// The file.
+        /// The pinned file.
         name: FileName,
     },
     /// It is on its way out already.
     #[error("the copy of {name} on {host} is already being removed")]
     UnderWay {
-        /// The file.
+        /// The file of the open removal.
         name: FileName,
-        /// The host.
+        /// The host of the open removal.
         host: HostAddr,
     },
     /// The copy that others were removed for is not to go before their removals ended.
-    #[error("the copy of {name} on {host} is the one that stays while others are being removed")]
+    #[error(
+        "the copy of {name} on {host} must be kept: other copies of the file are being removed"
+    )]
     IsKeeper {
-        /// The file.
+        /// The file whose other copies are being removed.
         name: FileName,
-        /// The host.
+        /// The host whose copy must be kept.
         host: HostAddr,
     },
     /// Nothing of the kind is under way.
     #[error("no removal of {name} on {host} is under way")]
     NotIntended {
-        /// The file.
+        /// The file that the event names.
         name: FileName,
-        /// The host.
+        /// The host that the event names.
         host: HostAddr,
     },
 }

@@ -65,8 +65,8 @@ impl Reason {
                 format!("its host is being drained, and there are {elsewhere} copies elsewhere")
             }
             Reason::OverLimit { used, limit, grade, .. } => format!(
-                "the disk of its host is over its limit ({used} of {limit} bytes), and it is the \
-                 worst file there ({})",
+                "the disk of its host is over its limit ({used} of {limit} bytes), and it is the file with \
+                 the worst rank there ({})",
                 graded(grade)
             ),
             Reason::MakesRoom { better, better_grade, better_hits, grade, .. } => format!(
@@ -123,7 +123,7 @@ pub enum Spared {
     Ignored,
     /// Somebody pinned it.
     Pinned,
-    /// It is hot.
+    /// Its hits rise now.
     Hot,
     /// It was copied there lately.
     CopiedLately,
@@ -153,22 +153,27 @@ impl Spared {
     /// In words, for people.
     pub fn words(self) -> &'static str {
         match self {
-            Spared::NoMaster => "it has no master: nothing could bring it back",
-            Spared::MasterUnknown => "its master could not be looked at",
+            Spared::NoMaster => "it has no master: a removed file could not be restored",
+            Spared::MasterUnknown => "its master could not be checked",
             Spared::Ignored => "its name begins with an ignored prefix",
             Spared::Pinned => "it is pinned",
             Spared::Hot => "it is hot",
-            Spared::CopiedLately => "it was copied there lately",
-            Spared::Wanted => "it is one of the copies that there should be",
+            Spared::CopiedLately => "it was copied there recently",
+            Spared::Wanted => "it is one of the wanted copies",
             Spared::OnlyCopy => "no other copy is confirmed",
-            Spared::NotConfirmed => "the host of the copy that was to stay did not confirm it",
-            Spared::HostNotAsked => "its host cannot be asked at present",
-            Spared::InDoubt => "whether an earlier removal was carried out is not known yet",
-            Spared::Enough => "enough goes already",
+            Spared::NotConfirmed => {
+                "the host of the copy to keep did not confirm that it has the copy"
+            }
+            Spared::HostNotAsked => "its host cannot be called now",
+            Spared::InDoubt => "the outcome of an earlier removal is not known yet",
+            Spared::Enough => "other removals already free enough space",
             Spared::UnderWay => "a removal of it is under way",
-            Spared::CameHot => "it was hot when it came, which its grade may not tell yet",
-            Spared::NotNeeded => "the room that it was to make is needed no longer",
-            Spared::InVain => "what else was to go with it stays: that would not make room enough",
+            Spared::CameHot => "it was hot when it was copied, and its grade may not show that yet",
+            Spared::NotNeeded => "the room is no longer needed",
+            Spared::InVain => {
+                "other files that had to be removed with it stay, so its removal would not \
+                free enough room"
+            }
         }
     }
 }

@@ -43,16 +43,16 @@ pub struct RemovalBook {
 pub struct OpenRemoval {
     /// What was decided.
     pub intent: Intent,
-    /// When.
+    /// When the intent was applied.
     pub at: Millis,
 }
 
 /// A file that is never removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// Who said so.
+    /// Who pinned the file.
     pub asked_by: String,
-    /// When.
+    /// When it was pinned.
     pub at: Millis,
 }
 
@@ -61,7 +61,7 @@ pub struct Pin {
 pub struct RemovalRecord {
     /// What was decided, the name left out.
     pub host: HostAddr,
-    /// The file.
+    /// The file whose copy was to be removed.
     pub file: FileId,
     /// Its size in bytes, where that was known.
     pub size: Option<u64>,
@@ -69,11 +69,11 @@ pub struct RemovalRecord {
     pub reason: Reason,
     /// Whose copy was to stay.
     pub keeper: Option<HostAddr>,
-    /// Who wanted it.
+    /// Who asked: `remover` for its own decisions.
     pub asked_by: String,
     /// When it was decided.
     pub decided: Millis,
-    /// When it ended.
+    /// When the removal ended.
     pub at: Millis,
     /// What came of it.
     pub ending: Ending,

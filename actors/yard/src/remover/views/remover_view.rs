@@ -76,7 +76,7 @@ impl RemoverView {
 /// One look at all copies.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RemovalRound {
-    /// When it was.
+    /// When the round began.
     pub at: Millis,
     /// How long the look itself took, in microseconds.
     pub took_us: u64,
@@ -95,9 +95,9 @@ pub struct RemovalRound {
 /// One copy that was to go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decided {
-    /// On which host.
+    /// The host that holds the copy.
     pub host: HostAddr,
-    /// The file.
+    /// The file whose copy was to be removed.
     pub file: FileName,
     /// Its size in bytes, where that is known.
     pub size: Option<u64>,
@@ -112,7 +112,7 @@ pub struct Decided {
 /// A hot file that fits nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileSeeksRoom {
-    /// The file.
+    /// Name of the file.
     pub file: FileName,
     /// Its size in bytes.
     pub size: u64,
@@ -132,7 +132,7 @@ pub struct RemoverCounters {
     /// Bytes of those of them whose size was known.
     #[serde(default)]
     pub removed_bytes: u64,
-    /// Why they went.
+    /// Removed copies by reason.
     #[serde(default)]
     pub removed_for: RemovedFor,
     /// Copies that were not there when their hosts were asked.

@@ -55,7 +55,7 @@ impl TaskManager {
             }
             let Stranger { host, sign, sure, what, times, last, .. } = stranger;
             let host = host.map(|host| host.to_string());
-            let says = if sure { "somebody else manages" } else { "somebody else may manage" };
+            let says = if sure { "another manager manages" } else { "another manager may manage" };
             tracing::warn!(host, ?sign, sure, times, seen_last = %last, what, "{says} this yard too");
         }
     }

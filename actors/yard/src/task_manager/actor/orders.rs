@@ -62,7 +62,7 @@ impl TaskManager {
             Ok(TaskOutcome::Applied) if leads => self.log_event(&applied.event),
             Ok(_) => {}
             Err(refusal) => {
-                tracing::warn!(%refusal, "an event of tasks no longer held when it was applied");
+                tracing::warn!(%refusal, "a task event was out of date when it was applied: ignored");
             }
         }
         if let Some(arrival) = followed.arrived.filter(|_| leads) {
@@ -114,7 +114,8 @@ impl TaskManager {
         if let Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) = blamed {
             let (failures, until) = (held.failures, held.until);
             let lasts = humantime::format_duration(until.since(held.since));
-            tracing::warn!(%blamed, reason, failures, %until, %lasts, "backs off: no copies are planned there until then");
+            tracing::warn!(%blamed, reason, failures, %until, %lasts, "in backoff: no copies are planned \
+                there until then");
         }
     }
 

@@ -55,7 +55,8 @@ impl TaskManager {
         if to == Some(OldState::Working) && task.old_state() == Some(OldState::Working) {
             let (host, file) = (task.destination, &task.name);
             let begun = task.changed;
-            tracing::warn!(%id, %host, file = file.to_string(), %begun, "an old cfw begins a copy again: it was restarted in the middle");
+            tracing::warn!(%id, %host, file = file.to_string(), %begun, "an old cfw starts a copy again: \
+                it was restarted during the copy");
         }
     }
 
@@ -135,7 +136,7 @@ impl Handler<ResetHost> for TaskManager {
         let held = self.replica.piece().back_offs().keys();
         let back_offs: Vec<Blamed> = held.filter(|held| held.involves(host)).cloned().collect();
         let count = back_offs.len();
-        tracing::info!(%host, asked_by, back_offs = count, "a host is trusted again on request");
+        tracing::info!(%host, asked_by, back_offs = count, "backoff of a host ended on request");
         let reset = HostEvent::Reset { host, asked_by: asked_by.clone(), back_offs: count as u64 };
         if back_offs.is_empty() {
             self.publish_host_event(reset);

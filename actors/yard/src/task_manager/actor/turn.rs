@@ -136,14 +136,14 @@ impl TaskManager {
         match &settled {
             Ok(_) => {
                 if self.policy.committed() {
-                    tracing::info!("commits of tasks are answered again");
+                    tracing::info!("commits of tasks work again");
                 }
             }
             Err(error) => {
                 let CommitPause { pause, is_news } =
                     self.policy.uncommitted(error, self.clock.now());
                 if is_news {
-                    tracing::warn!(%error, "a commit of tasks came back without an outcome");
+                    tracing::warn!(%error, "commit of tasks returned without an outcome");
                 }
                 self.wake_after(pause, ctx);
             }
@@ -163,11 +163,11 @@ impl TaskManager {
             let seen = match answer {
                 Ok(Ok(seen)) => seen,
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "the catalog did not look up masters");
+                    tracing::warn!(%error, "the catalog could not check the masters");
                     Vec::new()
                 }
                 Err(_) => {
-                    tracing::warn!("looking up masters took too long");
+                    tracing::warn!("the check of the masters took too long");
                     Vec::new()
                 }
             };

@@ -15,13 +15,13 @@ use crate::task_manager::state::event::NewTask;
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct ByHand<'a> {
-    /// The file.
+    /// The file to copy.
     pub name: &'a FileName,
-    /// Where to.
+    /// The host that is to hold the copy.
     pub destination: HostAddr,
     /// Where from; none for any source.
     pub source: Option<HostAddr>,
-    /// Who asks.
+    /// Who asks, for the history.
     pub asked_by: &'a str,
     /// Whether nobody would remove a copy too many: the file is pinned.
     pub is_pinned: bool,
@@ -33,28 +33,28 @@ pub enum ByHandRefused {
     /// The file may not be copied, wherever to.
     #[error("{name}: {skip}")]
     File {
-        /// The file.
+        /// The requested file.
         name: FileName,
-        /// Why.
+        /// The rule that forbids the copy.
         skip: Skip,
     },
     /// A task copies it already.
     #[error("{name}: task {task} already copies it")]
     UnderWay {
-        /// The file.
+        /// The requested file.
         name: FileName,
-        /// The task.
+        /// The open task that copies it.
         task: TaskId,
     },
     /// There are as many copies as there should be: one more would be removed again.
     #[error(
-        "{name}: there are as many copies as there should be ({}); one more would be removed again, \
-         unless the file is pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        "{name}: all wanted copies exist ({}); an extra copy would be removed again, unless the file is \
+         pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
     Enough {
-        /// The file.
+        /// The requested file.
         name: FileName,
-        /// Who holds one.
+        /// The hosts that hold a copy.
         on: Vec<HostAddr>,
     },
     /// The destination cannot take it.
@@ -62,7 +62,7 @@ pub enum ByHandRefused {
     Destination {
         /// The destination.
         host: HostAddr,
-        /// Why.
+        /// Why it cannot take the copy.
         says: Says,
     },
     /// It is no destination of this yard.
@@ -70,14 +70,14 @@ pub enum ByHandRefused {
     NoDestination(HostAddr),
     /// No source can serve it there.
     #[error(
-        "no source can serve it there: each is down, left alone, has a link that is too busy, or has \
-         no data port"
+        "no source can serve this destination: each one is down, in backoff, has a busy link, or has no \
+         data port"
     )]
     NoSource,
     /// The source that was asked for cannot.
     #[error(
-        "{0} cannot serve it there: it is no source, is down, left alone, has a link that is too \
-         busy, or has no data port"
+        "{0} cannot serve this destination: it is not a source, is down, is in backoff, has a busy link, \
+         or has no data port"
     )]
     Source(HostAddr),
 }

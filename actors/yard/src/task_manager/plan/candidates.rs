@@ -30,7 +30,7 @@ const NOWHERE: u32 = u32::MAX;
 /// A file that may be planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The file.
+    /// Number of the file in the name table.
     pub file: FileId,
     /// Its rank, 1 = best; 0 without a grade.
     pub grade: u32,

@@ -34,9 +34,9 @@ pub enum PlanVerdict {
     #[error("a destination answers but has not listed its files yet: any file might be there")]
     FirstLook,
     /// No destination is usable.
-    #[error("no destination is up, known and free to take copies")]
+    #[error("no destination is up, listed and able to take copies")]
     NoDestination,
-    /// Nobody plans.
+    /// Planning is off in the settings.
     #[error("planning is switched off: task.mode = \"off\"")]
     SwitchedOff,
     /// It is passed over.
@@ -66,7 +66,9 @@ impl PartialSchema for PlanVerdict {
             .schema_type(Type::String)
             .enum_values(Some(words.into_iter().flatten()));
         OneOfBuilder::new()
-            .description(Some("What becomes of a file: one of these, or why it is passed over."))
+            .description(Some(
+                "The decision on a file: one of these codes, or the reason why it is skipped.",
+            ))
             .item(others)
             .item(Ref::from_schema_name(Skip::name()))
             .into()
@@ -107,17 +109,17 @@ pub enum Says {
     /// It was silent for so long that it is presumed lost.
     #[error("it is presumed lost after a long silence")]
     Lost,
-    /// It is not up.
+    /// It does not answer its probes.
     #[error("it is not up")]
     NotUp,
     /// It is not known what program answers there.
-    #[error("it is not known what program answers there")]
+    #[error("the program at its address is not known yet")]
     KindUnknown,
     /// Its inventory was never read.
     #[error("its inventory was never read")]
     InventoryUnknown,
     /// Its disk is not known.
-    #[error("its disk is not known")]
+    #[error("its disk usage is not known yet")]
     DiskUnknown,
     /// It backs off after a failure.
     #[error("it is in backoff after failures")]
@@ -138,22 +140,22 @@ pub enum Says {
     #[error("the file does not fit")]
     TooBig,
     /// The file does not fit beside what is on its way there.
-    #[error("the file does not fit beside what is on its way there")]
+    #[error("the file does not fit: copies that are under way need the remaining room")]
     NoRoom,
     /// Its protocol cannot carry the name.
-    #[error("its old protocol cannot carry the name")]
+    #[error("its old cfw protocol cannot carry the file name")]
     NameNotCarried,
     /// No source goes with it now.
-    #[error("no source that is free goes with it")]
+    #[error("no free source can serve this destination")]
     NoSource,
     /// It serves as many copies as it may.
-    #[error("it serves as many copies as it may")]
+    #[error("it is at its limit of concurrent copies")]
     Busy,
     /// It has no data port, and every destination that could take the file needs one.
     #[error("it has no data port, and every destination that could take the file needs one")]
     NoDataPort,
     /// No destination goes with it now.
-    #[error("it fits together with no destination that could take the file")]
+    #[error("no destination that could take the file can use this source")]
     NoDestination,
 }
 
@@ -183,7 +185,7 @@ pub enum MasterState {
     NotListed,
     /// A source directory lists it; it was not looked at yet.
     Listed,
-    /// It is there.
+    /// A regular file was found.
     Found {
         /// In which directory.
         dir: String,
@@ -199,7 +201,7 @@ pub enum MasterState {
 /// A destination that holds the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HeldOn {
-    /// The host.
+    /// The host that holds a copy.
     pub host: HostAddr,
     /// When what it holds was last confirmed; missing while that is not durable yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,9 +222,9 @@ pub struct LinkSays {
 /// What a destination says, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DestinationSays {
-    /// The host.
+    /// Address of the destination.
     pub host: HostAddr,
-    /// What it says.
+    /// Whether it can take a copy, and if not, why.
     pub says: Says,
     /// Bytes it has room for once everything on its way there has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,9 +247,9 @@ pub struct DestinationSays {
 /// What a source says, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SourceSays {
-    /// The host.
+    /// Address of the source.
     pub host: HostAddr,
-    /// What it says.
+    /// Whether it can serve a copy, and if not, why.
     pub says: Says,
     /// Copies under way from it.
     pub serving: usize,
@@ -277,7 +279,7 @@ pub struct Explanation {
     /// How many files that want a copy come before it; missing for one that wants none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// Its master.
+    /// State of the master that is copied.
     pub master: MasterState,
     /// The destinations that hold it, as last confirmed.
     pub held_on: Vec<HeldOn>,

@@ -33,9 +33,9 @@ struct CachedMasterLook {
 /// Where a master is and how large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedMaster {
-    /// Its directory.
+    /// Its source directory, as configured.
     pub dir: Arc<str>,
-    /// Bytes.
+    /// Size of the master in bytes.
     pub size: u64,
     /// How long that is good to know.
     pub good_until: Millis,

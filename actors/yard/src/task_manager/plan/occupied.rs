@@ -21,7 +21,7 @@ pub(super) struct Occupied {
 }
 
 impl Occupied {
-    /// In this yard.
+    /// Counts the copies under way in `yard`, applied or not.
     pub(super) fn of(yard: &PlanningContext<'_>) -> Self {
         let book = yard.book;
         let open = book.open().values().map(|task| book.file(&task.name));

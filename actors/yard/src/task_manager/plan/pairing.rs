@@ -43,7 +43,7 @@ pub(super) struct UsableDestination {
     pub(super) room: u64,
     /// The same up to the mark to which files that are not hot fill it.
     pub(super) cold_room: u64,
-    /// Open tasks.
+    /// Open tasks with this host as the destination.
     pub(super) load: usize,
     /// How many tasks it may have.
     pub(super) most: usize,
@@ -98,7 +98,7 @@ pub struct Pairing {
 /// What matters of a file for where it goes.
 #[derive(Clone, Debug)]
 pub struct PlacementRequest {
-    /// The file.
+    /// Number of the file in the name table.
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,

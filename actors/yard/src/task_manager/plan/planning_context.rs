@@ -21,11 +21,11 @@ pub struct PlanningContext<'a> {
     pub in_flight: &'a InFlight<TaskEvent>,
     /// The hosts as last seen.
     pub hosts: &'a HostTable,
-    /// The settings.
+    /// The task settings in force.
     pub settings: &'a TaskSettings,
     /// Since when this node leads.
     pub leading_since: Millis,
-    /// The present.
+    /// The time of the round.
     pub now: Millis,
 }
 

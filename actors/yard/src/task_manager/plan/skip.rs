@@ -33,7 +33,7 @@ pub enum Skip {
     #[error("a host already holds it")]
     Placed,
     /// hitcount.history lists it on a host whose inventory was never read.
-    #[error("hitcount.history lists it on a host that could not be asked yet")]
+    #[error("hitcount.history lists it on a host whose files were not read yet")]
     Listed,
     /// An open task copies it.
     #[error("a task already copies it")]
@@ -42,25 +42,25 @@ pub enum Skip {
     #[error("it is in backoff after a failure")]
     BacksOff,
     /// A look found no regular file where the listing has it.
-    #[error("its master is not there as a regular file")]
+    #[error("its master does not exist as a regular file")]
     MasterAbsent,
     /// Its master could not be looked at.
-    #[error("its master could not be looked at")]
+    #[error("its master could not be checked")]
     MasterUnknown,
     /// Its master is being looked at.
-    #[error("its master is being looked at")]
+    #[error("its master is being checked")]
     LookUnderWay,
     /// It is larger than the room of any destination.
-    #[error("it is larger than the room on any destination")]
+    #[error("it is larger than the free room of every destination")]
     TooBig,
     /// It fits no destination once what is on its way there has arrived.
-    #[error("no destination has room for it at present")]
+    #[error("no destination has room for it now")]
     NoRoom,
     /// Only old hosts have room, and their protocol cannot carry its name.
     #[error("only old hosts have room, and their protocol cannot carry its name")]
     NameNotCarried,
     /// No source that is free and a destination with room go together.
-    #[error("no free source goes with a destination that has room")]
+    #[error("no free source can serve a destination that has room")]
     NoPair,
 }
 
@@ -74,7 +74,7 @@ pub enum Unusable {
     Maintenance,
     /// It was silent for so long that it is presumed lost.
     Lost,
-    /// It is not up.
+    /// It does not answer its probes.
     NotUp,
     /// It is not known what program answers there.
     KindUnknown,

@@ -40,7 +40,7 @@ pub struct Rooms {
 }
 
 impl UnschedulableReason {
-    /// Every one.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [UnschedulableReason; 5] = [
         UnschedulableReason::TooBig,
         UnschedulableReason::NoRoom,
@@ -239,7 +239,7 @@ impl UnschedulableFiles {
         lots.filter(|(_, files)| !files.is_empty()).collect()
     }
 
-    /// The files.
+    /// All files that wait here, for any reason.
     pub fn files(&self) -> &RoaringBitmap {
         &self.files
     }

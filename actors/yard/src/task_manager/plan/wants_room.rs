@@ -11,7 +11,7 @@ pub(super) const MOST_NAMED: usize = 16;
 /// A hot file for which no destination has room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantsRoom {
-    /// The file.
+    /// Number of the file in the name table.
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,

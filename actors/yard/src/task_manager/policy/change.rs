@@ -46,7 +46,7 @@ impl TaskDecisionContext<'_> {
             (_, Some(OldState::Working)) => return Err(refused),
             (_, Some(OldState::Done)) => TaskEvent::Claimed { id },
             (_, Some(OldState::Timeout)) => {
-                let reason = "set to timeout over cfm's wire".to_owned();
+                let reason = "set to timeout over the cfm interface".to_owned();
                 let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: None };
                 TaskEvent::Ended { id, ending, back_off: None }
             }

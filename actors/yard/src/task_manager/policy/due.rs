@@ -109,7 +109,8 @@ impl TaskDecisionContext<'_> {
         }
         if is_old && task.claimed_done && destination.was_read_since(task.changed) {
             // An old cfw says `done` also when its downloader failed (spec D1).
-            let reason = format!("{} said done but does not list {}", task.destination, task.name);
+            let reason =
+                format!("{} reported done but does not list {}", task.destination, task.name);
             let blame = self.attribute_failure(task, Blame::Destination);
             return Some(self.give_up(task, GivenUp::Failed, blame, reason));
         }
@@ -121,7 +122,7 @@ impl TaskDecisionContext<'_> {
         let host = task.destination;
         if let Some(since) = time_out::replaced_since(task, recipient, self.liveness) {
             let reason = format!(
-                "another program answers at {host} since {since}, and it did not take the copy up"
+                "another program answers at {host} since {since}, and it did not resume the copy"
             );
             // Nobody failed: it may go there again.
             let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: None };
@@ -129,10 +130,12 @@ impl TaskDecisionContext<'_> {
         }
         let reason = match task.state {
             TaskState::Ready if self.liveness.of(task.id).is_none() => {
-                format!("{host} never began it")
+                format!("{host} never started the copy")
             }
-            _ if task.claimed_done => format!("{host} said done but could not be asked about it"),
-            _ => format!("{host} gave no sign of life for too long"),
+            _ if task.claimed_done => {
+                format!("{host} reported done, but its file list could not be read")
+            }
+            _ => format!("{host} showed no activity within the time limit"),
         };
         let blame = match task.state {
             TaskState::Ready => Blame::Destination,
@@ -151,7 +154,8 @@ impl TaskDecisionContext<'_> {
             return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
         }
         destination.was_read_since(task.changed).then(|| {
-            let reason = format!("{} said done too late and does not list it", task.destination);
+            let reason =
+                format!("{} reported done too late and does not list the file", task.destination);
             let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: task.blame };
             TaskEvent::Ended { id: task.id, ending, back_off: None }
         })

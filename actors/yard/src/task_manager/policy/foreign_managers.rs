@@ -218,8 +218,8 @@ impl ForeignManagers {
         }
         if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
             let what = format!(
-                "it has heard a leader of epoch {heard}, and this one leads in {}: another \
-                 cluster, or this node's data are older than what it once decided",
+                "it knows a leader of epoch {heard}, and this node leads in epoch {}: another cluster \
+                 manages it, or the data of this node are older than its own past decisions",
                 us.epoch
             );
             self.record(host, StrangerSign::LaterEpoch, 1, what, now);
@@ -252,12 +252,16 @@ impl ForeignManagers {
         let vanished: Vec<&FileName> = gone.iter().filter(|name| !by_us(name)).collect();
         let unplanned: Vec<&FileName> = added.iter().filter(|name| !ours(name)).collect();
         let lists = [
-            (StrangerSign::UnplannedCopy, "came here, which was not planned", unplanned),
-            (StrangerSign::VanishedCopy, "is gone, and not by us", vanished),
+            (
+                StrangerSign::UnplannedCopy,
+                "was copied here without a plan of this cluster",
+                unplanned,
+            ),
+            (StrangerSign::VanishedCopy, "was removed, but not by this cluster", vanished),
         ];
         for (sign, what, names) in lists {
             if let Some(last) = names.last() {
-                let what = format!("{last} {what}: another manager, or a person");
+                let what = format!("{last} {what}: another manager or a person did it");
                 self.record(Some(*host), sign, names.len() as u64, what, now);
             }
         }
@@ -266,8 +270,8 @@ impl ForeignManagers {
     /// Takes note of a worker's word on a task that was never made here.
     pub fn note_unknown_task(&mut self, host: HostAddr, report: &Report, now: Millis) {
         let what = format!(
-            "it works on task {} ({}), never made here: another manager's, or one of this cluster \
-             that was lost when its store was restored",
+            "it works on task {} ({}), which this cluster does not know: another manager created it, or a \
+             restore of the store lost it",
             report.task, report.name
         );
         self.record(Some(host), StrangerSign::UnknownTask, 1, what, now);
@@ -275,7 +279,10 @@ impl ForeignManagers {
 
     /// Takes note of a change over cfm's wire of a task that was never made here.
     pub fn note_unknown_change(&mut self, id: TaskId, now: Millis) {
-        let what = format!("the state of task {id} was set over cfm's wire, never made here");
+        let what = format!(
+            "a client of the cfm interface set the state of task {id}, which this cluster \
+            never created"
+        );
         self.record(None, StrangerSign::UnknownChange, 1, what, now);
     }
 }
@@ -327,11 +334,11 @@ fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(StrangerSign, String)
         (Some(manager), _) if manager.cluster == ours => None,
         (Some(manager), ManagerAction::Orders) => Some((
             StrangerSign::OrdersElsewhere,
-            format!("it takes its orders from node {} of another cluster at {from}", manager.node),
+            format!("it takes orders from node {} of another cluster at {from}", manager.node),
         )),
         (None, ManagerAction::Orders) => Some((
             StrangerSign::OrdersElsewhere,
-            format!("it takes its orders from an old cfm at {from}"),
+            format!("it takes orders from an old cfm at {from}"),
         )),
         (Some(manager), does) => {
             let verb = if does == ManagerAction::Deletes { "deletes here" } else { "lists it" };
@@ -340,12 +347,12 @@ fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(StrangerSign, String)
         }
         (None, ManagerAction::Deletes) => Some((
             StrangerSign::UnnamedDeletes,
-            format!("somebody at {from} deletes here: an old cfm, or a person"),
+            format!("a program at {from} deletes files here: an old cfm or a person"),
         )),
         (None, ManagerAction::Lists) => {
             let (times, over) = LISTS;
             let keeps = seen.times >= times && seen.last.since(seen.first) >= over;
-            let what = format!("somebody at {from} keeps listing it, as an old cfm does");
+            let what = format!("a program at {from} keeps listing it, as an old cfm does");
             keeps.then_some((StrangerSign::UnnamedLists, what))
         }
     }

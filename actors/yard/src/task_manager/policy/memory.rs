@@ -49,7 +49,7 @@ pub struct TaskPieceContext<'a> {
     pub book: &'a TaskBook,
     /// What was decided but is not yet applied.
     pub in_flight: &'a InFlight<TaskEvent>,
-    /// The present.
+    /// The time of the decision.
     pub now: Millis,
 }
 
@@ -65,9 +65,9 @@ pub struct AppliedEffects {
 /// A copy that is on a host, as an event says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The host.
+    /// The destination of the copy.
     pub host: HostAddr,
-    /// The file.
+    /// The file that was copied.
     pub file: FileId,
     /// Its size in bytes, when known.
     pub size: Option<u64>,
@@ -111,7 +111,7 @@ impl TaskPolicy {
         &self.liveness
     }
 
-    /// The settings.
+    /// The settings in force.
     pub fn settings(&self) -> &TaskSettings {
         &self.settings
     }
@@ -247,7 +247,7 @@ impl TaskPolicy {
             }
             let mut holders = self.planner.holders(file, book, &self.hosts).into_iter();
             if let Some(holder) = holders.find(|holder| *holder != task.destination) {
-                events.push(deciding.take_back(task, format!("{holder} holds the file already")));
+                events.push(deciding.take_back(task, format!("{holder} already holds the file")));
             }
         }
         events

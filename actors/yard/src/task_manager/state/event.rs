@@ -99,7 +99,7 @@ pub enum TaskEvent {
     HostModeSet {
         /// A host on record.
         host: HostAddr,
-        /// The new mode.
+        /// The mode that the operator set.
         mode: HostMode,
         /// The caller, as logs and events name it.
         asked_by: String,
@@ -247,16 +247,16 @@ pub enum TaskRefusal {
         by: TaskId,
     },
     /// The source already serves its maximum number of copies.
-    #[error("source {0} serves as many copies as it may")]
+    #[error("source {0} is at its limit of concurrent copies")]
     SourceBusy(HostAddr),
     /// Source and destination are the same.
     #[error("{0} cannot copy from itself")]
     SameHost(HostAddr),
     /// The host is not configured for this.
-    #[error("{0} is not configured as a host for this")]
+    #[error("{0} is not configured as a host for this role")]
     UnknownHost(HostAddr),
     /// The host's mode forbids new copies from it or to it.
-    #[error("{host} is in mode {mode}: it gives and takes no new copies")]
+    #[error("{host} is in mode {mode}: no new copies start from it or to it")]
     NotActive {
         /// The host that the event names.
         host: HostAddr,
@@ -264,13 +264,13 @@ pub enum TaskRefusal {
         mode: HostMode,
     },
     /// The configuration names the host: only the configuration can change it.
-    #[error("{0} is in the configuration: take it out there and reload")]
+    #[error("{0} is in the configuration: remove it there and reload")]
     Configured(HostAddr),
     /// The host is in maintenance: nobody calls it, so silence means nothing.
     #[error("{0} is in maintenance")]
     InMaintenance(HostAddr),
     /// The host has answered since the decision.
-    #[error("{0} is not silent")]
+    #[error("{0} has answered since the decision, so it is not presumed lost")]
     NotSilent(HostAddr),
 }
 

@@ -27,7 +27,7 @@ pub type TasksById = BTreeMap<TaskId, Arc<Task>>;
 /// What one host holds, as last confirmed by itself or by a verified copy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placement {
-    /// The files.
+    /// Numbers of the files that the host holds.
     pub files: Arc<RoaringBitmap>,
     /// Whether the whole inventory was read at least once. Until then `files` is a part of it.
     pub complete: bool,
