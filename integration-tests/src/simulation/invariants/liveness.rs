@@ -1,6 +1,6 @@
-//! Once everything works again and time passes: every file that can have a copy gets one, nobody waits
-//! for it for ever, every end is told, all nodes agree. "A failure ends the task ... the rest goes on":
-//! files that cannot be read may fail for ever, and must hold back nobody.
+//! After all faults are removed, every file that can have a copy gets one. No party waits for it without end,
+//! every end is reported, and all nodes agree. A failure ends only its own task: files that cannot be read
+//! may fail without end, and must not delay others.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::simulation::host::SimulatedProgram;
 use crate::simulation::scene::IGNORED;
 use crate::simulation::world::SimulationWorld;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "liveness";
 
-/// What is still to come.
+/// The missing results.
 pub fn missing(world: &SimulationWorld) -> Vec<String> {
     let mut missing = Vec::new();
     let end = world.context.judge.record.history.len() as u64;
@@ -52,7 +52,7 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
     missing
 }
 
-/// The files that must get a copy.
+/// The files that must have a copy.
 fn placeable(world: &SimulationWorld) -> BTreeSet<FileName> {
     let yard = &world.yard;
     let hot = world.scene.settings.ungraded_hot.then_some(&yard.hot);
