@@ -1,4 +1,4 @@
-//! Pools, leases and boxes by the API of a real node.
+//! Pools, leases and boxes over the API of a real node.
 
 use anyhow::Result;
 use reelyard_integration_tests::box_node::{BoxNode, path_of};
@@ -19,13 +19,13 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
     let created = put(json!({ "size": 3, "first_id": 5, "ttl_default": "10s" }));
     assert_eq!((created.status, &created.body["boxes"]["free"]), (201, &json!(3)));
     assert_eq!(created.body["spec"]["ttl_default"], "10s");
-    // What is shown can be put again.
+    // The displayed specification can be put again.
     let again = put(created.body["spec"].clone());
     assert_eq!((again.status, &again.body), (200, &created.body));
     let lease = node.take("p", json!({ "holder": "a" }));
     assert_eq!(lease["box"], 5);
 
-    // Shrinking drains: the box that somebody has goes when it is given back.
+    // A smaller size drains: the leased box is removed after its release.
     let smaller = node.put("p", json!({ "size": 1, "first_id": 7 }));
     assert_eq!((&smaller["boxes"]["free"], &smaller["boxes"]["leased"]), (&json!(1), &json!(1)));
     let retiring = node.get("/pools/p/boxes/5").body;
@@ -80,7 +80,7 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
         let absent = node.ask(method, path, None);
         assert_eq!((absent.status, absent.kind()), (404, "no-pool"), "{method} {path}");
     }
-    // What happened in it is remembered, and its tokens go on.
+    // The audit history of the pool remains, and its tokens continue.
     assert_eq!(node.get("/pools/q/audit").body["items"][0]["state"], "released");
     node.put("q", json!({ "size": 1 }));
     assert_eq!(token(&node.take("q", json!({ "holder": "a" }))), token(&lease) + 1);
@@ -136,7 +136,7 @@ fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() -> Result
         for what in ["renew", "release", "verify"] {
             let late = node.with(lease, what);
             assert_eq!((late.status, late.kind()), (410, kind), "{what}: {late:?}");
-            // A token that was never its own is told as such, whatever became of the lease.
+            // A token that never belonged to the lease has its own error, whatever the state of the lease.
             let foreign = node.post(&path_of(lease, what), json!({ "token": 99 }));
             assert_eq!(foreign.kind(), "wrong-token", "{what}");
         }
@@ -177,7 +177,7 @@ fn what_is_asked_for_is_had_at_once_or_refused_with_its_reason() -> Result<()> {
     }
     assert_eq!(node.post("/pools/none/leases", json!({ "holder": "a" })).kind(), "no-pool");
 
-    // Both, or none.
+    // Both boxes or none.
     let two = ask(json!({ "holder": "a", "count": 2, "ttl": "1h" })).body;
     let leases = two["leases"].as_array().unwrap().clone();
     assert_eq!((leases.len(), &leases[0]["token"]), (2, &two["token"]));
@@ -221,11 +221,11 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
         assert_eq!(answer.status, 201, "{answer:?}");
         told.push(answer.body);
     }
-    // How long it lasts from now on is less with each answer.
+    // The remaining lifetime decreases with each answer.
     let known =
         |told: &Value| ["lease_id", "box", "token", "expires_at"].map(|of| told[of].clone());
     assert!(told.iter().all(|answer| known(answer) == known(&told[0])), "{told:?}");
-    // Another process goes on with the same work, and says so.
+    // Another process repeats the request to continue the same work.
     let mut other = wanted.clone();
     other["holder"] = json!("b");
     let refused = node.post("/pools/p/leases", other.clone());
@@ -274,7 +274,7 @@ fn each_pool_has_names_of_its_own_for_requests() -> Result<()> {
     for pool in pools {
         assert_eq!(node.get(&format!("/pools/{pool}")).body["boxes"]["leased"], 1);
     }
-    // Waiting they have nothing to do with each other either.
+    // Waiting requests of different pools are independent too.
     let held = pools.map(|pool| node.take(pool, json!({ "holder": "z" })));
     let waits = json!({ "holder": "a", "wait": "50s", "request_id": "job-18" });
     let begin = |pool| node.begin(&format!("/pools/{pool}/leases"), waits.clone(), &[]);
@@ -305,7 +305,7 @@ fn who_waits_is_served_in_turn_and_who_goes_leaves_the_queue() -> Result<()> {
     let full = node.post("/pools/p/leases", wait("late"));
     assert_eq!((full.status, full.kind()), (429, "queue-full"), "{full:?}");
     assert!(full.header("retry-after").unwrap().parse::<u64>()? >= 1);
-    // Its client is killed.
+    // The request loses its client.
     drop(gone);
     node.until_waiting("p", 1)?;
     let watched =
@@ -348,7 +348,7 @@ fn a_wait_can_be_watched() -> Result<()> {
     let (kind, granted) = events.last().unwrap();
     assert_eq!((kind.as_str(), token(granted)), ("granted", token(held) + 1));
 
-    // Now it is known how long boxes are held.
+    // Now the node knows how long clients hold boxes.
     let mut waiting = watch(json!({ "holder": "d", "wait": "50s" }))?;
     waiting.until_told("event: waiting")?;
     assert_eq!(node.with(granted, "release").status, 200);
@@ -362,7 +362,7 @@ fn a_node_that_stops_answers_who_waits() -> Result<()> {
     let mut node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 0 }));
     let wait = || json!({ "holder": "a", "wait": "50s", "count": 1 });
-    // Nobody can have a box of a pool that has none.
+    // No request can get a box of an empty pool.
     assert_eq!(node.post("/pools/p/leases", wait()).kind(), "terms");
     node.put("p", json!({ "size": 1 }));
     node.take("p", json!({ "holder": "b" }));
@@ -448,7 +448,7 @@ fn the_boxes_of_a_host_are_nobodys_before_it_has_looked_at_them() -> Result<()> 
     assert_eq!(node.ask("POST", "/pools/p/recheck", None).status, 202);
     let out = node.post("/pools/p/boxes/0/quarantine", json!({ "reason": "smells" }));
     assert_eq!(out.body["state"], "quarantined");
-    // It cannot be told to another host before it is clean.
+    // A box cannot move to another host before it is clean.
     let moved = node.ask("PUT", "/pools/p", Some(json!({ "size": 1 })));
     assert_eq!((moved.status, moved.kind()), (409, "pool-in-use"), "{moved:?}");
     Ok(())
@@ -475,7 +475,7 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
         (size(&node, "judges") == Some(2)).then_some(())
     })?;
 
-    // One that is no longer named stays, as one that was made by hand does.
+    // A pool that the configuration no longer names remains, like a pool that was made by hand.
     let held = node.take("judges", json!({ "holder": "a" }));
     node.node
         .start_again_with(&[("box.pools", "{ judges = { size = 2, host = \"127.0.0.1:9\" } }")])?;
@@ -552,7 +552,7 @@ fn what_is_no_request_is_refused_in_words() -> Result<()> {
     assert_eq!((put.status, put.kind()), (400, "bad-body"), "{put:?}");
     let share = node.post("/shares", json!({ "path": "x", "request_id": "" }));
     assert_eq!((share.status, share.kind()), (400, "bad-body"), "{share:?}");
-    // An expired lease is valid for nobody, and a wrong token is counted.
+    // An expired lease is invalid for every caller, and a wrong token is counted.
     let lease = node.take("p", json!({ "holder": "h" }));
     let mut wrong = lease.clone();
     wrong["token"] = json!(99);

@@ -1,4 +1,4 @@
-//! The BoxLeaseActor with pools that a host serves: boxes are looked at, made ready and cleaned.
+//! The BoxLeaseActor with pools on a host: boxes are inspected, initialized and cleaned.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn a_node_that_cannot_ask_a_host_blames_it_for_nothing() {
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
     hosts.run_out_of_descriptors();
-    // The second question comes after the answer to the first was heard.
+    // The second probe comes after the answer to the first one was handled.
     for probes in 1..3 {
         yard.advance(seconds(4)).await;
         yard.look().await;
@@ -71,7 +71,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
     assert_eq!((hook.place.host, hook.box_id, hook.token.unwrap().0), (host(1), 0, 1));
     assert_eq!(hook.holder.unwrap().as_str(), "a");
     assert_eq!(yard.count(BoxPhase::Preparing), 1);
-    // Making it ready takes nothing from its term, and ends no wait.
+    // The initialization does not shorten the term and does not end a wait.
     yard.advance(seconds(100)).await;
     hosts.let_go(host(1));
     let lease = one(waiting.await);
@@ -121,7 +121,7 @@ async fn a_box_that_is_found_dirty_is_cleaned_before_its_first_grant() {
     assert!(
         matches!(&care[1].news, BoxLogEvent::FoundDirty(said) if said.as_str().contains("60001"))
     );
-    // Whoever knows that the host was started anew has it look again.
+    // An operator who knows that the host restarted requests another inspection.
     yard.send(RecheckPool { pool: p() }).await.unwrap();
     yard.until(BoxPhase::Free, 2).await;
     yard.close().await;
@@ -133,7 +133,7 @@ async fn a_failed_init_costs_the_waiter_nothing() {
     let (_dir, yard) = yard(hosted(3), &hosts).await;
     yard.until(BoxPhase::Free, 3).await;
     hosts.answer(HookKind::Init, [failed("no cgroup"), HookAnswer::Done { said: None }]);
-    // It does not even wait.
+    // This request does not wait at all.
     let lease = one(yard.acquire(ask("a", 0)).await);
     assert_eq!((lease.box_id(), lease.token.0), (1, 2));
     yard.until(BoxPhase::Free, 2).await;
@@ -144,7 +144,7 @@ async fn a_failed_init_costs_the_waiter_nothing() {
     );
     let care = yard.board.box_log(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
     assert_eq!(care.last().unwrap().news, BoxLogEvent::InitFailed(HookOutput::cut("no cgroup")));
-    // Of two boxes none is handed out alone.
+    // A request for two boxes never gets only one.
     hosts.answer(HookKind::Init, [HookAnswer::Done { said: None }, failed("no cgroup")]);
     let request = Some(RequestId(7));
     let two = BoxLeaseRequest { count: 2, request, ..ask("b", 60) };
@@ -332,7 +332,7 @@ async fn a_host_that_does_not_answer_counts_against_no_box() {
     yard.until(BoxPhase::Free, 1).await;
     eventually("it has answered", || silence().is_none()).await;
     assert_eq!(yard.board.pool(&p()).unwrap().totals.clean_failures, 0);
-    // A silent init is not the box's fault either: it is cleaned, and granted again.
+    // A missing answer to init is not the fault of the box: it is cleaned and granted again.
     hosts.answer(HookKind::Init, [silent()]);
     let lease = one(yard.acquire(ask("b", 60)).await);
     assert_eq!(yard.board.pool(&p()).unwrap().totals.init_failures, 0);
@@ -419,7 +419,7 @@ async fn a_new_leader_takes_up_what_was_under_way() {
     let waiting = (yard.acquire(named.clone()), yard.acquire(ask("c", 60)));
     eventually("both are made ready", || hosts.count(HookKind::Init) == 4).await;
     yard.close().await;
-    // A leader that is there knows nothing of the old one's calls.
+    // A new leader knows nothing of the previous leader's calls.
     let hosts = ScriptedHosts::default();
     hosts.stick(host(1));
     let yard = opened(dir.path(), &clock, &hosts).await;
@@ -442,7 +442,7 @@ async fn a_new_leader_takes_up_what_was_under_way() {
     let totals = yard.board.pool(&p()).unwrap().totals;
     assert_eq!((totals.cleaned, totals.ended(LeaseEnd::NotTaken)), (2, 1));
     yard.close().await;
-    // What is free is looked at before it is granted.
+    // A free box is inspected before it is granted.
     let hosts = ScriptedHosts::default();
     hosts.stick(host(1));
     let yard = opened(dir.path(), &clock, &hosts).await;
@@ -458,7 +458,8 @@ async fn a_new_leader_takes_up_what_was_under_way() {
 #[actix::test]
 async fn an_id_is_looked_at_when_it_is_drawn_and_no_free_box_has_one_to_be_cleaned() {
     let hosts = ScriptedHosts::default();
-    // What another one left; and the id of box 0 is in use by somebody else, whom nobody is to disturb.
+    // Another program left processes there; the id of box 0 is in use by another program, which must not be
+    // disturbed.
     hosts.dirty(100, "a process of uid 60100");
     hosts.dirty(0, "it is in use");
     let slots = SlotRange { first: SlotId(100), count: 3, rest: Duration::ZERO };

@@ -1,4 +1,4 @@
-//! A worker that hosts boxes runs its hooks for them: real programs, over real HTTP.
+//! A worker with boxes runs their hooks: real programs, over real HTTP.
 
 use anyhow::Result;
 use reelyard_actors::box_host::BoxLinkSettings;
@@ -10,17 +10,17 @@ use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
 const DONE: HookAnswer = HookAnswer::Done { said: None };
 
-/// Users of boxes of these tests: nobody else's on any machine of ours.
+/// The first user id of boxes in these tests, which no other program on test machines uses.
 const FIRST_UID: u32 = 612_000;
 
-/// Hooks of one name: shell scripts, called with the box as `$1`.
+/// Hooks of one name: shell scripts with the box as `$1`.
 fn hooks(name: &str, init: &str, cleanup: &str, more: &str) -> String {
     let script = |text: &str| format!("[\"/bin/sh\", \"-c\", '''{text}''', \"sh\", \"{{box}}\"]");
     let (init, cleanup) = (script(init), script(cleanup));
     format!("[box.hooks.{name}]\ninit = {init}\ncleanup = {cleanup}\n{more}\n")
 }
 
-/// Waits until a file is there that the test makes.
+/// A shell command that waits until the test creates a file.
 const UNTIL_GO: &str = "while [ ! -e \"DIR/go\" ]; do sleep 0.01; done";
 
 #[actix::test]
@@ -42,7 +42,7 @@ async fn a_hook_is_called_with_its_arguments_and_a_clean_environment() -> Result
             .contains(&name)
     };
     assert!(environment.lines().all(|line| own(&line)), "{environment}");
-    // There is nothing to do to make a box ready.
+    // A box without an init hook needs no work.
     assert_eq!(rig.run(rig.hook("p", HookKind::Init, 3, 42)).await, DONE);
     let info = rig.get("/info").await?;
     assert!(info.contains("\"box_hooks\":[\"p\"]"), "{info}");
@@ -95,10 +95,10 @@ async fn exit_codes_are_checked_and_what_was_said_is_kept() -> Result<()> {
     assert_eq!(said, "init ended with exit code 7; stderr: err; stdout: out");
     let done = rig.run(rig.hook("p", HookKind::Init, 3, 1)).await;
     assert_eq!(done, HookAnswer::Done { said: Some(HookOutput::cut("stderr: err; stdout: out")) });
-    // Once with 2, and again at once.
+    // It fails once with 2, and the worker tries again at once.
     assert_eq!(rig.run(rig.hook("p", HookKind::Cleanup, 4, 1)).await, DONE);
     assert_eq!(rig.text("cleanups").lines().count(), 2);
-    // It calls it a success, and leaves a directory.
+    // The hook reports success but leaves a directory.
     std::fs::create_dir(rig.path("of-5"))?;
     let said = evidence(rig.run(rig.hook("p", HookKind::Cleanup, 5, 1)).await);
     let left = rig.path("of-5").display().to_string();
@@ -110,7 +110,7 @@ async fn exit_codes_are_checked_and_what_was_said_is_kept() -> Result<()> {
     Ok(())
 }
 
-/// Runs something as the user of a box: only root can.
+/// Starts a process as the user of a box. Only root can do that.
 fn as_user_of(box_id: u32) -> std::process::Child {
     assert!(
         rustix::process::geteuid().is_root(),
@@ -132,7 +132,7 @@ async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
     let mut orphan = as_user_of(4);
     let (pid, user) = (orphan.id(), FIRST_UID + 4);
     let keeps = async || rig.run(rig.hook("keeps", HookKind::Cleanup, 4, 1)).await;
-    // Its program may just be being loaded: it has its user before.
+    // The process has the user of the box before its program is loaded.
     eventually("it runs as the box' user", || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.contains(&format!("Uid:\t{user}\t{user}")) && status.contains("Name:\tsleep")
@@ -155,7 +155,7 @@ async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
 async fn what_hides_from_its_hook_is_found_by_its_user() -> Result<()> {
     assert!(rustix::process::geteuid().is_root(), "another user's process takes root: run it so");
     let user = FIRST_UID + 19;
-    // It leaves its group, and its environment behind: no mark of the hook is left.
+    // The process leaves its group and clears its environment, which removes the mark of the hook.
     let init = format!(
         "setsid env -i setpriv --reuid {user} --regid {user} --clear-groups \
          sh -c \"echo \\$\\$; exec sleep 600\" > DIR/hidden & while [ ! -s DIR/hidden ]; do sleep 0.01; done"
@@ -174,7 +174,7 @@ async fn what_hides_from_its_hook_is_found_by_its_user() -> Result<()> {
     Ok(())
 }
 
-/// Whether the worker's actor has handled so many messages.
+/// Whether the worker's actor has handled `count` messages.
 async fn handled(rig: &HostRig, count: u64) -> Option<()> {
     let metrics = rig.get("/metrics").await.ok()?;
     let name = "reelyard_actor_messages_handled_total{actor=\"box-host\"} ";
@@ -195,13 +195,13 @@ async fn the_same_asked_again_joins_and_a_cleanup_ends_an_init() -> Result<()> {
         let again = async {
             rig.has("cleanups").await;
             assert!(!is_alive(init), "the cleanup begins when the init has ended");
-            // Another box of the pool is looked at, this one is at work.
+            // An inspection reports another box of the pool; this one is in use.
             assert_eq!(rig.look("p", 2).await.unwrap().len(), 1);
             let late = rig.run(hook(HookKind::Init, 1)).await;
             assert!(silence(late).contains("too late"));
             let joined = rig.run(hook(HookKind::Cleanup, 1));
             let go = async {
-                // Four hooks, one look, and the end of the init.
+                // Four hooks, one inspection, and the end of the init.
                 eventually_some("it was asked for", || handled(&rig, 6)).await;
                 std::fs::write(rig.path("go"), "").unwrap();
             };
@@ -287,7 +287,7 @@ async fn a_worker_that_was_killed_ends_its_hooks_when_it_starts_again() -> Resul
     let looked = rig.look("p", 2).await.unwrap();
     assert!(looked[0].dirt.is_none() && looked[1].dirt.is_some());
     assert_eq!(rig.run(rig.hook("p", HookKind::Cleanup, 1, 1)).await, DONE);
-    // Stopped in order it ends them itself.
+    // A worker that stops in order ends the hooks itself.
     let answer = rig.run(rig.hook("p", HookKind::Init, 1, 2));
     std::fs::remove_file(rig.path("init"))?;
     let running = async {

@@ -1,4 +1,4 @@
-//! The Catalog and the source directories: listings, and looks at single masters.
+//! The Catalog and the source directories: listings and lookups of single masters.
 
 use std::fs;
 
@@ -71,7 +71,7 @@ async fn a_directory_that_is_gone_proves_nothing() {
     let view = yard.view.load();
     assert!(!view.ready);
     assert_eq!(view.masters.as_ref().unwrap().unlisted.len(), 1);
-    // What it held at its last good listing is still known.
+    // The result of its last good listing is still valid.
     assert_eq!(listed(&yard), ["A"]);
     assert_eq!(yard.look_up("A").await.unwrap(), MasterLook::Unknown);
 

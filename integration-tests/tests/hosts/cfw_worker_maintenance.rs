@@ -1,4 +1,4 @@
-//! A host in maintenance is asked nothing at all, and looked at like a new one afterwards.
+//! A host in maintenance gets no calls, and is observed like a new host afterwards.
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
@@ -12,7 +12,7 @@ use reelyard_actors::names::{FileName, NameTable};
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::{PATIENCE, eventually};
 
-/// A CfwWorker with a clock that stands still.
+/// A CfwWorker with a clock that does not advance.
 fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, CfwWorkerViewHandle) {
     let settings = CfwWorkerSettings::default();
     let http = http_client(&settings).unwrap();
@@ -23,7 +23,7 @@ fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, CfwWorkerVi
     (worker.start(), view)
 }
 
-/// Everything that can be asked of a host is refused.
+/// Checks that every call to the host is refused.
 async fn is_left_alone(worker: &Addr<CfwWorker>) {
     let alone = AskFailure::NotAsked("it is in maintenance".to_owned());
     let probe = worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap();

@@ -1,5 +1,5 @@
-//! A CfwWorker learns what its host's link carries: from an agent beside an old cfw, or from a worker
-//! of ours. Whoever tells nothing makes it unknown.
+//! A CfwWorker reads the network load of its host: from an agent next to an old cfw, or from a Reelyard
+//! worker. Without a report the load is unknown.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use reelyard_actors::traffic::{Rates, Traffic};
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
 
-/// Answers every request with the text that stands there, and counts.
+/// Answers every request with the current text, and counts requests.
 #[derive(Clone)]
 struct TextServer {
     addr: HostAddr,
@@ -44,7 +44,7 @@ impl TextServer {
                 let request = String::from_utf8(request).unwrap();
                 let answer = served.answer.lock().unwrap().clone();
                 served.asked.lock().unwrap().push(request);
-                // Whoever does not want all of it goes away.
+                // A client that does not want the complete answer closes the connection.
                 let _ = stream.write_all(answer.as_bytes());
             }
         });
@@ -75,7 +75,7 @@ fn page(sent: u64) -> String {
     ))
 }
 
-/// Keeps what is told.
+/// Records the observations.
 #[derive(Default)]
 struct ObservationListener(Arc<Mutex<Vec<HostObserved>>>);
 
@@ -91,7 +91,7 @@ impl Handler<HostObserved> for ObservationListener {
     }
 }
 
-/// A CfwWorker whose host was probed, with a listener.
+/// A CfwWorker with a probed host and a listener.
 struct TrafficYard {
     worker: Addr<CfwWorker>,
     view: CfwWorkerViewHandle,
@@ -114,7 +114,7 @@ impl TrafficYard {
         TrafficYard { worker, view, clock, told }
     }
 
-    /// Lets so much time pass and has the worker notice.
+    /// Moves the clock by this time and makes the worker handle it.
     async fn pass(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.worker.send(LookDue).await.unwrap();
@@ -160,7 +160,7 @@ async fn an_agent_beside_an_old_cfw_tells_what_its_link_carries() {
     assert_eq!(traffic.copies, None);
     let told = eventually_some("the subscriber is told", || async { watched.last_told() }).await;
     assert_eq!(told, (traffic, watched.clock.now()));
-    // Nobody else ever sees the yard's secrets, and the agent is no part of the yard's protocol.
+    // The agent never gets the yard's secrets, because it does not use the yard's protocol.
     let requests = agent.asked.lock().unwrap().clone();
     assert!(requests.iter().all(|request| request.starts_with("GET /metrics?collect[]=netdev ")));
     assert!(requests.iter().all(|request| !request.to_lowercase().contains("authorization")));
@@ -229,7 +229,7 @@ async fn an_agent_that_is_configured_later_is_asked_and_one_no_longer_is_not() {
     watched.until("a rate is told", |view| view.traffic.clone()).await;
     watched.worker.send(change(plain)).await.unwrap();
     let before = agent.asked();
-    // What a look brings behind it shows that nobody else was asked.
+    // A later observation proves that no other address got a call.
     let looks = watched.view.load().looks;
     watched.pass(70).await;
     watched.until("it is looked at again", |view| (view.looks > looks).then_some(())).await;

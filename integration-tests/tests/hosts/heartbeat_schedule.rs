@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 type ProbeOutcome = Result<Duration, AskFailure>;
 
-/// Stands in for a CfwWorker: the test answers each probe itself.
+/// Stands in for a CfwWorker: the test answers each probe.
 struct Prober(mpsc::UnboundedSender<oneshot::Sender<ProbeOutcome>>);
 
 impl Actor for Prober {
@@ -31,7 +31,7 @@ impl Handler<ProbeHeartbeat> for Prober {
     fn handle(&mut self, _: ProbeHeartbeat, _: &mut Context<Self>) -> Self::Result {
         let (answer, answered) = oneshot::channel();
         self.0.send(answer).unwrap();
-        // A probe that the test drops is one that never ends.
+        // A probe that the test drops never ends.
         Box::pin(async move {
             match answered.await {
                 Ok(outcome) => outcome,
@@ -41,7 +41,7 @@ impl Handler<ProbeHeartbeat> for Prober {
     }
 }
 
-/// The test's end of one host's probes.
+/// The test's end of the probes of one host.
 struct PendingProbes(mpsc::UnboundedReceiver<oneshot::Sender<ProbeOutcome>>);
 
 impl PendingProbes {
@@ -95,13 +95,13 @@ impl HeartbeatYard {
         (host, PendingProbes(receiver))
     }
 
-    /// Moves the clock to the next probes; answers how many began.
+    /// Moves the clock to the next probes. Returns how many began.
     async fn next_round(&self) -> usize {
         self.clock.advance(Duration::from_secs(5));
         self.supervisor.send(ProbeDue).await.unwrap()
     }
 
-    /// Waits until that many probes of `host` have ended.
+    /// Waits until this number of probes of `host` have ended.
     async fn has_beats(&self, host: HostAddr, beats: usize) {
         let ended = async {
             let is_it = |view: &HeartbeatView| {
@@ -220,7 +220,7 @@ async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
     set(true).await.unwrap();
     let HealthChanged { from, to, .. } = yard.told.next().await;
     assert_eq!((from, to), (Health::Up, Health::Unknown));
-    // What was asked before counts for nothing.
+    // The answer to an earlier probe does not count.
     late.send(Err(AskFailure::TimedOut(Duration::from_secs(2)))).unwrap();
     for _ in 0..5 {
         assert_eq!(yard.next_round().await, 0);
@@ -228,7 +228,7 @@ async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
     assert_eq!(yard.supervisor.send(ProbeNow { host: Some(host) }).await.unwrap(), 0);
     let shown = yard.view.load().hosts[0].clone();
     assert_eq!((shown.health, shown.in_maintenance), (Health::Unknown, true));
-    // The end of it is a probe at once.
+    // The end of maintenance causes an immediate probe.
     yard.supervisor.send(SetHeartbeatMaintenance { host, on: false }).await.unwrap();
     probes.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
@@ -273,7 +273,7 @@ async fn silent_hosts_take_a_bounded_number_of_probes_and_who_is_due_longest_goe
     for last in 1..=HOSTS {
         hosts.push(yard.add(&format!("127.0.0.{last}:1")).await);
     }
-    // Nobody is starved: each round of misses reaches every host once, in the same order.
+    // No host is starved: each round of misses includes every host once, in the same order.
     for round in 1..=3 {
         if round > 1 {
             assert_eq!(yard.next_round().await, AT_ONCE);

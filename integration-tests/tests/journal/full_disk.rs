@@ -1,5 +1,5 @@
-//! The journal on a disk that is really full: what is there can be read, nothing more is taken, and
-//! it goes on by itself once there is room.
+//! The journal on a disk that is really full. Its content is readable, new commits are refused, and it
+//! resumes without help once there is space.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ async fn taken(probe: &Addr<ProbeActor>) -> BTreeSet<u64> {
     books.taken.iter().copied().collect()
 }
 
-/// Commits once it is taken again.
+/// Commits repeatedly until the journal accepts it.
 async fn commits_again(probe: &Addr<ProbeActor>, id: u64) {
     eventually_some("there is room again", || async { commit(probe, id).await.ok() }).await;
 }
@@ -66,7 +66,7 @@ fn a_full_disk_stops_writing_and_nothing_else() {
         let refused = commit(&probe, 20).await.unwrap_err();
         assert!(matches!(refused, CommitError::DiskFull { .. }), "{refused}");
         assert_eq!(taken(&probe).await, (0..20).collect());
-        // It leads on, and its reserve is untouched.
+        // It still leads, and its reserve is unused.
         assert!(journal.leadership().borrow().epoch().is_some());
         assert_eq!(journal.status().disk_reserve, RESERVE);
         disk.clear();
@@ -80,7 +80,7 @@ fn a_full_disk_stops_writing_and_nothing_else() {
     });
 }
 
-/// Another program that takes all room in the very moment that a write has become durable.
+/// Another program that uses all space at the moment at which a write becomes durable.
 #[derive(Debug)]
 struct Greedy {
     dir: PathBuf,
@@ -106,7 +106,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
         let (journal, probe) = open(dir.path(), Some(greedy.clone())).await.unwrap();
         let (mut done, mut unsure) = (BTreeSet::new(), BTreeSet::new());
         greedy.armed.store(true, Ordering::Relaxed);
-        // Those that are handed in before it is noticed.
+        // Commits that arrive before the full disk is noticed.
         let commits = (0..600).map(|id| {
             let probe = &probe;
             async move { (id, commit(probe, id).await) }

@@ -38,7 +38,7 @@ impl JournalCluster {
         JournalCluster { hub, members }
     }
 
-    /// The node that leads in the newest epoch, once there is one that `wanted` agrees to.
+    /// The node that leads in the newest epoch, once `wanted` accepts one.
     async fn leader(&self, wanted: impl Fn(u64, Epoch) -> bool) -> (u64, Epoch) {
         eventually_some("somebody leads", || async {
             let leading = self.members.iter().filter_map(|(&node, member)| {
@@ -50,7 +50,7 @@ impl JournalCluster {
         .await
     }
 
-    /// Commits transfer `id` wherever somebody leads, until it is acknowledged.
+    /// Commits transfer `id` on any leader until it is acknowledged.
     async fn commit(&self, id: u64, ballast: usize) {
         eventually_some("a commit is acknowledged", || async {
             let mut events = transfer(id, 1);
@@ -76,7 +76,7 @@ impl JournalCluster {
         self.members[&node].probe.send(ReadAccounts).await.unwrap()
     }
 
-    /// Waits until every node has applied everything, and shows what each holds.
+    /// Waits until every node has applied everything, and returns the state of each.
     async fn agreed(&self) -> Vec<AccountsView> {
         eventually_some("every node has applied everything", || async {
             let all = self.members.values().map(|member| member.journal.status());

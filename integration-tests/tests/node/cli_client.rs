@@ -1,6 +1,6 @@
-//! The client commands against a node's API: what they ask for, print, and how they end.
+//! The client commands with a node's API: their requests, output and exit codes.
 //!
-//! The node here answers with the real types of the API, served over a real socket.
+//! The node here answers with the real types of the API, over a real socket.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
 
-/// How many files the node lists, over pages of two.
+/// The number of files in the node's list, with two per page.
 const FILES: usize = 5;
 
 /// Starts the node. It ends with the process of the test.
@@ -76,7 +76,7 @@ async fn files(query: web::Query<Value>) -> HttpResponse {
     HttpResponse::Ok().json(Page { items: (from..until).map(file).collect(), next })
 }
 
-/// Names as hostile as they come; the prefix asked for is shown in each.
+/// Difficult file names; each contains the requested prefix.
 fn name(index: usize, prefix: Option<&str>) -> ShownName {
     let prefix = prefix.unwrap_or_default();
     let name = if index == 0 {
@@ -122,7 +122,7 @@ async fn cancel(id: web::Path<String>, request: HttpRequest) -> HttpResponse {
     }
 }
 
-/// Nobody knows what came of a request that is new.
+/// The outcome of every new request is unknown.
 async fn share(wanted: web::Json<Value>) -> HttpResponse {
     static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let request = wanted["request_id"].as_str().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ async fn share(wanted: web::Json<Value>) -> HttpResponse {
     }))
 }
 
-/// Used five times, and without a limit.
+/// A share with five downloads and without a limit.
 fn unlimited() -> Value {
     json!({
         "id": "AAAAAAAAAAAAAAAAAAAAAA", "url": "http://x/s/AAAAAAAAAAAAAAAAAAAAAA", "path": "films/a",
@@ -240,7 +240,7 @@ fn a_share_of_which_nobody_knows_whether_it_was_made_is_asked_for_once_more() {
 
 #[test]
 fn a_password_that_is_typed_at_a_terminal_is_not_shown() {
-    // The terminal is Python's.
+    // Python provides the terminal.
     let program = "\
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -276,7 +276,8 @@ fn what_the_node_fails_at_is_told_with_1() {
     assert!(busy.err.contains("more requests waiting than it takes"), "{}", busy.err);
 }
 
-/// Another HTTP server: `answer` to every request, but 200 to `HEAD /hb` where it `is_worker`.
+/// Another HTTP server: it answers every request with `answer`. If `is_worker`, it answers `HEAD /hb` with
+/// 200.
 fn another_server(answer: fn() -> HttpResponse, is_worker: bool) -> SocketAddr {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {

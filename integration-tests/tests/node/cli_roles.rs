@@ -1,4 +1,4 @@
-//! The roles as an operator starts and stops them, and the client commands against a real yard.
+//! The roles as an operator starts and stops them, and the client commands with a real yard.
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::binary::{ProgramOutput, run};
@@ -70,7 +70,7 @@ fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
     let gone = ask(&["tasks", "show", &task]);
     assert_eq!(gone.code, Some(4), "{}", gone.out);
     assert!(gone.err.contains(&format!("task {task} does not exist")), "{}", gone.err);
-    // Of a file that is placed the dashboard knows the master, without any task.
+    // For a placed file the dashboard shows the master without any task.
     let url = format!("http://{}/dashboard/filemetas", ground.node);
     let page = std::process::Command::new("curl").args(["-s", "-m", "10", &url]).output()?;
     let master = format!("<td>{}</td></tr>", ground.path("masters/placed.mpg").display());
@@ -142,7 +142,7 @@ fn readiness_warns_while_no_destination_is_up() -> Result<()> {
         output.ok().and_then(|output| String::from_utf8(output.stdout).ok())
     };
     let warning = "warning: No destination is up: nothing can be copied.";
-    // It is ready all the same.
+    // It is ready nevertheless.
     wait_for("it warns", &[&node, &source], || {
         let text = ready()?;
         (text.starts_with("ready\n") && text.contains(warning)).then_some(())

@@ -1,4 +1,4 @@
-//! Old configurations, with every key the old programs knew, become good ones of ours.
+//! Old configurations with every key of the old programs become valid Reelyard configurations.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use reelyard_integration_tests::binary::{ProgramOutput, run};
 use tempfile::TempDir;
 
-/// Every key of the last cfm.
+/// Every key of the last cfm version.
 const CFM: &str = r#"
 log_dir: log
 log_level: report
@@ -141,7 +141,7 @@ fn runs_that_cfm_was_not_to_make_are_switched_off() {
             assert_eq!(ended.err.contains(&told), mode == "off", "{runs}: {}", ended.err);
         }
     }
-    // The default of a list that is not written has both.
+    // The default of a missing list contains both.
     let one = "runner:\n  setup_runs:\n    eventRuns: [makeFmm]\n    betweenEventsRuns: []\n";
     let ImportRun { ended, ours, _dir } = import("cfm.yml", one);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -269,7 +269,7 @@ fn an_import_with_a_loss_is_a_file_that_nothing_starts_with_unless_it_is_accepte
     assert_eq!(accepted.code, Some(0), "{}", accepted.err);
     assert!(accepted.out.contains("\nlisten = \"127.0.0.1:7888\""), "{}", accepted.out);
     assert!(accepted.err.contains("bad value"), "it is still told: {}", accepted.err);
-    // A host that cannot be found is one that cfm had.
+    // A host name that cannot be resolved was a host of cfm.
     let lost = import("cfm.yml", "servers:\n  sources: [nowhere.invalid:8888]\n").ended;
     assert_eq!(lost.code, Some(1), "{}", lost.out);
     assert!(lost.err.contains("\"nowhere.invalid:8888\" cannot be resolved"), "{}", lost.err);

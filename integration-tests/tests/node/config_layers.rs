@@ -1,4 +1,4 @@
-//! Settings of a real process: where they come from, and how wrong ones are refused.
+//! Settings of a real process: their sources, and the refusal of wrong ones.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A node whose disk is really full says so, can be read as before, and goes on by itself.
+//! A node whose disk is really full reports that, remains readable, and resumes without help.
 
 use std::net::Ipv4Addr;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What is stored is for its owner alone, and what is named as an input is a file.
+//! Only the owner can read stored files, and named inputs must be files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

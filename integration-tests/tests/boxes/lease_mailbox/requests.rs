@@ -1,4 +1,4 @@
-//! Requests that are repeated, and those whose askers go.
+//! Repeated requests, and requests whose clients leave.
 
 use reelyard_actors::box_lease::{
     AuditCursor, AuditFilter, BoxLeaseRequest, BoxPhase, BoxRefusal, FenceToken, Holder, LeaseEnd,
@@ -19,7 +19,7 @@ async fn a_request_is_granted_once_however_often_it_is_repeated() {
     let yard = BoxYard::open(dir.path(), &clock).await;
     yard.put(spec(2)).await;
     let held = [yard.take("x").await, yard.take("x").await];
-    // While it waits.
+    // Repeated while the request waits.
     let both = [yard.acquire(named("n", 60)), yard.acquire(named("n", 60))];
     yard.until_waiting(1).await;
     let other = BoxLeaseRequest { request: Some(RequestId::of("n", b"two boxes")), ..ask("a", 60) };
@@ -28,15 +28,15 @@ async fn a_request_is_granted_once_however_often_it_is_repeated() {
     let [first, second] = both;
     let lease = one(first.await);
     assert_eq!(one(second.await), lease);
-    // Afterwards.
+    // Repeated after the grant.
     assert_eq!(one(yard.acquire(named("n", 0)).await), lease);
     assert_eq!(refused(yard.acquire(other).await), BoxRefusal::OtherRequest);
     yard.close().await;
-    // Under another leader.
+    // Repeated under another leader.
     let yard = BoxYard::open(dir.path(), &clock).await;
     assert_eq!(one(yard.acquire(named("n", 0)).await), lease);
     assert_eq!(yard.board.pool(&p()).unwrap().totals.granted, 3);
-    // And once it has ended.
+    // Repeated after the end of the lease.
     yard.release(&lease).await.unwrap();
     assert_eq!(refused(yard.acquire(named("n", 60)).await), BoxRefusal::AlreadyReleased);
     yard.close().await;
@@ -55,11 +55,11 @@ async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back()
     assert_eq!(held.token, FenceToken(2));
     yard.release(&held).await.unwrap();
     let taken_back = || yard.board.pool(&p()).unwrap().totals.ended(LeaseEnd::NotTaken);
-    // Gone while it is granted.
+    // The client leaves during the grant.
     drop(yard.acquire(ask("c", 60)));
     eventually("it is taken back", || taken_back() == 1).await;
     yard.until(BoxPhase::Free, 1).await;
-    // Gone without reading the answer; named, it may ask again as if nothing had been.
+    // The client leaves without reading the answer. With a name it can repeat the request as if it were new.
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
     drop(unread);
@@ -86,7 +86,7 @@ async fn who_goes_without_reading_takes_nothing_from_who_repeated_the_request() 
     let other = one(second.await);
     yard.look().await;
     assert_eq!((yard.verify(&lease), yard.verify(&other)), (Ok(()), Ok(())));
-    // Nobody read it: neither the first one nor who repeated it.
+    // Neither the first client nor the repeating one read the answer.
     yard.release(&other).await.unwrap();
     let unread = [yard.acquire(named("k", 60)), yard.acquire(named("k", 60))];
     yard.until(BoxPhase::Leased, 2).await;
@@ -119,7 +119,7 @@ async fn another_holder_gets_what_was_granted_only_if_it_says_that_it_goes_on_wi
     let goes_on = BoxLeaseRequest { take_over: true, ..other.clone() };
     assert_eq!(one(yard.acquire(goes_on).await).id, lease.id);
     assert_eq!(one(yard.acquire(named("n", 0)).await).id, lease.id);
-    // The same while it waits.
+    // The same while the request waits.
     let _all = one(yard.acquire(ask("c", 0)).await);
     let _waiting = yard.acquire(named("m", 100));
     yard.until_waiting(1).await;

@@ -1,4 +1,4 @@
-//! Waiting for boxes: who is served when, who is refused, and what who waits is told.
+//! Waiting for boxes: the order of service, refusals, and the answers to waiting clients.
 
 use reelyard_actors::box_lease::{
     AcquireProgress, BoxError, BoxLeaseRequest, BoxNumber, BoxPhase, BoxRefusal, LeaseId, PoolSpec,
@@ -90,7 +90,7 @@ async fn a_full_queue_refuses_and_says_when_to_come_back() {
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
     yard.until_waiting(2).await;
     let full = |retry_after| BoxError::QueueFull { pool: p(), waiting: 2, retry_after };
-    // Nobody has given a box back yet: as the pool says.
+    // No client has released a box yet: the pool's setting decides.
     assert_eq!(yard.acquire(ask("c", 600)).await, Err(full(seconds(60))));
     yard.clock.advance(seconds(24));
     yard.release(&held).await.unwrap();
@@ -162,13 +162,13 @@ async fn who_comes_is_told_its_place_at_once() {
     yard.release(&held).await.unwrap();
     let held = yard.take("x").await;
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
-    // Answered by the actor after what was sent before, and without a turn.
+    // The actor answers this after earlier messages, and without a turn.
     let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
     assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
     let places = waiting.each_ref().map(|waits| *waits.progress().borrow());
     let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
     assert_eq!(places, [told(1, seconds(20)), told(2, seconds(40))]);
-    // Before others: a turn counts that.
+    // It goes before others, which counts as a turn.
     let urgent = BoxLeaseRequest { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
     let urgent = yard.acquire(urgent);
     let (first, last) = (urgent.progress(), waiting[1].progress());
