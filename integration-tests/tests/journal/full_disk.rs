@@ -115,12 +115,12 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
             match answer {
                 Ok(()) => drop(done.insert(id)),
                 Err(CommitError::DiskFull { .. } | CommitError::Busy { .. }) => {}
-                // A slow machine may not know in time, while the store is opened again.
+                // A slow machine may not know the outcome in time, while the store is opened again.
                 Err(CommitError::Unknown { .. }) => drop(unsure.insert(id)),
                 Err(error) => panic!("{error}"),
             }
         }
-        // The write that was under way, and those that waited behind it.
+        // The write in progress, and the commits that waited for it.
         assert!(done.len() + unsure.len() > 1, "only {} were taken", done.len() + unsure.len());
         let is_whole = |held: &BTreeSet<u64>, done: &BTreeSet<u64>| {
             held.is_superset(done) && held.difference(done).all(|id| unsure.contains(id))
@@ -163,7 +163,7 @@ fn a_journal_that_starts_on_a_full_disk_can_be_read_and_goes_on_once_there_is_ro
         commits_again(&probe, 20).await;
         journal.stop().await;
 
-        // Without a reserve there is nothing to begin with, and it is said what to do.
+        // Without a reserve the journal refuses to start and says what to do.
         disk.clear();
         std::fs::remove_file(dir.path().join("reserve")).unwrap();
         disk.fill();

@@ -1,5 +1,5 @@
-//! Owners of pieces that fail: rebuilt by their supervisor and the journal, or, when applying an
-//! event fails, the end of the process.
+//! Owners of pieces that fail: their supervisor and the journal rebuild them. When `apply` fails, the process
+//! ends.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};

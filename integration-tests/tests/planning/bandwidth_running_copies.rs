@@ -1,5 +1,5 @@
-//! Rates that change while copies run: by the clock, by what else goes through a host, and down to
-//! the worker that is at it.
+//! Rates that change during copies: by the schedule, by other load of a host, and down to the worker that
+//! copies.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 
 use crate::task_manager_yard::{YardPlan, destination};
 
-/// A Wednesday, 07:59:30 in Seoul.
+/// A Wednesday, 07:59:30 in Seoul, in Unix milliseconds.
 const ALMOST_EIGHT: i64 = 1_795_042_770_000;
 
 #[test]
@@ -64,10 +64,10 @@ async fn a_running_copy_takes_a_new_rate() {
     let contents = source.master(b"E.mpg", 3_000_000);
     let serving = started(source.source()).await;
     let mut settings = destination.destination(&node.url);
-    // Nothing but news ends the question for orders.
+    // Only news ends the long poll for orders.
     settings.long_poll = Duration::from_secs(50);
     let fetching = started(settings).await;
-    // At this rate it takes an hour.
+    // At this rate the copy takes an hour.
     let slow = TaskOrder { copy_speed: Some(BitsPerSecond(6_000)), ..source.order(1, b"E.mpg") };
     node.order(slow.clone());
     let under_way = || fetching.view().downloads.unwrap().under_way;

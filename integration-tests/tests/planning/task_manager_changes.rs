@@ -1,4 +1,4 @@
-//! What the TaskManager tells of changes: each once, whatever becomes of the actor.
+//! The change notifications of the TaskManager: each change once, also over restarts of the actor.
 
 use reelyard_actors::change_feed::{ChangeFeed, ChangeId, ChangeListener, ListenFrom};
 use reelyard_actors::clock::{Clock, Millis};
@@ -12,7 +12,7 @@ use crate::task_manager_yard::{YardPlan, destination};
 
 const START: i64 = 1_000_000;
 
-/// What was told of copies, and of files that hosts hold, up to the change of that number.
+/// The notifications about copies and holdings up to the change with the number `last`.
 async fn told_to(listener: &mut ChangeListener, clock: &Clock, last: u64) -> Vec<String> {
     let mut told = Vec::new();
     while listener.received_up_to().number < last {
@@ -58,7 +58,7 @@ fn what_is_applied_again_is_not_told_again() {
         let task = yard.open_task("a.mpg").await;
         yard.fail(&task, Blame::File).await;
         yard.ended(&task, TaskState::Failed).await;
-        // Another incarnation applies everything anew from the log.
+        // A restarted actor applies the complete log again.
         let again = plot.open_on_telling(yard.journal.clone(), START, yard.changes.clone());
         again.until("the new one has the task", |view| view.ended.get(&task.id).cloned()).await;
         again.until("and leads", |view| view.epoch).await;
@@ -70,7 +70,7 @@ fn what_is_applied_again_is_not_told_again() {
         let of_copy: Vec<&String> = told.iter().filter(|one| one.ends_with(" a.mpg")).collect();
         assert_eq!(of_copy, ["Created Ready a.mpg", "Ended Failed a.mpg"], "{told:?}");
 
-        // In another process, what was before is no news.
+        // Another process does not report earlier changes.
         let later = ChangeFeed::new(&Clock::manual(Millis(START + 1)));
         let other = plot.open_on_telling(again.journal.clone(), START + 1, later.clone());
         other.until("it has the task too", |view| view.ended.get(&task.id).cloned()).await;

@@ -1,4 +1,4 @@
-//! The TaskManager and what goes wrong: failures, silence, hosts that go, claims that are not so.
+//! The TaskManager and its failures: failed tasks, silence, hosts that go down, false reports.
 
 use std::time::Duration;
 
@@ -258,7 +258,7 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
         yard.patch(&good, OldState::Done).await.unwrap();
         yard.ended(&good, TaskState::Done).await;
 
-        // This one says done and has nothing (spec D1).
+        // This host reports done but has no copy (spec D1).
         let bad = yard.open_task("b.mpg").await;
         yard.patch(&bad, OldState::Working).await.unwrap();
         yard.pass(MINUTE).await;
@@ -392,7 +392,7 @@ fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_f
         assert_eq!((yard.board.view().open.len(), failures(&yard.board.view())), (0, Some(1)));
         yard.pass(MINUTE).await;
         let mut one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
-        // Nobody begins it: the destination's failure, whatever the file did before.
+        // No host begins the task: that is a failure of the destination, whatever the file did before.
         yard.pass(5 * MINUTE).await;
         yard.ended(&one, TaskState::Timeout).await;
         yard.until("it counts on", |view| (failures(view) == Some(2)).then_some(())).await;
@@ -401,7 +401,7 @@ fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_f
             one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
             yard.settle().await;
             assert_eq!(yard.board.view().open.len(), 1, "one at a time");
-            // A trial that takes long is not forgotten meanwhile.
+            // The test of a host keeps its state while a long copy runs.
             yard.report(&one, Said::Working).await;
             yard.pass(20 * MINUTE).await;
             yard.finish(&one).await;
@@ -476,7 +476,7 @@ fn a_copy_is_planned_again_once_another_program_stands_in_the_place_of_its_desti
         let task = yard.open_task("a.mpg").await;
         yard.report(&task, Said::Working).await;
         yard.pass(MINUTE).await;
-        // An old cfw never takes up what another program began.
+        // An old cfw never continues a copy that another program began.
         yard.alter(destination(1), |host| host.kind = HostKind::Cfw);
         yard.look(destination(1)).await;
         yard.pass(4 * MINUTE).await;

@@ -1,4 +1,4 @@
-//! The TaskManager notices that somebody else manages its yard too, and what is no sign of that.
+//! The TaskManager detects another manager of its yard, and ignores events that are no sign of one.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination};
 
 const START: i64 = 1_800_000_000_000;
 
-/// The signs that are shown, and whether each is sure.
+/// The reported signs, and whether each is certain.
 fn signs(view: &TaskManagerView) -> Vec<(Option<HostAddr>, StrangerSign, bool)> {
     view.strangers.iter().map(|one| (one.host, one.sign, one.sure)).collect()
 }
@@ -61,7 +61,7 @@ fn work_on_a_task_that_was_never_made_is_proof_and_on_a_forgotten_one_is_none() 
         let task = yard.open_task("a.mpg").await;
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
-        // The operator drops it from the list, and its worker reports once more.
+        // The operator deletes it from the list, and its worker reports once more.
         let (asked_by, request) = ("operator".to_owned(), RequestId::random());
         let cancel = CancelTask { id: task.id, asked_by, request };
         yard.manager.send(cancel).await.unwrap().unwrap();
@@ -95,7 +95,7 @@ fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
         plot.old = true;
         let yard = plot.open(dir.path(), START).await;
         let host = destination(1);
-        // What is there at the first look was there before us.
+        // Files of the first observation are older than this manager.
         let old = yard.file("before.mpg");
         yard.alter(host, |probed| {
             probed.files.insert(old.0);
@@ -107,7 +107,7 @@ fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
         yard.until("it is placed", files(1)).await;
         assert_eq!(signs(&yard.board.view()), []);
 
-        // A copy of ours that was given up comes late.
+        // A copy of an abandoned task arrives late.
         yard.grade(&["late.mpg"]).await;
         let task = yard.open_task("late.mpg").await;
         yard.pass(Duration::from_secs(10 * 60)).await;

@@ -1,4 +1,4 @@
-//! Shares by the API and the command line of a real node, and their links by curl.
+//! Shares over the API and the command line of a real node, and their links with curl.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
-/// A node with a root that may be shared from.
+/// A node with a share root.
 struct ShareApiNode {
     ground: ProcessYard,
     node: RoleProcess,
@@ -55,7 +55,7 @@ impl ShareApiNode {
         (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
     }
 
-    /// What a new share of `path` is answered with.
+    /// The answer to the creation of a share for `path`.
     fn create(&self, path: &str, more: Value) -> Value {
         let mut wanted = json!({ "path": path });
         wanted.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -118,7 +118,7 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
     assert!(back.err.contains("the share has ended: revoked"), "{}", back.err);
     let nobody = place.share(&["revoke", "--path", "flims"], "");
     assert_eq!((nobody.code, nobody.out.as_str()), (Some(0), "0 ended; nothing matched\n"));
-    // An id of the time when such were drawn, which looks like the option for help.
+    // An id in the format of an earlier version, which looks like an option for help.
     let old = place.share(&["show", &format!("-h{}", "A".repeat(20))], "");
     assert_eq!(old.code, Some(4), "{} {}", old.out, old.err);
     let ended = place.share(&["revoke", "--path", "films", "--json"], "");
@@ -190,7 +190,7 @@ fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Res
     let Rfc3339(deadline) = short["expires_at"].as_str().unwrap().parse()?;
     wait_for("its deadline", &[], || (Clock::system().now() >= deadline).then_some(()))?;
     place.node.start_again()?;
-    // Until it knows its shares it says so; then it never says anything else than that it ended.
+    // Until the node knows its shares it answers with that; then the link has always ended.
     let first = wait_for("the link is answered", &[&place.node], || {
         Some(place.fetch(&url).0).filter(|status| ![0, 503].contains(status))
     })?;
@@ -371,7 +371,7 @@ fn another_password_is_another_request() -> Result<()> {
     assert_eq!((change("three").0, change("three").0), (200, 200));
     let (status, refused) = change("four");
     assert_eq!((status, refused["type"].as_str()), (409, Some(reused)));
-    // What was answered once holds, also when the password is another one by now.
+    // The first answer still holds, even with another password.
     assert_eq!(create("one").1["id"], first["id"]);
     Ok(())
 }
@@ -385,7 +385,7 @@ fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> 
         let (status, share) = std::thread::scope(|scope| {
             let wanted = json!({ "path": at, "password": "open sesame" });
             let creating = scope.spawn(|| place.ask("POST", "/shares", Some(wanted)));
-            // Somewhere between the first look and the answer.
+            // At a random time between the first check and the answer.
             std::thread::sleep(Duration::from_millis(n));
             let to = json!({ "from": at, "to": other });
             assert_eq!(place.ask("POST", "/files/move", Some(to)).0, 200);

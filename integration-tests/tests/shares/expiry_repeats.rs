@@ -1,5 +1,5 @@
-//! Requests that are repeated before they are answered, and what is decided meanwhile: the
-//! ShareExpiryActor by its messages.
+//! Requests that are repeated before their answer, and decisions meanwhile: the ShareExpiryActor over
+//! messages.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! When the ShareExpiryActor looks what is due, and what it tells of how late it was.
+//! The turns of the ShareExpiryActor, and its reports of delays.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn the_next_turn_begins_when_the_next_share_is_due() {
     })
     .await;
     yard.clock.advance(Duration::from_millis(300));
-    // Nobody asks it to: the turn that was planned reclaims it.
+    // Without any message, the planned turn reclaims it.
     yard.ended(id).await;
     yard.closed().await;
 }

@@ -1,5 +1,5 @@
-//! Moves of what is shared and removals, by messages: over a real disk and a real journal, also when
-//! the node is stopped between any two steps.
+//! Moves and removals of shared paths over messages: on a real disk with a real journal, also with a stop of
+//! the node between any two steps.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -56,7 +56,7 @@ async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
     ] {
         assert_eq!(refused(yard.make(wanted(from, to)).await), why, "{from} {to}");
     }
-    // Only the disk finds out, once it is on record.
+    // Only the disk detects the conflict, after the record.
     std::fs::create_dir(ground.path("films/empty")).unwrap();
     let onto = MoveFile { overwrite: true, ..wanted("films/empty", "films/d") };
     assert_eq!(refused(yard.make(onto.clone()).await), MoveRefused::TargetNotEmpty);
@@ -91,7 +91,7 @@ async fn more_shares_than_one_entry_takes_follow_in_several() {
     yard.closed().await;
 }
 
-/// What a node leaves behind that was stopped right after it had put a move on record.
+/// The state that a node leaves when it stops right after the record of a move.
 async fn begun(ground: &ShareDirectories, from: &str, to: &str) -> (ShareId, ShareId, NewMove) {
     let yard = table_alone(ground).await;
     let (id, above) = (yard.create(&format!("{from}/a")).await, yard.create(from).await);
@@ -134,7 +134,7 @@ async fn a_node_that_was_stopped_after_the_rename_finds_the_file_where_it_is() {
     let ground = ShareDirectories::new();
     let (id, above, new) = begun(&ground, "films/d", "more/e").await;
     std::fs::rename(ground.path("films/d"), ground.path("more/e")).unwrap();
-    // Something else may have taken the old path since.
+    // The old path may contain something else since then.
     std::fs::create_dir(ground.path("films/d")).unwrap();
     let yard = opened(&ground).await;
     assert_eq!(yard.make(again(&new)).await, Ok(Moved { followed: 2, ended: 0 }));
@@ -153,7 +153,7 @@ async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
     std::fs::rename(ground.path("films/d"), ground.path("films/e")).unwrap();
     let yard = table_alone(&ground).await;
     let (number, end) = (0, MoveEnd::Moved);
-    // Nobody waits for the end of it.
+    // No client waits for its end.
     let settling = yard.expiry.send(SettleMove { number, end });
     let began = || ids.iter().any(|id| yard.said(*id).unwrap() == "films/e/a");
     eventually("the first have followed", began).await;
@@ -175,7 +175,7 @@ async fn what_is_at_neither_path_after_a_stop_ends() {
     yard.closed().await;
 }
 
-/// A disk that confirms nothing until it is mended.
+/// A disk whose syncs fail until it is repaired.
 #[derive(Debug, Default)]
 struct Failing {
     mended: AtomicBool,
@@ -286,7 +286,7 @@ async fn ends_nothing(
     yard.sweep().await;
     let told = || yard.board.view().unreachable.get(&root("films")).cloned();
     eventually("it is told", || told().is_some_and(|told| told.contains(why))).await;
-    // Whatever was found is told only after what is to end has ended.
+    // The result is reported only after the end of the shares that must end.
     eventually("it was looked at by a pass, and once more after its time", || {
         let view = yard.board.view();
         view.sweeps > before.sweeps && view.looked_again > before.looked_again

@@ -1,5 +1,5 @@
-//! What public links answer where it is easily answered wrongly: after a swap on the disk, behind a
-//! proxy, and to whoever asks twice.
+//! Answers of public links in difficult cases: after a swap on the disk, behind a proxy, and for repeated
+//! requests.
 
 use std::num::NonZeroU32;
 use std::os::unix::fs::symlink;
@@ -17,13 +17,13 @@ fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
     move |new| new.password = Some(hash)
 }
 
-/// Sends the form of a link's page, from an address.
+/// Sends the form of a link's page from an address.
 async fn enter(links: &ManualLinks, id: ShareId, password: &str, from: &str) -> CurlResponse {
     let (field, from) = (format!("password={password}"), format!("X-Forwarded-For: {from}"));
     links.get(id, "", &["-H", &from, "--data-urlencode", &field]).await
 }
 
-/// All that comes on a connection after `text` was sent in one packet.
+/// The complete answer on a connection after `text` was sent in one packet.
 async fn ask(links: &ManualLinks, text: &str) -> String {
     let mut stream = TcpStream::connect(links.addr()).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();

@@ -1,5 +1,4 @@
-//! Downloads of public links at the edge of what they may: at deadlines, and where something breaks
-//! off in their middle.
+//! Downloads of public links at their limits: at deadlines, and with interruptions.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,13 +10,13 @@ use reelyard_integration_tests::share_links::{A_DAY, ManualLinks, RESUME_WITHIN,
 use reelyard_integration_tests::waiting::eventually;
 use tokio::task::JoinHandle;
 
-/// More than the kernel keeps for a connection.
+/// More bytes than the kernel buffers for a connection.
 const LARGE: usize = 24 << 20;
 
-/// What curl tells of an answer whose connection was reset.
+/// The exit code of curl for a reset connection.
 const RESET: i32 = 56;
 
-/// A download that is slow enough to be still running when something happens; how curl ends.
+/// Starts a slow download that still runs at a later event. Returns the exit code of curl.
 async fn running(links: &ManualLinks, id: ShareId, part: &str, more: &[&str]) -> JoinHandle<i32> {
     let begun = || match (part, links.server.counters()) {
         // By then the directory was listed.
@@ -44,7 +43,7 @@ fn end(links: &ManualLinks, id: ShareId, why: ShareEnding) {
     links.apply(&ShareEvent::Ended { ids: vec![id], why, cut: false, by: "test".to_owned() });
 }
 
-/// Links that cut at the deadline, with a large file.
+/// Links that abort downloads at the deadline, with a large file.
 fn strict() -> ManualLinks {
     let links = ManualLinks::start(|settings| settings.cut_at_deadline = true);
     links.write("a", &vec![7; LARGE]);
@@ -146,7 +145,7 @@ async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
         ("dir/b", links.below("dir/c")),
         ("dir/b", elsewhere("b")),
         ("dir/sub", links.below("dir/a sub")),
-        // It comes to where everything was listed, or sent, already.
+        // The archive reaches it after everything was listed or sent.
         ("dir/sub/x", links.below("dir/x")),
         ("dir/z/x", links.below("dir/+/x")),
     ] {

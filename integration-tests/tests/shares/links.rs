@@ -1,5 +1,4 @@
-//! Public links to files, asked for with a real curl: which bytes they serve, to whom, and until
-//! when.
+//! Public links to files with a real curl: the served bytes, the allowed clients, and the end.
 
 use std::num::NonZeroU32;
 use std::os::unix::fs::symlink;
@@ -22,7 +21,7 @@ use reelyard_integration_tests::waiting::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes of which no two stretches are alike.
+/// Bytes without repeated sections.
 fn film(length: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(7);
     std::iter::repeat_with(|| random.u8(..)).take(length).collect()
@@ -222,7 +221,7 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     let begun = links.get(id, "/file", &["-r", "0-1"]).await;
     let resume = format!("If-Range: {}", begun.header("etag").unwrap());
     std::fs::rename(links.below("old/a.mp4"), links.below("new/a.mp4")).unwrap();
-    // Something else may take the old path before it is on record that the file has left it.
+    // The old path may contain something else before the move of the file is on record.
     links.write("old/a.mp4", b"not shared");
     assert_eq!(read(id).await, film);
     assert_eq!(read(other).await.0, 404, "what it stood for was overwritten");
@@ -285,7 +284,7 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     links.stop().await;
 }
 
-/// A download that is slow enough to be still running when something happens to its share.
+/// Starts a slow download that still runs at a later event of its share.
 async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/file"), links.server.counters().downloads);
     let download = tokio::spawn(async move {
@@ -433,8 +432,8 @@ async fn stopping_breaks_off_what_is_running() {
     assert_eq!(curl(&[&url]).await.exit, 7, "nobody listens");
 }
 
-/// Answers every question for a download as `answer` says, which is told how often that request was
-/// asked before.
+/// Answers every request for a download with the result of `answer`. Its argument is the number of earlier
+/// attempts of that request.
 struct ScriptedAdmissions<F>(F, std::collections::HashMap<RequestId, usize>);
 
 impl<F: Unpin + 'static> Actor for ScriptedAdmissions<F> {
@@ -455,7 +454,7 @@ where
     }
 }
 
-/// Status and text of the answer to a link whose downloads are limited, and counted so.
+/// The status and text of a link with limited downloads and these answers of the counter.
 async fn counted_by(
     answer: impl Fn(&TakeDownload, usize) -> Result<DownloadAdmission, ShareError> + Unpin + 'static,
 ) -> (u16, String) {

@@ -1,5 +1,4 @@
-//! Public links over a real ShareExpiryActor with a real journal: what it decides is what is
-//! served.
+//! Public links over a real ShareExpiryActor with a real journal: they serve what it decides.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -21,7 +20,7 @@ use tempfile::TempDir;
 
 const TTL: Duration = Duration::from_secs(3600);
 
-/// The actor, and links to what it holds.
+/// The actor, and links to its shares.
 struct ActorLinksYard {
     _journal_dir: TempDir,
     journal: Journal,

@@ -1,4 +1,4 @@
-//! The pages of public links and their passwords, asked for with a real curl.
+//! The pages of public links and their passwords, with a real curl.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,7 +18,7 @@ async fn enter(links: &ManualLinks, id: ShareId, password: &str, more: &[&str]) 
     links.get(id, "", &[&["--data-urlencode", &field], more].concat()).await
 }
 
-/// The cookie of an answer, as the browser sends it again.
+/// The cookie of an answer, as the browser returns it.
 fn cookie(answer: &CurlResponse) -> String {
     let set = answer.header("set-cookie").unwrap();
     format!("Cookie: {}", set.split(';').next().unwrap())
@@ -222,7 +222,7 @@ async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
     }
     let id = links.share("huge", |_| {});
     let html = links.get(id, "", &[]).await.text();
-    // Not printed where it fails: it is long.
+    // The page is too long for a failure message.
     assert!(html.contains("more than 10000 entries"));
     assert!(html.contains("and more than 9500 more"));
     assert_eq!(html.matches("<td class=\"size\">").count(), 500);
@@ -249,7 +249,7 @@ async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resu
     let held = page(&taker).await;
     assert_eq!(held.status, 200);
     let html = held.text();
-    // A button that begins anew would only be refused.
+    // A button that starts a new download would only be refused.
     assert!(html.contains("0 of 1") && !html.contains(&button), "{html}");
     assert!(html.contains("can be resumed"), "{html}");
     let anew = links.get(id, "/file", &["-H", &taker]).await;

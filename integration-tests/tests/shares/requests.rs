@@ -1,4 +1,4 @@
-//! Requests to public links as some clients write them, and how those are told that are refused.
+//! Requests of unusual clients to public links, and the texts of refusals.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some}
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What comes on a connection until it ends.
+/// Everything that arrives on a connection until its end.
 async fn ask(links: &ManualLinks, text: &str) -> String {
     let mut stream = TcpStream::connect(links.addr()).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
@@ -167,7 +167,7 @@ async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
     links.stop().await;
 }
 
-/// A running download of `mebibytes` MiB at 8 MiB/s. Its result is the exit code of curl.
+/// Starts a download of `mebibytes` MiB at 8 MiB/s. Its result is the exit code of curl.
 async fn running(links: &ManualLinks, mebibytes: usize) -> tokio::task::JoinHandle<i32> {
     links.write("a", &vec![7; mebibytes << 20]);
     let url = links.url(links.share("a", |_| {}), "/file");
@@ -197,7 +197,7 @@ async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
 #[actix::test]
 async fn a_server_that_drains_in_a_hurry_cuts_what_runs() {
     let links = ManualLinks::start(|_| {});
-    // More than the buffers of two sockets hold: what they hold reaches curl after the cut.
+    // More than the buffers of two sockets hold, because buffered data reaches curl after the abort.
     let running = running(&links, 128).await;
     let site = links.into_site();
     site.server.drain(std::future::ready(())).await;

@@ -1,4 +1,4 @@
-//! Roots that are not there, come, go, and become other directories.
+//! Roots that are missing, appear, disappear, and become other directories.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ impl ShareFilesYard {
         self.files.as_ref().unwrap().send(CheckRoots).await.unwrap();
     }
 
-    /// Lets what is missing be missing for so long.
+    /// Lets the removal time of missing paths pass.
     async fn wait_for_what_is_missing(&self, removed_after: Duration) {
         let sweep_every = Duration::from_secs(3600);
         let settings = ShareFilesSettings { removed_after, sweep_every };
@@ -33,7 +33,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     let disk = Disk::new();
     let yard = opened(&disk).await;
     let (id, kept) = (yard.create("films/other").await, yard.create("films/d/a").await);
-    // As a file system is unmounted that holds all, and another one mounted that holds some.
+    // Simulates the unmount of a file system with all files, and the mount of one with some of them.
     fs::rename(disk.path("films"), disk.path("aside")).unwrap();
     eventually("it is told", || {
         yard.files.as_ref().unwrap().do_send(CheckRoots);
@@ -70,7 +70,7 @@ async fn nothing_is_moved_into_a_directory_that_was_the_root() {
     fs::rename(disk.path("more"), disk.path("more.old")).unwrap();
     fs::create_dir(disk.path("more")).unwrap();
     match yard.make(wanted("films/other", "more/other")).await {
-        // The node has seen meanwhile what is there.
+        // Meanwhile the node has observed the new content.
         Ok(_) => assert!(disk.path("more/other").exists()),
         told => assert_eq!(refused(told), MoveRefused::RootAway),
     }
@@ -85,7 +85,7 @@ struct ShareRootsNode {
 }
 
 impl ShareRootsNode {
-    /// A node with a root that is there and one that is not.
+    /// Starts a node with an existing root and a missing one.
     fn start() -> Result<Self> {
         let ground = ProcessYard::new(1, 0)?;
         fs::create_dir(ground.path("films"))?;
@@ -101,7 +101,7 @@ impl ShareRootsNode {
         Ok(place)
     }
 
-    /// Status and body of a call of the API.
+    /// The status and body of an API call.
     fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let mut command = Command::new("curl");
         command.args(["-s", "-m", "20", "-X", method, "-w", "\n%{http_code}"]);

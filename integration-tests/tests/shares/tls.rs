@@ -1,4 +1,4 @@
-//! Public links under TLS, asked for with a real curl: everything is as in the clear.
+//! Public links over TLS with a real curl: everything works as without TLS.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use reelyard_integration_tests::waiting::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes of which no two stretches are alike.
+/// Bytes without repeated sections.
 fn film(length: usize) -> Vec<u8> {
     let mut film = vec![0; length];
     fastrand::Rng::with_seed(7).fill(&mut film);
@@ -117,7 +117,7 @@ async fn a_directory_arrives_as_an_archive() {
     links.write("season/empty", b"");
     let id = links.share("season", |_| {});
     let saved = links.outside().join("saved.zip");
-    // To one that knows no chunks only the end told by TLS says that it is whole.
+    // For a client without chunked encoding, only the TLS close message proves a complete answer.
     for version in ["--http1.1", "--http1.0"] {
         let from = ["--no-include", "--cacert", text(&pem.certificate), version];
         let into = ["-o", text(&saved), &links.url(id, "/zip")];
@@ -127,7 +127,7 @@ async fn a_directory_arrives_as_an_archive() {
     links.stop().await;
 }
 
-/// A download that is slow enough to be still running when something happens.
+/// Starts a slow download that still runs at a later event.
 async fn running(links: &ManualLinks, pem: &Pem, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/file"), links.server.counters().downloads);
     let ca = pem.certificate.clone();
@@ -189,7 +189,7 @@ async fn who_speaks_no_tls_is_told_or_left() {
     let mut garbage = TcpStream::connect(links.addr()).await.unwrap();
     garbage.write_all(&[0; 100]).await.unwrap();
     let mut told = Vec::new();
-    // Whether it gets the alert or a reset, the connection is over.
+    // Either an alert or a reset ends the connection.
     let _ = garbage.read_to_end(&mut told).await;
     assert!(told.is_empty() || told[0] == 21, "{told:?}");
     drop(TcpStream::connect(links.addr()).await.unwrap());

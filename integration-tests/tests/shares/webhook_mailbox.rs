@@ -1,4 +1,4 @@
-//! The actors of webhooks by their messages: a real journal, a manual clock, a real receiver.
+//! The actors of webhooks over messages: a real journal, a manual clock, a real receiver.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
-/// A node as far as shares and one webhook go.
+/// The parts of a node for shares and one webhook.
 struct WebhookYard {
     journal: Journal,
     expiry: Addr<ShareExpiry>,
@@ -68,7 +68,7 @@ fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYa
 }
 
 impl WebhookYard {
-    /// Makes a share and takes it back: that is one happening.
+    /// Creates a share and revokes it, which is one event.
     async fn revoked(&self) {
         let create = CreateShare {
             root: RootName::new("films").unwrap(),
@@ -117,7 +117,7 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
     assert_eq!(trouble.until.since(clock.now()), Duration::from_secs(1000));
     receiver.is_to(ReceiverMode::Takes);
     clock.advance(Duration::from_secs(999));
-    // Asked something: it has looked at its clock by then, and had no reason to do anything.
+    // After this answer it has read its clock, and had no reason to act.
     yard.revoked().await;
     yard.until("it has heard", |hook| hook.backlog == 3).await;
     assert_eq!((receiver.received().len(), yard.view.load().counters.failed_tries), (1, 1));
@@ -161,13 +161,13 @@ async fn many_happenings_take_few_commits() {
         yard.revoked().await;
     }
     yard.until("all are told", |hook| hook.counters.delivered == 50).await;
-    // By a clock that stands still the cursor moves once, at the first.
+    // With a clock that does not advance, the cursor moves once, at the first event.
     let applied = yard.journal.status().applied.unwrap();
     assert!(applied < 50 * 2 + 10, "{applied} entries");
     yard.journal.stop().await;
 }
 
-/// The node that leads in an epoch after `epoch`, and knows how far its hook was told.
+/// The node that leads in an epoch after `epoch` and knows the cursor of its webhook.
 async fn leader(yards: &[WebhookYard], epoch: u64) -> (usize, u64) {
     eventually_some("one leads", || async {
         let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
@@ -198,7 +198,7 @@ fn the_leader_alone_tells_and_the_next_one_goes_on() {
         receiver.is_to(ReceiverMode::Refuses(500, None));
         yards[old].revoked().await;
         yards[old].until("it fails", |hook| hook.trouble.is_some()).await;
-        // By a clock that stands still the old leader does not try again.
+        // With a clock that does not advance, the old leader does not try again.
         receiver.is_to(ReceiverMode::Takes);
         hub.isolate(NODES[old]);
         let (new, _) = leader(&yards, epoch).await;

@@ -1,4 +1,4 @@
-//! The Downloader by its messages alone: a manual clock, a source on a thread, no node.
+//! The Downloader over messages: a manual clock, a source on a thread, no node.
 
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ async fn what_the_node_cancels_is_given_up() {
     assert!(reports.iter().all(|report| report.task == TaskId(2)), "the next one had its turn");
 }
 
-/// Makes a downloader panic.
+/// Causes a panic in a downloader.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct PanicDownloader;

@@ -1,5 +1,5 @@
-//! Copies from sources that are old cfws, by the program that cfw itself was given (spec 2.5):
-//! real processes, whose whole group ends with them (spec D17).
+//! Copies from old cfws as sources with cfw's own external program (spec 2.5). It uses real processes, and a
+//! whole process group ends with its copy (spec D17).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use regex::bytes::Regex;
 
-/// Starts two processes that ignore SIGTERM, one of them in a session of its own, and hangs.
+/// Starts two processes that ignore SIGTERM, one of them in its own session, and hangs.
 const HANGS: &str = r#"
 trap '' TERM
 sh -c 'trap "" TERM; echo $$ > "$0/child"; while :; do sleep 600; done' "$DIR" &
@@ -25,7 +25,7 @@ echo $$ > "$DIR/leader"
 while :; do sleep 600; done
 "#;
 
-/// A yard of an old source, our destination with a program, and a stand-in for the node.
+/// A yard of an old source, a Reelyard destination with a program, and a stand-in for the node.
 struct ExternalDownloaderYard {
     source: Rig,
     destination: Rig,
@@ -71,7 +71,7 @@ impl ExternalDownloaderYard {
         std::fs::read_dir(temp).unwrap().next().is_none()
     }
 
-    /// Waits until the program and what it started run, and answers whether any still does, later.
+    /// Waits until the program and its processes run. Returns a check whether any still runs.
     async fn running(&self) -> impl Fn() -> bool + use<> {
         let mut pids = Vec::new();
         for name in ["leader", "child", "stray"] {

@@ -1,4 +1,4 @@
-//! A destination whose disk is really full: a small tmpfs, mounted as root or by sudo.
+//! A destination whose disk is really full: a small tmpfs, mounted as root or with sudo.
 
 use reelyard_actors::downloader::epoch_guard::HeardEpochs;
 use reelyard_actors::downloader::state_store::StateStore;

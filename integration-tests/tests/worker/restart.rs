@@ -1,4 +1,4 @@
-//! What a worker knows after a restart.
+//! The state of a worker after a restart.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_process::WorkerProcess;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
-/// What starts a destination that can be killed.
+/// The program of a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
 
-/// An order that takes over a minute: whatever is done to its copy is done in its middle.
+/// An order that takes over a minute, so that a test can act in the middle of its copy.
 fn slow(order: TaskOrder) -> TaskOrder {
     let copy_speed = Some(BitsPerSecond(order.size * 8 / 80));
     TaskOrder { copy_speed, ..order }
@@ -122,7 +122,7 @@ fn reports_survive_kill_9() {
             .unwrap();
         let lines = BufReader::new(keeper.stdout.take().unwrap()).lines();
         for line in lines.take(20) {
-            // Printed only after the store said that it is durable.
+            // The worker prints it only after the store reported it as durable.
             known = line.unwrap().parse::<i64>().unwrap();
         }
         keeper.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Copies that are interrupted go on where they were.
+//! Interrupted copies continue at the same position.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_process::WorkerProcess;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
-/// What starts a destination that can be killed.
+/// The program of a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 48 * MIB + 5;
 
-/// Of these many bytes at least a resumed copy is not sent again.
+/// The least number of bytes that a resumed copy does not receive again.
 const SPARED: u64 = 3 * MIB as u64;
 
-/// An order of which ten seconds are left once it is well under way. What is done then is done in its
-/// middle, on a slow machine too.
+/// An order with ten seconds left when a test acts, so that the test acts in the middle of the copy, on a
+/// slow machine too.
 fn slow(order: TaskOrder) -> TaskOrder {
     TaskOrder { copy_speed: Some(BitsPerSecond(32_000_000)), ..order }
 }
@@ -31,7 +31,7 @@ fn destination(rig: &Rig, node: &FakeNode) -> WorkerSettings {
     settings
 }
 
-/// Waits until a task has gone beyond what a resumed copy is spared.
+/// Waits until a task has received more bytes than [`SPARED`].
 async fn well_under_way(node: &FakeNode, id: i64) {
     let far =
         |said: &Said| matches!(said, Said::Progress { bytes } if *bytes > SPARED + MIB as u64);
@@ -53,7 +53,7 @@ fn copied(rig: &Rig) -> Vec<u8> {
     std::fs::read(rig.copies().join("E.mpg")).unwrap()
 }
 
-/// A destination that was stopped in the middle of a slow copy of `E.mpg`, and what it left.
+/// A destination that was stopped in the middle of a slow copy of `E.mpg`, and its partial file.
 async fn interrupted(source: &Rig, destination_rig: &Rig, node: &FakeNode) -> (Worker, PathBuf) {
     let serving = started(source.source()).await;
     let fetching = started(destination(destination_rig, node)).await;
@@ -96,7 +96,7 @@ async fn a_source_that_comes_back_goes_on_with_the_same_copy() {
     let contents = source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;
     let mut settings = destination(&rig, &node);
-    // However long the source is away under load.
+    // Enough attempts for a source that is away for long under load.
     settings.resume.tries = 8;
     let fetching = started(settings).await;
     node.order(slow(source.order(1, b"E.mpg")));
@@ -152,7 +152,7 @@ async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
     node.stop().await;
 }
 
-/// Puts the hash of other bytes under the one interrupted copy.
+/// Stores the hash of other bytes for the interrupted copy.
 fn other_state(rig: &Rig) {
     use reelyard_actors::downloader::state_store::StateStore;
     use reelyard_actors::downloader::tree_hash::{TreeHasher, Trunk};

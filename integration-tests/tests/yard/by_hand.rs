@@ -1,4 +1,4 @@
-//! What an operator asks for by hand, through real processes.
+//! Requests of an operator by hand, with real processes.
 
 use anyhow::Result;
 use reelyard_integration_tests::binary;
@@ -44,7 +44,7 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
         assert_eq!(refused.code, Some(4), "{file}: {}", refused.out);
         assert!(refused.err.contains(why), "{file}: {}", refused.err);
     }
-    // What is pinned may have as many copies as somebody wants.
+    // A pinned file may have any number of copies.
     assert_eq!(binary::run(&["files", "--url", &url, "pin", "asked for.mpg"]).code, Some(0));
     wait_for("the pin is known", &roles, || {
         let begun = copy("asked for.mpg", &to[0]);

@@ -1,5 +1,5 @@
-//! Hosts change while a real node runs: they are added, drained, left alone and removed, by the
-//! command line, and the node knows it after a restart.
+//! Hosts change while a real node runs. The command line adds, drains, pauses and removes them, and the node
+//! keeps the changes over a restart.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -12,12 +12,12 @@ use reelyard_integration_tests::old_yard::{
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 use serde_json::Value;
 
-/// `reelyard <arguments>` of the yard's node.
+/// Runs `reelyard <arguments>` with the yard's node.
 fn reelyard(ground: &ProcessYard, arguments: &[&str]) -> ProgramOutput {
     binary::run(&[arguments, &["--url", &format!("http://{}", ground.node)]].concat())
 }
 
-/// The same, which must succeed and print these words.
+/// Runs a command that must succeed and print these words.
 fn told(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     let ended = reelyard(ground, arguments);
     ensure!(ended.code == Some(0), "{arguments:?}: {}", ended.err);
@@ -25,7 +25,7 @@ fn told(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     Ok(())
 }
 
-/// The same, which must be refused in these words.
+/// Runs a command that must be refused with these words.
 fn refused(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     let ended = reelyard(ground, arguments);
     ensure!(ended.code == Some(4), "{arguments:?} ended with {:?}: {}", ended.code, ended.out);
@@ -38,7 +38,7 @@ fn shown(ground: &ProcessYard, host: SocketAddr) -> Option<Value> {
     ground.get(&format!("/api/v1/hosts/{host}"))
 }
 
-/// Waits until the API shows a host so.
+/// Waits until the API shows this state of a host.
 fn wait_until_shown(
     ground: &ProcessYard,
     node: &RoleProcess,
@@ -86,7 +86,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     wait_until_shown(&ground, &node, added, &is_up)?;
     comes_to(&ground, &[&node, &source, &destination], &["a.mpg"], 0)?;
 
-    // Killed, not stopped: only what is durable counts.
+    // Killed, not stopped: only durable state counts.
     node.kill();
     node.start_again()?;
     wait_until_shown(&ground, &node, added, &is_up)?;
@@ -104,7 +104,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     })?;
     ensure!(!is_on(&ground, 0, b"c.mpg"));
 
-    // It comes back as another one: what it holds is asked anew.
+    // It returns as a new host: its files are listed again.
     told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is a host of the yard now")?;
     wait_until_shown(&ground, &node, added, &[("files", 3.into())])?;
     Ok(())
@@ -141,7 +141,7 @@ fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result
     told(&ground, &["hosts", "maintain", &addr], "is in maintenance: nothing is asked of it")?;
     let resting = [("mode", "maintenance".into()), ("health", "unknown".into())];
     wait_until_shown(&ground, &node, host, &resting)?;
-    // The last call may have been on its way; any other one takes longer than several of these.
+    // The last call may have been in transit; every other one takes longer than several of these.
     old[0].set_frozen(true);
     let calls = || old[0].calls().len();
     let stays_alone = |node: &RoleProcess, calls_before: usize| -> Result<()> {
@@ -204,7 +204,7 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
     Ok(())
 }
 
-/// What a path of the node is answered with, as text.
+/// The body of a path of the node, as text.
 fn page(ground: &ProcessYard, path: &str) -> Option<String> {
     let url = format!("http://{}{path}", ground.node);
     let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
@@ -217,7 +217,7 @@ type Settings<'a> = &'a [(&'a str, &'a str)];
 #[test]
 fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
     let ours = "token-of-this-yard-0";
-    // Settings of the node and of the worker, and what each side says.
+    // Settings of the node and of the worker, and the message of each side.
     let cases: [(Settings<'_>, Settings<'_>, &str, &str); 3] = [
         (
             &[("token", ours)],
@@ -274,7 +274,7 @@ fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
         })
     };
     answers(&worker)?;
-    // Without a token anybody can do what only an operator should.
+    // Without a token every program can do what only an operator should.
     let absurd = "Reelyard-Epoch: 18446744073709551615";
     let stranger = "Reelyard-Manager: 0000000000000000000000000000beef/1";
     ensure!(call_worker(&ground, &[absurd], "DELETE", "/files/x").as_deref() == Some("412"));
@@ -284,7 +284,7 @@ fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
     let node = ground.start_node(&[])?;
     let roles = [&node, &source, &worker];
     let host = ground.destination(0).to_string();
-    // The worker asks this node for orders itself: that is whom its operator wants it to obey.
+    // The worker requests orders from this node: its operator wants it to obey this one.
     comes_to(&ground, &roles, &["a.mpg"], 0)?;
     ensure!(worker.log_text().contains("is of another cluster"), "{}", worker.log_text());
     told(&ground, &["hosts", "adopt", &host], "obeys this cluster in epoch")?;
