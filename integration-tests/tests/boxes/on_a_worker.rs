@@ -195,7 +195,7 @@ async fn the_same_asked_again_joins_and_a_cleanup_ends_an_init() -> Result<()> {
         let again = async {
             rig.has("cleanups").await;
             assert!(!is_alive(init), "the cleanup begins when the init has ended");
-            // An inspection reports another box of the pool; this one is in use.
+            // The inspection reports only the other box of the pool, because this one is in use.
             assert_eq!(rig.look("p", 2).await.unwrap().len(), 1);
             let late = rig.run(hook(HookKind::Init, 1)).await;
             assert!(silence(late).contains("too late"));

@@ -190,7 +190,7 @@ fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Res
     let Rfc3339(deadline) = short["expires_at"].as_str().unwrap().parse()?;
     wait_for("its deadline", &[], || (Clock::system().now() >= deadline).then_some(()))?;
     place.node.start_again()?;
-    // Until the node knows its shares it answers with that; then the link has always ended.
+    // Until the node knows its shares it answers 503. Every later answer says that the link has ended.
     let first = wait_for("the link is answered", &[&place.node], || {
         Some(place.fetch(&url).0).filter(|status| ![0, 503].contains(status))
     })?;

@@ -203,7 +203,7 @@ async fn at_the_limit_the_least_recently_used_goes() {
     let fourth = yard.create(film(600)).await;
     assert_eq!(yard.ended(ids[1].id()).await.why, ShareEnding::Evicted);
     assert!(yard.is_there(ids[0].id()) && yard.is_there(ids[2].id()));
-    // As many at a time as there are shares: moves in progress do not count twice.
+    // As many requests at a time as there are shares: two of them must not evict the same share.
     for _ in 0..7 {
         let many = join_all((0..3).map(|_| yard.expiry.send(film(600)))).await;
         assert!(many.into_iter().all(|created| created.unwrap().is_ok()));

@@ -122,7 +122,7 @@ fn reports_survive_kill_9() {
             .unwrap();
         let lines = BufReader::new(keeper.stdout.take().unwrap()).lines();
         for line in lines.take(20) {
-            // The worker prints it only after the store reported it as durable.
+            // The keeper prints a number only after the store reported it as durable.
             known = line.unwrap().parse::<i64>().unwrap();
         }
         keeper.kill().unwrap();

@@ -212,7 +212,8 @@ fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> 
         names.iter().zip(&masters).map(there).collect()
     };
     let first = |n: usize| -> Vec<bool> { (0..names.len()).map(|i| i < n).collect() };
-    // Nine files fit below the low-water mark of 38.4 MiB; a tenth does not fit below the limit of 41.6 MiB.
+    // Nine files fit below the low-water mark of 38.4 MiB. Another 10 MiB do not fit below the limit of
+    // 41.6 MiB.
     wait_for("it is filled up to the mark, best first", &roles, || {
         (held() == first(9)).then_some(())
     })?;
