@@ -90,7 +90,7 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
 }
 
 #[test]
-fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() -> Result<()> {
+fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 4, "ttl_max": "1h", "grace": "0s" }));
     let held = node.take("p", json!({ "holder": "a", "ttl": "10m" }));
@@ -158,7 +158,7 @@ fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() -> Result
 }
 
 #[test]
-fn what_is_asked_for_is_had_at_once_or_refused_with_its_reason() -> Result<()> {
+fn a_request_gets_boxes_at_once_or_a_reason() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 3, "quota": 3, "ttl_max": "1h" }));
     let ask = |wanted: Value| node.post("/pools/p/leases", wanted);
@@ -293,7 +293,7 @@ fn each_pool_has_names_of_its_own_for_requests() -> Result<()> {
 }
 
 #[test]
-fn who_waits_is_served_in_turn_and_who_goes_leaves_the_queue() -> Result<()> {
+fn waiting_clients_are_served_in_order_and_a_leaving_client_leaves_the_queue() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 1, "queue_limit": 2 }));
     let held = node.take("p", json!({ "holder": "a" }));
@@ -358,7 +358,7 @@ fn a_wait_can_be_watched() -> Result<()> {
 }
 
 #[test]
-fn a_node_that_stops_answers_who_waits() -> Result<()> {
+fn a_node_that_stops_answers_waiting_clients() -> Result<()> {
     let mut node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 0 }));
     let wait = || json!({ "holder": "a", "wait": "50s", "count": 1 });
@@ -378,7 +378,7 @@ fn a_node_that_stops_answers_who_waits() -> Result<()> {
 }
 
 #[test]
-fn a_box_is_taken_out_of_use_and_its_story_is_told() -> Result<()> {
+fn a_box_is_taken_out_of_use_and_its_history_is_reported() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 2, "grace": "0s", "slots": { "first": 100, "count": 9 } }));
     let lease = node.take("p", json!({ "holder": "a" }));
@@ -439,7 +439,7 @@ fn a_box_is_taken_out_of_use_and_its_story_is_told() -> Result<()> {
 }
 
 #[test]
-fn the_boxes_of_a_host_are_nobodys_before_it_has_looked_at_them() -> Result<()> {
+fn the_boxes_of_a_host_are_not_granted_before_its_inspection() -> Result<()> {
     let node = BoxNode::start(&[])?;
     let host = "127.0.0.1:9";
     node.put("p", json!({ "size": 1, "host": host, "hooks": "isolate" }));
@@ -494,7 +494,7 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
 }
 
 #[test]
-fn what_happens_to_boxes_is_told_as_it_happens() -> Result<()> {
+fn box_events_are_reported_immediately() -> Result<()> {
     let node = BoxNode::start(&[])?;
     let reader = EventReader::open(node.ground.node, "?kinds=box", &[])?;
     node.put("p", json!({ "size": 2, "grace": "0s" }));
@@ -534,7 +534,7 @@ fn what_happens_to_boxes_is_told_as_it_happens() -> Result<()> {
 }
 
 #[test]
-fn what_is_no_request_is_refused_in_words() -> Result<()> {
+fn an_invalid_request_is_refused_with_an_explanation() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 4 }));
     let refused = |body: Value, word: &str| {

@@ -32,7 +32,7 @@ fn free(boxes: &BoxNode) -> u64 {
 }
 
 #[test]
-fn what_is_held_is_given_back_however_it_is_let_go() {
+fn a_held_box_is_released_in_every_way_of_dropping_it() {
     with(2, async |boxes, client| {
         let wanted = BoxRequest { count: 2, ..BoxRequest::by("me") };
         let held = client.acquire("p", &wanted).await.unwrap();
@@ -72,7 +72,7 @@ fn it_is_renewed_until_it_is_lost() {
 }
 
 #[test]
-fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
+fn a_lease_after_a_long_wait_is_renewed_before_an_immediate_one() {
     with(2, async |boxes, client| {
         let ttl = Duration::from_secs(18);
         let other = boxes.take("p", json!({ "holder": "another", "ttl": "10m" }));
@@ -106,7 +106,7 @@ fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
 }
 
 #[test]
-fn what_is_not_to_be_had_is_told_apart() {
+fn reasons_for_a_missing_box_are_distinguished() {
     with(1, async |boxes, client| {
         let held = client.acquire("p", &BoxRequest::by("me")).await.unwrap();
         let second = client.acquire("p", &BoxRequest::by("you")).await;
@@ -192,7 +192,7 @@ fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_f
 }
 
 #[test]
-fn what_was_surely_not_done_is_told_at_once() {
+fn a_request_that_certainly_failed_is_reported_at_once() {
     with_stub(async |stub, client| {
         let wanted = BoxRequest::by("me");
         let answers = async { stub.called().await.refuse(503, "busy") };

@@ -85,7 +85,7 @@ fn totals(yard: &BoxYard) -> (u64, u64) {
 }
 
 #[test]
-fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
+fn a_waiting_client_on_a_full_disk_gets_an_error_or_a_box_once_there_is_space() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -137,7 +137,7 @@ fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
 }
 
 #[test]
-fn what_cannot_be_put_on_record_leaves_a_lease_as_it_is_and_its_box_to_nobody_else() {
+fn a_failed_commit_leaves_a_lease_unchanged_and_its_box_to_no_other_client() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -175,7 +175,7 @@ fn what_cannot_be_put_on_record_leaves_a_lease_as_it_is_and_its_box_to_nobody_el
 }
 
 #[test]
-fn who_waits_on_a_full_disk_is_told_when_the_leader_stops_and_nothing_is_left_of_it() {
+fn a_waiting_client_on_a_full_disk_gets_an_error_when_the_leader_stops() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -249,7 +249,7 @@ fn is_unknown<T>(answer: &Result<T, BoxError>) -> bool {
 }
 
 #[test]
-fn what_may_have_been_granted_is_told_so_and_taken_back_if_nobody_can_ask_for_it() {
+fn a_possible_grant_is_reported_and_withdrawn_if_no_client_can_repeat_it() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let gate = Gate::default();
@@ -295,17 +295,17 @@ fn what_is_repeated_is_told(spec: PoolSpec) {
 }
 
 #[test]
-fn what_may_have_been_granted_by_name_is_told_to_who_repeated_it_before_that_was_known() {
+fn a_possible_named_grant_is_reported_to_an_early_repetition() {
     what_is_repeated_is_told(spec(1));
 }
 
 #[test]
-fn what_may_have_been_granted_by_name_is_made_ready_for_who_repeated_it_before_that_was_known() {
+fn a_possible_named_grant_is_initialized_for_an_early_repetition() {
     what_is_repeated_is_told(hosted(1));
 }
 
 #[test]
-fn who_waits_for_a_journal_that_has_too_much_to_do_is_served_when_it_has_less() {
+fn a_client_that_waits_for_an_overloaded_journal_is_served_later() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let gate = Gate::default();

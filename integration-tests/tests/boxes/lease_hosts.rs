@@ -84,7 +84,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
 }
 
 #[actix::test]
-async fn what_a_cleanup_said_that_succeeded_is_told_with_the_story_of_the_box() {
+async fn the_output_of_a_successful_cleanup_is_in_the_history_of_the_box() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
@@ -197,7 +197,7 @@ async fn a_failed_cleanup_is_tried_again_with_back_off() {
 }
 
 #[actix::test]
-async fn what_stays_dirty_is_quarantined_until_an_operator_has_it_cleaned_again() {
+async fn a_dirty_box_is_quarantined_until_an_operator_requests_another_cleanup() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 2, ..hosted(1) }, &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
@@ -253,7 +253,7 @@ async fn an_operator_takes_a_box_out_of_use_but_not_from_its_holder() {
 }
 
 #[actix::test]
-async fn who_wants_more_boxes_than_come_round_keeps_its_place_and_holds_up_nobody() {
+async fn a_request_for_many_boxes_keeps_its_place_and_delays_no_other() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(2), &hosts).await;
     let held = one(yard.acquire(ask("a", 60)).await);
@@ -294,7 +294,7 @@ async fn boxes_that_get_their_own_numbers_as_ids_are_looked_at_first() {
 }
 
 #[actix::test]
-async fn a_pool_goes_with_a_box_that_cannot_be_cleaned_and_nobody_waits_for_it() {
+async fn a_pool_is_removed_with_a_box_that_cannot_be_cleaned_and_no_request_waits() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 1, ..hosted(1) }, &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
@@ -366,7 +366,7 @@ async fn a_slow_host_delays_no_other_pool() {
 }
 
 #[actix::test]
-async fn who_goes_while_a_box_is_made_ready_has_it_cleaned_once_that_has_ended() {
+async fn a_box_whose_client_leaves_during_init_is_cleaned_afterwards() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
@@ -384,7 +384,7 @@ async fn who_goes_while_a_box_is_made_ready_has_it_cleaned_once_that_has_ended()
 }
 
 #[actix::test]
-async fn what_is_revoked_has_its_grace_and_who_waits_for_it_is_told() {
+async fn a_revoked_lease_has_its_grace_and_waiting_clients_are_informed() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..hosted(1) }, &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
@@ -404,7 +404,7 @@ async fn what_is_revoked_has_its_grace_and_who_waits_for_it_is_told() {
 }
 
 #[actix::test]
-async fn a_new_leader_takes_up_what_was_under_way() {
+async fn a_new_leader_resumes_work_in_progress() {
     let (dir, hosts) = (tempfile::tempdir().unwrap(), ScriptedHosts::default());
     let clock = Clock::manual(START);
     let yard = opened(dir.path(), &clock, &hosts).await;

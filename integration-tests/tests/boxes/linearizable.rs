@@ -24,7 +24,7 @@ const GRANTS: usize = 10;
 const TTL: &str = "60s";
 
 #[test]
-fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
+fn boxes_without_cleaning_are_granted_one_after_the_other() {
     on_a_system(async {
         let mut yard = BoxHistoryYard::start(None);
         let pool = json!({ "size": BOXES, "first_id": 0, "ttl_default": TTL });

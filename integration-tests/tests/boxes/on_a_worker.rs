@@ -59,7 +59,7 @@ async fn a_hook_is_called_with_its_arguments_and_a_clean_environment() -> Result
 }
 
 #[actix::test]
-async fn what_takes_too_long_is_ended_with_everything_it_started() -> Result<()> {
+async fn a_slow_hook_is_killed_with_all_its_processes() -> Result<()> {
     let hangs = "trap \"\" TERM; echo \"begun $1\"; \
         (trap \"\" TERM; sleep 600) & echo $! > DIR/deaf; \
         setsid sh -c \"trap : TERM; echo \\$\\$ > DIR/away; while :; do sleep 600; done\" & \
@@ -77,7 +77,7 @@ async fn what_takes_too_long_is_ended_with_everything_it_started() -> Result<()>
 }
 
 #[actix::test]
-async fn what_a_hook_leaves_behind_is_ended_also_when_it_succeeded() -> Result<()> {
+async fn processes_of_a_hook_are_killed_also_after_success() -> Result<()> {
     let leaves = "sleep 600 & echo $! > DIR/left; exit 0";
     let rig = HostRig::start(&hooks("p", leaves, "exit 0", "")).await?;
     assert_eq!(rig.run(rig.hook("p", HookKind::Init, 1, 1)).await, DONE);
@@ -86,7 +86,7 @@ async fn what_a_hook_leaves_behind_is_ended_also_when_it_succeeded() -> Result<(
 }
 
 #[actix::test]
-async fn exit_codes_are_checked_and_what_was_said_is_kept() -> Result<()> {
+async fn exit_codes_are_checked_and_output_is_kept() -> Result<()> {
     let init = "echo out; echo err >&2; exit $1";
     let cleanup = "echo >> DIR/cleanups; [ $(wc -l < DIR/cleanups) -gt 1 ] || exit 2";
     let more = "done = [0, 3]\ncleanup_again_on = [2]\nno_directory = [\"DIR/of-{box}\"]";
@@ -123,7 +123,7 @@ fn as_user_of(box_id: u32) -> std::process::Child {
 }
 
 #[actix::test]
-async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
+async fn a_remaining_process_of_the_box_is_found_or_killed() -> Result<()> {
     let uid = format!("first_uid = {FIRST_UID}");
     let kills = format!("{uid}\nkill_left = true");
     let both =
@@ -152,7 +152,7 @@ async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
 }
 
 #[actix::test]
-async fn what_hides_from_its_hook_is_found_by_its_user() -> Result<()> {
+async fn a_process_that_hides_from_its_hook_is_found_by_its_user_id() -> Result<()> {
     assert!(rustix::process::geteuid().is_root(), "another user's process takes root: run it so");
     let user = FIRST_UID + 19;
     // The process leaves its group and clears its environment, which removes the mark of the hook.
@@ -237,7 +237,7 @@ async fn a_pool_that_hangs_delays_no_other() -> Result<()> {
 }
 
 #[actix::test]
-async fn what_is_refused_says_why() -> Result<()> {
+async fn a_refusal_has_a_reason() -> Result<()> {
     let rig = HostRig::start(&hooks("p", "exit 0", "exit 0", "")).await?;
     let init = || rig.hook("p", HookKind::Init, 1, 9);
     assert_eq!(rig.run(init()).await, DONE);
@@ -306,7 +306,7 @@ async fn a_worker_that_was_killed_ends_its_hooks_when_it_starts_again() -> Resul
 }
 
 #[actix::test]
-async fn another_configuration_holds_for_what_starts_afterwards() -> Result<()> {
+async fn a_new_configuration_applies_to_later_hooks() -> Result<()> {
     let before = format!("echo > DIR/begun; {UNTIL_GO}");
     let rig = HostRig::start(&hooks("p", &before, "exit 0", "")).await?;
     let running = rig.run(rig.hook("p", HookKind::Init, 1, 1));

@@ -176,7 +176,7 @@ fn tokens_go_on_beyond_all_that_were_given_after_a_restore() -> Result<()> {
 }
 
 #[actix::test]
-async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -> Result<()> {
+async fn a_lost_store_continues_above_the_tokens_that_its_worker_saw() -> Result<()> {
     let mut rig = HostRig::start(HOOKS).await?;
     let spec = PoolSpec { host: Some(rig.host), ..PoolSpec::of(0, 2) };
     let clock = Clock::manual(START);
@@ -232,7 +232,7 @@ fn signal(rig: &HostRig, signal: rustix::process::Signal) {
 }
 
 #[actix::test]
-async fn a_worker_that_hangs_is_named_in_time_and_nobody_waits_for_it() -> Result<()> {
+async fn a_worker_that_hangs_is_named_in_time_and_no_client_waits_for_it() -> Result<()> {
     let slow = "[box.hooks.p]\ninit = [\"/bin/sleep\", \"1.5\"]\ncleanup = [\"/bin/true\"]\n";
     let rig = HostRig::start(slow).await?;
     let dir = tempfile::tempdir()?;

@@ -83,7 +83,7 @@ fn it_is_installed_from_a_wheel_and_its_own_tests_pass() {
 }
 
 #[test]
-fn who_waits_is_served_by_a_node_that_was_killed_meanwhile() {
+fn a_waiting_client_is_served_after_a_kill_of_the_node() {
     let mut boxes = BoxNode::start(&[]).unwrap();
     boxes.put("judge", json!({ "size": 1, "first_id": 7 }));
     let other = boxes.take("judge", json!({ "holder": "another", "ttl": "10m" }));

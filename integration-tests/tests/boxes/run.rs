@@ -114,7 +114,7 @@ fn how_it_ended(boxes: &BoxNode) -> String {
 }
 
 #[test]
-fn the_command_knows_its_box_and_tells_its_exit_code() {
+fn the_command_knows_its_box_and_its_exit_code_is_returned() {
     let boxes = one_box();
     let script = "echo $0 $1 $REELYARD_BOX $REELYARD_BOX_TOKEN $REELYARD_BOX_POOL; exit 3";
     let told =
@@ -127,7 +127,7 @@ fn the_command_knows_its_box_and_tells_its_exit_code() {
 }
 
 #[test]
-fn what_keeps_it_from_running_has_exit_codes_of_its_own() {
+fn failures_before_the_command_runs_have_their_own_exit_codes() {
     let boxes = one_box();
     let missing = run(&boxes, &[], &["/nowhere/such-a-command"]);
     assert_eq!(missing.code, Some(127), "{}", missing.err);
@@ -188,7 +188,7 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
 }
 
 #[test]
-fn what_is_left_running_is_ended_before_the_box_is_given_back() {
+fn remaining_processes_are_killed_before_the_release() {
     let boxes = one_box();
     let script = "sleep 1000 & echo $!";
     let told = run(&boxes, &[], &["sh", "-c", script]);
@@ -212,7 +212,7 @@ fn signals_are_passed_on() {
 }
 
 #[test]
-fn what_is_ignored_from_the_start_stays_ignored() {
+fn signals_that_are_ignored_at_the_start_stay_ignored() {
     let boxes = one_box();
     let url = format!("http://{}", boxes.ground.node);
     let script = "trap '' HUP QUIT; exec \"$@\"";
@@ -249,7 +249,7 @@ fn revoke(boxes: &BoxNode) {
 }
 
 #[test]
-fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed() {
+fn a_command_stops_with_its_runner_and_continues_after_the_renewal() {
     let boxes = one_box();
     // The script waits without starting processes, because a process that just forked cannot be seen as
     // stopped.
@@ -287,7 +287,7 @@ fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
 }
 
 #[test]
-fn who_wakes_after_its_lease_ends_the_command_at_once() {
+fn a_runner_that_wakes_after_its_lease_kills_the_command_at_once() {
     let boxes = one_box();
     // The process would not end by itself, and has no time left.
     let script = "trap '' TERM; echo $$; exec sleep 1000";
@@ -303,7 +303,7 @@ fn who_wakes_after_its_lease_ends_the_command_at_once() {
 }
 
 #[test]
-fn what_was_waited_for_is_renewed_before_the_command_runs() {
+fn a_lease_after_a_wait_is_renewed_before_the_command_runs() {
     let stub = StubNode::start();
     let url = format!("http://{}", stub.addr);
     let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
@@ -328,7 +328,7 @@ fn what_was_waited_for_is_renewed_before_the_command_runs() {
 }
 
 #[test]
-fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
+fn a_runner_that_is_terminated_while_it_waits_leaves_the_queue() {
     let boxes = one_box();
     let lease = boxes.take("p", json!({ "holder": "another" }));
     let mut running = BoxRunProcess::start(&boxes, &["--wait", "10m"], &["true"]);
@@ -341,7 +341,7 @@ fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
 }
 
 #[test]
-fn what_is_granted_as_a_signal_comes_is_given_back() {
+fn a_grant_during_a_signal_is_released() {
     let stub = StubNode::start();
     let url = format!("http://{}", stub.addr);
     let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
@@ -422,7 +422,7 @@ fn killed_while_it_is_stopped_it_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_lost_lease_also_ends_what_hides() {
+fn a_lost_lease_also_kills_hidden_processes() {
     let boxes = one_box();
     let (mut running, left) =
         BoxRunProcess::scattered(&boxes, &["--ttl", "6s", "--grace", "100ms"]);
@@ -444,7 +444,7 @@ fn when_the_process_that_runs_the_command_is_killed_nothing_is_left_running() {
 }
 
 #[test]
-fn what_ends_meanwhile_is_waited_for() {
+fn orphaned_processes_are_reaped() {
     let boxes = one_box();
     let script = "for i in 1 2 3; do (sh -c : &); done; echo up; exec sleep 1000";
     let mut running = BoxRunProcess::start(&boxes, &[], &["sh", "-c", script]);
@@ -457,7 +457,7 @@ fn what_ends_meanwhile_is_waited_for() {
 }
 
 #[test]
-fn a_node_that_is_started_again_meanwhile_takes_nothing_away() {
+fn a_restart_of_the_node_does_not_end_the_lease() {
     let mut boxes = one_box();
     let stop: PathBuf = boxes.ground.path("stop");
     let script = format!("echo up; while ! [ -e {} ]; do sleep 0.01; done; exit 5", stop.display());

@@ -37,7 +37,7 @@ fn hot(name: &str, hits: u32) -> (String, u32) {
 }
 
 #[actix::test]
-async fn a_name_is_hot_from_three_hits_on_and_is_told_when_its_hits_change() {
+async fn a_name_is_hot_from_three_hits_on_and_is_reported_when_its_hits_change() {
     let yard = yard();
     let log = log_of(&yard, 3);
     append(&log, &[hit("a-b (1).mpg", 0), hit("a-b (1).mpg", 0)].concat()).unwrap();
@@ -187,7 +187,7 @@ async fn a_cold_start_in_the_middle_of_a_day_counts_only_the_window() {
 }
 
 #[actix::test]
-async fn a_log_that_does_not_exist_is_told_and_does_no_harm() {
+async fn a_missing_log_is_reported_and_does_no_harm() {
     let yard = yard();
     yard.look().await.unwrap();
     let view = yard.view.load();

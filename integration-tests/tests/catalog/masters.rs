@@ -24,7 +24,7 @@ fn listed(yard: &CatalogYard) -> Vec<String> {
 }
 
 #[actix::test]
-async fn masters_of_all_directories_are_listed_and_told_when_they_change() {
+async fn masters_of_all_directories_are_listed_and_reported_when_they_change() {
     let yard = yard();
     fs::write(yard.path("one/A"), "1").unwrap();
     fs::write(yard.path("two/A"), "22").unwrap();

@@ -46,7 +46,7 @@ fn best_first(yard: &CatalogYard, ranking: &Ranking) -> Vec<String> {
 }
 
 #[actix::test]
-async fn both_files_make_one_ranking_that_is_told_once() {
+async fn both_files_make_one_ranking_that_is_published_once() {
     let yard = yard_of(&["B.mpg", "A.mpg", "a-b (1).mpg"]);
     let told = yard.look().await.unwrap();
     assert_eq!(told.rankings.len(), 1);
@@ -62,7 +62,7 @@ async fn both_files_make_one_ranking_that_is_told_once() {
 }
 
 #[actix::test]
-async fn a_late_subscriber_is_told_what_is_known() {
+async fn a_late_subscriber_gets_the_current_state() {
     let yard = yard_of(&["A"]);
     yard.look().await.unwrap();
     let late = CatalogProbe::default().start();
@@ -72,7 +72,7 @@ async fn a_late_subscriber_is_told_what_is_known() {
 }
 
 #[actix::test]
-async fn a_file_replaced_or_written_over_is_read_anew() {
+async fn a_replaced_or_overwritten_file_is_read_again() {
     let yard = yard_of(&["A", "B"]);
     yard.look().await.unwrap();
     replace(&yard.path(GRADES), &grade_info(["B", "A"])).unwrap();
@@ -114,7 +114,7 @@ async fn a_file_that_is_being_written_waits_until_it_keeps_still() {
 }
 
 #[actix::test]
-async fn a_missing_file_leaves_the_last_good_ranking_and_is_told_in_the_view() {
+async fn a_missing_file_leaves_the_last_good_ranking_and_is_shown_in_the_view() {
     let yard = yard_of(&["A", "B"]);
     yard.look().await.unwrap();
     fs::remove_file(yard.path(GRADES)).unwrap();
@@ -150,7 +150,7 @@ async fn there_is_no_ranking_before_every_configured_file_was_read() {
 }
 
 #[actix::test]
-async fn without_files_the_ranking_is_empty_and_that_is_well() {
+async fn without_files_the_ranking_is_empty_and_healthy() {
     let yard = CatalogYard::start(|_, settings| {
         settings.grade_info_file = None;
         settings.event_log = None;

@@ -121,7 +121,7 @@ async fn a_file_in_a_directory_that_does_not_exist_is_seen_when_it_comes() {
 }
 
 #[actix::test]
-async fn a_file_deleted_and_made_again_keeps_the_last_good_ranking_meanwhile() {
+async fn a_file_deleted_and_made_again_keeps_the_last_good_ranking() {
     let yard = ranked(&["A"]).await;
     let path = yard.path("input/grade.info");
     for name in ["B", "C"] {
@@ -163,7 +163,7 @@ async fn a_directory_that_is_replaced_or_comes_back_is_watched_on() {
 }
 
 #[actix::test]
-async fn links_are_followed_wherever_they_are_pointed() {
+async fn links_are_followed_after_their_target_changes() {
     let yard = watching(|dir, settings| {
         for (version, name) in [("v1", "A"), ("v2", "B")] {
             fs::create_dir(dir.join(version)).unwrap();

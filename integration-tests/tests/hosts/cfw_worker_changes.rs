@@ -62,7 +62,7 @@ fn write(dir: &Path, name: &str) {
 }
 
 #[actix::test]
-async fn what_changes_on_a_worker_is_known_without_another_whole_list() {
+async fn changes_on_a_worker_are_known_without_another_complete_list() {
     let (source, destination, orders) = (Rig::new(), Rig::new(), FakeNode::start());
     let serving = started(source.source()).await;
     let settings = destination.destination(&orders.url);

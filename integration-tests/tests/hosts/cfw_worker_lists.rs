@@ -47,7 +47,7 @@ fn answer_made(answer: impl Fn(&str, u64) -> String + Send + 'static) -> HostAdd
 }
 
 #[actix::test]
-async fn a_list_that_does_not_tell_its_end_is_not_believed() {
+async fn a_list_without_a_marked_end_is_rejected() {
     let lists: [fn(&str) -> &'static str; 3] = [
         |request| match request {
             // The body ends with the connection: it looks complete wherever it is cut.

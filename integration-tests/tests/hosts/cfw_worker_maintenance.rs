@@ -81,7 +81,7 @@ async fn a_look_that_is_under_way_asks_nothing_more() {
 }
 
 #[actix::test]
-async fn whoever_starts_in_maintenance_calls_nobody() {
+async fn a_cfw_worker_that_starts_in_maintenance_makes_no_calls() {
     let dir = tempfile::tempdir().unwrap();
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), true);

@@ -199,7 +199,7 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
 }
 
 #[actix::test]
-async fn a_pure_source_is_asked_what_it_is_and_nothing_else() {
+async fn a_pure_source_is_asked_for_its_identity_only() {
     let mut yard = OldHostYard::with(HostRole::Source, &[b"master.mpg"]).await;
     yard.probe().await.unwrap();
     let observed = yard.told.next().await;
@@ -261,7 +261,7 @@ async fn a_program_that_was_stopped_and_started_again_is_reached_again() {
 }
 
 #[actix::test]
-async fn what_is_told_at_an_arrival_does_not_make_old_figures_of_the_disk_new() {
+async fn a_report_of_an_arrival_does_not_renew_old_disk_figures() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[]).await;
     yard.probe().await.unwrap();
     let (_, asked) = yard.told.next().await.disk.unwrap();
@@ -353,7 +353,7 @@ async fn hostile_names_are_deleted_exactly_as_named() {
 }
 
 #[actix::test]
-async fn a_host_says_what_became_of_a_deletion() {
+async fn a_host_reports_the_result_of_a_deletion() {
     let mut yard = OldHostYard::limited(&[b"a.mpg"]).await;
     fs::create_dir(yard.host.dir().join("dir")).unwrap();
     yard.probe().await.unwrap();

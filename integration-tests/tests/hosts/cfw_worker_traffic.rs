@@ -141,7 +141,7 @@ fn with_agent(host: HostAddr, agent: &TextServer) -> CfwWorkerSettings {
 }
 
 #[actix::test]
-async fn an_agent_beside_an_old_cfw_tells_what_its_link_carries() {
+async fn an_agent_beside_an_old_cfw_reports_the_load_of_its_link() {
     let dir = tempfile::tempdir().unwrap();
     let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     agent.say(page(1_000_000));
@@ -167,7 +167,7 @@ async fn an_agent_beside_an_old_cfw_tells_what_its_link_carries() {
 }
 
 #[actix::test]
-async fn an_agent_that_does_not_tell_is_shown_and_the_traffic_becomes_unknown() {
+async fn an_agent_without_an_answer_is_shown_and_the_traffic_becomes_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     let elsewhere = TextServer::serve();
@@ -212,7 +212,7 @@ async fn an_agent_that_does_not_tell_is_shown_and_the_traffic_becomes_unknown() 
 }
 
 #[actix::test]
-async fn an_agent_that_is_configured_later_is_asked_and_one_no_longer_is_not() {
+async fn a_new_agent_is_asked_and_a_removed_one_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     agent.say(page(0));
@@ -238,7 +238,7 @@ async fn an_agent_that_is_configured_later_is_asked_and_one_no_longer_is_not() {
 }
 
 #[actix::test]
-async fn a_worker_of_ours_is_asked_between_two_looks_and_tells_its_copies_apart() {
+async fn a_reelyard_worker_is_asked_between_observations_and_separates_its_copies() {
     let host = TextServer::serve();
     let info = |sends: u64| {
         let addr = host.addr;

@@ -22,7 +22,7 @@ fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
 }
 
 #[actix::test]
-async fn frozen_hosts_delay_nobody_and_come_back() {
+async fn frozen_hosts_delay_no_other_host_and_come_back() {
     let dir = tempfile::TempDir::new().unwrap();
     let hosts: Vec<_> = (0..4).map(|_| StandInCfw::start(dir.path()).unwrap()).collect();
     for host in &hosts[..3] {

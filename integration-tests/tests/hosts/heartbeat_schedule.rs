@@ -121,7 +121,7 @@ impl HeartbeatYard {
 }
 
 #[actix::test]
-async fn health_follows_the_probes_and_is_told_once_per_change() {
+async fn health_follows_the_probes_and_is_reported_once_per_change() {
     let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     probes.answer().await;
@@ -193,7 +193,7 @@ async fn hosts_come_and_go_and_late_probes_of_removed_ones_count_for_nothing() {
 }
 
 #[actix::test]
-async fn who_subscribes_later_is_told_what_is_known() {
+async fn a_late_subscriber_gets_the_current_state() {
     let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     let (_, mut unknown) = yard.add("127.0.0.2:1").await;
@@ -265,7 +265,7 @@ async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
 }
 
 #[actix::test]
-async fn silent_hosts_take_a_bounded_number_of_probes_and_who_is_due_longest_goes_first() {
+async fn silent_hosts_take_a_bounded_number_of_probes_and_the_longest_due_goes_first() {
     const HOSTS: usize = 7;
     const AT_ONCE: usize = 2;
     let yard = HeartbeatYard::probing_at_once(AT_ONCE).await;

@@ -208,7 +208,7 @@ fn replayed(to: HostAddr, request: String) -> String {
 }
 
 #[actix::test]
-async fn what_was_signed_for_one_host_is_of_no_use_at_another() {
+async fn a_signature_for_one_host_is_invalid_at_another() {
     let rig = Rig::new();
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();

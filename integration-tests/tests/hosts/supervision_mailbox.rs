@@ -95,7 +95,7 @@ fn clerk(arbiter: &Arbiter) -> (Supervised<Clerk>, Receiver<u32>) {
 }
 
 #[test]
-fn what_waits_is_counted_also_while_the_actor_is_at_work() {
+fn waiting_messages_are_counted_also_while_the_actor_is_at_work() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, seen) = clerk(&arbiter);
@@ -149,7 +149,7 @@ fn counting_loses_no_message_and_changes_no_order() {
 }
 
 #[test]
-fn an_actor_that_waits_handles_what_it_sent_itself_afterwards() {
+fn an_actor_that_waits_handles_its_own_messages_afterwards() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, seen) = clerk(&arbiter);
@@ -162,7 +162,7 @@ fn an_actor_that_waits_handles_what_it_sent_itself_afterwards() {
 }
 
 #[test]
-fn what_waits_for_an_actor_that_fails_is_answered_and_the_counts_go_on() {
+fn messages_for_a_failed_actor_are_answered_and_the_counts_continue() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, _seen) = clerk(&arbiter);

@@ -34,7 +34,7 @@ async fn commit(probe: &Addr<ProbeActor>, id: u64) {
 }
 
 #[test]
-fn what_was_committed_is_there_after_a_restart() {
+fn commits_are_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -119,7 +119,7 @@ fn a_store_is_opened_by_one_process_and_one_node_at_a_time() {
 }
 
 #[test]
-fn an_owner_whose_own_events_fit_no_entry_is_named_and_others_go_on() {
+fn an_owner_whose_own_events_fit_no_entry_is_named_and_others_continue() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -239,7 +239,7 @@ fn a_full_queue_is_refused_with_a_time_to_ask_again() {
 }
 
 #[test]
-fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
+fn a_truncated_store_is_not_opened_unless_the_loss_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -288,7 +288,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_nobody_owns_is_never_passed_over() {
+fn events_without_an_owner_are_never_skipped() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;

@@ -98,7 +98,7 @@ impl StoreObserver for Greedy {
 }
 
 #[test]
-fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
+fn writes_in_progress_on_a_full_disk_are_finished_with_the_reserve() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     let greedy = Arc::new(Greedy { dir: dir.path().to_owned(), armed: AtomicBool::new(false) });
@@ -144,7 +144,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
 }
 
 #[test]
-fn a_journal_that_starts_on_a_full_disk_can_be_read_and_goes_on_once_there_is_room() {
+fn a_journal_that_starts_on_a_full_disk_can_be_read_and_resumes_once_there_is_space() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {

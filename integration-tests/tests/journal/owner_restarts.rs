@@ -63,7 +63,7 @@ async fn commit(probe: &Supervised<ProbeActor>, id: u64) {
 }
 
 #[test]
-fn an_owner_that_panics_is_rebuilt_and_goes_on() {
+fn an_owner_that_panics_is_rebuilt_and_continues() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(&dir).await;

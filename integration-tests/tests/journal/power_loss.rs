@@ -97,7 +97,7 @@ async fn write(
 }
 
 #[test]
-fn whatever_was_acknowledged_survives_a_power_loss() {
+fn every_acknowledged_commit_survives_a_power_loss() {
     let mut rng = Rng::with_seed(seed());
     let dir = tempfile::tempdir().unwrap();
     let place = |round: usize| dir.path().join(round.to_string());
@@ -161,7 +161,7 @@ fn whatever_was_acknowledged_survives_a_power_loss() {
 }
 
 #[test]
-fn a_damaged_store_is_told_and_never_silently_shortened() {
+fn a_damaged_store_is_reported_and_never_silently_shortened() {
     let mut rng = Rng::with_seed(seed());
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");

@@ -218,7 +218,7 @@ fn a_node_that_was_away_for_long_is_given_a_snapshot() {
 }
 
 #[test]
-fn a_whole_cluster_that_restarts_goes_on_in_a_newer_epoch() {
+fn a_cluster_that_restarts_completely_continues_in_a_newer_epoch() {
     on_a_system(async {
         let mut cluster = JournalCluster::found().await;
         for id in 0..20 {

@@ -185,7 +185,7 @@ fn body_of(template: &str, method: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn the_node_serves_what_the_command_prints() -> Result<()> {
+fn the_node_serves_the_document_that_the_command_prints() -> Result<()> {
     let yard = DocumentYard::start()?;
     let served = yard.get("/api/v1/openapi.json");
     assert_eq!(served.header("content-type"), Some("application/json"));
@@ -306,7 +306,7 @@ fn refusals_are_those_of_the_document() -> Result<()> {
 }
 
 #[test]
-fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Result<()> {
+fn answers_of_a_used_yard_match_the_document() -> Result<()> {
     let mut yard = DocumentYard::start()?;
     // A running copy, and a failed one.
     yard.ground.master(b"slow.mpg", 8 << 20)?;
@@ -359,7 +359,7 @@ fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Res
 }
 
 #[test]
-fn files_and_hosts_are_found_by_what_they_are() -> Result<()> {
+fn files_and_hosts_are_found_by_their_properties() -> Result<()> {
     let yard = DocumentYard::start()?;
     let names = |query: &str| -> Vec<String> {
         let files = yard.get(&format!("/api/v1/files?{query}")).json().unwrap();

@@ -132,7 +132,7 @@ fn pages_give_every_file_once_and_in_order() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
+fn invalid_requests_are_refused_with_an_explanation() -> Result<()> {
     let api = NodeApi::start()?;
     for path in ["tasks", "tasks/1", "hosts", "files", "plan", "status"] {
         let path = format!("/api/v1/{path}?lmit=1");
@@ -157,7 +157,7 @@ fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
 }
 
 #[test]
-fn reports_that_are_none_are_refused() -> Result<()> {
+fn invalid_reports_are_refused() -> Result<()> {
     let api = NodeApi::start()?;
     let path = format!("/api/v1/workers/{}/reports", api.ground.destination(0));
     let json = ["-H", "content-type: application/json"];
@@ -177,7 +177,7 @@ fn reports_that_are_none_are_refused() -> Result<()> {
 }
 
 #[test]
-fn without_the_token_nothing_is_told_and_it_is_never_logged() -> Result<()> {
+fn without_the_token_no_data_is_sent_and_the_token_is_never_logged() -> Result<()> {
     let api = NodeApi::start()?;
     for path in ["/api/v1/status", "/api/v1/nope"] {
         for arguments in [&[][..], &["-H", "Authorization: Bearer wrong-wrong-wrong-wrong"]] {

@@ -187,7 +187,7 @@ fn files_are_listed_over_pages_with_the_faults_of_the_inputs() {
 }
 
 #[test]
-fn a_list_is_as_long_as_asked_for_and_goes_on_where_it_was_cut() {
+fn a_list_has_the_requested_length_and_continues_at_its_cut() {
     let node = node();
     let json = |arguments: &[&str]| {
         let ended = ask(node, &[&["files", "--json"], arguments].concat());
@@ -213,7 +213,7 @@ fn a_list_is_as_long_as_asked_for_and_goes_on_where_it_was_cut() {
 }
 
 #[test]
-fn what_the_node_refuses_is_told_in_words_with_4() {
+fn a_refusal_by_the_node_is_explained_with_exit_code_4() {
     let node = node();
     let ended = ask(node, &["tasks", "cancel", "7"]);
     assert_eq!(ended.code, Some(4));
@@ -227,7 +227,7 @@ fn what_the_node_refuses_is_told_in_words_with_4() {
 }
 
 #[test]
-fn a_share_of_which_nobody_knows_whether_it_was_made_is_asked_for_once_more() {
+fn a_share_with_an_unknown_outcome_is_requested_once_more() {
     let node = node();
     for named in [&[][..], &["--request-id", "order 9"]] {
         let made = ask(node, &[&["share", "create", "films/a"], named].concat());
@@ -269,7 +269,7 @@ sys.stdout.buffer.write(seen)";
 }
 
 #[test]
-fn what_the_node_fails_at_is_told_with_1() {
+fn a_failure_of_the_node_is_reported_with_exit_code_1() {
     let node = node();
     let busy = ask(node, &["hosts"]);
     assert_eq!(busy.code, Some(1));
@@ -300,7 +300,7 @@ fn another_server(answer: fn() -> HttpResponse, is_worker: bool) -> SocketAddr {
 }
 
 #[test]
-fn what_is_no_node_is_named_with_3() {
+fn another_server_is_named_with_exit_code_3() {
     let worker = another_server(|| HttpResponse::NotFound().body("404 page not found"), true);
     let page = || HttpResponse::NotFound().content_type("text/html").body("<html>no such page");
     let other = another_server(page, false);
@@ -340,7 +340,7 @@ fn downloads_of_unlimited_links_are_shown_too() {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_told_with_3() {
+fn a_missing_node_is_reported_with_exit_code_3() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for command in ["plan", "tasks", "hosts", "files"] {
         let ended = ask(closed, &[command]);

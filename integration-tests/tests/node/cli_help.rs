@@ -3,7 +3,7 @@
 use reelyard_integration_tests::binary::{ended, reelyard, run};
 
 #[test]
-fn the_version_is_told() {
+fn the_version_is_printed() {
     let ended = run(&["--version"]);
     assert_eq!(ended.code, Some(0));
     assert_eq!(ended.out, format!("reelyard {}\n", env!("CARGO_PKG_VERSION")));

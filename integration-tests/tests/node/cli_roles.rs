@@ -37,7 +37,7 @@ fn a_second_node_is_refused_in_words_and_the_first_stops_in_order() -> Result<()
 }
 
 #[test]
-fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
+fn the_client_commands_show_a_real_yard() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"placed.mpg", 10_000)?;
     ground.grade(&[b"placed.mpg", b"nowhere.mpg"])?;

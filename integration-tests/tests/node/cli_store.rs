@@ -84,7 +84,7 @@ fn a_whole_store_is_described() {
 }
 
 #[test]
-fn a_store_in_use_or_not_there_is_refused_in_words() {
+fn a_store_in_use_or_missing_is_refused_with_an_explanation() {
     let dir = tempfile::tempdir().unwrap();
     let ended = store(&["check"], dir.path());
     assert_eq!(ended.code, Some(1));
@@ -107,7 +107,7 @@ fn a_store_in_use_or_not_there_is_refused_in_words() {
 }
 
 #[test]
-fn a_lost_end_is_told_and_can_be_accepted_once() {
+fn a_lost_end_is_reported_and_can_be_accepted_once() {
     let dir = tempfile::tempdir().unwrap();
     let sled = dir.path().join("journal").join("sled");
     let older = dir.path().join("older");
@@ -135,7 +135,7 @@ fn a_lost_end_is_told_and_can_be_accepted_once() {
 }
 
 #[test]
-fn a_missing_mark_and_a_damaged_middle_are_told_apart() {
+fn a_missing_mark_and_a_damaged_middle_are_distinguished() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), 0..150);
     std::fs::remove_file(dir.path().join("journal").join("mark")).unwrap();

@@ -173,7 +173,7 @@ fn several_centres_are_watched_as_a_list_or_a_pattern() {
 }
 
 #[test]
-fn every_key_of_cfm_yml_that_is_not_kept_is_told_with_its_line() {
+fn every_dropped_key_of_cfm_yml_is_reported_with_its_line() {
     let told = import("cfm.yml", CFM).ended.err;
     let meaningless: BTreeSet<&str> = told
         .lines()
@@ -240,7 +240,7 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
 }
 
 #[test]
-fn a_downloader_that_cannot_be_kept_is_told() {
+fn a_downloader_that_cannot_be_kept_is_reported() {
     let text = "downloader_bin: ./SampleNetIODownloader\n\
                 downloader_download_success_match_string: '(Success'\n";
     let ImportRun { ended, .. } = import("cfw.yml", text);
@@ -276,7 +276,7 @@ fn an_import_with_a_loss_is_a_file_that_nothing_starts_with_unless_it_is_accepte
 }
 
 #[test]
-fn a_file_that_is_no_old_configuration_is_refused() {
+fn a_file_without_an_old_configuration_is_refused() {
     let broken = import("cfm.yml", "listen_addr: [\n").ended;
     assert_eq!((broken.code, broken.out.as_str()), (Some(2), ""));
     assert!(broken.err.contains("is not YAML"), "{}", broken.err);

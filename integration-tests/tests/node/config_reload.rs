@@ -123,7 +123,7 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
 }
 
 #[test]
-fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result<()> {
+fn an_invalid_configuration_is_refused_completely_with_every_fault() -> Result<()> {
     let yard = NodeReloadYard::start("")?;
     yard.configure(1, "heartbeat.intervall = \"1s\"\ntask.timeout = \"soon\"")?;
     yard.node.hang_up()?;
@@ -143,7 +143,7 @@ fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result
 }
 
 #[test]
-fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()> {
+fn settings_that_need_a_restart_are_named_and_the_rest_applied() -> Result<()> {
     let mut yard = NodeReloadYard::start("http.threads = 1\n")?;
     yard.configure(1, "http.threads = 2\ntask.timeout = \"5m\"")?;
     let restart = "http.threads: 1 -> 2 (after a restart)";
@@ -313,7 +313,7 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
 }
 
 #[test]
-fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
+fn a_download_continues_while_the_listener_is_replaced() -> Result<()> {
     let yard = NodeReloadYard::start("")?;
     std::fs::create_dir(yard.ground.path("films"))?;
     let film = vec![7; 64 << 20];
@@ -350,7 +350,7 @@ fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
 }
 
 #[test]
-fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
+fn a_stopped_node_listens_on_no_address() -> Result<()> {
     let yard = NodeReloadYard::start("")?;
     std::fs::create_dir(yard.ground.path("films"))?;
     let film = vec![7; 64 << 20];
@@ -384,7 +384,7 @@ fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
 }
 
 #[test]
-fn another_token_is_asked_for_at_once_and_never_told() -> Result<()> {
+fn a_new_token_is_required_at_once_and_never_shown() -> Result<()> {
     let [old, new] = ["token-of-yesterday-0", "token-of-tomorrow-00"];
     let ground = ProcessYard::new(1, 2)?;
     ground.grade(&[])?;

@@ -56,7 +56,7 @@ fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
 
 /// The demo also works on a machine whose disk is fuller than any limit of a destination.
 #[test]
-fn a_disk_that_is_nearly_full_is_no_hindrance() -> Result<()> {
+fn the_demo_works_on_a_nearly_full_disk() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let place = dir.path().join("disk");
     std::fs::create_dir(&place)?;
@@ -74,7 +74,7 @@ fn a_disk_that_is_nearly_full_is_no_hindrance() -> Result<()> {
 }
 
 #[test]
-fn a_recorded_log_becomes_the_catalogue_and_its_hot_files_are_told() -> Result<()> {
+fn a_recorded_log_becomes_the_catalogue_and_its_hot_files_are_reported() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let log = tempfile::NamedTempFile::new()?;
     let mut rows = String::new();

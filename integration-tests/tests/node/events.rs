@@ -40,7 +40,7 @@ fn metric(ground: &ProcessYard, series: &str) -> Option<f64> {
 }
 
 #[test]
-fn the_life_of_a_copy_is_told_as_the_document_says() -> Result<()> {
+fn the_life_of_a_copy_is_reported_as_documented() -> Result<()> {
     let document = ApiDocument::read(&binary::run(&["openapi"]).out)?;
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"a.mpg", 5000)?;
@@ -112,7 +112,7 @@ fn id_of(event: &ReadEvent) -> (String, u64) {
 }
 
 #[test]
-fn who_comes_back_hears_what_it_missed_or_that_it_missed_something() -> Result<()> {
+fn a_returning_reader_gets_the_missed_events_or_a_notice() -> Result<()> {
     let (ground, mut node) = lonely()?;
     let reader = EventReader::open(ground.node, "?kinds=pin", &[])?;
     pin(&ground, "a.mpg", "PUT")?;
@@ -177,7 +177,7 @@ fn status_line(stream: &TcpStream) -> Result<String> {
 }
 
 #[test]
-fn only_so_many_may_listen_and_who_left_is_noticed() -> Result<()> {
+fn the_number_of_readers_is_limited_and_closed_ones_do_not_count() -> Result<()> {
     let (ground, node) = lonely()?;
     let mut streams = Vec::new();
     for _ in 0..64 {
@@ -200,7 +200,7 @@ fn only_so_many_may_listen_and_who_left_is_noticed() -> Result<()> {
 }
 
 #[test]
-fn a_slow_reader_is_told_that_it_missed_something() -> Result<()> {
+fn a_slow_reader_gets_a_notice_of_missed_events() -> Result<()> {
     const FILES: usize = 1500;
     let ground = ProcessYard::new(1, 1)?;
     // A long path makes long events: more than the kernel buffers for a client that does not read.
@@ -235,7 +235,7 @@ fn a_slow_reader_is_told_that_it_missed_something() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() -> Result<()> {
+fn invalid_requests_are_refused() -> Result<()> {
     let (ground, _node) = lonely()?;
     for query in ["?kinds=tasks", "?kinds=", "?kind=task"] {
         let url = format!("http://{}/api/v1/events{query}", ground.node);
@@ -281,7 +281,7 @@ fn the_command_follows_over_a_restart_of_the_node() -> Result<()> {
 }
 
 #[test]
-fn every_kind_is_told_in_words() -> Result<()> {
+fn every_kind_is_printed_as_text() -> Result<()> {
     let (ground, node) = lonely()?;
     let url = format!("http://{}", ground.node);
     let mut command = binary::reelyard(&["events", "--url", &url]);
@@ -324,7 +324,7 @@ fn every_kind_is_told_in_words() -> Result<()> {
 }
 
 #[test]
-fn a_removal_is_told_from_its_decision_to_its_end() -> Result<()> {
+fn a_removal_is_reported_from_its_decision_to_its_end() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 5000)?;
     ground.grade(&[b"a.mpg"])?;

@@ -75,7 +75,7 @@ fn every_type_has_a_name_of_its_own() -> Result<()> {
 }
 
 #[test]
-fn a_definition_is_told_from_other_lines() {
+fn a_definition_is_distinguished_from_other_lines() {
     assert_eq!(defined_type("pub struct CopyKey {"), Some("CopyKey"));
     assert_eq!(defined_type("    pub(super) enum PlanVerdict<'a> {"), Some("PlanVerdict"));
     assert_eq!(defined_type("pub(in crate::cli) struct Args;"), Some("Args"));

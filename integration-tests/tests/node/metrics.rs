@@ -158,7 +158,7 @@ fn actors_hosts_inputs_and_requests_are_on_the_page() -> Result<()> {
 }
 
 #[test]
-fn failures_are_counted_by_who_is_to_blame() -> Result<()> {
+fn failures_are_counted_by_the_blamed_side() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"slow.mpg", 8 << 20)?;
     ground.grade(&[b"slow.mpg"])?;

@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_planned_can_be_applied_and_the_next_round_plans_nothing_more(case in case()) {
+    fn a_plan_can_be_applied_and_the_next_round_plans_nothing_more(case in case()) {
         let mut world = PlannerWorld::of(&case);
         let round = world.round();
         // A task in progress occupies its space before and after it is applied.
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_of_which_a_copy_is_being_recorded_is_not_planned(case in case()) {
+    fn a_file_whose_copy_is_being_recorded_is_not_planned(case in case()) {
         let planned = PlannerWorld::of(&case).round().tasks;
         let Some(best) = planned.first() else { return Ok(()) };
         let mut world = PlannerWorld::of(&case);
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn following_changes_comes_to_the_same_as_looking_at_everything_anew(
+    fn incremental_changes_give_the_same_plan_as_a_complete_pass(
         case in case(),
         emptied in any::<proptest::sample::Index>(),
     ) {
@@ -154,7 +154,7 @@ fn files_without_room_are_looked_at_once_and_come_back_with_the_room() {
 }
 
 #[test]
-fn an_old_source_with_nobody_to_serve_keeps_no_round_searching() {
+fn an_old_source_without_a_destination_keeps_no_round_searching() {
     let mut case = PlannerCase::plain(2, 1, 50, false);
     case.sources[1].ours = false;
     let mut world = PlannerWorld::of(&case);
@@ -164,7 +164,7 @@ fn an_old_source_with_nobody_to_serve_keeps_no_round_searching() {
 }
 
 #[test]
-fn a_source_that_can_serve_nobody_keeps_no_round_searching() {
+fn a_source_that_can_serve_no_destination_keeps_no_round_searching() {
     let mut case = PlannerCase::plain(1, 2, 50, false);
     // One destination is in backoff together with it, the other is full.
     case.held_pairs = vec![(0, 0)];
@@ -223,7 +223,7 @@ fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
 }
 
 #[test]
-fn a_hot_file_that_fits_nowhere_is_named_however_busy_the_sources_are() {
+fn a_hot_file_that_fits_nowhere_is_named_also_with_busy_sources() {
     let mut case = PlannerCase::plain(1, 2, 4, false);
     for file in [1, 2, 3] {
         case.files[file].hits = 10 - file as u32;

@@ -237,7 +237,7 @@ async fn a_deletion_without_an_answer_stays_open_until_its_host_was_listed() {
 }
 
 #[actix::test]
-async fn what_is_pinned_stays_and_a_dry_run_removes_nothing() {
+async fn pinned_files_stay_and_a_dry_run_removes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let removals = RemoverSettings { mode: RemovalMode::DryRun, ..RemoverSettings::default() };
     let yard = opened(dir.path(), 2, (TaskSettings::default(), removals)).await;

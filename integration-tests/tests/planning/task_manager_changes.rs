@@ -31,7 +31,7 @@ async fn told_to(listener: &mut ChangeListener, clock: &Clock, last: u64) -> Vec
 }
 
 #[test]
-fn each_step_of_a_copy_is_told_once_and_in_order() {
+fn each_step_of_a_copy_is_reported_once_and_in_order() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
@@ -49,7 +49,7 @@ fn each_step_of_a_copy_is_told_once_and_in_order() {
 }
 
 #[test]
-fn what_is_applied_again_is_not_told_again() {
+fn events_that_are_applied_again_are_not_reported_again() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let plot = YardPlan::of(1, 1);
@@ -80,7 +80,7 @@ fn what_is_applied_again_is_not_told_again() {
 }
 
 #[test]
-fn a_host_that_is_reset_is_told_with_who_asked() {
+fn the_reset_of_a_host_is_reported_with_its_caller() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
@@ -106,7 +106,7 @@ fn a_host_that_is_reset_is_told_with_who_asked() {
 }
 
 #[test]
-fn a_back_off_is_told_with_whom_it_is_about_and_again_when_it_is_forgotten() {
+fn a_backoff_is_reported_with_its_host_and_again_at_its_end() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

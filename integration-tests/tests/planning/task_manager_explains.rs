@@ -67,7 +67,7 @@ fn every_stage_of_a_file_is_explained() {
 }
 
 #[test]
-fn what_nobody_knows_and_what_is_not_there_is_explained_too() {
+fn unknown_and_missing_files_are_explained_too() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

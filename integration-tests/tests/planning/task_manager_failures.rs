@@ -46,7 +46,7 @@ fn file(task: &Task) -> Blamed {
 }
 
 #[test]
-fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
+fn a_bad_file_backs_off_longer_each_time_and_starves_no_other() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 1).open_up(dir.path(), START).await;
@@ -72,7 +72,7 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
 }
 
 #[test]
-fn a_bad_file_starves_nobody_whoever_is_blamed_for_it() {
+fn a_bad_file_starves_no_other_whichever_side_is_blamed() {
     for blame in [Blame::Source, Blame::Pair] {
         let dir = tempfile::tempdir().unwrap();
         on_a_system(async {
@@ -132,7 +132,7 @@ fn a_file_is_to_blame_once_it_failed_at_a_second_destination() {
 }
 
 #[test]
-fn a_bad_source_backs_off_and_the_other_goes_on() {
+fn a_bad_source_backs_off_and_the_other_continues() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(2, 1).open_up(dir.path(), START).await;
@@ -188,7 +188,7 @@ fn one_of_ours_is_given_up_after_its_last_sign_of_life_and_not_before() {
 }
 
 #[test]
-fn a_task_nobody_begins_ends_and_goes_elsewhere() {
+fn a_task_that_no_host_begins_ends_and_goes_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -203,7 +203,7 @@ fn a_task_nobody_begins_ends_and_goes_elsewhere() {
 }
 
 #[test]
-fn a_busy_destination_of_ours_is_not_blamed_for_what_waits_its_turn() {
+fn a_busy_reelyard_destination_is_not_blamed_for_waiting_tasks() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(2, 1).open_up(dir.path(), START).await;
@@ -315,7 +315,7 @@ fn a_done_that_was_lost_is_learnt_from_the_inventory() {
 }
 
 #[test]
-fn what_a_host_had_under_way_fails_when_it_is_down_and_goes_on_while_it_is_suspect() {
+fn copies_of_a_host_fail_when_it_is_down_and_continue_while_it_is_suspect() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -356,7 +356,7 @@ fn a_cancelled_task_ends_at_once_and_repeating_the_request_changes_nothing() {
 }
 
 #[test]
-fn a_stranger_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
+fn an_unknown_host_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -468,7 +468,7 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
 }
 
 #[test]
-fn a_copy_is_planned_again_once_another_program_stands_in_the_place_of_its_destination() {
+fn a_copy_is_planned_again_once_another_program_replaces_its_destination() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 1).open_up(dir.path(), START).await;
@@ -537,7 +537,7 @@ fn a_copy_that_has_not_begun_is_withdrawn_once_the_file_is_elsewhere() {
 }
 
 #[test]
-fn a_copy_under_way_goes_on_where_the_file_appears_elsewhere() {
+fn a_running_copy_continues_when_the_file_appears_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = old_plot(1, 2).open_up(dir.path(), START).await;

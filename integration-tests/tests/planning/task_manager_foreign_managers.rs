@@ -33,7 +33,7 @@ fn report(id: i64, file: &str, said: Said) -> Report {
 }
 
 #[test]
-fn a_cluster_has_one_id_for_ever() {
+fn a_cluster_has_one_permanent_id() {
     let dir = tempfile::tempdir().unwrap();
     let mut ids = Vec::new();
     for _ in 0..2 {
@@ -53,7 +53,7 @@ fn a_cluster_has_one_id_for_ever() {
 }
 
 #[test]
-fn work_on_a_task_that_was_never_made_is_proof_and_on_a_forgotten_one_is_none() {
+fn work_on_an_unknown_task_is_proof_but_not_on_a_forgotten_one() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
@@ -88,7 +88,7 @@ fn work_on_a_task_that_was_never_made_is_proof_and_on_a_forgotten_one_is_none() 
 }
 
 #[test]
-fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
+fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let mut plot = YardPlan::of(1, 1);
@@ -134,7 +134,7 @@ fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
 }
 
 #[test]
-fn what_a_worker_tells_of_others_is_compared_with_ourselves() {
+fn a_workers_report_of_managers_is_compared_with_this_node() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let mut plot = YardPlan::of(1, 2);

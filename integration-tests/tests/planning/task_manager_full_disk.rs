@@ -13,7 +13,7 @@ use crate::task_manager_yard::YardPlan;
 const START: i64 = 1_800_000_000_000;
 
 #[test]
-fn what_cannot_be_committed_is_decided_again_only_after_a_pause() {
+fn a_failed_commit_is_decided_again_only_after_a_pause() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         // The reserve is larger than any disk, therefore the journal refuses every commit.

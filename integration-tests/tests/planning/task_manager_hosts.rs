@@ -43,7 +43,7 @@ async fn until_recorded(yard: &TaskManagerYard, what: &str, holds: impl Fn(&Host
 }
 
 #[test]
-fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
+fn hosts_are_published_only_after_their_complete_record_is_known() {
     let dir = tempfile::tempdir().unwrap();
     let plot = YardPlan::of(1, 2);
     let (resting, added) = (destination(1), destination(7));
@@ -96,7 +96,7 @@ fn a_repeated_request_is_answered_as_before() {
 }
 
 #[test]
-fn a_mode_takes_back_what_it_says_and_the_file_goes_elsewhere() {
+fn a_mode_withdraws_its_tasks_and_the_file_goes_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async move {
         let yard = YardPlan::of(2, 2).open_up(dir.path(), START).await;
@@ -156,7 +156,7 @@ fn a_long_silence_is_a_loss_also_over_a_restart_and_ends_with_an_answer() {
 }
 
 #[test]
-fn a_new_configuration_is_put_on_record_and_what_left_takes_its_tasks_along() {
+fn a_new_configuration_is_recorded_and_a_removed_host_loses_its_tasks() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async move {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

@@ -194,7 +194,7 @@ fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_co
 }
 
 #[test]
-fn what_a_host_lists_is_not_copied_again() {
+fn a_file_in_the_list_of_a_host_is_not_copied_again() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
@@ -217,7 +217,7 @@ fn what_a_host_lists_is_not_copied_again() {
 }
 
 #[test]
-fn whoever_does_not_lead_decides_nothing() {
+fn a_node_that_does_not_lead_decides_nothing() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

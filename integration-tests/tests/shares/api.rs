@@ -138,7 +138,7 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_shared_so_is_refused_with_its_reason() -> Result<()> {
+fn an_invalid_share_is_refused_with_its_reason() -> Result<()> {
     let place = ShareApiNode::start(&[("share.max_ttl", "8d"), ("share.max_per_owner", "1")])?;
     place.create("films/a.mpg", json!({ "owner": "jo" }));
     for (wanted, status, kind, words) in [
@@ -182,7 +182,7 @@ fn a_request_that_is_repeated_makes_one_link_also_over_a_kill() -> Result<()> {
 }
 
 #[test]
-fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Result<()> {
+fn shares_that_expired_while_the_node_was_down_are_refused_by_its_first_answer() -> Result<()> {
     let mut place = ShareApiNode::start(&[])?;
     let short = place.create("films/a.mpg", json!({ "ttl": "1s" }));
     place.node.kill();
@@ -202,7 +202,7 @@ fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Res
 }
 
 #[test]
-fn a_paused_reclaim_refuses_all_the_same_and_goes_on_when_it_is_resumed() -> Result<()> {
+fn a_paused_reclaim_still_refuses_and_continues_when_it_is_resumed() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let paused = place.share(&["pause-reclaim"], "");
     assert!(paused.out.contains("reclaim is paused by api"), "{}{}", paused.out, paused.err);
@@ -219,7 +219,7 @@ fn a_paused_reclaim_refuses_all_the_same_and_goes_on_when_it_is_resumed() -> Res
 }
 
 #[test]
-fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
+fn a_link_works_after_each_move_of_its_file() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let (file, dir) =
         (place.create("films/new/b.mpg", json!({})), place.create("films/new", json!({})));
@@ -277,7 +277,7 @@ fn a_request_that_is_repeated_after_its_file_was_moved_is_answered_as_before() -
 }
 
 #[test]
-fn what_is_written_as_people_write_it_is_taken_or_refused_with_a_hint() -> Result<()> {
+fn human_input_is_accepted_or_refused_with_a_hint() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let share = place.create("films/new/", json!({}));
     assert_eq!(share["path"], "films/new");
@@ -325,7 +325,7 @@ fn a_name_of_a_request_is_good_for_that_request_only() -> Result<()> {
 }
 
 #[test]
-fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
+fn a_link_ends_with_its_file_and_not_before_that_is_certain() -> Result<()> {
     let place = ShareApiNode::start(&[("share.removed_after", "100ms")])?;
     let share = place.create("films/a.mpg", json!({}));
     let url = format!("{}/file", share["url"].as_str().unwrap());
@@ -339,7 +339,7 @@ fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
 }
 
 #[test]
-fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
+fn a_removed_root_ends_its_links() -> Result<()> {
     let mut place = ShareApiNode::start(&[])?;
     let share = place.create("films/a.mpg", json!({}));
     place.node.start_again_with(&[("share.roots", "{}")])?;
@@ -377,7 +377,7 @@ fn another_password_is_another_request() -> Result<()> {
 }
 
 #[test]
-fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> {
+fn a_file_that_moves_during_its_share_is_shared_at_its_new_path() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let mut at = "films/a.mpg";
     for n in 0..20_u64 {
@@ -404,7 +404,7 @@ fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> 
 }
 
 #[test]
-fn a_share_that_never_was_is_told_and_the_others_end_all_the_same() -> Result<()> {
+fn an_unknown_share_is_reported_and_the_others_still_end() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let urls = ["films/a.mpg", "films/new"].map(|path| {
         let share = place.create(path, json!({}));

@@ -43,7 +43,7 @@ async fn drain(mut client: TcpStream) -> (usize, Option<ErrorKind>) {
 }
 
 #[actix::test]
-async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
+async fn a_hard_revoke_drops_data_that_the_kernel_has_not_sent() {
     let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; LARGE]);
     links.write("dir/a", &vec![7; LARGE]);
@@ -65,7 +65,7 @@ async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
 }
 
 #[actix::test]
-async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
+async fn a_hard_revoke_drops_a_file_that_the_kernel_buffered_completely() {
     let links = ManualLinks::start(|settings| settings.request_timeout = PATIENCE);
     links.write("a", &vec![7; 2 * ARRIVED]);
     let id = links.share("a", |_| {});
@@ -96,7 +96,7 @@ async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
 }
 
 #[actix::test]
-async fn a_hard_revoke_takes_back_what_is_under_tls() {
+async fn a_hard_revoke_drops_data_under_tls() {
     let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; LARGE]);
@@ -131,7 +131,7 @@ async fn a_hard_revoke_takes_back_what_is_under_tls() {
 }
 
 #[actix::test]
-async fn a_file_that_is_overwritten_meanwhile_does_not_pass_for_whole() {
+async fn a_file_that_is_overwritten_meanwhile_does_not_count_as_complete() {
     let links = ManualLinks::start(|_| {});
     for speaks_tls in [false, true] {
         links.write("a", &vec![7; LARGE]);

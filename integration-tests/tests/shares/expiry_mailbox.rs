@@ -44,7 +44,7 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
 }
 
 #[actix::test]
-async fn what_was_created_outlives_a_restart_and_what_came_due_meanwhile_goes_first() {
+async fn shares_survive_a_restart_and_those_that_expired_meanwhile_end_first() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let yard = opened(dir.path(), settings(), &clock).await;
@@ -103,7 +103,7 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
 }
 
 #[actix::test]
-async fn a_hard_revoke_tells_running_downloads_to_stop() {
+async fn a_hard_revoke_aborts_running_downloads() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let (soft, hard) = (yard.create(film(60)).await.id(), yard.create(film(60)).await.id());
@@ -228,7 +228,7 @@ async fn at_the_limit_the_least_recently_used_goes() {
 }
 
 #[actix::test]
-async fn shares_of_what_is_gone_end_however_many_there_are() {
+async fn any_number_of_shares_of_missing_files_end() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let kept = yard.create(film(100_000)).await;
@@ -269,7 +269,7 @@ async fn shares_of_what_is_gone_end_however_many_there_are() {
 }
 
 #[actix::test]
-async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
+async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let hook = "billing".to_owned();
@@ -315,7 +315,7 @@ async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
 }
 
 #[actix::test]
-async fn a_clock_that_is_set_is_noticed_and_brings_nothing_back() {
+async fn a_clock_change_is_noticed_and_revives_no_share() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let (near, far) = (yard.create(film(60)).await, yard.create(film(7200)).await);
@@ -336,7 +336,7 @@ async fn a_clock_that_is_set_is_noticed_and_brings_nothing_back() {
 }
 
 #[actix::test]
-async fn thousands_that_are_due_at_once_all_go_and_the_most_overdue_first() {
+async fn thousands_of_due_shares_all_end_and_the_most_overdue_first() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let created: Vec<_> = futures::stream::iter(0..6000)
@@ -357,7 +357,7 @@ async fn thousands_that_are_due_at_once_all_go_and_the_most_overdue_first() {
 }
 
 #[actix::test]
-async fn changes_are_told_as_they_happen() {
+async fn changes_are_reported_immediately() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let journal = JournalOptions::alone(dir.path(), 1);

@@ -29,7 +29,7 @@ async fn the_next_turn_begins_when_the_next_share_is_due() {
 }
 
 #[actix::test]
-async fn what_was_reclaimed_is_counted_with_how_late_that_was() {
+async fn reclaimed_shares_are_counted_with_their_delay() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     yard.pause(true).await;

@@ -42,7 +42,7 @@ async fn a_move_takes_the_file_and_every_share_along_and_is_made_once() {
 }
 
 #[actix::test]
-async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
+async fn a_refused_move_is_refused_again_and_leaves_no_trace() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let id = yard.create("films/d/a").await;
@@ -66,7 +66,7 @@ async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
 }
 
 #[actix::test]
-async fn what_is_overwritten_takes_its_shares_along() {
+async fn an_overwritten_file_ends_its_shares() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (moved, there) = (yard.create("films/d/a").await, yard.create("films/other").await);
@@ -166,7 +166,7 @@ async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
 }
 
 #[actix::test]
-async fn what_is_at_neither_path_after_a_stop_ends() {
+async fn shares_of_a_file_at_neither_path_after_a_stop_end() {
     let ground = ShareDirectories::new();
     let (id, above, _) = begun(&ground, "films/d", "more/e").await;
     std::fs::rename(ground.path("films/d"), ground.path("aside")).unwrap();
@@ -208,7 +208,7 @@ impl ShareFileSystem for Failing {
 }
 
 #[actix::test]
-async fn a_move_that_the_disk_does_not_confirm_is_told_as_done_only_once_it_does() {
+async fn a_move_is_reported_as_done_only_after_the_disk_confirms_it() {
     let ground = ShareDirectories::new();
     let disk = Arc::<Failing>::default();
     let yard = opened_on(&ground, disk.clone()).await;
@@ -255,7 +255,7 @@ async fn a_move_is_seen_as_long_as_its_root_is_away() {
 }
 
 #[actix::test]
-async fn what_is_missing_for_long_enough_ends_and_what_comes_back_does_not() {
+async fn shares_of_missing_files_end_after_a_time_and_those_that_return_do_not() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (gone, back) = (yard.create("films/d/a").await, yard.create("films/other").await);

@@ -121,7 +121,7 @@ keep_ended = "1s"
 }
 
 #[test]
-fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()> {
+fn webhooks_send_the_events_signed_and_in_order() -> Result<()> {
     let receiver = HookReceiver::start()?;
     let place = WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     let events = EventReader::open(place.ground.node, "?kinds=share", &[])?;
@@ -166,8 +166,7 @@ fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()
 }
 
 #[test]
-fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_nobody()
--> Result<()> {
+fn a_failing_receiver_gets_everything_later_and_delays_no_other() -> Result<()> {
     let (bad, good) = (HookReceiver::start()?, HookReceiver::start()?);
     let both = format!(
         "webhooks = {{ bad = {}, good = {} }}",
@@ -215,7 +214,7 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
 }
 
 #[test]
-fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<()> {
+fn over_https_only_a_receiver_that_the_system_trusts_gets_events() -> Result<()> {
     let ground = ProcessYard::new(1, 0)?;
     let [trusted, other] = ["trusted", "other"].map(|name| Pem::make(&ground.path(""), name));
     let (good, bad) = (HookReceiver::start_tls(&trusted)?, HookReceiver::start_tls(&other)?);
@@ -238,7 +237,7 @@ fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<(
 }
 
 #[test]
-fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
+fn after_kill_9_delivery_resumes_and_nothing_is_lost() -> Result<()> {
     let receiver = HookReceiver::start()?;
     let mut place =
         WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
@@ -280,7 +279,7 @@ fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
 }
 
 #[test]
-fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result<()> {
+fn a_new_webhook_begins_with_its_creation_and_gets_only_selected_events() -> Result<()> {
     let place = WebhookNode::start("")?;
     place.revoked();
     let receiver = HookReceiver::start()?;
@@ -313,7 +312,7 @@ fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result
 }
 
 #[test]
-fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Result<()> {
+fn undelivered_events_are_dropped_when_too_old_and_the_loss_is_reported() -> Result<()> {
     let receiver = HookReceiver::start()?;
     receiver.is_to(ReceiverMode::Refuses(500, None));
     let hooks =
@@ -334,7 +333,7 @@ fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Resul
 }
 
 #[test]
-fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> Result<()> {
+fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<()> {
     let mut place = WebhookNode::start("")?;
     let node = place.ground.node;
     let open = |query: &str, last: Option<&str>| {
@@ -399,7 +398,7 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
 }
 
 #[test]
-fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
+fn the_events_lost_with_a_removed_webhook_are_logged() -> Result<()> {
     let receiver = HookReceiver::start()?;
     receiver.is_to(ReceiverMode::Refuses(503, None));
     let place = WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
@@ -414,7 +413,7 @@ fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
 }
 
 #[test]
-fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<()> {
+fn a_request_for_deleted_events_names_the_first_kept_one() -> Result<()> {
     let place = WebhookNode::start("webhook_retention = \"1s\"")?;
     place.revoked();
     place.revoked();

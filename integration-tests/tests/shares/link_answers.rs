@@ -34,7 +34,7 @@ async fn ask(links: &ManualLinks, text: &str) -> String {
 }
 
 #[actix::test]
-async fn a_file_that_became_a_directory_is_not_what_was_shared_nor_the_other_way_round() {
+async fn a_file_that_became_a_directory_is_not_served_nor_the_reverse() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     links.write("dir/a", b"film");
@@ -110,7 +110,7 @@ async fn behind_a_path_of_a_proxy_everything_leads_to_that_path() {
 }
 
 #[actix::test]
-async fn after_an_answer_that_is_the_last_there_is_no_other() {
+async fn the_last_answer_is_followed_by_no_other() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let (open, closed) = (links.share("a", |_| {}), links.share("a", locked("right")));
@@ -141,7 +141,7 @@ async fn after_an_answer_that_is_the_last_there_is_no_other() {
 }
 
 #[actix::test]
-async fn the_page_of_a_directory_counts_what_its_archive_has() {
+async fn the_page_of_a_directory_counts_the_entries_of_its_archive() {
     let links = ManualLinks::start(|_| {});
     links.write("other/secret", b"secret");
     links.write("dir/a", &[7; 2048]);

@@ -75,7 +75,7 @@ async fn only_the_deadline_cuts_and_no_other_end() {
 }
 
 #[actix::test]
-async fn a_deadline_that_is_moved_meanwhile_counts_where_it_is_now() {
+async fn the_newest_deadline_counts_for_running_downloads() {
     let links = strict();
     let (later, sooner) = (links.share("a", |_| {}), links.share("a", |_| {}));
     let of_later = running(&links, later, "/file", &[]).await;
@@ -96,7 +96,7 @@ async fn a_deadline_that_is_moved_meanwhile_counts_where_it_is_now() {
 }
 
 #[actix::test]
-async fn a_deadline_cuts_also_what_ended_before_it_and_is_forgotten() {
+async fn a_deadline_also_aborts_downloads_of_forgotten_shares() {
     let links = strict();
     let forget = || {
         let (tombstones_before, happenings_before, hooks) = (u64::MAX, 0, Vec::new());
@@ -138,7 +138,7 @@ async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chun
 }
 
 #[actix::test]
-async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
+async fn a_rename_during_an_archive_does_not_omit_the_file() {
     let links = ManualLinks::start(|_| {});
     let elsewhere = |name: &str| links.outside().join(name);
     for (moved, to) in [
@@ -164,7 +164,7 @@ async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
 }
 
 #[actix::test]
-async fn what_is_added_while_an_archive_is_made_does_not_break_it_off() {
+async fn an_added_file_does_not_abort_an_archive() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; LARGE]);
     links.write("dir/sub/x", b"x");

@@ -156,7 +156,7 @@ async fn a_link_is_live_until_its_deadline_and_not_at_it() {
 }
 
 #[actix::test]
-async fn what_was_never_a_link_tells_nothing() {
+async fn an_unknown_link_reveals_nothing() {
     let links = ManualLinks::start(|_| {});
     let unknown = links.get(ShareId::random().unwrap(), "/file", &[]).await;
     let malformed = links.ask("/s/x/file", &[]).await;
@@ -296,7 +296,7 @@ async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i3
 }
 
 #[actix::test]
-async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
+async fn a_hard_revoke_aborts_running_downloads_and_a_deadline_does_not() {
     let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; 24 << 20]);
     let (soft, due) = (links.share("a", |_| {}), links.share("a", |_| {}));
@@ -318,7 +318,7 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
 }
 
 #[actix::test]
-async fn a_deadline_cuts_where_that_is_configured() {
+async fn a_deadline_aborts_downloads_if_configured() {
     let links = ManualLinks::start(|settings| settings.cut_at_deadline = true);
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
@@ -330,7 +330,7 @@ async fn a_deadline_cuts_where_that_is_configured() {
 }
 
 #[actix::test]
-async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
+async fn a_guessing_client_is_rate_limited_and_others_are_not() {
     let links = ManualLinks::start(|settings| {
         settings.guesses = NonZeroU32::new(3).unwrap();
         settings.guess_every = Duration::from_secs(600);
@@ -360,7 +360,7 @@ async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
 }
 
 #[actix::test]
-async fn connections_are_bounded_and_who_only_waits_makes_room() {
+async fn connections_are_bounded_and_idle_ones_are_closed_first() {
     let links = ManualLinks::start(|settings| settings.connections_per_address = 2);
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
@@ -397,7 +397,7 @@ async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
 }
 
 #[actix::test]
-async fn what_is_no_request_is_answered_and_left() {
+async fn an_invalid_request_is_answered_and_its_connection_closed() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let id = links.share("a", |_| {});
@@ -422,7 +422,7 @@ async fn what_is_no_request_is_answered_and_left() {
 }
 
 #[actix::test]
-async fn stopping_breaks_off_what_is_running() {
+async fn stopping_aborts_running_downloads() {
     let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
@@ -485,7 +485,7 @@ async fn counted_by(
 }
 
 #[actix::test]
-async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
+async fn a_link_that_ends_while_a_download_is_counted_says_why() {
     for (refusal, status, words) in [
         (ShareRefusal::Ended { why: ShareEnding::Revoked }, 410, "taken back"),
         (ShareRefusal::Ended { why: ShareEnding::Removed }, 410, "removed"),
@@ -499,7 +499,7 @@ async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
 }
 
 #[actix::test]
-async fn what_ails_this_node_is_not_told_to_visitors() {
+async fn faults_of_the_node_are_not_shown_to_visitors() {
     let full = || CommitError::DiskFull { why: "/data/journal has 17 bytes left".to_owned() };
     for error in [full(), CommitError::NotLeader { leader: Some(3) }, CommitError::Stopped] {
         let (status, text) = counted_by(move |_, _| Err(error.clone().into())).await;
@@ -508,7 +508,7 @@ async fn what_ails_this_node_is_not_told_to_visitors() {
 }
 
 #[actix::test]
-async fn a_download_that_may_have_been_counted_is_asked_for_once_more_by_the_same_name() {
+async fn a_download_with_an_unknown_outcome_is_requested_again_under_the_same_id() {
     let answer = |asked: &TakeDownload, before| match before {
         0 => Err(CommitError::Unknown { request: asked.request }.into()),
         1 => Err(CommitError::Busy { retry_after: Duration::from_millis(1) }.into()),
@@ -518,7 +518,7 @@ async fn a_download_that_may_have_been_counted_is_asked_for_once_more_by_the_sam
 }
 
 #[actix::test]
-async fn a_link_of_which_the_last_download_was_taken_says_so_also_after_its_deadline() {
+async fn an_exhausted_link_says_so_also_after_its_deadline() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let deadline = Deadline::at(START.after(Duration::from_secs(60)));

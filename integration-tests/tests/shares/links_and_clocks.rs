@@ -140,7 +140,7 @@ async fn a_running_node_holds_a_jump_of_hours_until_it_has_lasted() {
 }
 
 #[actix::test]
-async fn what_was_refused_stays_refused_when_the_clock_steps_back() {
+async fn refused_links_stay_refused_when_the_clock_steps_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -157,7 +157,7 @@ async fn what_was_refused_stays_refused_when_the_clock_steps_back() {
 }
 
 #[actix::test]
-async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind() {
+async fn refused_links_stay_refused_at_a_start_with_a_clock_that_is_behind() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -178,7 +178,7 @@ async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind()
 }
 
 #[actix::test]
-async fn time_goes_on_after_a_small_step_back() {
+async fn time_continues_after_a_small_step_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -207,7 +207,7 @@ async fn an_hour_forward_is_followed_at_once() {
 }
 
 #[actix::test]
-async fn what_ends_while_the_node_is_off_stays_ended_though_the_clock_steps_back_meanwhile() {
+async fn links_that_end_while_the_node_is_off_stay_ended_after_a_clock_step_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
@@ -329,7 +329,7 @@ fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
 }
 
 #[actix::test]
-async fn figures_of_what_is_due_are_right_while_reclaim_is_paused_and_after() {
+async fn figures_of_due_shares_are_right_during_and_after_a_paused_reclaim() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;

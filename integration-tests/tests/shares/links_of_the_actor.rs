@@ -71,7 +71,7 @@ impl ActorLinksYard {
 }
 
 #[actix::test]
-async fn as_many_downloads_as_are_allowed_whoever_comes_at_once() {
+async fn parallel_clients_get_exactly_the_allowed_downloads() {
     let yard = ActorLinksYard::open().await;
     yard.site.write("a", &[7; 100_000]);
     let id = yard.share("a", Some(3)).await;
@@ -110,7 +110,7 @@ async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
 }
 
 #[actix::test]
-async fn a_hard_revoke_reaches_what_is_running() {
+async fn a_hard_revoke_reaches_running_downloads() {
     let yard = ActorLinksYard::open().await;
     yard.site.write("a", &vec![7; 24 << 20]);
     let id = yard.share("a", None).await;

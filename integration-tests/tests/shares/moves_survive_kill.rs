@@ -177,7 +177,7 @@ impl ShareMoveYard {
 }
 
 #[test]
-fn whatever_was_answered_is_so_and_every_link_goes_on() -> Result<()> {
+fn every_answer_holds_and_every_link_works() -> Result<()> {
     let mut place = ShareMoveYard::start()?;
     for round in 0..6 {
         // At another time in each round.
@@ -193,7 +193,7 @@ fn whatever_was_answered_is_so_and_every_link_goes_on() -> Result<()> {
 }
 
 #[test]
-fn a_move_that_nobody_can_settle_is_seen() -> Result<()> {
+fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
     let mut place = ShareMoveYard::start()?;
     let (root, aside) = (place.root(), place.ground.path("aside"));
     // Repeats until the kill falls between the record of a move and its answer.

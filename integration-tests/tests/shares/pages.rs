@@ -25,7 +25,7 @@ fn cookie(answer: &CurlResponse) -> String {
 }
 
 #[actix::test]
-async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
+async fn a_page_shows_the_share_and_runs_no_foreign_code() {
     let links = ManualLinks::start(|settings| {
         settings.public_url = Some("https://share.example.net/".into());
     });
@@ -58,7 +58,7 @@ async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
 }
 
 #[actix::test]
-async fn a_directory_shows_what_is_in_it() {
+async fn a_directory_shows_its_entries() {
     let links = ManualLinks::start(|_| {});
     links.write("season/1.mp4", &[7; 2048]);
     links.write("season/extras/x.mp4", b"x");
@@ -114,7 +114,7 @@ async fn a_password_opens_this_link_and_no_other() {
 }
 
 #[actix::test]
-async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
+async fn tries_are_bounded_by_link_and_by_address_and_an_open_session_stays() {
     let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(3).unwrap();
         settings.password_every = Duration::from_secs(600);
@@ -144,7 +144,7 @@ async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
 }
 
 #[actix::test]
-async fn who_guesses_passwords_learns_nothing_from_others_who_know_theirs() {
+async fn a_password_guesser_learns_nothing_from_successful_clients() {
     let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(2).unwrap();
         settings.password_every = Duration::from_secs(600);
@@ -199,7 +199,7 @@ async fn a_page_believes_no_host_that_a_client_names() {
 }
 
 #[actix::test]
-async fn a_form_that_is_none_is_refused_without_harm() {
+async fn an_invalid_form_is_refused_without_harm() {
     let links =
         ManualLinks::start(|settings| settings.request_timeout = Duration::from_millis(300));
     links.write("a", b"x");
@@ -230,7 +230,7 @@ async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
 }
 
 #[actix::test]
-async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resume() {
+async fn a_late_client_gets_the_reason_and_a_counted_download_may_resume() {
     let links = ManualLinks::start(|settings| {
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });

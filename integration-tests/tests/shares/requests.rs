@@ -66,7 +66,7 @@ async fn a_link_with_a_slash_at_its_end_leads_to_the_one_without() {
 }
 
 #[actix::test]
-async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
+async fn an_invalid_form_is_refused_on_a_page_like_all_others() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let hash = hash_password("right").unwrap();
@@ -94,7 +94,7 @@ async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
 }
 
 #[actix::test]
-async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
+async fn a_page_that_asks_to_wait_does_not_call_the_link_unknown() {
     let links = ManualLinks::start(|settings| {
         settings.guesses = NonZeroU32::MIN;
         settings.guess_every = Duration::from_secs(600);
@@ -110,7 +110,7 @@ async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
 }
 
 #[actix::test]
-async fn what_was_replaced_is_not_said_to_be_resumable() {
+async fn a_replaced_file_is_not_called_resumable() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"a film");
     let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
@@ -180,7 +180,7 @@ async fn running(links: &ManualLinks, mebibytes: usize) -> tokio::task::JoinHand
 }
 
 #[actix::test]
-async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
+async fn a_draining_server_lets_downloads_finish_and_accepts_no_client() {
     let links = ManualLinks::start(|_| {});
     let running = running(&links, 12).await;
     let url = links.url(ShareId(1), "");
@@ -195,7 +195,7 @@ async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
 }
 
 #[actix::test]
-async fn a_server_that_drains_in_a_hurry_cuts_what_runs() {
+async fn a_drain_with_a_deadline_aborts_running_downloads() {
     let links = ManualLinks::start(|_| {});
     // More than the buffers of two sockets hold, because buffered data reaches curl after the abort.
     let running = running(&links, 128).await;

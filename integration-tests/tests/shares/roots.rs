@@ -124,7 +124,7 @@ impl ShareRootsNode {
 }
 
 #[test]
-fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Result<()> {
+fn a_missing_root_delays_nothing_and_is_opened_when_it_appears() -> Result<()> {
     let place = ShareRootsNode::start()?;
     assert_eq!(place.create("films/a").0, 201);
     let (status, told) = place.create("nas/b");
@@ -154,7 +154,7 @@ fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Re
 }
 
 #[test]
-fn a_root_that_is_not_there_now_is_told_by_a_check_and_one_that_is_none_refused() {
+fn a_check_reports_a_missing_root_and_refuses_an_invalid_one() {
     let dir = tempfile::tempdir().unwrap();
     let check = |root: &str| {
         run(&["config", "check", "--set", &format!("share.roots={{ films = \"{root}\" }}")])

@@ -192,7 +192,7 @@ fn ended(reclaim: &Value) -> u64 {
 }
 
 #[test]
-fn what_was_answered_holds_however_often_the_node_is_killed() {
+fn answers_hold_over_any_number_of_kills() {
     let seed = fastrand::u64(..);
     eprintln!("seed {seed}");
     on_a_system(async {

@@ -83,7 +83,7 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
 }
 
 #[test]
-fn a_leader_that_comes_back_goes_on_at_once() {
+fn a_leader_that_comes_back_continues_at_once() {
     on_a_system(async {
         let cluster = ShareCluster::new(&settings()).await;
         let first = cluster.created(film(60)).await;

@@ -140,7 +140,7 @@ async fn running(links: &ManualLinks, pem: &Pem, id: ShareId) -> tokio::task::Jo
 }
 
 #[actix::test]
-async fn a_hard_revoke_cuts_what_is_running_and_a_soft_one_does_not() {
+async fn a_hard_revoke_aborts_running_downloads_and_a_soft_one_does_not() {
     let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; 24 << 20]);
@@ -157,7 +157,7 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_soft_one_does_not() {
 }
 
 #[actix::test]
-async fn a_new_certificate_is_shown_to_whoever_connects_then() {
+async fn a_new_certificate_applies_to_new_connections() {
     let links = ManualLinks::start(|_| {});
     let old = links.speak_tls("old");
     links.write("a", &vec![7; 24 << 20]);
@@ -174,7 +174,7 @@ async fn a_new_certificate_is_shown_to_whoever_connects_then() {
 }
 
 #[actix::test]
-async fn who_speaks_no_tls_is_told_or_left() {
+async fn a_client_without_tls_gets_an_answer_or_a_closed_connection() {
     let links =
         ManualLinks::start(|settings| settings.request_timeout = Duration::from_millis(300));
     links.speak_tls("links");
@@ -199,7 +199,7 @@ async fn who_speaks_no_tls_is_told_or_left() {
 }
 
 #[actix::test]
-async fn who_does_not_get_on_with_tls_makes_room() {
+async fn an_incomplete_tls_handshake_is_closed_first() {
     let links = ManualLinks::start(|settings| settings.connections_per_address = 1);
     links.speak_tls("links");
     links.write("a", b"x");

@@ -17,7 +17,7 @@ fn faults(settings: &[(&str, &Path)]) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_certificate_is_told_in_words() {
+fn errors_of_a_certificate_are_explained() {
     let place = tempfile::tempdir().unwrap();
     let [pem, other] = ["one", "other"].map(|name| Pem::make(place.path(), name));
     let both =

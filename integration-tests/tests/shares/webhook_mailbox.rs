@@ -132,7 +132,7 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
 }
 
 #[actix::test]
-async fn another_url_is_told_at_once_what_the_former_did_not_take() {
+async fn a_new_url_gets_at_once_what_the_previous_one_refused() {
     let (dir, clock) = (tempfile::tempdir().unwrap(), manual_clock());
     let (dead, alive) = (HookReceiver::start().unwrap(), HookReceiver::start().unwrap());
     let yard = opened(alone(dir.path()).await, &clock, &dead);
@@ -179,7 +179,7 @@ async fn leader(yards: &[WebhookYard], epoch: u64) -> (usize, u64) {
 }
 
 #[test]
-fn the_leader_alone_tells_and_the_next_one_goes_on() {
+fn only_the_leader_delivers_and_the_next_one_continues() {
     let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
     on_a_system(async {
         let (hub, receiver) = (MemoryHub::default(), HookReceiver::start().unwrap());

@@ -190,7 +190,7 @@ async fn a_directory_that_is_renamed_meanwhile_is_still_the_same() {
 }
 
 #[actix::test]
-async fn what_can_never_be_whole_takes_no_download() {
+async fn an_archive_that_can_never_be_complete_counts_no_download() {
     let links = ManualLinks::start(|_| {});
     let one = NonZeroU32::new(1);
     let refused = async |id: ShareId, words: &str| {

@@ -111,7 +111,7 @@ fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
 
 /// Clients request other files from day to day, and the disks are full.
 #[test]
-fn room_for_what_gets_hot_keeps_a_full_yard_useful() -> Result<()> {
+fn space_for_files_that_become_hot_keeps_a_full_yard_useful() -> Result<()> {
     let last_ratio = |set: &[&str]| -> Result<f64> {
         let options = SimulationOptions { seed: 1, days: Some(14), ..small() };
         let report = simulated(&options, &[set, &["remover.interval=1m"]].concat())?;
@@ -278,7 +278,7 @@ fn check_svg(svg: &str) -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused_in_words() -> Result<()> {
+fn invalid_simulations_are_refused_with_an_explanation() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let empty = dir.path().join("empty.log").display().to_string();
     std::fs::write(&empty, "no row of a log\n")?;

@@ -78,7 +78,7 @@ async fn bytes_ranges_and_hashes_are_served() {
 }
 
 #[actix::test]
-async fn copies_are_served_but_not_what_is_still_arriving() {
+async fn copies_are_served_but_not_partial_ones() {
     let rig = Rig::new();
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();
@@ -177,7 +177,7 @@ async fn clients_that_misbehave_are_sent_away() {
 }
 
 #[actix::test]
-async fn one_connection_too_many_is_told_to_come_back() {
+async fn a_connection_above_the_limit_gets_a_retry_time() {
     let rig = Rig::new();
     let mut settings = rig.source();
     settings.data_port.connections = 2;

@@ -67,7 +67,7 @@ fn ends(work: &LinkWork) -> usize {
 }
 
 #[actix::test]
-async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
+async fn an_end_is_durable_before_its_report_and_kept_until_accepted() {
     let mut bench = DownloaderRig::new();
     let orders =
         vec![bench.order(1, SourceTrouble::Errs), bench.order(2, SourceTrouble::WrongHash)];
@@ -104,7 +104,7 @@ async fn stopping_is_answered_when_the_last_copy_has_ended() {
 }
 
 #[actix::test]
-async fn what_the_node_cancels_is_given_up() {
+async fn a_cancelled_copy_is_abandoned() {
     let mut bench = DownloaderRig::new();
     let orders =
         vec![bench.order(1, SourceTrouble::FallsSilent), bench.order(2, SourceTrouble::Errs)];

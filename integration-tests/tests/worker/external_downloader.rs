@@ -108,7 +108,7 @@ async fn a_program_is_called_as_cfw_calls_it_and_its_copy_is_hashed_but_not_call
 }
 
 #[actix::test]
-async fn whatever_a_program_leaves_or_says_a_failure_is_told_and_cleared_away() {
+async fn every_failure_of_a_program_is_reported_and_its_remains_are_removed() {
     let cases = [
         (
             "echo half > \"$2\"; echo 'cannot open /data2' >&2; exit 3",

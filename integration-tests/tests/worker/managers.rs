@@ -16,7 +16,7 @@ async fn info(host: HostAddr) -> WorkerInfo {
 }
 
 #[actix::test]
-async fn who_lists_and_deletes_is_noted_by_name_or_by_address() {
+async fn callers_that_list_or_delete_are_recorded_by_name_or_address() {
     let rig = Rig::new();
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();

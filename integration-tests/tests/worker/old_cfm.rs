@@ -71,7 +71,7 @@ async fn a_lost_answer_is_repeated_and_a_task_from_before_a_restart_is_taken_up(
 }
 
 #[actix::test]
-async fn a_task_that_replaces_another_goes_on_where_that_was() {
+async fn a_task_that_replaces_another_resumes_its_copy() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
     // Data in the buffers of the connection is lost, and so is data without a hash.
     let (size, far, lost) = (40_000_000, 16_000_000, 12_000_000);

@@ -20,7 +20,7 @@ fn slow(order: TaskOrder) -> TaskOrder {
 }
 
 #[actix::test]
-async fn a_report_that_nobody_took_is_delivered_after_the_restart() {
+async fn an_undelivered_report_is_delivered_after_the_restart() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     source.master(b"E.mpg", 1000);
     let serving = started(source.source()).await;

@@ -68,7 +68,7 @@ async fn interrupted(source: &Rig, destination_rig: &Rig, node: &FakeNode) -> (W
 }
 
 #[actix::test]
-async fn a_destination_that_is_killed_asks_only_for_what_it_has_not() {
+async fn a_killed_destination_requests_only_the_missing_bytes() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;
@@ -91,7 +91,7 @@ async fn a_destination_that_is_killed_asks_only_for_what_it_has_not() {
 }
 
 #[actix::test]
-async fn a_source_that_comes_back_goes_on_with_the_same_copy() {
+async fn a_source_that_comes_back_continues_the_same_copy() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;
@@ -134,7 +134,7 @@ async fn a_master_that_was_replaced_meanwhile_is_copied_from_its_beginning() {
 }
 
 #[actix::test]
-async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
+async fn a_resumed_copy_whose_hash_is_wrong_is_started_again() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", SIZE);
     let (serving, left) = interrupted(&source, &rig, &node).await;
@@ -167,7 +167,7 @@ fn other_state(rig: &Rig) {
 }
 
 #[actix::test]
-async fn another_source_goes_on_with_what_the_first_one_sent() {
+async fn another_source_continues_the_copy_of_the_first_one() {
     let (first, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = first.master(b"E.mpg", SIZE);
     let (gone, _) = interrupted(&first, &rig, &node).await;
@@ -189,7 +189,7 @@ async fn another_source_goes_on_with_what_the_first_one_sent() {
 }
 
 #[actix::test]
-async fn a_source_that_stays_away_is_told_and_what_it_sent_is_kept() {
+async fn a_lost_source_is_reported_and_its_bytes_are_kept() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;

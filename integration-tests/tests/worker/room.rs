@@ -52,7 +52,7 @@ async fn a_quota_is_a_disk_of_that_size_and_never_overbooked() {
 }
 
 #[actix::test]
-async fn what_cfw_left_behind_goes_when_it_is_old_and_nothing_else() {
+async fn old_remains_of_cfw_are_removed_and_nothing_else() {
     let rig = Rig::new();
     let temp = rig.copies().join("temp.downloaded");
     std::fs::create_dir(&temp).unwrap();

@@ -115,7 +115,7 @@ async fn a_run_comes_over_one_connection() {
 }
 
 #[actix::test]
-async fn a_run_whose_connection_breaks_off_arrives_all_the_same() {
+async fn a_run_whose_connection_breaks_still_arrives() {
     for lets_through in [0, 10, 100_000, 500_000] {
         // One more byte, to check that the byte at the break is readable.
         let connections = all_arrive(12, lets_through).await;
@@ -160,7 +160,7 @@ async fn a_master_that_is_gone_fails_by_itself() {
 }
 
 #[actix::test]
-async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
+async fn a_withdrawn_copy_does_not_delay_its_run() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
     let state = ThrottledProxyState {
@@ -195,7 +195,7 @@ async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
 }
 
 #[actix::test]
-async fn a_master_that_is_large_by_now_holds_no_other_of_its_run_up() {
+async fn a_master_that_has_grown_does_not_delay_its_run() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
     let state = ThrottledProxyState {

@@ -90,7 +90,7 @@ async fn heartbeat_files_and_the_router_answer_as_cfw() {
 }
 
 #[actix::test]
-async fn the_disk_is_told_as_cfw_tells_it() {
+async fn the_disk_is_reported_as_by_cfw() {
     let rig = Rig::new();
     let worker = worker(&rig).await;
     let answer = raw(rig.host, "GET /df", "").await;

@@ -60,7 +60,7 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
 }
 
 #[test]
-fn what_was_cancelled_is_tried_again_on_request() -> Result<()> {
+fn a_cancelled_task_is_tried_again_on_request() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"slow.mpg", 4 << 20)?;
     ground.grade(&[b"slow.mpg"])?;

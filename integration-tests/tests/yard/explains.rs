@@ -67,7 +67,7 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
 }
 
 #[test]
-fn files_and_plan_tell_what_an_explanation_tells() -> Result<()> {
+fn files_and_plan_agree_with_an_explanation() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let huge = std::fs::File::create(ground.path("masters").join("huge.mpg"))?;
     // Larger than any disk in a test, and sparse.

@@ -111,7 +111,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
 }
 
 #[test]
-fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
+fn configured_hosts_are_changed_in_the_configuration() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[])?;
     let node = ground.start_node(&[])?;
@@ -170,7 +170,7 @@ fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result
 }
 
 #[test]
-fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()> {
+fn a_drained_host_gets_nothing_new_and_shows_the_remaining_files() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let source = ground.start_source(0, &[])?;
     let destinations = [ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
@@ -215,7 +215,7 @@ fn page(ground: &ProcessYard, path: &str) -> Option<String> {
 type Settings<'a> = &'a [(&'a str, &'a str)];
 
 #[test]
-fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
+fn a_missing_or_different_token_is_shown_at_once() -> Result<()> {
     let ours = "token-of-this-yard-0";
     // Settings of the node and of the worker, and the message of each side.
     let cases: [(Settings<'_>, Settings<'_>, &str, &str); 3] = [
@@ -264,7 +264,7 @@ fn call_worker(ground: &ProcessYard, headers: &[&str], method: &str, path: &str)
 }
 
 #[test]
-fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
+fn a_worker_that_obeys_another_cluster_is_adopted_by_its_node() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let source = ground.start_source(0, &[])?;
     let worker = ground.start_destination(0, &[])?;

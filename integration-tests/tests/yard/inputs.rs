@@ -18,7 +18,7 @@ fn readyz(ground: &ProcessYard) -> Option<(u16, String)> {
 }
 
 #[test]
-fn a_vanished_grade_file_is_told_and_the_last_good_catalogue_stays() -> Result<()> {
+fn a_vanished_grade_file_is_reported_and_the_last_good_catalogue_stays() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let first = ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg", b"second.mpg"])?;

@@ -62,7 +62,7 @@ fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Re
 }
 
 #[test]
-fn a_host_whose_list_never_comes_holds_nobody_back_and_is_named() -> Result<()> {
+fn a_host_whose_list_never_comes_delays_no_other_and_is_named() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 20_000)?;
     ground.grade(&[b"a.mpg"])?;
@@ -119,7 +119,7 @@ fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
 }
 
 #[test]
-fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() -> Result<()> {
+fn names_that_an_old_cfw_cannot_carry_go_to_reelyard_workers_or_are_reported() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let long = [b'y'; 236];
     let uncarried: [&[u8]; 3] = [b"\xff\xfe.mpg", b"bell\x07.mpg", &long];
@@ -157,7 +157,7 @@ fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() ->
 }
 
 #[test]
-fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result<()> {
+fn a_cfw_that_fails_everything_backs_off_with_a_reason_and_starves_no_other() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let names = ["first.mpg", "second.mpg", "third.mpg"];
     for name in names {
@@ -186,7 +186,7 @@ fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result
 }
 
 #[test]
-fn what_is_not_listed_yet_is_not_done_and_the_wire_shows_it_as_done() -> Result<()> {
+fn a_file_that_is_not_listed_yet_is_not_done_but_the_wire_shows_done() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -235,7 +235,7 @@ fn a_hanging_downloader_times_out_and_the_file_goes_elsewhere() -> Result<()> {
 }
 
 #[test]
-fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> Result<()> {
+fn a_task_that_no_host_picks_up_ends_and_another_destination_gets_the_file() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -376,7 +376,7 @@ fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> R
 }
 
 #[test]
-fn a_cfw_in_the_place_of_our_worker_copies_what_that_had_begun() -> Result<()> {
+fn a_cfw_that_replaces_a_reelyard_worker_takes_over_its_copies() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 2_000_000)?;
     ground.grade(&[b"E.mpg"])?;

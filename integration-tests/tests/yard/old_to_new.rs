@@ -37,7 +37,7 @@ fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
 }
 
 #[test]
-fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
+fn no_other_program_can_end_a_reelyard_copy_by_reporting_done() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 2_000_000)?;
     ground.grade(&[b"E.mpg"])?;

@@ -70,7 +70,7 @@ impl RecoveryYard {
 }
 
 #[test]
-fn a_node_killed_in_the_middle_goes_on_with_the_same_task() -> Result<()> {
+fn a_node_killed_in_the_middle_continues_the_same_task() -> Result<()> {
     let mut yard = slow_yard()?;
     let task = yard.working_task()?;
     yard.node.kill();
@@ -116,7 +116,7 @@ fn a_source_killed_in_the_middle_is_blamed_and_used_again_when_it_is_back() -> R
 }
 
 #[test]
-fn every_role_stops_cleanly_when_told_to() -> Result<()> {
+fn every_role_stops_cleanly_on_request() -> Result<()> {
     let mut yard = slow_yard()?;
     yard.working_task()?;
     for role in [&mut yard.node, &mut yard.source].into_iter().chain(&mut yard.destinations) {

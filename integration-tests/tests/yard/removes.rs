@@ -32,7 +32,7 @@ fn everything_is_looked_at(ground: &ProcessYard, roles: &[&RoleProcess]) -> Resu
 }
 
 #[test]
-fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
+fn excess_copies_are_removed_and_protected_ones_stay() -> Result<()> {
     let ground = ProcessYard::new(1, 3)?;
     let twice = ground.master(b"twice.mpg", 300_000)?;
     let thrice = ground.master(b"thrice.mpg", 200_000)?;
@@ -90,7 +90,7 @@ fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
 }
 
 #[test]
-fn a_dry_run_says_what_it_would_remove_and_removes_nothing() -> Result<()> {
+fn a_dry_run_reports_removals_and_removes_nothing() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 10_000)?;
     ground.grade(&[b"a.mpg"])?;
@@ -179,7 +179,7 @@ fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Re
 }
 
 #[test]
-fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> {
+fn space_is_freed_for_a_much_hotter_file_and_for_no_other() -> Result<()> {
     const MIB: usize = 1 << 20;
     let ground = ProcessYard::new(1, 1)?;
     std::fs::create_dir_all(ground.copies(0))?;
@@ -242,7 +242,7 @@ fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> 
 }
 
 #[test]
-fn a_host_that_is_drained_is_emptied_once_others_hold_its_files() -> Result<()> {
+fn a_drained_host_is_emptied_once_others_hold_its_files() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let mut masters = Vec::new();
     for i in 0..4 {

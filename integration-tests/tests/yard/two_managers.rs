@@ -23,7 +23,7 @@ fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
 }
 
 #[test]
-fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
+fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"a.mpg", 100_000)?;
     ground.grade(&[b"a.mpg"])?;

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_once_in_one_box_make_no_sense() {
+    fn two_holders_of_one_box_are_no_valid_history() {
         let granted = |token| Err(LeaseResult::Granted { number: 0, token });
         let both = [
             (0, Ok(LeaseOperation::Acquire)),

@@ -78,7 +78,7 @@ async fn an_id_that_was_drawn_rests_before_it_is_drawn_again() {
 }
 
 #[actix::test]
-async fn a_box_that_is_given_back_goes_to_who_is_next_in_the_same_entry() {
+async fn a_released_box_goes_to_the_next_client_in_the_same_entry() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;
     let waiting = yard.acquire(ask("a", 600));

@@ -13,7 +13,7 @@ use reelyard_integration_tests::waiting::eventually;
 use super::{named, spec, yard};
 
 #[actix::test]
-async fn a_request_is_granted_once_however_often_it_is_repeated() {
+async fn a_repeated_request_is_granted_once() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let yard = BoxYard::open(dir.path(), &clock).await;
@@ -43,7 +43,7 @@ async fn a_request_is_granted_once_however_often_it_is_repeated() {
 }
 
 #[actix::test]
-async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back() {
+async fn a_leaving_client_leaves_the_queue_and_a_grant_meanwhile_is_withdrawn() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;
     let (gone, next) = (yard.acquire(ask("a", 60)), yard.acquire(ask("b", 60)));
@@ -74,7 +74,7 @@ async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back()
 }
 
 #[actix::test]
-async fn who_goes_without_reading_takes_nothing_from_who_repeated_the_request() {
+async fn a_client_that_leaves_without_reading_takes_nothing_from_a_repetition() {
     let (_dir, yard) = yard(spec(2)).await;
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
@@ -96,7 +96,7 @@ async fn who_goes_without_reading_takes_nothing_from_who_repeated_the_request() 
 }
 
 #[actix::test]
-async fn what_is_being_taken_back_counts_against_no_quota_of_who_repeats_its_request() {
+async fn a_grant_in_withdrawal_does_not_count_against_the_quota_of_a_repetition() {
     let (_dir, yard) = yard(PoolSpec { quota: 1, ..spec(2) }).await;
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
@@ -109,7 +109,7 @@ async fn what_is_being_taken_back_counts_against_no_quota_of_who_repeats_its_req
 }
 
 #[actix::test]
-async fn another_holder_gets_what_was_granted_only_if_it_says_that_it_goes_on_with_it() {
+async fn another_holder_gets_the_same_grant_only_if_it_resumes_explicitly() {
     let (_dir, yard) = yard(spec(2)).await;
     let lease = one(yard.acquire(named("n", 0)).await);
     let holder = Holder::new("b").unwrap();

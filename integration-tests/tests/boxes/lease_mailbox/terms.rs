@@ -38,7 +38,7 @@ async fn a_box_is_leased_released_expired_and_leased_again() {
 }
 
 #[actix::test]
-async fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() {
+async fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() {
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(3) }).await;
     let [released, expired, revoked] =
         [yard.take("a").await, yard.take("b").await, yard.take("c").await];
@@ -99,7 +99,7 @@ async fn a_renewal_lasts_from_then_on_but_never_beyond_the_longest_hold() {
 }
 
 #[actix::test]
-async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_after_a_grace() {
+async fn a_lease_ends_by_the_monotonic_clock_and_its_box_is_granted_after_a_grace() {
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(1) }).await;
     let lease = yard.take("a").await;
     let next = yard.acquire(ask("b", 1000));
@@ -130,7 +130,7 @@ async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_aft
 }
 
 #[actix::test]
-async fn a_lease_that_nobody_renews_does_not_live_through_restarts_for_ever() {
+async fn a_lease_without_renewal_does_not_survive_restarts_without_end() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let mut yard = BoxYard::open(dir.path(), &clock).await;
@@ -243,7 +243,7 @@ async fn after_a_restart_every_lease_gets_its_full_term_again() {
 }
 
 #[actix::test]
-async fn what_is_remembered_of_ended_leases_is_bounded() {
+async fn the_record_of_ended_leases_is_bounded() {
     let (_dir, yard) = yard(spec(1)).await;
     let mut ended: Vec<Arc<Lease>> = Vec::new();
     for _ in 0..3 {

@@ -28,7 +28,7 @@ async fn a_wait_ends_at_its_deadline_and_not_before() {
 }
 
 #[actix::test]
-async fn who_does_not_wait_overtakes_nobody_and_all_or_none_are_granted() {
+async fn an_immediate_request_overtakes_no_other_and_gets_all_or_none() {
     let (_dir, yard) = yard(spec(3)).await;
     let held = [yard.take("a").await, yard.take("a").await];
     let two = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 60) });
@@ -122,7 +122,7 @@ async fn a_holder_has_and_waits_for_no_more_than_its_quota() {
 }
 
 #[actix::test]
-async fn who_wants_more_than_is_left_of_a_pool_holds_up_nobody() {
+async fn a_request_for_more_than_the_rest_of_a_pool_delays_no_other() {
     let (_dir, yard) = yard(PoolSpec::of(0, 2)).await;
     let held = yard.take("a").await;
     let both = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 600) });
@@ -155,7 +155,7 @@ async fn a_wait_can_be_watched() {
 }
 
 #[actix::test]
-async fn who_comes_is_told_its_place_at_once() {
+async fn a_new_request_gets_its_position_at_once() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;
     yard.clock.advance(seconds(20));
@@ -178,7 +178,7 @@ async fn who_comes_is_told_its_place_at_once() {
 }
 
 #[actix::test]
-async fn who_waits_is_told_when_the_leader_stops() {
+async fn waiting_clients_are_informed_when_the_leader_stops() {
     let (_dir, yard) = yard(spec(1)).await;
     let _held = yard.take("x").await;
     let waiting = yard.acquire(ask("a", 600));
