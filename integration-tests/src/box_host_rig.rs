@@ -71,7 +71,7 @@ impl HostRig {
 
     /// Waits until the file exists and contains a complete line.
     pub async fn has(&self, name: &str) {
-        eventually(&format!("{name} is there"), || self.text(name).ends_with('\n')).await;
+        eventually(&format!("{name} exists"), || self.text(name).ends_with('\n')).await;
     }
 
     /// Waits for a file with a process id, which a hook writes, and returns the id.

@@ -69,7 +69,7 @@ impl MemoryHub {
         if state.isolated.contains(&from) || state.isolated.contains(&to) {
             return Err(NodeUnreachable { node: to, why: "the link is cut".to_owned() });
         }
-        let unknown = || NodeUnreachable { node: to, why: "nobody is there".to_owned() };
+        let unknown = || NodeUnreachable { node: to, why: "no journal is attached".to_owned() };
         state.journals.get(&to).cloned().ok_or_else(unknown)
     }
 

@@ -41,7 +41,7 @@ impl<M> Notifications<M> {
     pub async fn next(&mut self) -> M {
         match tokio::time::timeout(PATIENCE, self.0.recv()).await {
             Ok(Some(message)) => message,
-            _ => panic!("nothing was told within {PATIENCE:?}"),
+            _ => panic!("no message arrived within {PATIENCE:?}"),
         }
     }
 

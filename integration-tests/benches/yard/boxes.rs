@@ -214,6 +214,6 @@ async fn in_turns(yard: &BoxYard) -> Result<(f64, Vec<Duration>)> {
 /// The ratio of the longest wait to the median.
 fn worst_to_median(waits: &mut [Duration]) -> Result<f64> {
     waits.sort_unstable();
-    let worst = waits.last().context("nobody waited")?;
+    let worst = waits.last().context("no client waited")?;
     Ok(worst.as_secs_f64() / waits[waits.len() / 2].as_secs_f64())
 }

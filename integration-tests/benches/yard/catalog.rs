@@ -72,7 +72,7 @@ async fn look(inputs: &Path) -> Result<(Duration, u64)> {
         let began = Instant::now();
         let told = yard.look().await?;
         best = best.min(began.elapsed());
-        let ranking = told.rankings.first().context("no ranking was told")?;
+        let ranking = told.rankings.first().context("no ranking was published")?;
         ensure!(ranking.len() == FILES, "{} files were ranked", ranking.len());
         if peak.is_none() {
             peak = Some(peak_memory_of(std::process::id())?);

@@ -166,7 +166,7 @@ impl ReclaimBench {
             })));
         }
         let mut owner = Ownership::new(ShareTable::default());
-        owner.lead(self.board.view().epoch.context("nobody leads")?);
+        owner.lead(self.board.view().epoch.context("no node leads")?);
         let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
             .into_iter()
             .filter_map(|part| owner.begin_commit(now, RequestContext::by_itself("a bench"), part))

@@ -59,7 +59,7 @@ impl SimulatedCfw {
 }
 
 impl SimulatedHost {
-    #[allow(clippy::panic, reason = "callers have looked at what runs here")]
+    #[allow(clippy::panic, reason = "callers have checked the program of the host")]
     fn old(&mut self) -> &mut SimulatedCfw {
         match &mut self.program {
             SimulatedProgram::Old(old) => old,

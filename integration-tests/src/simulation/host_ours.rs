@@ -155,7 +155,7 @@ impl SimulatedWorker {
 }
 
 impl SimulatedHost {
-    #[allow(clippy::panic, reason = "callers have looked at what runs here")]
+    #[allow(clippy::panic, reason = "callers have checked the program of the host")]
     fn ours(&mut self) -> &mut SimulatedWorker {
         match &mut self.program {
             SimulatedProgram::Ours(ours) => ours,
@@ -392,7 +392,7 @@ impl SimulatedHost {
         answer: Option<SimulatedResponse>,
     ) {
         let Some(answer) = answer.filter(|answer| answer.status == 200) else {
-            return self.fail(context, task, Blame::Source, "the source tells no hash");
+            return self.fail(context, task, Blame::Source, "the source sends no hash");
         };
         let there: Option<u64> = serde_json::from_slice(&answer.body).ok();
         let Some(fetch) = self.ours().fetches.get(&task) else { return };

@@ -317,7 +317,7 @@ fn waiting_clients_are_served_in_order_and_a_leaving_client_leaves_the_queue() -
     assert_eq!(node.with(&held, "release").status, 200);
     let served = first.answer()?;
     assert_eq!((served.status, &served.body["box"]), (201, &held["box"]));
-    assert_eq!(token(&served.body), token(&held) + 1, "nobody had it in between");
+    assert_eq!(token(&served.body), token(&held) + 1, "it had no other holder in between");
     assert_eq!(node.with(&served.body, "release").status, 200);
     let pool = node.get("/pools/p").body;
     assert_eq!((&pool["boxes"]["free"], &pool["totals"]["granted"]), (&json!(1), &json!(2)));
@@ -402,7 +402,7 @@ fn a_box_is_taken_out_of_use_and_its_history_is_reported() -> Result<()> {
     assert_eq!(refused(&quarantine(1)), (409, "already-quarantined".to_owned()));
     assert_eq!(refused(&unquarantine(0)), (409, "not-quarantined".to_owned()));
     let none = node.post("/pools/p/leases", json!({ "holder": "b" }));
-    assert_eq!(none.kind(), "no-box-in-time", "a box out of use is nobody's");
+    assert_eq!(none.kind(), "no-box-in-time", "a box out of use is never granted");
     let of = |state: &str| node.get(&format!("/pools/p/boxes?state={state}")).body["items"].clone();
     assert_eq!(of("quarantined")[0]["number"], 1);
     assert_eq!((of("leased")[0]["slot"].clone(), of("free")), (json!(100), json!([])));
@@ -462,7 +462,7 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
         let shown = node.get(&format!("/pools/{pool}")).body;
         shown["spec"]["size"].as_u64()
     };
-    wait_for("the pools are there", &[&node.node], || {
+    wait_for("the pools exist", &[&node.node], || {
         (size(&node, "judges") == Some(2) && size(&node, "editors") == Some(1)).then_some(())
     })?;
     assert_eq!(node.get("/pools/judges").body["spec"]["ttl_default"], "9s");
@@ -485,9 +485,11 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
         let warnings = node.get("/status").body["warnings"].to_string();
         warnings.contains("pool judges is not as the configuration has it")
     };
-    wait_for("what cannot be put is told", &[&node.node], || warned().then_some(()))?;
+    wait_for("pools that cannot be created are reported", &[&node.node], || {
+        warned().then_some(())
+    })?;
     assert_eq!(node.with(&held, "release").status, 200);
-    wait_for("it is put once nobody has a box", &[&node.node], || {
+    wait_for("it is changed once no client has a box", &[&node.node], || {
         (node.get("/pools/judges").body["spec"]["host"] == "127.0.0.1:9" && !warned()).then_some(())
     })?;
     Ok(())

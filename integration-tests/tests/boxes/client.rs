@@ -49,7 +49,7 @@ fn a_held_box_is_released_in_every_way_of_dropping_it() {
 
         let dropped = client.acquire("p", &wanted).await.unwrap();
         drop(dropped);
-        eventually("both are given back", || free(&boxes) == 2).await;
+        eventually("both are released", || free(&boxes) == 2).await;
     });
 }
 
@@ -128,7 +128,7 @@ fn reasons_for_a_missing_box_are_distinguished() {
             answered = client.acquire("p", &wanted) => panic!("{answered:?}"),
             () = eventually("it waits", || waits(1)) => {}
         }
-        eventually("nobody waits", || waits(0)).await;
+        eventually("no client waits", || waits(0)).await;
         held.release().await.unwrap();
     });
 }

@@ -132,7 +132,7 @@ impl Crowd {
         let lease = self.held[self.dice.usize(..self.held.len())].clone();
         let before = self.yard.verify(&lease).is_ok();
         let renewed = self.yard.renew(&lease).await.is_ok();
-        assert!(before || !renewed, "what has ended is not renewed");
+        assert!(before || !renewed, "an ended lease is not renewed");
     }
 
     /// Checks that no box has two holders and that each box has a state.
@@ -181,7 +181,7 @@ impl Crowd {
             self.yard.advance(seconds(5)).await;
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let view = eventually_some("nobody waits", || {
+        let view = eventually_some("no client waits", || {
             let view = self.yard.board.view();
             std::future::ready((view.waiters == 0).then_some(view))
         })

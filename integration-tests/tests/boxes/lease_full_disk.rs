@@ -106,7 +106,7 @@ fn a_waiting_client_on_a_full_disk_gets_an_error_or_a_box_once_there_is_space() 
         let brief = yard.acquire(ask("c", 5));
         let place = brief.progress();
         let told = |position| AcquireProgress::Waiting { position, estimate: None };
-        eventually("it is told its place", || *place.borrow() == told(2)).await;
+        eventually("it gets its position", || *place.borrow() == told(2)).await;
         let priority = Priority::try_from(9).unwrap();
         let urgent = yard.acquire(BoxLeaseRequest { priority, ..ask("e", 600) });
         let first = urgent.progress();

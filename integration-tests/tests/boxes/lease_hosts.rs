@@ -284,10 +284,10 @@ async fn boxes_that_get_their_own_numbers_as_ids_are_looked_at_first() {
     let (_dir, yard) = yard(PoolSpec { slots, ..hosted(2) }, &hosts).await;
     yard.until(BoxPhase::Free, 2).await;
     let looked_at: usize = hosts.looks().iter().map(|look| look.boxes.len()).sum();
-    assert_eq!(looked_at, 0, "a box without an id has nothing to be looked at");
+    assert_eq!(looked_at, 0, "a box without an id needs no inspection");
     hosts.dirty(1, "somebody else's");
     yard.put(hosted(2)).await;
-    eventually("they are looked at", || hosts.looks().last().unwrap().boxes.len() == 2).await;
+    eventually("they are inspected", || hosts.looks().last().unwrap().boxes.len() == 2).await;
     yard.until(BoxPhase::Free, 2).await;
     assert_eq!(hosts.asked(), [(HookKind::Cleanup, 1, 1)]);
     yard.close().await;
@@ -430,7 +430,7 @@ async fn a_new_leader_resumes_work_in_progress() {
     .await;
     let waiting = yard.acquire(named.clone());
     let progress = waiting.progress();
-    eventually("it is told so", || *progress.borrow() == AcquireProgress::Preparing).await;
+    eventually("its progress shows it", || *progress.borrow() == AcquireProgress::Preparing).await;
     let other = yard.acquire(ask("d", 60));
     hosts.let_go(host(1));
     let lease = one(waiting.await);

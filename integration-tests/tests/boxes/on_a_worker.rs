@@ -164,7 +164,7 @@ async fn a_process_that_hides_from_its_hook_is_found_by_its_user_id() -> Result<
     let rig = HostRig::start(&hooks("p", &init, "exit 0", &checks)).await?;
     assert_eq!(rig.run(rig.hook("p", HookKind::Init, 19, 1)).await, DONE);
     let hidden = rig.process("hidden").await;
-    assert!(is_alive(hidden), "nothing tells the hook's process from others");
+    assert!(is_alive(hidden), "the hook's process looks like any other");
     let HookAnswer::Done { said: Some(said) } =
         rig.run(rig.hook("p", HookKind::Cleanup, 19, 1)).await
     else {
@@ -279,7 +279,7 @@ async fn a_worker_that_was_killed_ends_its_hooks_when_it_starts_again() -> Resul
     rig.worker.kill();
     let gone = silence(rig.run(rig.hook("p", HookKind::Cleanup, 1, 1)).await);
     assert!(gone.contains("cannot be reached"), "{gone}");
-    assert!(is_alive(init) && is_alive(away), "nobody has ended them yet");
+    assert!(is_alive(init) && is_alive(away), "they still run");
     rig.worker.start_again()?;
     rig.is_up().await;
     assert!(!is_alive(init) && !is_alive(away));

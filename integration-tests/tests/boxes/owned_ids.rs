@@ -81,7 +81,7 @@ async fn a_worker_serves_a_box_for_one_pool_alone_also_after_a_restart() -> Resu
         rig.worker.start_again()?;
         rig.is_up().await;
     }
-    assert!(done(rig.run(of(&rig, "cpp", 4)).await), "nobody has that one");
+    assert!(done(rig.run(of(&rig, "cpp", 4)).await), "no other pool has that box");
     Ok(())
 }
 

@@ -124,5 +124,5 @@ fn a_box_is_held_over_a_restart_of_the_node() {
     assert_eq!(told.next().as_deref(), Some("renewed"));
     assert!(holder.wait().unwrap().success());
     boxes.until_it_decides().unwrap();
-    assert_eq!(boxes.get("/pools/judge/leases").body["items"], json!([]), "it is given back");
+    assert_eq!(boxes.get("/pools/judge/leases").body["items"], json!([]), "it is released");
 }

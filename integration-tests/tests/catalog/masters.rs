@@ -54,7 +54,7 @@ async fn the_first_directory_that_has_the_master_wins() {
         let file = yard.names.find(name.as_bytes()).unwrap();
         yard.view.load().master_sizes.get(file)
     };
-    assert_eq!(shown("A"), Some(2), "who shows files knows what was seen");
+    assert_eq!(shown("A"), Some(2), "the published state shows the size");
     fs::write(yard.path("one/A"), "1").unwrap();
     assert_eq!(dir_of(yard.look_up("A").await.unwrap()), (true, 1));
     assert_eq!(shown("A"), Some(1));

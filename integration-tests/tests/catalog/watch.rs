@@ -85,7 +85,7 @@ async fn a_storm_of_writes_is_seen_at_once_and_read_once() {
         tokio::task::yield_now().await;
     }
     yard.look().await.unwrap();
-    assert_eq!(best_first(&yard), ["A"], "what is half written is not planned with");
+    assert_eq!(best_first(&yard), ["A"], "a partial file is not used");
     assert!(yard.view.load().ready, "the last good ranking is in use");
     yard.clock.advance(SETTLE);
     let told = yard.look().await.unwrap();

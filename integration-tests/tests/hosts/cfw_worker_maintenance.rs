@@ -41,7 +41,7 @@ async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), false);
     worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
-    eventually("it was looked at", || view.load().inventory.is_some()).await;
+    eventually("it was observed", || view.load().inventory.is_some()).await;
     worker.send(SetHostMaintenance { on: true }).await.unwrap();
     let calls = host.calls().len();
     is_left_alone(&worker).await;
@@ -52,14 +52,14 @@ async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
     assert_eq!(host.calls().len(), calls);
     let shown = view.load();
     assert_eq!((shown.in_maintenance, shown.answers), (true, None));
-    assert_eq!(shown.inventory.unwrap().files, 1, "what was known stays known");
+    assert_eq!(shown.inventory.unwrap().files, 1, "the known state remains");
 
     std::fs::write(dir.path().join("b"), "b").unwrap();
     worker.send(SetHostMaintenance { on: false }).await.unwrap();
     assert_eq!(host.calls().len(), calls, "it must answer a probe first");
     worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
     let files = || view.load().inventory.map(|inventory| inventory.files);
-    eventually("it was looked at again", || files() == Some(2)).await;
+    eventually("it was observed again", || files() == Some(2)).await;
 }
 
 #[actix::test]
@@ -68,7 +68,7 @@ async fn a_look_that_is_under_way_asks_nothing_more() {
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), false);
     worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
-    eventually("it was looked at", || view.load().inventory.is_some()).await;
+    eventually("it was observed", || view.load().inventory.is_some()).await;
     host.set_frozen(true);
     let refresh = actix::spawn(worker.send(Refresh));
     host.was_called("GET /info", 2).await;

@@ -170,7 +170,7 @@ async fn a_host_that_cannot_be_listed_is_not_empty() {
     assert_eq!(yard.failed_refresh().await, AskFailure::Status(500));
     fs::rename(&away, yard.host.dir()).unwrap();
 
-    assert!(yard.told.already().is_none(), "a failure was told as an observation");
+    assert!(yard.told.already().is_none(), "a failure was reported as an observation");
     let view = yard.view.load_full();
     assert_eq!(view.inventory.unwrap().files, 2);
     assert_eq!(view.failed_looks, 3);

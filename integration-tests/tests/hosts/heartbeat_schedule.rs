@@ -282,7 +282,7 @@ async fn silent_hosts_take_a_bounded_number_of_probes_and_the_longest_due_goes_f
         for (_, probes) in &mut hosts {
             under_way.push_back(probes.next().await);
             let begun = yard.supervisor.send(ProbeDue).await.unwrap();
-            assert_eq!(begun, 0, "as many are under way as may be");
+            assert_eq!(begun, 0, "the limit of parallel probes is reached");
             if under_way.len() == AT_ONCE {
                 let missed = AskFailure::TimedOut(Duration::from_secs(2));
                 under_way.pop_front().unwrap().send(Err(missed)).unwrap();

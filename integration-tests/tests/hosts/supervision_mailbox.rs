@@ -76,7 +76,7 @@ impl Handler<Fail> for Clerk {
     type Result = ();
 
     fn handle(&mut self, Fail: Fail, _: &mut Context<Self>) {
-        panic!("told to");
+        panic!("on request");
     }
 }
 
@@ -157,7 +157,7 @@ fn an_actor_that_waits_handles_its_own_messages_afterwards() {
         clerk.addr().do_send(RecordNumber(1));
         eventually("everything is handled", || clerk.status().handled == 3).await;
         let seen: Vec<u32> = seen.try_iter().collect();
-        assert!(seen == [0, 1, 2] || seen == [0, 2, 1], "{seen:?}: first what it waited for");
+        assert!(seen == [0, 1, 2] || seen == [0, 2, 1], "{seen:?}: the awaited message is first");
     });
 }
 
@@ -182,6 +182,6 @@ fn messages_for_a_failed_actor_are_answered_and_the_counts_continue() {
         let status = clerk.status();
         assert_eq!((status.waiting, status.failures), (0, 1));
         clerk.stop().await;
-        assert_eq!(clerk.ask(RecordNumber(4)).await, Err(AskError::Unknown), "nobody is left");
+        assert_eq!(clerk.ask(RecordNumber(4)).await, Err(AskError::Unknown), "the actor is gone");
     });
 }

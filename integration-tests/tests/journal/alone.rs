@@ -156,7 +156,7 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
         let refused = probe.send(large).await.unwrap().unwrap_err();
         assert!(matches!(refused, CommitError::TooLarge { events: 1, .. }), "{refused}");
         assert_eq!(probe.send(ReadAccounts).await.unwrap().in_flight, 0);
-        assert!(journal.stuck().is_empty(), "whoever asked for too much is refused, no more");
+        assert!(journal.stuck().is_empty(), "only the request that is too large is refused");
 
         for (part, events) in ReplicaHandle::<AccountsPiece>::parts(events).into_iter().enumerate()
         {

@@ -84,7 +84,7 @@ fn an_owner_that_panics_is_rebuilt_and_continues() {
         let panics = async {
             for panics in 1..=5 {
                 let until = next.load(Ordering::Relaxed) + 100;
-                eventually_some("commits go on", || async {
+                eventually_some("commits continue", || async {
                     (next.load(Ordering::Relaxed) >= until).then_some(())
                 })
                 .await;
@@ -271,7 +271,7 @@ fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
         let panics = async {
             for panics in 1..=40 {
                 let until = next.load(Ordering::Relaxed) + 20;
-                eventually_some("commits go on", || async {
+                eventually_some("commits continue", || async {
                     (next.load(Ordering::Relaxed) >= until).then_some(())
                 })
                 .await;

@@ -193,7 +193,7 @@ fn a_damaged_store_is_reported_and_never_silently_shortened() {
         std::fs::remove_dir_all(here).unwrap();
     }
     // Otherwise the test checks too little.
-    assert!(told > 0 && unharmed > 0, "{told} were told and {unharmed} did no harm");
+    assert!(told > 0 && unharmed > 0, "{told} were reported and {unharmed} did no harm");
 }
 
 /// A store with snapshots, a log after them, and only acknowledged commits.

@@ -40,7 +40,7 @@ impl JournalCluster {
 
     /// The node that leads in the newest epoch, once `wanted` accepts one.
     async fn leader(&self, wanted: impl Fn(u64, Epoch) -> bool) -> (u64, Epoch) {
-        eventually_some("somebody leads", || async {
+        eventually_some("a node leads", || async {
             let leading = self.members.iter().filter_map(|(&node, member)| {
                 let epoch = member.journal.leadership().borrow().epoch()?;
                 Some((node, epoch))
@@ -133,7 +133,7 @@ fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
             for _ in 0..4 {
                 leaders.borrow_mut().insert(epoch, leader);
                 let so_far = acknowledged.borrow().len();
-                eventually_some("commits go on", || async {
+                eventually_some("commits continue", || async {
                     (acknowledged.borrow().len() >= so_far + 50).then_some(())
                 })
                 .await;

@@ -83,7 +83,7 @@ impl DocumentYard {
             let path = yard.ground.copies(0).join(name);
             yard.wait("the copies", || holds(&path, bytes).then_some(()))?;
         }
-        yard.wait("the copies are told", || {
+        yard.wait("the copies are reported", || {
             let tasks = yard.get("/api/v1/tasks?state=done").json()?;
             (tasks["items"].as_array()?.len() == 5).then_some(())
         })?;
@@ -241,7 +241,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             if answer.status == 405 {
                 let allow: BTreeSet<&str> = answer.header("allow").unwrap().split(", ").collect();
                 let told = &allow - &BTreeSet::from(["HEAD"]);
-                assert_eq!(told, methods, "{path} allows what the document has");
+                assert_eq!(told, methods, "{path} allows the documented methods");
                 yard.document.check_named("Problem", &answer.json().unwrap())?;
             }
         }
@@ -313,7 +313,7 @@ fn answers_of_a_used_yard_match_the_document() -> Result<()> {
     let limit = "bandwidth.destinations";
     yard.roles[0].start_again_with(&[(limit, "{ default = \"1Mbit/s\" }")])?;
     yard.ground.grade(&[b"slow.mpg", b"n0.mpg", b"no-master.mpg"])?;
-    yard.wait("a copy is under way", || {
+    yard.wait("a copy runs", || {
         let tasks = yard.get("/api/v1/tasks?state=working").json()?;
         (!tasks["items"].as_array()?.is_empty()).then_some(())
     })?;
@@ -381,7 +381,9 @@ fn files_and_hosts_are_found_by_their_properties() -> Result<()> {
     };
     assert_eq!(hosts("role=source").len(), 2);
     assert_eq!(hosts("role=both"), [""; 0]);
-    yard.wait("who never answers is down", || (hosts("health=down").len() == 2).then_some(()))?;
+    yard.wait("a host that never answers is down", || {
+        (hosts("health=down").len() == 2).then_some(())
+    })?;
     let up = hosts("role=destination&health=up");
     assert_eq!(up, [yard.ground.destination(0).to_string()]);
 

@@ -124,7 +124,7 @@ fn a_node_is_ready_before_the_load_balancer_has_written_a_log() -> Result<()> {
         (status["ready"] == true && warns).then_some(())
     })?;
     ground.hit(b"a.mpg", 1)?;
-    wait_for("it is there", &[&node], || {
+    wait_for("the copy exists", &[&node], || {
         let status = ground.get("/api/v1/status")?;
         (!status["warnings"].to_string().contains("no event log")).then_some(())
     })

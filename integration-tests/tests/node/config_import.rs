@@ -268,7 +268,7 @@ fn an_import_with_a_loss_is_a_file_that_nothing_starts_with_unless_it_is_accepte
     let accepted = run(&["config", "import", "--accept-loss", old.to_str().unwrap()]);
     assert_eq!(accepted.code, Some(0), "{}", accepted.err);
     assert!(accepted.out.contains("\nlisten = \"127.0.0.1:7888\""), "{}", accepted.out);
-    assert!(accepted.err.contains("bad value"), "it is still told: {}", accepted.err);
+    assert!(accepted.err.contains("bad value"), "it is still reported: {}", accepted.err);
     // A host of cfm whose name cannot be resolved is an error.
     let lost = import("cfm.yml", "servers:\n  sources: [nowhere.invalid:8888]\n").ended;
     assert_eq!(lost.code, Some(1), "{}", lost.out);

@@ -309,7 +309,9 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
     ensure!(status_at(second, path) == 200);
     yard.configure(0, "")?;
     ensure!(!yard.reload(&[]).out.contains("after a restart"));
-    wait_for("nobody listens", &[&yard.node], || (status_at(second, path) == 0).then_some(()))
+    wait_for("the address is closed", &[&yard.node], || {
+        (status_at(second, path) == 0).then_some(())
+    })
 }
 
 #[test]
@@ -345,7 +347,7 @@ fn a_download_continues_while_the_listener_is_replaced() -> Result<()> {
     let metrics = Command::new("curl").args(["-s", "-m", "10", &metrics]).output()?;
     let metrics = String::from_utf8(metrics.stdout)?;
     let counted = |line: &str| line.starts_with("reelyard_link_downloads_total{of=\"file\"} 1");
-    ensure!(metrics.lines().any(counted), "figures go on over the reload:\n{metrics}");
+    ensure!(metrics.lines().any(counted), "figures continue over the reload:\n{metrics}");
     Ok(())
 }
 

@@ -224,7 +224,7 @@ fn a_slow_reader_gets_a_notice_of_missed_events() -> Result<()> {
     // Now it reads: first the buffered events, then the notice that it missed some.
     let (mut tail, mut piece) = (String::new(), vec![0; 1 << 16]);
     while !tail.contains("\"why\":\"too_slow\"") {
-        anyhow::ensure!(!tail.contains(": still here"), "it was told everything");
+        anyhow::ensure!(!tail.contains(": still here"), "it got every event");
         let length = slow.read(&mut piece)?;
         anyhow::ensure!(length > 0, "the stream has ended");
         let keep = tail.len().saturating_sub(100);
@@ -346,7 +346,7 @@ fn a_removal_is_reported_from_its_decision_to_its_end() -> Result<()> {
     let ended = removals.next()?;
     assert_eq!((&ended.data["step"], &ended.data["ending"]), (&"ended".into(), &"removed".into()));
     assert_eq!(ended.data["host"], intended.data["host"]);
-    let kept = intended.data["keeper"].as_str().context("who keeps it")?;
+    let kept = intended.data["keeper"].as_str().context("the keeper")?;
     let kept = usize::from(kept != ground.destination(0).to_string());
     assert!(holds(&ground.copies(kept).join("a.mpg"), &bytes));
     Ok(())

@@ -46,7 +46,7 @@ fn a_node_on_a_full_disk_remains_readable_and_says_what_to_do() -> Result<()> {
     })?;
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
     disk.clear();
-    wait_for("it goes on", &[&node], || get("/readyz").filter(|said| said.starts_with("ready\n")))?;
+    wait_for("it resumes", &[&node], || get("/readyz").filter(|said| said.starts_with("ready\n")))?;
     assert!(node.terminate()?.success());
     Ok(())
 }

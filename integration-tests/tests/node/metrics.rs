@@ -166,7 +166,7 @@ fn failures_are_counted_by_the_blamed_side() -> Result<()> {
     let node = ground.start_node(&[("task.copy_speed", "1Mbit/s")])?;
     let mut source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
-    wait_for("the copy is under way", &[&node, &source, &destination], || {
+    wait_for("the copy runs", &[&node, &source, &destination], || {
         let page = scrape(ground.node).ok()?;
         (page.value("reelyard_tasks{state=\"working\"}") == Some(1.0)).then_some(())
     })?;

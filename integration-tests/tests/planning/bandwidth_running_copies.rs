@@ -71,7 +71,7 @@ async fn a_running_copy_takes_a_new_rate() {
     let slow = TaskOrder { copy_speed: Some(BitsPerSecond(6_000)), ..source.order(1, b"E.mpg") };
     node.order(slow.clone());
     let under_way = || fetching.view().downloads.unwrap().under_way;
-    eventually("it is under way", || under_way().first().is_some_and(|copy| copy.bytes > 0)).await;
+    eventually("it runs", || under_way().first().is_some_and(|copy| copy.bytes > 0)).await;
     node.order(TaskOrder { copy_speed: Some(BitsPerSecond(7_000)), ..slow.clone() });
     node.order(TaskOrder { copy_speed: None, ..slow });
     assert!(matches!(node.end_of(1).await, Said::Done { size: 3_000_000, .. }));

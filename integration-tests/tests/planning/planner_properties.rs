@@ -24,7 +24,7 @@ proptest! {
     fn a_round_plans_the_best_eligible_file_and_nothing_that_may_not_be(case in case()) {
         let mut world = PlannerWorld::of(&case);
         let round = world.round();
-        prop_assert!(round.to_look_up.is_empty(), "every master was looked at");
+        prop_assert!(round.to_look_up.is_empty(), "every master was looked up");
         let mut oracle = Oracle::new(&case);
         oracle.last_turn = world.last_planned_to();
         for task in &round.tasks {
@@ -160,7 +160,7 @@ fn an_old_source_without_a_destination_keeps_no_round_searching() {
     let mut world = PlannerWorld::of(&case);
     let round = world.round();
     assert_eq!(round.tasks.len(), 1);
-    assert_eq!(round.waiting, Some(PlannerWaits::Source), "and it says what it waits for");
+    assert_eq!(round.waiting, Some(PlannerWaits::Source), "and it names the reason of the wait");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
     for second in 1..4 {
         assert!(world.round_at(NOW.after(Duration::from_secs(second))).tasks.is_empty());
     }
-    assert_eq!(world.wanted(), 1, "all but the one under way are set aside");
+    assert_eq!(world.wanted(), 1, "all except the running one are set aside");
     // The planner finds the small file among the later ones, and the others once a pair of hosts fits.
     world.look(&case, 599, 10, NOW);
     let task = world.round_at(NOW.after(Duration::from_secs(4))).tasks.remove(0);
@@ -215,7 +215,7 @@ fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
     assert!(world.round().to_look_up.is_empty());
     let later = NOW.after(Duration::from_secs(3600));
     assert_eq!(world.round_at(later).to_look_up.len(), 16);
-    assert!(world.round_at(later).to_look_up.is_empty(), "so many a second");
+    assert!(world.round_at(later).to_look_up.is_empty(), "the rate is limited");
     world.look(&case, 7, 5000, later);
     assert!(world.round_at(later).tasks.is_empty(), "it is as large as before");
     world.look(&case, 7, 500, later);
@@ -262,8 +262,12 @@ fn room_that_was_made_for_a_file_is_kept_for_it() {
     let planned = |round: &PlanningRound| -> Vec<FileName> {
         round.tasks.iter().map(|task| task.name.clone()).collect()
     };
-    assert_eq!(planned(&round), [case.name(2), case.name(0)], "what is left over is anybody's");
+    assert_eq!(
+        planned(&round),
+        [case.name(2), case.name(0)],
+        "the remaining space is for any file"
+    );
     assert_eq!(round.wants_room.iter().map(|wish| wish.size).collect::<Vec<_>>(), [60]);
     let round = world.round_at(until);
-    assert_eq!(planned(&round)[0], case.name(1), "but not for ever");
+    assert_eq!(planned(&round)[0], case.name(1), "but not permanently");
 }

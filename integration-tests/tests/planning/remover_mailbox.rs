@@ -227,7 +227,7 @@ async fn a_deletion_without_an_answer_stays_open_until_its_host_was_listed() {
     yard.round().await;
     yard.until("the host is asked", |_| (!yard.asked().is_empty()).then_some(())).await;
     let view = yard.round().await;
-    assert_eq!((view.open.len(), view.history.len()), (1, 0), "nobody knows what became of it");
+    assert_eq!((view.open.len(), view.history.len()), (1, 0), "the result is unknown");
     assert_eq!(view.last.as_ref().unwrap().decided, [], "it counts as gone");
     yard.yard.clock.advance(Duration::from_secs(1));
     yard.see(destination(1)).await;

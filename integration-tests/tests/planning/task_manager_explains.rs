@@ -78,7 +78,7 @@ fn unknown_and_missing_files_are_explained_too() {
         let told = explain(&yard, b"\xff nobody").await;
         assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Ungraded));
         assert_eq!((told.rank, told.master, told.ahead), (None, MasterState::NotListed, None));
-        assert_eq!(yard.names.find(b"\xff nobody"), None, "a question makes no name known");
+        assert_eq!(yard.names.find(b"\xff nobody"), None, "a question adds no name");
         let told = explain(&yard, b"gone.mpg").await;
         assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::MasterAbsent));
         assert_eq!(told.master, MasterState::Absent);

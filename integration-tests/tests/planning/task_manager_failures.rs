@@ -182,7 +182,7 @@ fn one_of_ours_is_given_up_after_its_last_sign_of_life_and_not_before() {
         let again = yard.open_task("a.mpg").await;
         assert_ne!(again.destination, task.destination, "the silent one backs off");
         let taken = yard.report(&task, Said::Progress { bytes: 5 }).await;
-        assert_eq!(taken.cancelled, [task.id], "it is told to give up");
+        assert_eq!(taken.cancelled, [task.id], "it must abandon the copy");
         yard.journal.stop().await;
     });
 }
@@ -369,7 +369,7 @@ fn an_unknown_host_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
         yard.manager.send(reports(destination(2))).await.unwrap().unwrap();
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.open_task("b.mpg").await;
-        assert_eq!(yard.board.view().open.len(), 1, "a.mpg is there already");
+        assert_eq!(yard.board.view().open.len(), 1, "a.mpg has a copy already");
         yard.journal.stop().await;
     });
 }

@@ -23,7 +23,7 @@ fn signs(view: &TaskManagerView) -> Vec<(Option<HostAddr>, StrangerSign, bool)> 
 }
 
 async fn until(yard: &TaskManagerYard, host: Option<HostAddr>, sign: StrangerSign, sure: bool) {
-    let what = format!("{sign:?} is told");
+    let what = format!("{sign:?} is reported");
     let told = |view: &TaskManagerView| signs(view).contains(&(host, sign, sure)).then_some(());
     yard.until(&what, told).await;
 }

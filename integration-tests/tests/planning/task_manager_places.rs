@@ -44,7 +44,7 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
             let asked: u64 = world.hosts.values().map(|host| host.refreshes).sum();
             (world.arrived.len(), asked)
         };
-        assert_eq!(arrived, 12, "each CfwWorker was told");
+        assert_eq!(arrived, 12, "each CfwWorker got a message");
         assert_eq!(asked, 0, "a CfwWorker looks by itself at a host that comes up");
         yard.journal.stop().await;
     });

@@ -77,7 +77,7 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
         })
         .await;
         // A task is on record everywhere before its leader gets the outcome.
-        let counted = eventually_some("who decided has counted", || async {
+        let counted = eventually_some("the leader has counted it", || async {
             let counted = yards.iter().map(|yard| yard.board.view().counters.created);
             let counted: Vec<u64> = counted.collect();
             (counted.iter().sum::<u64>() >= 2).then_some(counted)

@@ -292,7 +292,7 @@ impl ShareClient {
         let path = format!("/shares/{}?hard={hard}", known.id);
         let Some((status, told)) = self.api.ask("DELETE", &path, None).await else { return false };
         assert_eq!(status, 204, "{known:?}: {told}");
-        known.ended.get_or_insert("it was taken back");
+        known.ended.get_or_insert("it was revoked");
         true
     }
 

@@ -76,7 +76,7 @@ async fn a_hard_revoke_drops_a_file_that_the_kernel_buffered_completely() {
         .unwrap();
     eventually("all of it is handed over", || links.server.counters().bytes > 0).await;
     revoke(&links, id);
-    eventually("it is taken back", || links.server.counters().connections == 0).await;
+    eventually("its connection is closed", || links.server.counters().connections == 0).await;
     let (got, end) = drain(client).await;
     assert_eq!(end, Some(ErrorKind::ConnectionReset), "after {got} bytes");
     assert!(got < ARRIVED, "{got}");

@@ -310,7 +310,7 @@ async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     assert_eq!(told.happenings.iter().map(|told| told.number).collect::<Vec<_>>(), [2]);
     yard.expiry.send(RecordDelivery { hook, up_to: told.next }).await.unwrap().unwrap();
     yard.advance(0).await;
-    eventually("what was told is forgotten", || yard.board.view().happenings == 0).await;
+    eventually("delivered events are deleted", || yard.board.view().happenings == 0).await;
     yard.closed().await;
 }
 

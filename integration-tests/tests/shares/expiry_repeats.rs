@@ -92,7 +92,7 @@ async fn a_path_that_may_have_moved_since_its_check_is_checked_again() {
 }
 
 #[actix::test]
-async fn a_full_owner_gets_no_share_of_another_except_an_expired_one() {
+async fn a_full_owner_gets_another_share_only_once_one_has_expired() {
     let dir = tempfile::tempdir().unwrap();
     let settings = ShareExpirySettings { max_per_owner: 2, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;

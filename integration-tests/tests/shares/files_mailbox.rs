@@ -223,7 +223,7 @@ async fn a_move_is_reported_as_done_only_after_the_disk_confirms_it() {
         seen.is_some_and(|seen| seen.why.is_some() && seen.moving.new.to == wanted.to)
     })
     .await;
-    assert_eq!(yard.said(id).unwrap(), "films/d/a", "nobody says that it was moved");
+    assert_eq!(yard.said(id).unwrap(), "films/d/a", "no record says that it was moved");
     disk.mended.store(true, Ordering::SeqCst);
     assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 1, ended: 0 }), "repeated");
     assert_eq!(yard.said(id).unwrap(), "more/e/a");
@@ -285,9 +285,9 @@ async fn ends_nothing(
     yard.shares.note_missing(id);
     yard.sweep().await;
     let told = || yard.board.view().unreachable.get(&root("films")).cloned();
-    eventually("it is told", || told().is_some_and(|told| told.contains(why))).await;
+    eventually("it is reported", || told().is_some_and(|told| told.contains(why))).await;
     // The result is reported only after the end of the shares that must end.
-    eventually("it was looked at by a pass, and once more after its time", || {
+    eventually("a pass checked it, and again after its time", || {
         let view = yard.board.view();
         view.sweeps > before.sweeps && view.looked_again > before.looked_again
     })
@@ -325,6 +325,6 @@ async fn a_root_that_cannot_be_reached_ends_nothing() {
     yard.create("films/d/a").await;
     yard.sweep().await;
     assert_eq!(yard.ended(id).await, ShareEnding::Removed, "of a root that can be reached");
-    eventually("that is told", || yard.board.view().unreachable.is_empty()).await;
+    eventually("the view shows it", || yard.board.view().unreachable.is_empty()).await;
     yard.closed().await;
 }

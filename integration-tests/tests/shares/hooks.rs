@@ -95,7 +95,7 @@ impl WebhookNode {
 
     /// Waits until the receiver accepted `count` requests, and returns their numbers.
     fn taken(&self, receiver: &HookReceiver, count: usize) -> Result<Vec<u64>> {
-        wait_for(&format!("{count} are told"), &[&self.node], || {
+        wait_for(&format!("{count} are delivered"), &[&self.node], || {
             let taken: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
             (taken.len() >= count).then_some(taken)
         })
@@ -254,7 +254,7 @@ fn after_kill_9_delivery_resumes_and_nothing_is_lost() -> Result<()> {
     receiver.is_to(ReceiverMode::Takes);
     place.node.start_again()?;
     place.until_up()?;
-    wait_for("all are told", &[&place.node], || {
+    wait_for("all are delivered", &[&place.node], || {
         let told: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
         (told.last() == Some(&5)).then_some(())
     })?;
@@ -267,7 +267,7 @@ fn after_kill_9_delivery_resumes_and_nothing_is_lost() -> Result<()> {
         place.node.start_again()?;
         place.until_up()?;
         let last = 5 + 10 * (round + 1);
-        wait_for("all are told", &[&place.node], || {
+        wait_for("all are delivered", &[&place.node], || {
             (receiver.taken().last()?.number() == last).then_some(())
         })?;
     }

@@ -69,7 +69,7 @@ async fn only_the_deadline_cuts_and_no_other_end() {
     });
     let of_again = running(&links, again, "/file", &[]).await;
     links.clock.advance(RESUME_WITHIN);
-    assert_eq!(of_again.await.unwrap(), 0, "nobody may resume it any more, which it does not need");
+    assert_eq!(of_again.await.unwrap(), 0, "it needs no resume, which is no longer allowed");
     assert_eq!(links.server.counters().cut, 0);
     links.stop().await;
 }
@@ -134,7 +134,7 @@ async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chun
 
     let download = running(&links, id, "/zip", &["--http1.0"]).await;
     links.stop().await;
-    assert_eq!(download.await.unwrap(), RESET, "nobody sends the rest");
+    assert_eq!(download.await.unwrap(), RESET, "the rest is never sent");
 }
 
 #[actix::test]

@@ -224,9 +224,9 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     // The old path may contain something else before the move of the file is on record.
     links.write("old/a.mp4", b"not shared");
     assert_eq!(read(id).await, film);
-    assert_eq!(read(other).await.0, 404, "what it stood for was overwritten");
+    assert_eq!(read(other).await.0, 404, "its file was overwritten");
     let rest = links.get(id, "/file", &["-r", "2-", "-H", &resume]).await;
-    assert_eq!((rest.status, rest.text().as_str()), (206, "lm"), "a download goes on");
+    assert_eq!((rest.status, rest.text().as_str()), (206, "lm"), "a download continues");
     assert_eq!(links.get(id, "", &[]).await.status, 200);
     links.apply(&ShareEvent::MoveSettled { number: 0, end: MoveEnd::Moved, most: 1 });
     assert_eq!((read(id).await, read(other).await.0), (film.clone(), 410));
@@ -236,7 +236,7 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     assert!(links.board.take_missing().is_empty());
     std::fs::remove_file(links.below("new/a.mp4")).unwrap();
     assert_eq!(read(id).await.0, 404);
-    assert_eq!(links.board.take_missing(), [id], "whoever looks after that hears of it");
+    assert_eq!(links.board.take_missing(), [id], "the path is reported as missing");
     let (ids, why, by) = (vec![id], ShareEnding::Removed, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: false, by });
     let removed = links.get(id, "/file", &[]).await;
@@ -261,19 +261,19 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     assert_eq!(links.get(id, "", &[]).await.status, 200, "the page");
     assert_eq!(taken(), 0);
     assert_eq!(status(&["-r", "0-9"]).await, 206);
-    assert_eq!(taken(), 1, "a range of somebody new");
+    assert_eq!(taken(), 1, "a range of a new client");
     assert_eq!(status(&["-r", "10-19"]).await, 206);
-    assert_eq!(taken(), 1, "it goes on");
+    assert_eq!(taken(), 1, "it continues");
     assert_eq!(status(&[]).await, 200);
-    assert_eq!(taken(), 1, "what began with a part may begin the whole, once");
+    assert_eq!(taken(), 1, "a download that began with a part may begin completely, once");
     assert_eq!(status(&[]).await, 200);
     assert_eq!(taken(), 2);
     assert_eq!(status(&[]).await, 410, "all are taken");
-    assert_eq!(status(&["-r", "20-29"]).await, 206, "who took one may resume");
+    assert_eq!(status(&["-r", "20-29"]).await, 206, "a counted client may resume");
     assert_eq!(status(&["-r", "0-"]).await, 410, "the whole file as a range is a new download");
     let newcomer = ["-H", "X-Forwarded-For: 192.0.2.1"];
     for more in [&["-I"][..], &["-r", "20-29"], &["-H", "If-None-Match: *"]] {
-        assert_eq!(status(&[&newcomer, more].concat()).await, 410, "{more:?} of somebody new");
+        assert_eq!(status(&[&newcomer, more].concat()).await, 410, "{more:?} of a new client");
     }
     assert!(links.get(id, "", &[]).await.text().contains("All downloads of this link were taken"));
 
@@ -352,7 +352,7 @@ async fn a_guessing_client_is_rate_limited_and_others_are_not() {
     assert!((1..=600).contains(&wait), "{wait}");
     assert_eq!(guess("192.0.2.1", "/s/x").await.status, 429, "at the page, too");
     let hit = guess("192.0.2.1", &format!("/s/{id}/file")).await.status;
-    assert_eq!(hit, 429, "a hit looks like a miss from now on, or guessing would go on");
+    assert_eq!(hit, 429, "a hit now looks like a miss, otherwise guessing would continue");
     assert_eq!(guess("192.0.2.2", "/s/x/file").await.status, 404);
     assert_eq!(guess("192.0.2.2", &format!("/s/{id}/file")).await.status, 200);
     assert_eq!(links.server.counters().throttled, 3);
@@ -429,7 +429,7 @@ async fn stopping_aborts_running_downloads() {
     let (url, download) = (links.url(id, "/file"), running(&links, id).await);
     links.stop().await;
     assert_eq!(download.await.unwrap(), 18);
-    assert_eq!(curl(&[&url]).await.exit, 7, "nobody listens");
+    assert_eq!(curl(&[&url]).await.exit, 7, "the address is closed");
 }
 
 /// Answers every request for a download with the result of `answer`. Its argument is the number of earlier

@@ -322,7 +322,7 @@ fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
         let confirm = ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
         let failed = place.yard.expiry.send(confirm).await.unwrap().unwrap_err();
         assert!(matches!(failed, CommitError::DiskFull { .. }), "{failed}");
-        assert_eq!(place.status(id).await, 410, "what was refused stays refused");
+        assert_eq!(place.status(id).await, 410, "a refused link stays refused");
         disk.clear();
         place.close().await;
     });

@@ -79,7 +79,7 @@ async fn parallel_clients_get_exactly_the_allowed_downloads() {
     let all = futures::future::join_all((0..12).map(|_| yard.status(id, &[]))).await;
     assert_eq!(all.iter().filter(|status| **status == 200).count(), 3, "{all:?}");
     assert_eq!(all.iter().filter(|status| **status == 410).count(), 9, "{all:?}");
-    assert_eq!(yard.status(id, &["-r", "5-"]).await, 206, "who took one may resume");
+    assert_eq!(yard.status(id, &["-r", "5-"]).await, 206, "a counted client may resume");
     yard.stop().await;
 }
 
@@ -105,7 +105,7 @@ async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
         .await;
     let active = yard.site.get(id, "/file", &[]).await;
     assert_eq!(active.status, 410);
-    assert_eq!(passive.body, active.body, "nobody sees a difference");
+    assert_eq!(passive.body, active.body, "the answers are equal");
     yard.stop().await;
 }
 

@@ -203,7 +203,7 @@ fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
         std::fs::create_dir(&root).unwrap();
         place.node.start_again().unwrap();
         place.until_it_leads().unwrap();
-        let seen = wait_for("it is looked at", &[&place.node], || {
+        let seen = wait_for("the pass has checked it", &[&place.node], || {
             let moves = place.unsettled();
             moves.iter().all(|one| one["why"].is_string()).then_some(moves)
         });

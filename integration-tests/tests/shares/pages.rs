@@ -180,7 +180,7 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
     let page = links.get(id, "", &[&proxied[..], &["-H", &cookie]].concat()).await;
     assert_eq!(page.status, 200);
     let (told, page) = ("another device", page.text());
-    assert!(!page.contains(told), "without public_url nobody knows the address of the proxy");
+    assert!(!page.contains(told), "without public_url the address of the proxy is unknown");
     assert!(!page.contains("share.example.net"), "a client said so, by way of the proxy");
     let plain = enter(&links, id, "right", &[]).await;
     assert!(!plain.header("set-cookie").unwrap().contains("Secure"));

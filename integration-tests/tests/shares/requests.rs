@@ -118,11 +118,7 @@ async fn a_replaced_file_is_not_called_resumable() {
     assert_eq!(begun.status, 206);
     let resume = format!("If-Range: {}", begun.header("etag").unwrap());
     assert_eq!(links.get(id, "/file", &["-r", "2-3", "-H", &resume]).await.status, 206);
-    assert_eq!(
-        links.get(id, "/file", &[]).await.status,
-        200,
-        "the whole of what began with a part"
-    );
+    assert_eq!(links.get(id, "/file", &[]).await.status, 200, "the complete file after a part");
     let anew = links.get(id, "/file", &[]).await;
     assert!(anew.status == 410 && anew.text().contains("can be resumed"), "{}", anew.text());
     links.write("a", b"another film");
@@ -188,14 +184,14 @@ async fn a_draining_server_lets_downloads_finish_and_accepts_no_client() {
     let draining = site.server.drain(std::future::pending());
     let late = async {
         let refused = || async { (curl(&[&url]).await.exit == 7).then_some(()) };
-        eventually_some("nobody is let in", refused).await;
+        eventually_some("new clients are refused", refused).await;
     };
     futures::join!(draining, late);
-    assert_eq!(running.await.unwrap(), 0, "what ran has finished");
+    assert_eq!(running.await.unwrap(), 0, "the running download has finished");
 }
 
 #[actix::test]
-async fn a_drain_with_a_deadline_aborts_running_downloads() {
+async fn a_drain_without_time_aborts_running_downloads() {
     let links = ManualLinks::start(|_| {});
     // More than the buffers of two sockets hold, because buffered data reaches curl after the abort.
     let running = running(&links, 128).await;

@@ -35,7 +35,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     let (id, kept) = (yard.create("films/other").await, yard.create("films/d/a").await);
     // Simulates the unmount of a file system with all files, and the mount of one with some of them.
     fs::rename(disk.path("films"), disk.path("aside")).unwrap();
-    eventually("it is told", || {
+    eventually("it is reported", || {
         yard.files.as_ref().unwrap().do_send(CheckRoots);
         yard.board.view().unreachable.contains_key(&root("films"))
     })
@@ -52,7 +52,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     .await;
     let sweeps = yard.board.view().sweeps;
     yard.sweep().await;
-    eventually("what is missing is seen", || yard.board.view().missing == 1).await;
+    eventually("the missing path is noticed", || yard.board.view().missing == 1).await;
     eventually("a pass has ended", || yard.board.view().sweeps > sweeps).await;
     assert!(yard.said(id).is_some(), "it may be about to come");
     yard.make(wanted("films/d/a", "films/d/c")).await.unwrap();
@@ -132,7 +132,7 @@ fn a_missing_root_delays_nothing_and_is_opened_when_it_appears() -> Result<()> {
     assert!(status == 503 && detail.contains("the directory of its root is away"), "{told}");
     let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": "nas/a" }));
     assert!(told.0 == 503 && told.1.to_string().contains("try again"), "{told:?}");
-    wait_for("it is told", &[&place.node], || {
+    wait_for("it is reported", &[&place.node], || {
         let log = place.node.log_text();
         (log.contains("root unreachable") && log.contains("root=nas")).then_some(())
     })?;
@@ -147,7 +147,7 @@ fn a_missing_root_delays_nothing_and_is_opened_when_it_appears() -> Result<()> {
     let link = format!("{}/file", share.1["url"].as_str().unwrap());
     let fetched = Command::new("curl").args(["-s", "-m", "20", &link]).output()?;
     assert_eq!(fetched.stdout, b"b");
-    wait_for("that is told", &[&place.node], || {
+    wait_for("that is reported", &[&place.node], || {
         place.node.log_text().contains("root reachable again").then_some(())
     })?;
     Ok(())
@@ -179,7 +179,7 @@ fn no_path_forges_a_line_of_the_log() -> Result<()> {
     let to = format!("films/x\n{forged}");
     let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": to }));
     assert_eq!(told.0, 200, "{told:?}");
-    let log = wait_for("it is told", &[&place.node], || {
+    let log = wait_for("it is reported", &[&place.node], || {
         Some(place.node.log_text()).filter(|log| log.contains("move started"))
     })?;
     assert!(log.contains("forged") && !log.contains('\u{1b}'), "{log}");

@@ -150,9 +150,9 @@ impl ShareKillYard {
         let listed = self.listed().await;
         let is_back = |id: &&str| listed.contains(*id);
         let closed = known().filter(|share| share.ended.is_some()).map(|share| &*share.id);
-        assert_eq!(closed.filter(is_back).collect::<Vec<_>>(), [""; 0], "what has ended is back");
+        assert_eq!(closed.filter(is_back).collect::<Vec<_>>(), [""; 0], "an ended share is back");
         let strangers = listed.iter().filter(|id| !ids.contains(id.as_str()));
-        assert_eq!(strangers.count(), 0, "what nobody asked for is there");
+        assert_eq!(strangers.count(), 0, "an unrequested share exists");
         let ghosts: usize = clients.iter().map(|client| client.unseen).sum();
         let reclaim = self.totals().await;
         assert_eq!(reclaim["totals"]["created"], ids.len() + ghosts, "{reclaim}");
@@ -168,7 +168,7 @@ impl ShareKillYard {
         assert_eq!(hooks["items"][0]["dropped"].as_u64().unwrap_or(0), 0, "{hooks}");
         let mut told = BTreeMap::<u64, (String, String)>::new();
         let ids = || clients.iter().flat_map(|client| &client.shares).map(|share| &share.id);
-        eventually("every end is told", || {
+        eventually("every end is reported", || {
             told.clear();
             for one in self.receiver.taken() {
                 let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();

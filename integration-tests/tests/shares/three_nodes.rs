@@ -56,11 +56,11 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
             cluster.hub.isolate(node);
         }
         leader.clock.advance(seconds(60));
-        cluster.everywhere("nobody leads", |node| node.epoch() == 0).await;
+        cluster.everywhere("no node leads", |node| node.epoch() == 0).await;
         join_all(cluster.nodes.iter().map(ShareNode::takes_a_turn)).await;
         for node in &cluster.nodes {
             assert!(!node.serves(soon) && node.serves(late));
-            assert_eq!(node.ended(soon), None, "nobody says so");
+            assert_eq!(node.ended(soon), None, "no node says so");
         }
         cluster.hub.heal();
         let is_gone = |node: &ShareNode| node.ended(soon) == Some(ShareEnding::Expired);
@@ -77,7 +77,7 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         let reclaimed = |node: &ShareNode| node.board.view().counters.reclaimed;
         // Work that a leader began before it was isolated has no effect.
         let counted = cluster.nodes.iter().map(reclaimed).sum::<u64>();
-        assert!((1..=2).contains(&counted), "only who leads reclaims: {counted}");
+        assert!((1..=2).contains(&counted), "only the leader reclaims: {counted}");
         cluster.stop().await;
     });
 }
@@ -98,7 +98,7 @@ fn a_leader_that_comes_back_continues_at_once() {
         leader.clock.advance(seconds(60));
         leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
         let is_held = || leader.epoch() == 0 && leader.board.view().counters.uncommitted > 0;
-        eventually("it steps back with a commit under way", is_held).await;
+        eventually("it steps back with a commit in progress", is_held).await;
         // It has the longest log: of these two no other node can lead.
         let other = (old + 1) % 3;
         cluster.hub.rejoin(NODES[old]);
@@ -222,7 +222,7 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
         assert_eq!((live, held.shares.len()), (expected.clone(), expected.len()));
         let limited = held.shares.iter().find(|share| share.id() == limited).unwrap();
         let taken = u64::from(limited.downloads().unwrap().taken());
-        assert_eq!(taken, counted.iter().sum::<u64>(), "each that was told counts once");
+        assert_eq!(taken, counted.iter().sum::<u64>(), "each confirmed download counts once");
         let ended = |found: &ShareLookup| matches!(found, ShareLookup::Ended(grave) if grave.why == ShareEnding::Expired);
         assert!(held.found.iter().all(ended), "nothing is resurrected");
         let mut tellings = BTreeMap::<ShareId, u64>::new();

@@ -169,7 +169,7 @@ async fn a_new_certificate_applies_to_new_connections() {
         curl(&["--cacert", text(&pem.certificate), "-r", "0-9", &url]).await.exit
     };
     assert_eq!((by(&new).await, by(&old).await), (0, 60), "it is another one");
-    assert_eq!(download.await.unwrap(), 0, "what was running went on");
+    assert_eq!(download.await.unwrap(), 0, "the running download continued");
     links.stop().await;
 }
 
@@ -194,12 +194,12 @@ async fn a_client_without_tls_gets_an_answer_or_a_closed_connection() {
     assert!(told.is_empty() || told[0] == 21, "{told:?}");
     drop(TcpStream::connect(links.addr()).await.unwrap());
     eventually("they are gone", || links.server.counters().connections == 0).await;
-    assert_eq!(links.server.counters().no_tls, 4, "one just looked whether somebody listens");
+    assert_eq!(links.server.counters().no_tls, 4, "one connection sent nothing and does not count");
     links.stop().await;
 }
 
 #[actix::test]
-async fn an_incomplete_tls_handshake_is_closed_first() {
+async fn a_silent_tls_connection_is_closed_for_a_new_one() {
     let links = ManualLinks::start(|settings| settings.connections_per_address = 1);
     links.speak_tls("links");
     links.write("a", b"x");

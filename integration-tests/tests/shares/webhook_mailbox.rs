@@ -122,7 +122,7 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
     yard.until("it has heard", |hook| hook.backlog == 3).await;
     assert_eq!((receiver.received().len(), yard.view.load().counters.failed_tries), (1, 1));
     clock.advance(Duration::from_secs(1));
-    yard.until("it is told everything", |hook| hook.counters.delivered == 3).await;
+    yard.until("it got everything", |hook| hook.counters.delivered == 3).await;
     let numbers: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
     assert_eq!(numbers, [0, 1, 2]);
     let told = receiver.taken()[0].head.clone();
@@ -147,7 +147,7 @@ async fn a_new_url_gets_at_once_what_the_previous_one_refused() {
         })
         .await
         .unwrap();
-    yard.until("it is told", |hook| hook.counters.delivered == 1).await;
+    yard.until("it is delivered", |hook| hook.counters.delivered == 1).await;
     assert_eq!(alive.taken()[0].number(), 0);
     yard.journal.stop().await;
 }
@@ -160,7 +160,7 @@ async fn many_happenings_take_few_commits() {
     for _ in 0..50 {
         yard.revoked().await;
     }
-    yard.until("all are told", |hook| hook.counters.delivered == 50).await;
+    yard.until("all are delivered", |hook| hook.counters.delivered == 50).await;
     // With a clock that does not advance, the cursor moves once, at the first event.
     let applied = yard.journal.status().applied.unwrap();
     assert!(applied < 50 * 2 + 10, "{applied} entries");
@@ -194,7 +194,7 @@ fn only_the_leader_delivers_and_the_next_one_continues() {
         }
         let (old, epoch) = leader(&yards, 0).await;
         yards[old].revoked().await;
-        yards[old].until("it is told", |hook| hook.counters.delivered == 1).await;
+        yards[old].until("it is delivered", |hook| hook.counters.delivered == 1).await;
         receiver.is_to(ReceiverMode::Refuses(500, None));
         yards[old].revoked().await;
         yards[old].until("it fails", |hook| hook.trouble.is_some()).await;
@@ -203,9 +203,9 @@ fn only_the_leader_delivers_and_the_next_one_continues() {
         hub.isolate(NODES[old]);
         let (new, _) = leader(&yards, epoch).await;
         assert_ne!(new, old);
-        yards[old].until("the old leader tells nothing", |hook| !hook.tells).await;
+        yards[old].until("the old leader delivers nothing", |hook| !hook.tells).await;
         yards[new].revoked().await;
-        eventually("the new one goes on", || {
+        eventually("the new one continues", || {
             let taken = receiver.taken();
             taken.last().is_some_and(|one| one.number() == 2)
         })

@@ -267,7 +267,7 @@ async fn a_program_that_sets_its_files_room_aside_at_once_shows_that_it_lives() 
         let reports = old.node.reports();
         reports.iter().filter(|one| one.said == Said::Progress { bytes: 10 }).count()
     };
-    eventually("it is told twice that all is there", || signs() >= 2).await;
+    eventually("full progress is reported twice", || signs() >= 2).await;
     std::fs::write(old.file("go"), b"").unwrap();
     let end = old.node.end_of(1).await;
     assert!(matches!(end, Said::DoneUnverified { size: 10, .. }), "{end:?}");

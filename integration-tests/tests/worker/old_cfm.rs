@@ -80,7 +80,7 @@ async fn a_task_that_replaces_another_resumes_its_copy() {
     let serving = started(source.source()).await;
     let fetching = started(destination.destination(&cfm.url)).await;
     let sent = || serving.view().data_port.bytes;
-    eventually("a copy well under way", || sent() > far).await;
+    eventually("a copy in its middle", || sent() > far).await;
     // As cfm does after its task_timeout.
     cfm.plan(2, task(&source, &destination, "long.mpg"));
     cfm.forget(1);
@@ -103,7 +103,7 @@ async fn a_task_that_cfm_forgets_is_given_up() {
     let serving = started(source.source()).await;
     let fetching = started(destination.destination(&cfm.url)).await;
     let downloads = || fetching.view().downloads.unwrap();
-    eventually("a copy under way", || !downloads().under_way.is_empty()).await;
+    eventually("a running copy", || !downloads().under_way.is_empty()).await;
     cfm.forget(1);
     eventually("a copy given up", || downloads().counters.given_up == 1).await;
     // A part of the received data may remain for another attempt, but it is not a copy.
@@ -129,7 +129,7 @@ async fn a_node_that_does_not_know_the_host_is_not_taken_for_a_cfm() {
     let rig = Rig::new();
     let worker = started(rig.destination(&url)).await;
     let told = || worker.view().node.unwrap().error.is_some_and(|e| e.contains("answered 404"));
-    eventually("the refusal told", told).await;
+    eventually("the refusal is reported", told).await;
     assert_eq!(worker.view().node.unwrap().speaks, NodeProtocol::Unknown);
     worker.stop().await;
     handle.stop(false).await;

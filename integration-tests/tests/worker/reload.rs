@@ -135,7 +135,7 @@ fn settings_that_need_a_restart_are_named_and_an_invalid_configuration_is_refuse
     yard.ground.grade(&[b"a.mpg"])?;
     yard.has("a.mpg", &bytes)?;
     yard.reload(&more)?;
-    wait_for("it is told again", &[&yard.destination], || {
+    wait_for("it is reported again", &[&yard.destination], || {
         let log = yard.destination.log_text();
         (log.matches("takes a restart: source_dirs: [] ->").count() == 2).then_some(())
     })?;

@@ -28,7 +28,7 @@ async fn an_undelivered_report_is_delivered_after_the_restart() {
     let fetching = started(destination.destination(&node.url)).await;
     node.order(source.order(1, b"E.mpg"));
     let unacknowledged = || fetching.view().downloads.unwrap().unacknowledged == 1;
-    eventually("an end that nobody takes", unacknowledged).await;
+    eventually("an unacknowledged end", unacknowledged).await;
     fetching.stop().await;
     node.be_deaf(false);
 
@@ -50,7 +50,7 @@ async fn a_copy_under_way_at_a_stop_is_begun_again() {
     let fetching = started(destination.destination(&node.url)).await;
     node.order(slow(source.order(1, b"E.mpg")));
     let under_way = || !fetching.view().downloads.unwrap().under_way.is_empty();
-    eventually("a copy under way", under_way).await;
+    eventually("a running copy", under_way).await;
     fetching.stop().await;
     assert!(!node.reports().iter().any(|report| report.is_end()));
     node.order(source.order(1, b"E.mpg"));
@@ -73,7 +73,7 @@ async fn a_worker_killed_in_a_copy_begins_it_again_and_leaves_nothing_behind() {
     let temp_files = || std::fs::read_dir(&temp).map_or(0, Iterator::count);
 
     let first = WorkerProcess::start(PROGRAM, &destination, &node);
-    eventually("a copy under way", || temp_files() == 1).await;
+    eventually("a running copy", || temp_files() == 1).await;
     drop(first);
     assert_eq!(temp_files(), 1, "killed, it could not clean up");
     assert!(!destination.copies().join("E.mpg").exists());
@@ -96,7 +96,7 @@ async fn a_worker_killed_before_its_report_was_taken_still_delivers_it() {
     node.be_deaf(true);
     node.order(source.order(1, b"E.mpg"));
     let first = WorkerProcess::start(PROGRAM, &destination, &node);
-    eventually("an end that nobody takes", || node.refused_ends() > 0).await;
+    eventually("an unacknowledged end", || node.refused_ends() > 0).await;
     drop(first);
     std::fs::remove_file(source.data().join("E.mpg")).unwrap();
     node.be_deaf(false);

@@ -37,7 +37,7 @@ async fn well_under_way(node: &FakeNode, id: i64) {
         |said: &Said| matches!(said, Said::Progress { bytes } if *bytes > SPARED + MIB as u64);
     let reached =
         || node.reports().iter().any(|report| report.task == TaskId(id) && far(&report.said));
-    eventually("a copy well under way", reached).await;
+    eventually("a copy in its middle", reached).await;
 }
 
 fn temps(rig: &Rig) -> Vec<PathBuf> {

@@ -83,7 +83,7 @@ fn files_and_plan_agree_with_an_explanation() -> Result<()> {
         let told = ground.get("/api/v1/files/huge.mpg/explain")?;
         (told["verdict"] == "too_big").then_some(())
     })?;
-    let reasons = wait_for("the plan tells it too", &roles, || {
+    let reasons = wait_for("the plan shows it too", &roles, || {
         let plan = ground.get("/api/v1/plan")?;
         let skipped = plan["skipped"].as_array()?.iter();
         let reasons: Vec<(String, u64)> = skipped

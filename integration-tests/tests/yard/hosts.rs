@@ -98,7 +98,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     refused(&ground, &["hosts", "remove", &addr], "is not a host of this yard")?;
     ground.master(b"c.mpg", 50_000)?;
     ground.grade(&[b"a.mpg", b"c.mpg"])?;
-    wait_for("nobody can take it", &[&node], || {
+    wait_for("no host can take it", &[&node], || {
         let why = ground.get("/api/v1/files/c.mpg/explain")?;
         (why["verdict"] == "no_destination").then_some(())
     })?;
@@ -181,13 +181,13 @@ fn a_drained_host_gets_nothing_new_and_shows_the_remaining_files() -> Result<()>
     let node = ground.start_node(&[("ignore.prefixes", "[\"MN1\"]")])?;
     let drained = ground.destination(1);
     wait_until_shown(&ground, &node, drained, &[("health", "up".into()), ("files", 2.into())])?;
-    wait_for("what it holds is on record", &[&node], || {
+    wait_for("its files are on record", &[&node], || {
         let held = ground.get("/api/v1/files/MN1advert.mpg/explain")?;
         held["held_on"][0]["confirmed"].is_number().then_some(())
     })?;
     let addr = drained.to_string();
     told(&ground, &["hosts", "drain", &addr], "files it holds: 2; nowhere else: 2")?;
-    wait_for("what cannot leave is shown", &[&node], || {
+    wait_for("the remaining files are shown", &[&node], || {
         let draining = &shown(&ground, drained)?["draining"];
         let stays = draining["stays"].to_string();
         (draining["left"] == 2 && stays.contains("ignored") && stays.contains("no_master"))

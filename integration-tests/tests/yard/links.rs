@@ -140,12 +140,12 @@ fn a_source_is_not_held_back_by_the_load_of_its_own_copies() -> Result<()> {
         ground.master(name.as_bytes(), 20_000_000)?;
     }
     ground.grade(&names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>())?;
-    wait_for("a copy is under way", &roles, || {
+    wait_for("a copy runs", &roles, || {
         let tasks = ground.get("/api/v1/tasks?state=working")?;
         (!tasks["items"].as_array()?.is_empty()).then_some(())
     })?;
     link.carries(82);
-    let told = wait_for("the copies are told apart", &roles, || {
+    let told = wait_for("the load of the copies is separate", &roles, || {
         let traffic = traffic()?;
         let all = traffic["sends"].as_u64()?;
         let copies = traffic["copies"]["sends"].as_u64()?;

@@ -245,7 +245,7 @@ fn a_task_that_no_host_picks_up_ends_and_another_destination_gets_the_file() -> 
         [("task.pickup_timeout", "1s"), ("task.back_off_base", "2s"), ("task.back_off_cap", "2s")];
     let node = start_node(&ground, &settings)?;
     // Neither host polls: for example, each is full above its own limit (spec D4).
-    let first = wait_for("the end of a task nobody began", &[&node], || {
+    let first = wait_for("the end of a task that no host began", &[&node], || {
         task_in(&ground, "E.mpg", "timeout")
     })?;
     let blamed = usize::from(first["destination"] == ground.destination(1).to_string());
@@ -376,7 +376,7 @@ fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> R
 }
 
 #[test]
-fn a_cfw_that_replaces_a_reelyard_worker_takes_over_its_copies() -> Result<()> {
+fn a_cfw_that_replaces_a_reelyard_worker_takes_over_its_tasks() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 2_000_000)?;
     ground.grade(&[b"E.mpg"])?;

@@ -24,7 +24,7 @@ fn a_file_that_only_an_old_source_serves_comes_to_a_destination_with_a_program()
     let done = wait_for("the copy", &roles, || task_in(&ground, "E.mpg", "done"))?;
     assert!(holds(&ground.copies(1).join("E.mpg"), &bytes));
     assert_eq!(done["hash"], blake3::hash(&bytes).to_hex().as_str());
-    let said = done["reason"].as_str().context("what is said of it")?;
+    let said = done["reason"].as_str().context("its reason")?;
     assert!(said.contains("not compared"), "{said}");
     // The old wire has no value for "unlimited".
     assert_eq!(done["copy_speed"], 10_000_000);

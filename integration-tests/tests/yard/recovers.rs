@@ -40,7 +40,7 @@ impl RecoveryYard {
 
     /// The id of a task with progress.
     fn working_task(&self) -> Result<String> {
-        wait_for("a copy under way", &self.roles(), || {
+        wait_for("a running copy", &self.roles(), || {
             let tasks = self.ground.get("/api/v1/tasks?state=working")?;
             let task = tasks["items"].as_array()?.first()?.clone();
             Some(task["id"].as_str()?.to_owned())

@@ -70,7 +70,7 @@ fn excess_copies_are_removed_and_protected_ones_stay() -> Result<()> {
     assert_eq!(copies(&ground, 3, "AD-spot.mpg", &advert), 3);
     assert_eq!(copies(&ground, 3, "orphan.mpg", b"no master has this"), 3);
     // There were three removals, each with the name of the remaining copy, and no others.
-    let lines = wait_for("the history tells them", &roles, || {
+    let lines = wait_for("the history lists them", &roles, || {
         let lines = ground.get("/api/v1/history?what=removal")?["items"].as_array()?.clone();
         (lines.len() == 3).then_some(lines)
     })?;
@@ -103,7 +103,7 @@ fn a_dry_run_reports_removals_and_removes_nothing() -> Result<()> {
     settings.push(("remover.mode", "\"dry-run\""));
     let node = ground.start_node(&settings)?;
     let roles = [&node, &source, &destinations[0], &destinations[1]];
-    let would: Value = wait_for("it says what it would remove", &roles, || {
+    let would: Value = wait_for("it reports its removals", &roles, || {
         let view = ground.get("/api/v1/removals")?;
         (!view["decided"].as_array()?.is_empty()).then_some(view)
     })?;
@@ -165,7 +165,7 @@ fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Re
         (host["disk"]["used"].as_u64()? < 40 * MIB as u64).then_some(())
     })?;
     everything_is_looked_at(&ground, &roles)?;
-    assert_eq!(held(), first(4), "what went stays away while there is no room for it");
+    assert_eq!(held(), first(4), "removed files stay away while there is no space");
     let lines = ground.get("/api/v1/history?what=removal").context("history")?;
     let lines = lines["items"].as_array().context("lines")?;
     assert_eq!(lines.len(), 5, "{lines:?}");
@@ -266,7 +266,7 @@ fn a_drained_host_is_emptied_once_others_hold_its_files() -> Result<()> {
     assert_eq!((on(0), on(1)), (4, 0));
     let url = format!("http://{}", ground.node);
     let drained = ground.destination(0).to_string();
-    wait_for("what it holds is on record", &roles, || {
+    wait_for("its files are on record", &roles, || {
         let host = ground.get(&format!("/api/v1/hosts/{drained}"))?;
         (host["files"].as_u64()? == 5).then_some(())
     })?;

@@ -57,8 +57,10 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     let told = |node: &str, sign: &str| {
         signs(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())
     };
-    wait_for("the first is told of the second", &roles, || told(&node, "other_cluster"))?;
-    wait_for("the second is told whose orders count", &roles, || told(&other, "orders_elsewhere"))?;
+    wait_for("the first reports the second", &roles, || told(&node, "other_cluster"))?;
+    wait_for("the second reports the effective manager", &roles, || {
+        told(&other, "orders_elsewhere")
+    })?;
 
     // It still works, and reports that next to the warning.
     let ready = curl(&format!("http://{node}/readyz"));

@@ -21,7 +21,7 @@ use super::InvariantCheck;
 use super::wires::ProgramCapabilities;
 
 /// The name of the invariant in a violation.
-pub const NAME: &str = "told";
+pub const NAME: &str = "holdings";
 
 /// The knowledge of a leader, in virtual milliseconds.
 pub struct LeaderKnowledge {
@@ -82,7 +82,7 @@ impl GroundTruth<'_> {
             self.since(**host, &task.name).is_some_and(|since| since < **asked)
         });
         let what = holder.map(|(host, _)| {
-            format!("{} copies {:?}, which {host} told that it has", task.id, task.name)
+            format!("{} copies {:?}, which {host} reported before", task.id, task.name)
         });
         (NAME, what.map_or(Ok(()), Err))
     }

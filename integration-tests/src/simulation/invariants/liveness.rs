@@ -25,7 +25,7 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
         }
     }
     if !world.nodes.iter().any(|node| node.own.epoch().is_some()) {
-        missing.push("nobody leads".to_owned());
+        missing.push("no node leads".to_owned());
     }
     let unreadable =
         |name: &FileName| world.yard.masters.get(name).is_none_or(|master| !master.readable);
@@ -46,7 +46,7 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
         if let SimulatedProgram::Ours(ours) = &host.program
             && ours.unacknowledged().next().is_some()
         {
-            missing.push(format!("{} has reports that nobody took", host.party()));
+            missing.push(format!("{} has reports that no node accepted", host.party()));
         }
     }
     missing

@@ -20,6 +20,6 @@ pub fn check(record: &JudgeRecord, host: HostAddr, report: &Report) -> Invariant
         Said::Failed { .. } => record.open.contains_key(&task),
         Said::Working | Said::Progress { .. } => false,
     };
-    let what = || format!("{host} forgot how {task} of {name:?} ended, and nobody knows");
+    let what = || format!("{host} forgot how {task} of {name:?} ended, and no record has it");
     (NAME, if lost { Err(what()) } else { Ok(()) })
 }

@@ -35,7 +35,7 @@ pub fn check(
         let coming = coming.entry(task.destination).or_default();
         *coming += task.size;
         let Some(host) = desk.hosts().get(task.destination) else {
-            return (NAME, Err(format!("{} goes to a stranger", task.id)));
+            return (NAME, Err(format!("{} goes to an unknown host", task.id)));
         };
         let Some((disk, at)) = host.disk else {
             return (NAME, Err(format!("{} goes to a disk that is not known", task.id)));

@@ -243,7 +243,7 @@ pub fn check_hooks(log: &HookLog, boxes: u32) {
                 assert_eq!(held.remove(&number), Some(token), "{line}");
                 continue;
             }
-            _ => assert_eq!(held.get(&number), None, "somebody has it: {line}"),
+            _ => assert_eq!(held.get(&number), None, "a client holds it: {line}"),
         }
         if let Some((before, its)) = last.insert(number, (kind, token)) {
             // A box is also cleaned after a lease with a failed initialization.

@@ -15,7 +15,7 @@ async fn a_pool_that_shrinks_drains_and_one_that_goes_is_gone_with_its_last_box(
     let leases = [yard.take("a").await, yard.take("b").await, yard.take("c").await];
     assert_eq!(yard.put(spec(1)).await, PoolPut::Changed);
     assert_eq!(yard.put(spec(1)).await, PoolPut::AlreadySo);
-    assert_eq!(yard.count(BoxPhase::Leased), 3, "nobody loses a box");
+    assert_eq!(yard.count(BoxPhase::Leased), 3, "no client loses a box");
     yard.release(&leases[2]).await.unwrap();
     let next = yard.acquire(ask("d", 60));
     yard.until_waiting(1).await;

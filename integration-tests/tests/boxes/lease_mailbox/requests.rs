@@ -57,14 +57,14 @@ async fn a_leaving_client_leaves_the_queue_and_a_grant_meanwhile_is_withdrawn() 
     let taken_back = || yard.board.pool(&p()).unwrap().totals.ended(LeaseEnd::NotTaken);
     // The client leaves during the grant.
     drop(yard.acquire(ask("c", 60)));
-    eventually("it is taken back", || taken_back() == 1).await;
+    eventually("it is withdrawn", || taken_back() == 1).await;
     yard.until(BoxPhase::Free, 1).await;
     // The client leaves without reading the answer. With a name it can repeat the request as if it were new.
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
     drop(unread);
     let lease = one(yard.acquire(named("n", 60)).await);
-    eventually("it is taken back", || taken_back() == 2).await;
+    eventually("it is withdrawn", || taken_back() == 2).await;
     assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(5), Ok(())));
     yard.release(&lease).await.unwrap();
     yard.look().await;

@@ -99,7 +99,7 @@ async fn a_full_queue_refuses_and_says_when_to_come_back() {
     let _third = yard.acquire(ask("c", 600));
     yard.until_waiting(2).await;
     assert_eq!(yard.acquire(ask("d", 600)).await, Err(full(seconds(24))));
-    assert!(timed_out(yard.acquire(ask("e", 0)).await), "who does not wait needs no place");
+    assert!(timed_out(yard.acquire(ask("e", 0)).await), "a request without a wait needs no place");
     yard.close().await;
 }
 
@@ -145,7 +145,7 @@ async fn a_wait_can_be_watched() {
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
     let second = waiting[1].progress();
     let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
-    eventually("its place is told", || *second.borrow() == told(2, seconds(40))).await;
+    eventually("it gets its position", || *second.borrow() == told(2, seconds(40))).await;
     yard.release(&held).await.unwrap();
     eventually("it is next", || {
         matches!(*second.borrow(), AcquireProgress::Waiting { position: 1, .. })
@@ -172,7 +172,7 @@ async fn a_new_request_gets_its_position_at_once() {
     let urgent = BoxLeaseRequest { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
     let urgent = yard.acquire(urgent);
     let (first, last) = (urgent.progress(), waiting[1].progress());
-    eventually("it is told so", || *first.borrow() == told(1, seconds(20))).await;
+    eventually("its progress shows it", || *first.borrow() == told(1, seconds(20))).await;
     eventually("and the others", || *last.borrow() == told(3, seconds(60))).await;
     yard.close().await;
 }
