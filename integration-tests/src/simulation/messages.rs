@@ -10,9 +10,9 @@ use super::replica::Rpc;
 /// A message in transit.
 #[derive(Clone, Debug)]
 pub struct SimulatedEnvelope {
-    /// The sender.
+    /// The sender. Losses and delays depend on the pair of parties.
     pub from: Party,
-    /// The receiver.
+    /// The receiver, which must run when the message arrives.
     pub to: Party,
     /// The content of the message.
     pub letter: SimulatedMessage,

@@ -359,7 +359,7 @@ fn answers_of_a_used_yard_match_the_document() -> Result<()> {
 }
 
 #[test]
-fn files_and_hosts_are_found_by_their_properties() -> Result<()> {
+fn files_and_hosts_are_found_by_their_attributes() -> Result<()> {
     let yard = DocumentYard::start()?;
     let names = |query: &str| -> Vec<String> {
         let files = yard.get(&format!("/api/v1/files?{query}")).json().unwrap();
