@@ -11,7 +11,7 @@ pub struct ApiDocument {
     schemas: Value,
 }
 
-/// One call of the document.
+/// One path and method of the document, with the documented answers.
 #[derive(Clone, Debug)]
 pub struct DocumentedCall {
     /// Its path, with `{parameters}`.

@@ -24,14 +24,14 @@ pub fn reelyard(arguments: &[&str]) -> Command {
     command
 }
 
-/// How a run of the program ended.
+/// The exit code and the output of one run of the program.
 #[derive(Clone, Debug)]
 pub struct ProgramOutput {
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// What it wrote to standard output.
+    /// The complete standard output.
     pub out: String,
-    /// What it wrote to standard error.
+    /// The complete standard error.
     pub err: String,
 }
 

@@ -24,7 +24,7 @@ pub struct ExpositionPage {
 }
 
 impl ExpositionPage {
-    /// The value of a series.
+    /// The value of a series; `None` when the page lacks it.
     pub fn value(&self, series: &str) -> Option<f64> {
         self.series.get(series).copied()
     }

@@ -18,7 +18,7 @@ use crate::certificate::Pem;
 /// The key of the signatures.
 pub const SECRET: &str = "whsec-0123456789abcdef";
 
-/// What the receiver does with a request.
+/// The response of the receiver to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverMode {
     /// Accepts the request.

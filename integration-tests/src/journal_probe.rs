@@ -298,7 +298,7 @@ pub struct AccountsView {
     pub led: Vec<Epoch>,
     /// The number of times that the piece was replaced completely.
     pub installs: u64,
-    /// Commits under way.
+    /// The number of commits without an outcome.
     pub in_flight: usize,
 }
 

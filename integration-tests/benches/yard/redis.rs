@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(10);
 const DELETE_OWN: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
-/// A server that syncs its log with every write.
+/// A redis server that syncs its log with every write.
 pub struct Redis {
     at: SocketAddr,
     _server: PeerProcess,

@@ -93,7 +93,7 @@ fn sent(dir: &Path, node: &ShareLinkBenchNode, nginx: &Nginx) -> Result<(f64, f6
     Ok((rate(ours), rate(theirs)))
 }
 
-/// A node that shares a directory.
+/// A node with a share root and its API.
 struct ShareLinkBenchNode {
     role: RoleProcess,
     api: SocketAddr,

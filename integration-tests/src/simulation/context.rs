@@ -15,7 +15,7 @@ use super::trace::Trace;
 /// The wall clock at the beginning of a simulation: Unix milliseconds.
 const WALL: i64 = 1_780_000_000_000;
 
-/// Everything outside the parties.
+/// Everything outside the parties; each party changes it during its own events.
 pub struct Context {
     /// The future events, by time.
     pub queue: SimulationQueue,
@@ -60,12 +60,12 @@ impl Context {
         }
     }
 
-    /// Virtual milliseconds since the beginning.
+    /// Virtual milliseconds since the start of the simulation.
     pub fn now(&self) -> u64 {
         self.queue.now()
     }
 
-    /// The true wall clock.
+    /// The correct wall clock, without the errors of the parties.
     pub fn wall(&self) -> Millis {
         Millis(WALL).after(Duration::from_millis(self.now()))
     }
@@ -81,7 +81,7 @@ impl Context {
         Party::Node(if astray { self.rng.usize(0..self.nodes) } else { self.leader })
     }
 
-    /// An id for a request.
+    /// A random request id, equal for equal seeds.
     pub fn request(&mut self) -> RequestId {
         RequestId(self.rng.u128(..))
     }
@@ -115,7 +115,7 @@ impl Context {
         id
     }
 
-    /// Answers a call.
+    /// Sends the answer to a call.
     pub fn answer(&mut self, from: Party, to: Party, id: u64, answer: SimulatedResponse) {
         self.send(from, to, SimulatedMessage::Answer { id, answer });
     }

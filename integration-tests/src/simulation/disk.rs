@@ -6,7 +6,7 @@ use reelyard_actors::cfw_worker::DiskFigures;
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::worker::{ContentHash, TaskId};
 
-/// A file under its name.
+/// One complete file on a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatedCopy {
     /// The content. Mixed or truncated bytes have a content that no master ever had.
@@ -26,7 +26,7 @@ pub struct SimulatedDisk {
     pub other: u64,
     /// The complete files, by name.
     pub files: BTreeMap<FileName, SimulatedCopy>,
-    /// Bytes of copies under way, by task.
+    /// Bytes of unfinished copies, by task.
     pub partial: BTreeMap<TaskId, u64>,
 }
 
@@ -37,7 +37,7 @@ impl SimulatedDisk {
         files + self.partial.values().sum::<u64>() + self.other
     }
 
-    /// Bytes that can still be written.
+    /// Free bytes of the capacity.
     pub fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.used())
     }

@@ -37,7 +37,7 @@ pub struct InvariantViolation {
 pub struct Committed {
     /// The term of the leader that wrote the entry.
     pub term: u64,
-    /// A hash of its bytes.
+    /// A hash of the entry's bytes.
     pub payload: u64,
     /// A hash of the answers to its commits.
     pub answers: u64,
@@ -48,7 +48,7 @@ pub struct Committed {
 /// The record of the judge: the committed events, applied in a simpler way than in the piece.
 #[derive(Clone, Debug, Default)]
 pub struct JudgeRecord {
-    /// Every entry, from index 1 on.
+    /// Every committed entry, from index 1 on.
     pub history: Vec<Committed>,
     /// Where each request was committed, and how many events it had.
     pub requests: BTreeMap<RequestId, (u64, usize)>,

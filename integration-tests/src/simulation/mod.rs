@@ -35,7 +35,7 @@ pub struct SeedResult {
     pub broken: Option<InvariantViolation>,
     /// A hash of all events, to compare two runs.
     pub trace: u64,
-    /// The last lines of the trace.
+    /// The last lines of the trace, for people.
     pub tail: Vec<String>,
     /// Counts for the summary of a test run.
     pub figures: Figures,

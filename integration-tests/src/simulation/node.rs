@@ -303,7 +303,7 @@ impl SimulatedNode {
         }
     }
 
-    // Below the journal.
+    // Messages of the replica, below the journal.
 
     /// The policy and the context of a decision.
     pub fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {

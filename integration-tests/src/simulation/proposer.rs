@@ -10,7 +10,7 @@ use reelyard_actors::journal::{CommitAnswer, CommitError, ENTRY_BYTES, ENTRY_EVE
 /// One commit in progress, and the party that waits for it.
 #[derive(Clone, Debug)]
 pub struct SimulatedProposal<W> {
-    /// The node's number for it.
+    /// The node's number for the proposal.
     pub number: u64,
     /// The id under which the answer is remembered.
     pub request: RequestId,
@@ -26,13 +26,13 @@ pub struct SimulatedProposal<W> {
 /// An entry with its commits, before or after its write.
 #[derive(Clone, Debug)]
 pub struct PendingEntry<W> {
-    /// The node's number for it.
+    /// The node's number for the entry.
     pub entry: u64,
     /// The session that filled the entry.
     pub session: u64,
     /// The commits in the entry, in order.
     pub proposals: Vec<SimulatedProposal<W>>,
-    /// Its bytes, until it is written.
+    /// The encoded commits, until they are written.
     pub bytes: Option<Vec<u8>>,
     /// The position in the log after the write: index and term.
     pub written: Option<(u64, u64)>,

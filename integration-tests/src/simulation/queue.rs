@@ -34,7 +34,7 @@ pub struct SimulationQueue {
 }
 
 impl SimulationQueue {
-    /// Virtual milliseconds since the beginning.
+    /// Virtual milliseconds since the start of the simulation.
     pub fn now(&self) -> u64 {
         self.now
     }

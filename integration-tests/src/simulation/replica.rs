@@ -19,7 +19,7 @@ const KEPT_BEHIND: usize = 8;
 pub struct ReplicaEntry {
     /// The term of the leader that wrote it.
     pub term: u64,
-    /// The commits, as the journal joins them.
+    /// The encoded commits of the entry.
     pub payload: Arc<[u8]>,
 }
 
@@ -28,7 +28,7 @@ pub struct ReplicaEntry {
 pub struct Snapshot {
     /// The index of the last entry in it.
     pub index: u64,
-    /// That entry's term.
+    /// The term of that entry.
     pub term: u64,
     /// The snapshot rows of the piece.
     pub rows: Arc<Vec<Vec<u8>>>,
@@ -68,7 +68,7 @@ pub enum Rpc {
         term: u64,
         /// The index up to which its log equals the leader's; `None` when it lacks `prev`.
         matched: Option<u64>,
-        /// Its last index.
+        /// The last index of its log.
         last: u64,
     },
     /// A snapshot for a follower that needs entries which the leader has deleted.
@@ -235,7 +235,7 @@ impl Replica {
         self.others().map(|other| (other, Rpc::Vote { term, last })).collect()
     }
 
-    /// When to call [`Replica::tick`] next.
+    /// The time of the next call of [`Replica::tick`].
     pub fn next_tick(&self, now: u64) -> u64 {
         let at = if self.leads().is_some() { self.beats_at } else { self.stands_at };
         at.max(now + 1)

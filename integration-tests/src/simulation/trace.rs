@@ -55,7 +55,7 @@ impl Trace {
         self.told
     }
 
-    /// The last lines.
+    /// The last lines of the trace.
     pub fn tail(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(String::as_str)
     }

@@ -33,7 +33,7 @@ impl CfmFileMeta {
 /// The files by name; `None` while grade.info cannot be read.
 pub type Metas = HashMap<String, CfmFileMeta>;
 
-/// Reads both files.
+/// Reads both input files. `None` when grade.info cannot be read.
 pub fn read(settings: &CfmSettings) -> Option<Metas> {
     let grades = std::fs::read_to_string(&settings.grade_info_file).ok()?;
     let history = std::fs::read_to_string(&settings.hitcount_history_file).ok()?;

@@ -1,5 +1,5 @@
-//! For all requests, with restarts at any time and any setting of the clock, the table of shares agrees with
-//! a simple model of the rules.
+//! The table of shares agrees with a simple model of the rules for all requests, restarts and settings of the
+//! clock.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -19,8 +19,8 @@ const SIZE: usize = 48 * MIB + 5;
 /// The least number of bytes that a resumed copy does not receive again.
 const SPARED: u64 = 3 * MIB as u64;
 
-/// An order with ten seconds left when a test acts, so that the test acts in the middle of the copy, on a
-/// slow machine too.
+/// An order that still has ten seconds left when a test acts. The test then acts in the middle of the copy,
+/// on a slow machine too.
 fn slow(order: TaskOrder) -> TaskOrder {
     TaskOrder { copy_speed: Some(BitsPerSecond(32_000_000)), ..order }
 }

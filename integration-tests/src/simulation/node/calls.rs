@@ -201,7 +201,7 @@ impl SimulatedNode {
         }
     }
 
-    // The Catalog.
+    // Messages to the Catalog.
 }
 
 pub(super) fn refused_answer(refused: &ChangeRefused) -> SimulatedResponse {

@@ -171,7 +171,7 @@ impl SimulatedNode {
         self.propose(context);
     }
 
-    // Commits.
+    // Commits: proposals and their results.
 
     /// Commits events, split into entries. Returns the number of commits.
     pub(super) fn commit(
