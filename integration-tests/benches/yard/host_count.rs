@@ -1,4 +1,4 @@
-//! A node with the largest allowed number of configured hosts, of which none answers.
+//! A node with the largest allowed number of configured hosts, all of them unreachable.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -303,8 +303,6 @@ impl SimulatedNode {
         }
     }
 
-    // Messages of the replica, below the journal.
-
     /// The policy and the context of a decision.
     pub fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
         let SimulatedNode { desk, own, .. } = self;

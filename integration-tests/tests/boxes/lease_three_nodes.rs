@@ -25,7 +25,7 @@ async fn leader(yards: &[BoxYard], epoch: u64) -> usize {
 }
 
 #[test]
-fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
+fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
     let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
     on_a_system(async {
         let (hub, clock) = (MemoryHub::default(), Clock::manual(START));

@@ -133,7 +133,7 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
 }
 
 #[test]
-fn tokens_go_on_beyond_all_that_were_given_after_a_restore() -> Result<()> {
+fn tokens_continue_above_all_earlier_ones_after_a_restore() -> Result<()> {
     let mut node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 1 }));
     let token = |node: &BoxNode| {

@@ -272,7 +272,7 @@ fn a_command_stops_with_its_runner_and_continues_after_the_renewal() {
 }
 
 #[test]
-fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
+fn a_command_that_was_stopped_does_not_continue_without_its_lease() {
     let boxes = one_box();
     let script = "echo $$; exec sleep 1000";
     let mut running = BoxRunProcess::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);

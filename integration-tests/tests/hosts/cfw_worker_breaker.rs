@@ -81,7 +81,7 @@ impl BreakerYard {
 }
 
 #[actix::test]
-async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() {
+async fn a_host_whose_calls_fail_gets_no_calls_and_is_trusted_again_step_by_step() {
     let mut yard = BreakerYard::open().await;
     yard.host.set_df_failing(true);
     for _ in 0..3 {

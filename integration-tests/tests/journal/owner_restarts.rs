@@ -115,7 +115,7 @@ fn an_owner_that_panics_is_rebuilt_and_continues() {
 }
 
 #[test]
-fn an_actor_that_fails_too_often_is_given_up() {
+fn an_actor_that_fails_too_often_is_not_restarted() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(&dir).await;

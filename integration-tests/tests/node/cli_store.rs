@@ -206,7 +206,7 @@ fn a_damaged_backup_restores_nothing() {
 }
 
 #[test]
-fn the_configuration_that_names_the_store_stands_before_or_behind_the_verb() {
+fn the_configuration_of_the_store_is_accepted_before_or_after_the_verb() {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     write(&data_dir, 0..3);

@@ -10,7 +10,7 @@ fn value<'a>(shown: &'a ProgramOutput, key: &str) -> &'a str {
 }
 
 #[test]
-fn the_shipped_files_are_what_the_program_prints() {
+fn the_shipped_files_match_the_output_of_the_program() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     for role in ["node", "worker"] {
         let shipped = fs::read_to_string(format!("{root}/config/{role}.toml")).unwrap();

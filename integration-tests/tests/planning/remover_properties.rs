@@ -453,7 +453,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_and_everything_comes_to_rest(
+    fn no_copy_is_lost_and_all_work_ends(
         traits in prop::collection::vec(traits(), FILES as usize),
         hosts in prop::collection::vec(drawn(), HOSTS as usize),
         happenings in prop::collection::vec(happening(), 0..40),

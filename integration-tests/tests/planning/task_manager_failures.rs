@@ -163,7 +163,7 @@ fn a_bad_pair_leaves_both_to_others() {
 }
 
 #[test]
-fn one_of_ours_is_given_up_after_its_last_sign_of_life_and_not_before() {
+fn a_reelyard_copy_is_abandoned_after_its_last_sign_of_life_and_not_before() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;

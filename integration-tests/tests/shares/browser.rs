@@ -96,7 +96,7 @@ async fn all_of_it_works_without_scripts() {
 }
 
 #[actix::test]
-async fn without_scripts_the_time_left_stands_there_and_does_not_move() {
+async fn without_scripts_the_time_left_is_shown_and_does_not_change() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/a", b"x");
     let id = links.share("dir", |new| {

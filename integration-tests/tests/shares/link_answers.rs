@@ -84,7 +84,7 @@ async fn right_passwords_use_up_no_tries_and_wrong_ones_do() {
 }
 
 #[actix::test]
-async fn behind_a_path_of_a_proxy_everything_leads_to_that_path() {
+async fn behind_a_path_of_a_proxy_every_link_has_that_path() {
     let links = ManualLinks::start(|settings| {
         settings.public_url = Some("https://share.example.net/dl/here".into());
     });

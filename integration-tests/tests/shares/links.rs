@@ -176,7 +176,7 @@ async fn an_unknown_link_reveals_nothing() {
 }
 
 #[actix::test]
-async fn only_what_is_below_the_root_is_served() {
+async fn only_paths_below_the_root_are_served() {
     let links = ManualLinks::start(|_| {});
     std::fs::write(links.outside().join("secret"), b"secret").unwrap();
     symlink("../secret", links.below("out")).unwrap();

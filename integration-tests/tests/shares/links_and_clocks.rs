@@ -195,7 +195,7 @@ async fn time_continues_after_a_small_step_back() {
 }
 
 #[actix::test]
-async fn an_hour_forward_is_followed_at_once() {
+async fn a_jump_of_an_hour_forward_is_followed_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;

@@ -48,7 +48,7 @@ async fn a_connection_ends_where_one_of_its_headers_says_so() {
 }
 
 #[actix::test]
-async fn a_link_with_a_slash_at_its_end_leads_to_the_one_without() {
+async fn a_link_with_a_final_slash_redirects_to_the_one_without() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let id = links.share("a", |_| {});

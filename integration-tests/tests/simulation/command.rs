@@ -135,7 +135,7 @@ fn disks_are_brought_and_kept_below_their_limits() -> Result<()> {
 }
 
 #[test]
-fn copies_follow_what_the_ranking_wants_and_none_is_lost() -> Result<()> {
+fn copies_follow_the_ranking_and_none_is_lost() -> Result<()> {
     let yard = YardOptions { failures: 0.02, ..small().yard };
     let report = simulated(&SimulationOptions { yard, ..small() }, &["copies.by_grade_info=true"])?;
     ensure!(report.copies.failed > 0, "{:?}", report.copies);

@@ -54,7 +54,7 @@ async fn a_failed_copy_is_never_called_done() {
 }
 
 #[actix::test]
-async fn a_lost_answer_is_repeated_and_a_task_from_before_a_restart_is_taken_up() {
+async fn a_lost_answer_is_repeated_and_an_earlier_task_is_resumed_after_a_restart() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
     source.master(b"E.mpg", 1000);
     let working = Planned { status: "working".into(), ..task(&source, &destination, "E.mpg") };
@@ -93,7 +93,7 @@ async fn a_task_that_replaces_another_resumes_its_copy() {
 }
 
 #[actix::test]
-async fn a_task_that_cfm_forgets_is_given_up() {
+async fn a_task_that_cfm_forgets_is_abandoned() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
     // At 80 Mbit/s, the stand-in's rate, this takes most of a minute.
     source.master(b"long.mpg", 1);

@@ -11,7 +11,7 @@ use reelyard_integration_tests::stand_in_cfw::DownloaderBehavior;
 use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for, wait_until_up};
 
 #[test]
-fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
+fn a_reelyard_worker_replaces_an_old_cfw_and_keeps_its_files() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let first = ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg"])?;

@@ -200,8 +200,6 @@ impl SimulatedNode {
             self.propose(context);
         }
     }
-
-    // Messages to the Catalog.
 }
 
 pub(super) fn refused_answer(refused: &ChangeRefused) -> SimulatedResponse {

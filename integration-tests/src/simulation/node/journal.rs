@@ -300,8 +300,6 @@ impl SimulatedNode {
             }
         }
     }
-
-    // The TaskManager's turns.
 }
 
 /// A short description of an event.
