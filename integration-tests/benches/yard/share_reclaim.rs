@@ -110,7 +110,8 @@ fn redis_few(dir: &Path) -> Result<Lateness> {
     Ok(of_keys(lags, FEW as usize, Clock::system().now().since(last)))
 }
 
-/// The delay of keys. A key without a notification is later than the last one at the end of the measurement.
+/// The delay of keys. Keys without a notification count with `later_than`, the delay of the last deadline at
+/// the end of the measurement. Their true delay is larger.
 fn of_keys(mut lags: Vec<Duration>, keys: usize, later_than: Duration) -> Lateness {
     lags.sort_unstable();
     let part = |part: usize| {

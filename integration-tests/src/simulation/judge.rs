@@ -292,7 +292,7 @@ impl Judge {
         }
     }
 
-    /// Records that an abandoned task is done after all. Its creation defined the destination.
+    /// Records that an abandoned task is done after all. Its destination is known from its creation.
     fn late_completion(&mut self, id: TaskId, _index: u64) {
         if let Some((host, name)) = self.exceptions.given_up.get(&id).cloned() {
             self.confirm(host, &name);
