@@ -28,7 +28,7 @@ const SIZE: u64 = 10;
 const CAPACITY: u64 = 100;
 /// The number of hits from which the Remover frees space.
 const MUCH_HOTTER: u32 = 4;
-/// The largest part of a disk that it may free for one file: in percent, and in bytes because of [`CAPACITY`].
+/// The largest part of a disk that it may free for one file: percent and bytes, because of [`CAPACITY`].
 const SHARE: u32 = 20;
 
 /// One randomly drawn file.
