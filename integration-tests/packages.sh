@@ -1,11 +1,11 @@
-# Sourced by the commands beside it: how they fail, and how they install Debian packages.
+# Functions for the commands in this directory: exit with an error, and install Debian packages.
 
 fail() {
     printf '%s: %s\n' "$0" "$*" >&2
     exit 1
 }
 
-# Whether there is such a command; one with arguments has to succeed.
+# Whether a command exists; a command with arguments must succeed.
 is_there() {
     if (($# == 1)); then
         command -v "$1" >/dev/null
@@ -23,19 +23,19 @@ install_packages() {
         return 0
     fi
     command -v apt-get >/dev/null ||
-        fail "these packages are missing and there is no apt-get to install them: ${missing[*]}"
+        fail "apt-get is missing. Install these packages by other means: ${missing[*]}"
     local as_root=()
     if ((EUID != 0)); then
         command -v sudo >/dev/null ||
-            fail "these packages are missing and need root or sudo: ${missing[*]}"
+            fail "these packages are missing: ${missing[*]}. Install sudo or run this command as root"
         as_root=(sudo)
     fi
-    # Another apt may be at work, for example the unattended upgrades of a fresh machine. Installing
-    # waits for its lock; `update` cannot wait for the lock of the lists, and is tried again.
+    # Another apt may run, for example the unattended upgrades of a new machine. `install` waits for its
+    # lock. `update` cannot wait for the lock of the package lists, therefore it is tried again.
     local attempt
     for attempt in 1 2 3 4 5 6; do
         "${as_root[@]}" apt-get update -qq && break
-        ((attempt < 6)) || fail "apt-get update failed $attempt times: see its messages above"
+        ((attempt < 6)) || fail "apt-get update failed $attempt times. See its messages above"
         sleep 10
     done
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \

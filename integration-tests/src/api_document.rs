@@ -1,24 +1,24 @@
-//! The API's OpenAPI document, and whether answers are what it says they are.
+//! Reads the API's OpenAPI document and checks answers against it.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 
-/// The document, made strict: a member that it does not tell of is wrong.
+/// The OpenAPI document in strict form: an answer with a member that the document does not list is wrong.
 pub struct ApiDocument {
     document: Value,
     schemas: Value,
 }
 
-/// One call of the document.
+/// One path and method of the document, with the documented answers.
 #[derive(Clone, Debug)]
 pub struct DocumentedCall {
     /// Its path, with `{parameters}`.
     pub path: String,
     /// Its method, in capitals.
     pub method: String,
-    /// The statuses that it may be answered with.
+    /// The status codes that the document allows for an answer.
     pub statuses: BTreeSet<u16>,
 }
 
@@ -37,7 +37,7 @@ impl ApiDocument {
         Ok(ApiDocument { document, schemas })
     }
 
-    /// Every call.
+    /// Every call of the document, for checks that tests cover each of them.
     pub fn calls(&self) -> Result<Vec<DocumentedCall>> {
         let mut calls = Vec::new();
         for (path, item) in object(&self.document["paths"])? {
@@ -53,8 +53,7 @@ impl ApiDocument {
         Ok(calls)
     }
 
-    /// Checks that `body` is what this call answers with this status. `None` for an answer without
-    /// a body.
+    /// Checks `body` against the schema for this call and status. `None` stands for an answer without a body.
     pub fn check(
         &self,
         path: &str,
@@ -87,7 +86,7 @@ impl ApiDocument {
         self.check_schema(&reference, value).with_context(|| format!("{name}: {value}"))
     }
 
-    /// Checks every example against its schema. Answers how many there were.
+    /// Checks every example against its schema. Returns the number of examples.
     pub fn check_examples(&self) -> Result<usize> {
         let mut checked = 0;
         let mut contents = Vec::new();
@@ -127,7 +126,7 @@ fn object(value: &Value) -> Result<&Map<String, Value>> {
     value.as_object().with_context(|| format!("no object: {value}"))
 }
 
-/// The names of schemas that others are joined from.
+/// Collects the names of schemas that `allOf` of other schemas refers to.
 fn find_joined(value: &Value, joined: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -153,8 +152,8 @@ fn find_contents<'a>(value: &'a Value, contents: &mut Vec<&'a Value>) {
     }
 }
 
-/// Makes a schema refuse members that it does not tell of. One that others are joined from stays
-/// open: whoever joins it is closed.
+/// Makes a schema refuse members that it does not list. A schema that others extend by `allOf` stays open;
+/// the extending schema is closed.
 fn close(schema: &mut Value, to_close: bool) {
     let Value::Object(object) = schema else { return };
     if let Some(parts) = object.get_mut("allOf").and_then(Value::as_array_mut) {

@@ -1,12 +1,12 @@
-//! The program under test. It is found, never built: `cargo build` comes before the tests.
+//! The program under test. The tests search for it and never build it: run `cargo build` first.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-/// Where `reelyard` is: beside the directory of the running test's own executable.
+/// The path of `reelyard`: in the directory of the running test's own executable.
 ///
 /// # Panics
-/// When it is not there.
+/// Panics when the program is not there.
 pub fn path() -> PathBuf {
     let test = std::env::current_exe().unwrap_or_default();
     let found = test.ancestors().skip(1).take(2).map(|dir| dir.join("reelyard"));
@@ -16,29 +16,29 @@ pub fn path() -> PathBuf {
     })
 }
 
-/// The program with `arguments`, none of the environment of the tests, and its standard output
-/// to be read by [`ended`].
+/// The program with `arguments`, without the environment of the tests, and with a standard output that
+/// [`ended`] reads.
 pub fn reelyard(arguments: &[&str]) -> Command {
     let mut command = Command::new(path());
     command.args(arguments).env_clear().stdout(Stdio::piped());
     command
 }
 
-/// How a run of the program ended.
+/// The exit code and the output of one run of the program.
 #[derive(Clone, Debug)]
 pub struct ProgramOutput {
-    /// Its exit code; none when a signal ended it.
+    /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// What it wrote to standard output.
+    /// The complete standard output.
     pub out: String,
-    /// What it wrote to standard error.
+    /// The complete standard error.
     pub err: String,
 }
 
 /// Runs the program with `arguments` to its end.
 ///
 /// # Panics
-/// When it cannot be started or writes something other than UTF-8.
+/// Panics when the program cannot be started or its output is not UTF-8.
 pub fn run(arguments: &[&str]) -> ProgramOutput {
     ended(&mut reelyard(arguments))
 }
@@ -46,10 +46,10 @@ pub fn run(arguments: &[&str]) -> ProgramOutput {
 /// Runs `command` to its end.
 ///
 /// # Panics
-/// When it cannot be started or writes something other than UTF-8.
+/// Panics when the command cannot be started or its output is not UTF-8.
 pub fn ended(command: &mut Command) -> ProgramOutput {
     let text = |bytes| String::from_utf8(bytes).unwrap_or_else(|bad| panic!("not UTF-8: {bad}"));
-    // Unlike `output`, this leaves a standard output alone that the test has set.
+    // Unlike `output`, this does not replace a standard output that the test has set.
     match command.stderr(Stdio::piped()).spawn().and_then(Child::wait_with_output) {
         Ok(Output { status, stdout, stderr }) => {
             ProgramOutput { code: status.code(), out: text(stdout), err: text(stderr) }

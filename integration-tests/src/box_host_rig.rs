@@ -1,4 +1,4 @@
-//! A worker in a process of its own that hosts boxes, and a node's way to it.
+//! A worker with boxes in its own process, and a node's client for it.
 
 use std::path::PathBuf;
 
@@ -21,23 +21,23 @@ use crate::waiting::eventually;
 use crate::worker_rig::free_address;
 use crate::yard::RoleProcess;
 
-/// What the worker and its node share.
+/// The shared token of the worker and its node.
 const TOKEN: &str = "opensesame-0123456789";
 
-/// The worker, and a way to it.
+/// A worker process with boxes and a client that runs hooks on it.
 pub struct HostRig {
-    /// Its directories; gone with the rig.
+    /// Contains the configuration, state and log. It is deleted when the rig is dropped.
     pub place: TempDir,
-    /// Where it is.
+    /// The address of the worker.
     pub host: HostAddr,
-    /// The process.
+    /// The process of the worker. A test can kill or reload it.
     pub worker: RoleProcess,
-    /// The way.
+    /// The node's client for this worker, with the token.
     pub link: BoxLink,
 }
 
 impl HostRig {
-    /// Starts a worker with these settings of boxes; `DIR` in them is its directory.
+    /// Starts a worker with these box settings. `DIR` in the settings stands for its directory.
     pub async fn start(boxes: &str) -> Result<Self> {
         let (place, host) = (tempfile::tempdir()?, free_address());
         let file = place.path().join("worker.toml");
@@ -49,7 +49,7 @@ impl HostRig {
         Ok(rig)
     }
 
-    /// Waits until it answers.
+    /// Waits until the worker accepts connections.
     pub async fn is_up(&self) {
         let addr = self.host.socket();
         eventually("the worker listens", || {
@@ -59,22 +59,22 @@ impl HostRig {
         .await;
     }
 
-    /// A path in its directory.
+    /// A path in the directory of the worker.
     pub fn path(&self, name: &str) -> PathBuf {
         self.place.path().join(name)
     }
 
-    /// What stands in a file there, if it is there.
+    /// The content of a file in that directory; empty when the file does not exist.
     pub fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// Waits until a file is there, with a line in it.
+    /// Waits until the file exists and contains a complete line.
     pub async fn has(&self, name: &str) {
-        eventually(&format!("{name} is there"), || self.text(name).ends_with('\n')).await;
+        eventually(&format!("{name} exists"), || self.text(name).ends_with('\n')).await;
     }
 
-    /// Waits for the process whose number a hook wrote.
+    /// Waits for a file with a process id, which a hook writes, and returns the id.
     pub async fn process(&self, name: &str) -> Pid {
         self.has(name).await;
         pid_in(&self.path(name)).unwrap_or_else(|| panic!("{name}: {}", self.text(name)))
@@ -85,14 +85,14 @@ impl HostRig {
         eventually(&format!("the process {pid} ends"), || !is_alive(pid)).await;
     }
 
-    /// Has it read its configuration again, with these settings of boxes.
+    /// Makes the worker read its configuration again, with these box settings.
     pub fn reload(&self, boxes: &str) -> Result<()> {
         let text = configuration(&self.place, self.host, boxes);
         std::fs::write(self.path("worker.toml"), text)?;
         self.worker.hang_up()
     }
 
-    /// What is to be run for a box of a pool, under the pool's own name.
+    /// An order to run a hook for one box. The pool has no hooks setting of its own.
     pub fn hook(&self, pool_name: &str, kind: HookKind, number: u32, token: u64) -> RunHook {
         RunHook {
             place: self.place_of(pool_name),
@@ -105,7 +105,7 @@ impl HostRig {
         }
     }
 
-    /// A pool on it.
+    /// The address of a pool on this worker, as hooks and inspections need it.
     pub fn place_of(&self, pool_name: &str) -> HookTarget {
         HookTarget {
             host: self.host,
@@ -117,13 +117,13 @@ impl HostRig {
         }
     }
 
-    /// Has something run.
+    /// Runs a hook on the worker and waits for its answer.
     pub async fn run(&self, hook: RunHook) -> HookAnswer {
         let answer = self.link.hosts().run.recipient().send(hook).await;
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Has boxes of a pool looked at.
+    /// Asks the worker to inspect boxes of a pool.
     pub async fn look(&self, pool_name: &str, count: u32) -> Result<Vec<InspectedBox>, String> {
         let boxes = (0..count).map(BoxNumber).collect();
         let last_token = FenceToken(u64::MAX);
@@ -132,7 +132,10 @@ impl HostRig {
         answer.unwrap_or_else(|error| panic!("{error}")).map(|looked| looked.boxes)
     }
 
-    /// `GET` of it.
+    /// Sends a `GET` with the token to the worker. Returns the body.
+    ///
+    /// # Errors
+    /// Fails on a status that is not a success.
     pub async fn get(&self, path: &str) -> Result<String> {
         let http = reelyard_protocol::http_client::without_tls().build()?;
         let request = http.get(format!("http://{}{path}", self.host)).bearer_auth(TOKEN);
@@ -140,7 +143,7 @@ impl HostRig {
     }
 }
 
-/// A way to workers of the node of a cluster.
+/// A client for workers, as a node of this cluster has it.
 pub fn link_of(cluster: u128) -> Result<BoxLink> {
     let token = Some(SharedToken::new(TOKEN)?);
     let badge = ManagerIdentity::of_node(1);
@@ -156,7 +159,10 @@ fn configuration(place: &TempDir, host: HostAddr, boxes: &str) -> String {
     )
 }
 
-/// What a failed hook said.
+/// The output of a failed hook.
+///
+/// # Panics
+/// Panics when the hook did not fail.
 pub fn evidence(answer: HookAnswer) -> String {
     match answer {
         HookAnswer::Failed { said } => said.as_str().to_owned(),
@@ -164,7 +170,10 @@ pub fn evidence(answer: HookAnswer) -> String {
     }
 }
 
-/// Why nothing was said of a box.
+/// The reason why the worker reported nothing about a box.
+///
+/// # Panics
+/// Panics when the worker reported a result.
 pub fn silence(answer: HookAnswer) -> String {
     match answer {
         HookAnswer::Silent { why } => why,

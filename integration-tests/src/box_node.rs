@@ -1,4 +1,4 @@
-//! A real node with pools of boxes, asked by curl as any script does.
+//! A real node with pools of boxes. Tests call it with curl, as scripts do.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 use crate::binary::{ProgramOutput, ended, reelyard};
 use crate::yard::{ProcessYard, RoleProcess, wait_for};
 
-/// A node, and the directory that it lives in.
+/// A node and its directory.
 pub struct BoxNode {
-    /// Where it lives.
+    /// The directory of the node, and its settings.
     pub ground: ProcessYard,
-    /// It.
+    /// The process of the node. A test can kill or restart it.
     pub node: RoleProcess,
 }
 
-/// What a call was answered with.
+/// The answer of the node to one call.
 #[derive(Clone, Debug)]
 pub struct BoxNodeResponse {
-    /// The status.
+    /// The HTTP status code.
     pub status: u16,
-    /// The head, in small letters.
+    /// The status line and headers, in lower case.
     pub head: String,
-    /// The body; null where it is no JSON.
+    /// The body; null when it is not JSON.
     pub body: Value,
 }
 
@@ -37,35 +37,35 @@ impl BoxNodeResponse {
         Ok(BoxNodeResponse { status, head: head.to_lowercase(), body })
     }
 
-    /// The last part of the type of the problem that it is; nothing where it is none.
+    /// The last part of the problem type; empty when the body is not a problem.
     pub fn kind(&self) -> &str {
         let kind = self.body["type"].as_str().unwrap_or_default();
         kind.rsplit(':').next().unwrap_or_default()
     }
 
-    /// A header.
+    /// The value of a header; `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
     }
 }
 
-/// A call that is not answered yet. Dropped, its client is killed.
+/// A call without an answer yet. Dropping it kills its client.
 pub struct PendingCall {
     client: Child,
     answer: BufReader<ChildStdout>,
-    /// What of the answer was read.
+    /// The part of the answer that was read already.
     read: Vec<u8>,
 }
 
 impl PendingCall {
-    /// The answer, once it is there.
+    /// Waits for the answer.
     pub fn answer(mut self) -> Result<BoxNodeResponse> {
         self.answer.read_to_end(&mut self.read)?;
         BoxNodeResponse::read(std::mem::take(&mut self.read))
     }
 
-    /// Waits until a line of the answer begins so.
+    /// Waits until the answer has a line that begins with `line`.
     pub fn until_told(&mut self, line: &str) -> Result<()> {
         loop {
             let begun = self.read.len();
@@ -77,7 +77,7 @@ impl PendingCall {
         }
     }
 
-    /// The kinds and the data of the events that it is answered with, once it is over.
+    /// Waits for the end of the answer. Returns the kind and the data of each event.
     pub fn events(mut self) -> Result<Vec<(String, Value)>> {
         self.answer.read_to_end(&mut self.read)?;
         let text = String::from_utf8(std::mem::take(&mut self.read))?;
@@ -94,14 +94,14 @@ impl PendingCall {
 
 impl Drop for PendingCall {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone afterwards.
+        // The client may have ended by itself; in both cases it is gone afterwards.
         let _ = self.client.kill();
         let _ = self.client.wait();
     }
 }
 
 impl BoxNode {
-    /// A node with more settings.
+    /// Starts a node with additional settings.
     pub fn start(more: &[(&str, &str)]) -> Result<Self> {
         let ground = ProcessYard::new(0, 0)?;
         let node = ground.start_node(more)?;
@@ -110,10 +110,10 @@ impl BoxNode {
         Ok(node)
     }
 
-    /// Waits until it decides on boxes.
+    /// Waits until the node leads and decides on boxes.
     pub fn until_it_decides(&self) -> Result<()> {
         wait_for("the node decides", &[&self.node], || {
-            // Nobody has such a lease: only who decides can say that.
+            // No client has this lease: only the leader can say that.
             let path = "/leases/AAAAAAAAAAAAAAAAAAAAAA/verify";
             let asked = self.curl("POST", path, Some(&json!({ "token": 0 })), &[]).output().ok()?;
             (BoxNodeResponse::read(asked.stdout).ok()?.kind() == "unknown-lease").then_some(())
@@ -130,10 +130,10 @@ impl BoxNode {
         command
     }
 
-    /// A call of the API.
+    /// Calls the API and waits for the answer.
     ///
     /// # Panics
-    /// When it is not answered.
+    /// Panics when the node does not answer.
     pub fn ask(&self, method: &str, path: &str, body: Option<Value>) -> BoxNodeResponse {
         let output = self.curl(method, path, body.as_ref(), &[]).output();
         let answer =
@@ -141,17 +141,17 @@ impl BoxNode {
         answer.unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.node.log_text()))
     }
 
-    /// A POST of the API.
+    /// Sends a POST to the API.
     pub fn post(&self, path: &str, body: Value) -> BoxNodeResponse {
         self.ask("POST", path, Some(body))
     }
 
-    /// A GET of the API.
+    /// Sends a GET to the API.
     pub fn get(&self, path: &str) -> BoxNodeResponse {
         self.ask("GET", path, None)
     }
 
-    /// A POST that is going to be held.
+    /// Starts a POST whose answer the node delays.
     pub fn begin(&self, path: &str, body: Value, more: &[&str]) -> Result<PendingCall> {
         let mut command = self.curl("POST", path, Some(&body), more);
         let mut client = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
@@ -159,26 +159,26 @@ impl BoxNode {
         Ok(PendingCall { client, answer, read: Vec::new() })
     }
 
-    /// Creates or changes a pool, which must work.
+    /// Creates or changes a pool. Fails the test when the node refuses it.
     pub fn put(&self, pool: &str, spec: Value) -> Value {
         let answer = self.ask("PUT", &format!("/pools/{pool}"), Some(spec));
         assert!(matches!(answer.status, 200 | 201), "{answer:?}");
         answer.body
     }
 
-    /// Leases boxes without waiting, which must work.
+    /// Leases boxes without waiting. Fails the test when the node refuses it.
     pub fn take(&self, pool: &str, wanted: Value) -> Value {
         let answer = self.post(&format!("/pools/{pool}/leases"), wanted);
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.body
     }
 
-    /// A call about a lease, with its token.
+    /// Sends a call about a lease, with its token.
     pub fn with(&self, lease: &Value, what: &str) -> BoxNodeResponse {
         self.post(&path_of(lease, what), json!({ "token": lease["token"] }))
     }
 
-    /// Waits until so many wait for boxes of a pool.
+    /// Waits until `count` requests wait for boxes of a pool.
     pub fn until_waiting(&self, pool: &str, count: u64) -> Result<()> {
         let what = format!("{count} wait for {pool}");
         wait_for(&what, &[&self.node], || {
@@ -186,14 +186,14 @@ impl BoxNode {
         })
     }
 
-    /// Runs `reelyard box`.
+    /// Runs `reelyard box` with the address of this node.
     pub fn cli(&self, arguments: &[&str]) -> ProgramOutput {
         let url = format!("http://{}", self.ground.node);
         ended(&mut reelyard(&[&["box"], arguments, &["--url", &url]].concat()))
     }
 }
 
-/// The path of a lease, or of a call about it.
+/// The path of a lease, or of a call for it.
 pub fn path_of(lease: &Value, what: &str) -> String {
     let path = format!("/leases/{}/{what}", lease["lease_id"].as_str().unwrap_or_default());
     path.trim_end_matches('/').to_owned()

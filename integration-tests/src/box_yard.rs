@@ -1,4 +1,4 @@
-//! A BoxLeaseActor over a real journal, with a manual clock and a host that does what a test says.
+//! A BoxLeaseActor over a real journal, with a manual clock and hosts that follow a script.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -24,50 +24,50 @@ use tokio::sync::oneshot;
 
 use crate::waiting::eventually;
 
-/// When every test begins.
+/// The time of the manual clock when a test begins.
 pub const START: Millis = Millis(1_700_000_000_000);
 
-/// The actor, and what it is joined to.
+/// The actor and the parts that it works with.
 pub struct BoxYard {
-    /// Its journal.
+    /// The journal of the actor, on disk.
     pub journal: Journal,
-    /// The actor.
+    /// The actor under test.
     pub actor: Addr<BoxLease>,
-    /// What it shows.
+    /// The published state of the actor, as the API reads it.
     pub board: BoxViewHandle,
-    /// Its clock.
+    /// The manual clock; only [`BoxYard::advance`] moves it.
     pub clock: Clock,
-    /// The hosts of its pools.
+    /// The hosts of the pools, with scripted answers.
     pub hosts: ScriptedHosts,
 }
 
-/// So many seconds.
+/// A duration of `count` seconds.
 pub fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// A pool of this name.
+/// A valid pool name.
 pub fn pool(name: &str) -> PoolName {
     PoolName::new(name).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The pool that most tests are about.
+/// The pool that most tests use.
 pub fn p() -> PoolName {
     pool("p")
 }
 
-/// A request for one box of [`p`], waiting so many seconds.
+/// A request for one box of [`p`] that waits at most `wait` seconds.
 pub fn ask(holder: &str, wait: u64) -> BoxLeaseRequest {
     let holder = Holder::new(holder).unwrap_or_else(|error| panic!("{holder}: {error}"));
     BoxLeaseRequest { wait: seconds(wait), ..BoxLeaseRequest::one(p(), holder) }
 }
 
-/// A host by the last part of its address.
+/// A host address that ends with `number`.
 pub fn host(number: u8) -> HostAddr {
     HostAddr::from(std::net::SocketAddr::from(([10, 0, 0, number], 8888)))
 }
 
-/// A pool that is served by host 1.
+/// A specification of a pool on host 1.
 pub fn hosted(size: u32) -> PoolSpec {
     PoolSpec { host: Some(host(1)), ..PoolSpec::of(0, size) }
 }
@@ -79,12 +79,12 @@ async fn journal_in(dir: &Path) -> Journal {
 }
 
 impl BoxYard {
-    /// Opens a yard on this directory.
+    /// Opens an actor with its journal in this directory.
     pub async fn open(dir: &Path, clock: &Clock) -> BoxYard {
         BoxYard::open_with(dir, clock, BoxLeaseSettings::default(), ScriptedHosts::default()).await
     }
 
-    /// The same with settings and hosts.
+    /// Opens an actor with these settings and hosts.
     pub async fn open_with(
         dir: &Path,
         clock: &Clock,
@@ -96,7 +96,7 @@ impl BoxYard {
         yard
     }
 
-    /// Starts the actor on a journal.
+    /// Starts the actor on an open journal.
     pub fn start(
         journal: Journal,
         clock: &Clock,
@@ -107,7 +107,7 @@ impl BoxYard {
         BoxYard::start_on(journal, clock, settings, hosts, ways)
     }
 
-    /// Opens a yard on this directory whose hosts are elsewhere.
+    /// Opens an actor whose hosts the test supplies.
     pub async fn open_on(dir: &Path, clock: &Clock, ways: BoxHosts) -> BoxYard {
         let (settings, none) = (BoxLeaseSettings::default(), ScriptedHosts::default());
         let yard = BoxYard::start_on(journal_in(dir).await, clock, settings, none, ways);
@@ -132,7 +132,7 @@ impl BoxYard {
         BoxYard { journal, actor, board, clock, hosts }
     }
 
-    /// The ways to ask for boxes.
+    /// The message routes for acquisitions of boxes.
     pub fn routes(&self) -> AcquireRoutes {
         AcquireRoutes {
             acquire: Route::fixed(self.actor.clone().recipient()),
@@ -151,17 +151,17 @@ impl BoxYard {
         self.send(PutPool { pool, spec, asked_by }).await
     }
 
-    /// Asks for boxes.
+    /// Starts an acquisition of boxes.
     pub fn acquire(&self, ask: BoxLeaseRequest) -> Acquisition {
         Acquisition::begin(&self.routes(), ask).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Gets one box of [`p`] at once.
+    /// Acquires one box of [`p`] that must be free.
     pub async fn take(&self, holder: &str) -> Arc<Lease> {
         one(self.acquire(ask(holder, 0)).await)
     }
 
-    /// Asks the actor.
+    /// Sends a message to the actor and waits for the answer.
     pub async fn send<M>(&self, message: M) -> M::Result
     where
         M: Message + Send + 'static,
@@ -171,7 +171,7 @@ impl BoxYard {
         self.actor.send(message).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Gives a box back.
+    /// Releases the box of a lease.
     pub async fn release(&self, lease: &Lease) -> Result<(), BoxError> {
         self.send(ReleaseLease { lease: lease.id, token: lease.token }).await
     }
@@ -181,55 +181,55 @@ impl BoxYard {
         self.send(RenewLease { lease: lease.id, token: lease.token, ttl: None }).await
     }
 
-    /// Time passes, and the actor looks at what is due.
+    /// Moves the clock and makes the actor handle everything that is due.
     pub async fn advance(&self, by: Duration) {
         self.clock.advance(by);
         self.look().await;
     }
 
-    /// The actor looks at what is due.
+    /// Makes the actor handle everything that is due.
     pub async fn look(&self) {
         self.send(ProcessDueBoxes).await.unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// How many boxes of [`p`] stand there.
+    /// The number of boxes of [`p`] in this phase.
     pub fn count(&self, phase: BoxPhase) -> u32 {
         self.board.pool(&p()).map_or(0, |pool| pool.counts.of(phase))
     }
 
-    /// Waits until so many boxes of [`p`] stand there.
+    /// Waits until `count` boxes of [`p`] are in this phase.
     pub async fn until(&self, phase: BoxPhase, count: u32) {
         let what = format!("{count} boxes are {}", phase.word());
         eventually(&what, || self.count(phase) == count).await;
     }
 
-    /// Whether a lease is live, or how it ended.
+    /// Whether a lease is live. The error says how it ended.
     pub fn verify(&self, lease: &Lease) -> Result<(), BoxRefusal> {
         self.board.verify(lease.id, lease.token).map(drop)
     }
 
-    /// Waits until a lease has ended, and tells how.
+    /// Waits until a lease has ended. Returns how it ended.
     pub async fn ended(&self, lease: &Lease) -> BoxRefusal {
         let (id, token): (LeaseId, FenceToken) = (lease.id, lease.token);
         eventually("the lease ends", || self.board.verify(id, token).is_err()).await;
         self.verify(lease).err().unwrap_or(BoxRefusal::UnknownLease)
     }
 
-    /// Waits until so many wait for boxes of [`p`].
+    /// Waits until `count` requests wait for boxes of [`p`].
     pub async fn until_waiting(&self, count: u64) {
-        // What was sent before is handled before that, and shown.
+        // Messages that were sent earlier are handled and published before this returns.
         self.look().await;
         let waiting = || self.board.view().lines.get(&p()).map_or(0, |line| line.waiting);
         eventually(&format!("{count} wait"), || waiting() == count).await;
     }
 
-    /// Stops the journal, so that the directory can be opened again.
+    /// Stops the journal. A test can then open the directory again.
     pub async fn close(self) {
         self.journal.stop().await;
     }
 }
 
-/// The lease of who asked for one box.
+/// The lease of a request for one box.
 pub fn one(answer: Result<Grant, BoxError>) -> Arc<Lease> {
     match answer {
         Ok(grant) => {
@@ -240,7 +240,7 @@ pub fn one(answer: Result<Grant, BoxError>) -> Arc<Lease> {
     }
 }
 
-/// Why something was refused.
+/// The reason of a refusal.
 pub fn refused<T>(answer: Result<T, BoxError>) -> BoxRefusal {
     match answer {
         Err(BoxError::Refused(refusal)) => refusal,
@@ -249,27 +249,27 @@ pub fn refused<T>(answer: Result<T, BoxError>) -> BoxRefusal {
     }
 }
 
-/// Hosts that do what a test says. Clones are the same hosts.
+/// Hosts with scripted answers. Clones share the same script.
 #[derive(Clone, Default)]
 pub struct ScriptedHosts(Arc<Mutex<BoxHostScript>>);
 
 #[derive(Default)]
 struct BoxHostScript {
-    /// What is answered next, by host and kind; what is not here is done.
+    /// The next answers, by host and kind of hook. Without an entry a hook succeeds.
     answers: HashMap<(HostAddr, HookKind), Vec<HookAnswer>>,
-    /// Boxes that are found dirty when they are looked at.
+    /// Boxes that an inspection finds dirty.
     dirty: HashMap<BoxNumber, HookOutput>,
-    /// Hosts that answer nothing until they are let.
+    /// Hosts that delay every answer until [`ScriptedHosts::let_go`].
     stuck: HashMap<HostAddr, Vec<oneshot::Sender<()>>>,
-    /// Looks that fail, by host.
+    /// The number of inspections that still fail, by host.
     blind: HashMap<HostAddr, u32>,
-    /// Hosts that answer no probe.
+    /// Hosts that do not answer probes.
     dead: HashSet<HostAddr>,
-    /// Whether the node cannot ask any host.
+    /// Whether the node has no file descriptor for calls.
     no_descriptor: bool,
-    /// How many probes there were.
+    /// The number of probes so far.
     probes: usize,
-    /// What was asked, in order.
+    /// The hooks that were requested, in order.
     asked: Vec<RunHook>,
     looks: Vec<InspectBoxes>,
 }
@@ -289,33 +289,33 @@ impl ScriptedHosts {
         }
     }
 
-    /// The next things of this kind that host 1 runs end so; all others are done.
+    /// Sets the results of the next hooks of this kind on host 1. Further hooks succeed.
     pub fn answer(&self, kind: HookKind, answers: impl IntoIterator<Item = HookAnswer>) {
         let mut script = self.script();
         script.answers.entry((host(1), kind)).or_default().extend(answers);
     }
 
-    /// A box is found dirty when it is looked at.
+    /// Makes inspections find this box dirty, with this output.
     pub fn dirty(&self, number: u32, said: &str) {
         self.script().dirty.insert(BoxNumber(number), HookOutput::cut(said));
     }
 
-    /// So many looks of a host fail.
+    /// Makes the next `looks` inspections of a host fail.
     pub fn blind(&self, host: HostAddr, looks: u32) {
         self.script().blind.insert(host, looks);
     }
 
-    /// A host answers nothing any more.
+    /// Makes a host delay every answer.
     pub fn stick(&self, host: HostAddr) {
         self.script().stuck.entry(host).or_default();
     }
 
-    /// It answers what it was asked, and whatever it is asked.
+    /// Makes a delayed host answer its earlier and later calls.
     pub fn let_go(&self, host: HostAddr) {
         self.script().stuck.remove(&host);
     }
 
-    /// A host answers no probe any more, or does again.
+    /// Sets whether a host answers probes.
     pub fn answers_probes(&self, host: HostAddr, answers: bool) {
         let mut script = self.script();
         if answers {
@@ -325,38 +325,38 @@ impl ScriptedHosts {
         }
     }
 
-    /// The node has no file descriptor for a probe any more.
+    /// Makes every later probe fail because the node has no file descriptor.
     pub fn run_out_of_descriptors(&self) {
         self.script().no_descriptor = true;
     }
 
-    /// How many probes there were.
+    /// The number of probes so far.
     pub fn probes(&self) -> usize {
         self.script().probes
     }
 
-    /// What was asked so far, as kind, box and attempt.
+    /// The hooks that were requested so far, as kind, box and attempt.
     pub fn asked(&self) -> Vec<(HookKind, u32, u32)> {
         let script = self.script();
         script.asked.iter().map(|hook| (hook.kind, hook.number.0, hook.attempt)).collect()
     }
 
-    /// How often a box was asked for of this kind.
+    /// The number of hooks of this kind that were requested.
     pub fn count(&self, kind: HookKind) -> usize {
         self.script().asked.iter().filter(|hook| hook.kind == kind).count()
     }
 
-    /// The last thing that was asked.
+    /// The last hook that was requested.
     pub fn last(&self) -> Option<RunHook> {
         self.script().asked.last().cloned()
     }
 
-    /// Every look that was asked for.
+    /// Every inspection that was requested.
     pub fn looks(&self) -> Vec<InspectBoxes> {
         self.script().looks.clone()
     }
 
-    /// What holds a host's answer back, if it is stuck.
+    /// A receiver that delays the answer of a stuck host.
     fn held_back(&self, host: HostAddr) -> Option<oneshot::Receiver<()>> {
         let mut script = self.script();
         let stuck = script.stuck.get_mut(&host)?;
@@ -389,7 +389,7 @@ impl Handler<RunHook> for HostsActor {
         let held = self.0.held_back(host);
         Box::pin(async move {
             if let Some(held) = held {
-                // Let go, or the test is over.
+                // The test lets the host answer, or the test has ended.
                 let _ = held.await;
             }
             answer

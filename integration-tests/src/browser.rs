@@ -1,5 +1,5 @@
-//! A real browser: Debian's Chromium, without a window, led by its driver over the WebDriver
-//! protocol.
+//! A real browser: Debian's Chromium in headless mode. The tests control it with its driver over the
+//! WebDriver protocol.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The member of an answer that names an element, as the standard has it.
+/// The member of an answer that contains the id of an element, as the standard defines it.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// What the browser's settings say of scripts that are not to run.
+/// The value of a browser setting that blocks scripts.
 const BLOCKED: u8 = 2;
 
-/// How long the browser may take for anything.
+/// The longest time that the browser may take for one call.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser. It is closed when it is dropped.
@@ -30,7 +30,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts one that runs scripts, or does not.
+    /// Starts a browser, with or without scripts.
     pub async fn start(runs_scripts: bool) -> Result<Self> {
         let place = tempfile::tempdir()?;
         let mut driver = Command::new("chromedriver")
@@ -44,7 +44,7 @@ impl Browser {
             .context("chromedriver: install chromium-driver")?;
         let stdout = driver.stdout.take().context("no output")?;
         let http = without_tls().no_proxy().timeout(PATIENCE).build()?;
-        // From here on dropping it ends the driver.
+        // From here on, dropping the value ends the driver.
         let mut browser = Browser { driver, http, session: String::new(), place };
         let mut lines = BufReader::new(stdout).lines();
         let port = lines.by_ref().find_map(|line| {
@@ -53,7 +53,7 @@ impl Browser {
             port.trim_end_matches('.').parse::<u16>().ok()
         });
         let port = port.context("the driver says no port")?;
-        // Nobody is to find the pipe full, or its other end closed.
+        // Reads the pipe to its end: the driver must never find it full or closed.
         std::thread::spawn(move || lines.for_each(drop));
         let driver = format!("http://127.0.0.1:{port}");
         let wanted = Self::wanted(runs_scripts);
@@ -68,7 +68,7 @@ impl Browser {
             true => json!({}),
             false => json!({ "profile.managed_default_content_settings.javascript": BLOCKED }),
         };
-        // Its own sandbox does not work for root, and shared memory is short in containers.
+        // The browser's own sandbox does not work for root, and containers have little shared memory.
         let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage"];
         let options = json!({ "args": arguments, "prefs": settings });
         json!({ "capabilities": { "alwaysMatch": {
@@ -77,20 +77,20 @@ impl Browser {
         } } })
     }
 
-    /// Where it puts what it downloads.
+    /// The directory of downloaded files.
     pub fn downloads(&self) -> PathBuf {
         self.place.path().join("Downloads")
     }
 
-    /// Opens a page, and waits until it is there.
+    /// Opens a page and waits until it is loaded.
     pub async fn open(&self, url: &str) -> Result<()> {
         self.ask(Method::POST, "url", &json!({ "url": url })).await.map(drop)
     }
 
-    /// The text of an element, as a person sees it; none where there is no such element.
+    /// The visible text of an element; `None` without such an element.
     pub async fn text(&self, selector: &str) -> Result<Option<String>> {
         let Some(element) = self.find(selector).await? else { return Ok(None) };
-        // It may be gone by now: then it is another page.
+        // The element may be gone by now: then the browser shows another page.
         let text = self.ask(Method::GET, &format!("element/{element}/text"), &Value::Null).await;
         Ok(text.ok().and_then(|text| text.as_str().map(str::to_owned)))
     }
@@ -108,7 +108,7 @@ impl Browser {
         self.ask(Method::POST, &path, &json!({ "text": text })).await.map(drop)
     }
 
-    /// What the page complained of: errors of scripts, and what its policy forbids.
+    /// The messages of the browser's console: script errors and violations of the content policy.
     pub async fn complaints(&self) -> Result<Vec<String>> {
         let log = self.ask(Method::POST, "se/log", &json!({ "type": "browser" })).await?;
         let lines = log.as_array().context("no log")?;
@@ -143,7 +143,7 @@ impl Browser {
 }
 
 impl Drop for Browser {
-    /// The driver closes its browser when it is asked to; whoever is left then is ended.
+    /// The driver closes its browser on request. A driver that still runs is then killed.
     fn drop(&mut self) {
         if !self.session.is_empty() {
             let mut curl = Command::new("curl");

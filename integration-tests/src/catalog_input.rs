@@ -1,6 +1,6 @@
-//! Input files of the catalogue as the feeder and the load balancer write them: grade.info,
-//! hitcount.history and the event log. Bytes are made first and written by one of three writers,
-//! because names need not be UTF-8 and inputs are replaced, written in place and appended to.
+//! Input files of the catalogue as the feeder and the load balancer write them: grade.info, hitcount.history
+//! and the event log. The bytes are built first. One of three writers then writes them, because names need
+//! not be UTF-8, and because programs replace, overwrite or append to inputs.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -32,15 +32,15 @@ pub fn grade_info<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Vec<u8>
 /// One row of hitcount.history.
 #[derive(Clone, Debug)]
 pub struct HitcountHistoryRow<N> {
-    /// The file.
+    /// The name of the file, as bytes: it need not be UTF-8.
     pub name: N,
     /// Its size in bytes.
     pub size: u64,
-    /// The servers that hold it.
+    /// The IP addresses of the servers that hold the file.
     pub holders: Vec<IpAddr>,
 }
 
-/// A hitcount.history of `rows`.
+/// The bytes of a hitcount.history with `rows`.
 pub fn hitcount_history<N: AsRef<[u8]>>(
     rows: impl IntoIterator<Item = HitcountHistoryRow<N>>,
 ) -> Vec<u8> {
@@ -73,8 +73,8 @@ pub fn not_found(name: impl AsRef<[u8]>, seconds: i64) -> Vec<u8> {
     [head.as_bytes(), name.as_ref(), b"\n"].concat()
 }
 
-/// An event log of `files` names over `seconds` from `start` on: every second each file is asked
-/// for once, and `watched` is where all of them are sent.
+/// An event log of `files` names over `seconds` from `start` on. Each second has one selection of each file,
+/// and every client is sent to `watched`.
 pub fn event_log(files: usize, start: i64, seconds: i64, watched: IpAddr) -> Vec<u8> {
     let stamps = start..start + seconds;
     stamps
@@ -83,12 +83,12 @@ pub fn event_log(files: usize, start: i64, seconds: i64, watched: IpAddr) -> Vec
         .collect()
 }
 
-/// The name of the event log of a day.
+/// The file name of the event log for a day.
 pub fn event_log_name(year: u16, month: u8, day: u8) -> String {
     format!("EventLog[{year:04}{month:02}{day:02}].log")
 }
 
-/// Puts a new file with `bytes` in the place of `path`, as careful writers do.
+/// Writes `bytes` to a new file and renames it to `path`, as careful writers do.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -96,12 +96,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&beside, path)
 }
 
-/// Writes `bytes` over the file at `path`, as careless writers do.
+/// Overwrites the file at `path` with `bytes`, as careless writers do.
 pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::create(path)?.write_all(bytes)
 }
 
-/// Appends `bytes` to the file at `path`, which is made if it does not exist.
+/// Appends `bytes` to the file at `path`. Creates the file if necessary.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(bytes)
 }

@@ -1,4 +1,4 @@
-//! A subscriber of the Catalog that keeps what it is told, for tests to look at.
+//! A subscriber of the Catalog that records its notifications for tests.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -9,35 +9,35 @@ use reelyard_yard::catalog::ranking::Ranking;
 use reelyard_yard::catalog::rising::RisingHits;
 use reelyard_yard::catalog::{MastersChanged, RankingChanged, RisingChanged, Subscribers};
 
-/// What the probe was told since it was last asked, in order.
+/// The notifications since the last request, in order.
 #[derive(Debug, Default, MessageResponse)]
 pub struct CatalogNotifications {
-    /// Rankings.
+    /// The rankings that the Catalog published.
     pub rankings: Vec<Arc<Ranking>>,
-    /// Hot files.
+    /// The lists of hot files that the Catalog published.
     pub rising: Vec<Arc<RisingHits>>,
-    /// Listings of masters.
+    /// The listings of masters that the Catalog published.
     pub masters: Vec<Arc<Masters>>,
 }
 
 impl CatalogNotifications {
-    /// Whether nothing was told.
+    /// Whether there was no notification.
     pub fn is_nothing(&self) -> bool {
         self.rankings.is_empty() && self.rising.is_empty() && self.masters.is_empty()
     }
 }
 
-/// Asks the probe for what it was told since it was last asked.
+/// Asks the probe for the notifications since the last request.
 #[derive(Message)]
 #[rtype(result = "CatalogNotifications")]
 pub struct TakeNotifications;
 
-/// The probe.
+/// An actor that records every notification of a Catalog.
 #[derive(Default)]
 pub struct CatalogProbe(CatalogNotifications);
 
 impl CatalogProbe {
-    /// Subscribers that are all this probe.
+    /// Subscriptions of this probe to every kind of notification.
     pub fn subscribers(probe: &Addr<Self>) -> Subscribers {
         Subscribers {
             ranking: vec![probe.clone().recipient()],

@@ -1,4 +1,4 @@
-//! A Catalog over files in a directory of its own, with a manual clock and a probe.
+//! A Catalog over files in a temporary directory, with a manual clock and a probe.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use reelyard_yard::catalog::{
 use crate::catalog_input::MIDNIGHT_IN_SEOUL;
 use crate::catalog_probe::{CatalogNotifications, CatalogProbe, TakeNotifications};
 
-/// The watched address of the yard.
+/// The address whose hits the event log counts.
 pub const WATCHED: &str = "125.159.40.3";
 
-/// The Catalog and what belongs to it.
+/// A Catalog with its inputs, clock and probe.
 pub struct CatalogYard {
-    /// Everything lies in here.
+    /// The directory of all inputs and sources.
     pub dir: tempfile::TempDir,
-    /// Stands at midnight in Seoul until it is moved.
+    /// The manual clock. It begins at midnight in Seoul.
     pub clock: Clock,
-    /// The names.
+    /// The table that maps file ids to names.
     pub names: NameTable,
-    /// What the Catalog publishes.
+    /// The state that the Catalog publishes.
     pub view: Arc<ArcSwap<CatalogView>>,
     catalog: Addr<Catalog>,
     probe: Addr<CatalogProbe>,
 }
 
 impl CatalogYard {
-    /// A started Catalog that looks only when it is asked to. `prepare` may write inputs and
-    /// change the settings before.
+    /// Starts a Catalog that reads its inputs only on request. `prepare` may write inputs and change the
+    /// settings first.
     ///
     /// # Panics
-    /// When the directory cannot be prepared.
+    /// Panics when the directory cannot be prepared.
     pub fn start(prepare: impl FnOnce(&std::path::Path, &mut CatalogSettings)) -> Self {
         let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
         let mut settings = settings_in(dir.path());
@@ -60,23 +60,23 @@ impl CatalogYard {
         self.dir.path().join(name)
     }
 
-    /// The Catalog.
+    /// The address of the Catalog actor, for messages of a test.
     pub fn catalog(&self) -> &Addr<Catalog> {
         &self.catalog
     }
 
-    /// A whole look, and what the subscribers were told since the last one.
+    /// Makes the Catalog read all inputs. Returns the notifications since the last request.
     pub async fn look(&self) -> anyhow::Result<CatalogNotifications> {
         self.catalog.send(CheckInputsNow).await?;
         Ok(self.probe.send(TakeNotifications).await?)
     }
 
-    /// What the subscribers were told since they were last asked.
+    /// The notifications since the last request.
     pub async fn take_notifications(&self) -> anyhow::Result<CatalogNotifications> {
         Ok(self.probe.send(TakeNotifications).await?)
     }
 
-    /// What the source directories show of one file.
+    /// Looks for one file in the source directories.
     pub async fn look_up(&self, name: &str) -> anyhow::Result<MasterLook> {
         let ids = self.names.intern_all([name.as_bytes()]);
         let files: Vec<FileId> = ids.into_iter().collect::<Result<_, _>>()?;
@@ -84,12 +84,12 @@ impl CatalogYard {
         looks.pop().map(|(_, look)| look).ok_or_else(|| anyhow::anyhow!("no answer"))
     }
 
-    /// Names for ids, as people see them.
+    /// Readable names for file ids.
     pub fn shown(&self, files: impl IntoIterator<Item = FileId>) -> Vec<String> {
         files.into_iter().map(|file| self.names.name(file).to_string()).collect()
     }
 
-    /// The hot files in the view, with their hits.
+    /// The hot files in the published state, with their hits.
     pub fn hot(&self) -> Vec<(String, u32)> {
         let view = self.view.load();
         let hot = view.rising.hot().iter();
@@ -97,7 +97,8 @@ impl CatalogYard {
     }
 }
 
-/// `grade.info`, `hitcount.history`, `logs/` of Seoul and the sources `one/` and `two/`.
+/// Inputs `grade.info` and `hitcount.history`, event logs in `logs/` with the time zone of Seoul, and the
+/// sources `one/` and `two/`.
 fn settings_in(dir: &std::path::Path) -> CatalogSettings {
     let text = |name: &str| dir.join(name).to_string_lossy().into();
     CatalogSettings {

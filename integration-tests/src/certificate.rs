@@ -1,22 +1,22 @@
-//! Certificates that sign for themselves, made by openssl.
+//! Self-signed certificates, made by openssl.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A certificate for this machine's loopback and its key, in files.
+/// The files of a certificate for loopback addresses and of its key.
 #[derive(Clone, Debug)]
 pub struct Pem {
-    /// The certificate.
+    /// The certificate in PEM form.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The private key in PEM form.
     pub key: PathBuf,
 }
 
 impl Pem {
-    /// Makes a new one in `dir`; `name` is its common name, too.
+    /// Makes a new certificate in `dir` with the common name `name`.
     ///
     /// # Panics
-    /// When there is no openssl.
+    /// Panics when openssl is missing or fails.
     pub fn make(dir: &Path, name: &str) -> Self {
         let [certificate, key] = ["crt", "key"].map(|end| dir.join(format!("{name}.{end}")));
         let made = Command::new("openssl")

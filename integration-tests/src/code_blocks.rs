@@ -1,11 +1,11 @@
-//! The code blocks of a chapter of the guide, as tests run and check them.
+//! The code blocks of a chapter of the guide. Tests run and check them.
 
-/// A code block.
+/// One fenced code block of a chapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeBlock<'a> {
-    /// What stands behind its fence, such as "sh" or "toml worker".
+    /// The text after its fence, such as "sh" or "toml worker".
     pub kind: &'a str,
-    /// The name in the comment `<!-- walk: name -->` above it: a test runs it.
+    /// The name in the comment `<!-- walk: name -->` above the block. A test runs such a block.
     pub walk: Option<&'a str>,
     /// Its lines, without the indentation of a list.
     pub code: String,
@@ -39,7 +39,8 @@ fn walk_name(line: &str) -> Option<&str> {
 }
 
 impl CodeBlock<'_> {
-    /// Its lines without comments and blank lines, and with lines joined that a backslash divides.
+    /// Its lines without comments and blank lines. A line that ends with a backslash is joined with the next
+    /// one.
     pub fn commands(&self) -> Vec<String> {
         let joined = self.code.replace("\\\n", " ");
         let lines = joined.lines().map(without_comment).map(str::trim_end);
@@ -48,7 +49,7 @@ impl CodeBlock<'_> {
     }
 }
 
-/// A line up to the comment at its end. In the guide a comment stands behind a blank.
+/// A line up to the comment at its end. In the guide a blank precedes each comment.
 fn without_comment(line: &str) -> &str {
     if line.starts_with('#') {
         return "";
@@ -56,8 +57,8 @@ fn without_comment(line: &str) -> &str {
     line.split_once(" #").map_or(line, |(before, _)| before)
 }
 
-/// The calls of `reelyard` in a line of shell, each with its arguments. `subcommands` are those that
-/// there are: the user and files of this name are no calls.
+/// The calls of `reelyard` in a line of shell, each with its arguments. `subcommands` lists the valid
+/// subcommands: the user `reelyard` and files of that name are not calls.
 pub fn calls(line: &str, subcommands: &[&str]) -> Vec<Vec<String>> {
     let words = shell_words(line);
     let starts = words.windows(2).enumerate().filter(|(_, pair)| {
@@ -72,7 +73,7 @@ pub fn calls(line: &str, subcommands: &[&str]) -> Vec<Vec<String>> {
     starts.map(|(at, _)| call(at)).collect()
 }
 
-/// The words of a line, without the quotes around them; `$(` and `)` are taken for blanks.
+/// The words of a line, without the quotes around them. `$(` and `)` count as blanks.
 fn shell_words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

@@ -1,5 +1,4 @@
-//! A reader of a node's stream of events, as any program outside is one: curl, and the lines it
-//! prints.
+//! A client that reads a node's event stream with curl, as an external program does.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -11,31 +10,31 @@ use serde_json::Value;
 
 use crate::waiting::PATIENCE;
 
-/// One event, as it was sent.
+/// One event of the stream, as the node sent it.
 #[derive(Clone, Debug)]
 pub struct ReadEvent {
-    /// Its `id`.
+    /// The `id` field. A client continues from it after a break.
     pub id: String,
-    /// Its `event`.
+    /// The `event` field: the kind of event.
     pub kind: String,
-    /// Its `data`.
+    /// The `data` field, read as JSON.
     pub data: Value,
 }
 
-/// Somebody who reads, until it is dropped.
+/// A client of an event stream. Dropping it kills curl.
 pub struct EventReader {
     curl: Child,
     events: Receiver<ReadEvent>,
 }
 
 impl EventReader {
-    /// Reads what a node tells, with more arguments for curl, as of now: returns once the node has
-    /// begun.
+    /// Opens the node's event stream from now on, with more arguments for curl. Returns after the node has
+    /// sent the first lines.
     pub fn open(node: SocketAddr, query: &str, more: &[&str]) -> Result<Self> {
         Self::open_at(node, &format!("/api/v1/events{query}"), more)
     }
 
-    /// The same of another stream of events.
+    /// Opens the event stream at another path.
     pub fn open_at(node: SocketAddr, path: &str, more: &[&str]) -> Result<Self> {
         let mut curl = Command::new("curl")
             .args(["-sSN", "--fail-with-body"])
@@ -56,7 +55,7 @@ impl EventReader {
                     Some(("event", kind)) => event.kind = kind.to_owned(),
                     Some(("data", data)) => {
                         event.data = serde_json::from_str(data).unwrap_or_default();
-                        // The reader may have seen enough.
+                        // The test may have dropped the receiver already.
                         if told.send(event.clone()).is_err() {
                             return;
                         }
@@ -68,12 +67,12 @@ impl EventReader {
         Ok(EventReader { curl, events })
     }
 
-    /// The next event.
+    /// Waits for the next event.
     pub fn next(&self) -> Result<ReadEvent> {
         self.events.recv_timeout(PATIENCE).context("no event comes")
     }
 
-    /// The next event that `is_it` picks; those before it are left aside.
+    /// Waits for the next event that `is_it` accepts. Earlier events are skipped.
     pub fn next_where(&self, is_it: impl Fn(&ReadEvent) -> bool) -> Result<ReadEvent> {
         let mut seen = Vec::new();
         loop {
@@ -85,7 +84,8 @@ impl EventReader {
         }
     }
 
-    /// Waits for the end of the stream. Whether it was ended in order; one that was cut off was not.
+    /// Waits for the end of the stream. Returns whether the node ended it cleanly; a broken connection is not
+    /// clean.
     pub fn ended(mut self) -> Result<bool> {
         loop {
             match self.events.recv_timeout(PATIENCE) {
@@ -99,7 +99,7 @@ impl EventReader {
 
 impl Drop for EventReader {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // curl may have ended by itself.
         let _ = self.curl.kill();
         let _ = self.curl.wait();
     }

@@ -1,30 +1,30 @@
-//! A strict reader of Prometheus' text format (0.0.4) and of OpenMetrics 1.0, as far as Reelyard uses
-//! them: whatever a lenient scraper would let pass is refused.
+//! A strict reader of Prometheus' text format (0.0.4) and of OpenMetrics 1.0, for the parts that Reelyard
+//! uses. It refuses input that a lenient scraper accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Which of the two forms a page is in.
+/// The format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `text/plain; version=0.0.4`
+    /// `text/plain; version=0.0.4`: the format of classic Prometheus scrapers.
     Prometheus,
-    /// `application/openmetrics-text; version=1.0.0`
+    /// `application/openmetrics-text; version=1.0.0`: the format that newer scrapers request.
     OpenMetrics,
 }
 
-/// A page of metrics that was read and found right.
+/// A page of metrics that follows its format.
 #[derive(Debug, Default)]
 pub struct ExpositionPage {
     /// The kind of each family, by name.
     pub families: BTreeMap<String, String>,
-    /// Each value by its series, as it is written: `name` or `name{label="value",...}`.
+    /// Each value by its series, in the form `name` or `name{label="value",...}`.
     pub series: BTreeMap<String, f64>,
 }
 
 impl ExpositionPage {
-    /// The value of a series.
+    /// The value of a series; `None` when the page lacks it.
     pub fn value(&self, series: &str) -> Option<f64> {
         self.series.get(series).copied()
     }
@@ -36,7 +36,7 @@ impl ExpositionPage {
     }
 }
 
-/// The family that is being read.
+/// The family of the lines that follow.
 struct ExpositionFamily {
     name: String,
     kind: String,
@@ -45,7 +45,10 @@ struct ExpositionFamily {
     counts: BTreeMap<String, f64>,
 }
 
-/// Reads a page, or says what is wrong with it.
+/// Reads a page.
+///
+/// # Errors
+/// Names the first line that breaks the format.
 pub fn read(text: &str, form: Form) -> Result<ExpositionPage> {
     let mut page = ExpositionPage::default();
     let mut help: Option<String> = None;
@@ -98,7 +101,7 @@ impl ExpositionFamily {
         Ok(ExpositionFamily { name: name.to_owned(), kind: kind.to_owned(), buckets, counts })
     }
 
-    /// Takes a line of this family.
+    /// Reads a line of this family.
     fn sample(&mut self, line: &str, form: Form) -> Result<(String, f64)> {
         let (series, value) = line.rsplit_once(' ').context("no value")?;
         ensure!(!series.ends_with(' '), "two blanks");
@@ -148,7 +151,7 @@ impl ExpositionFamily {
         Ok(())
     }
 
-    /// Checks what only shows at the end of a family.
+    /// Checks rules that need all lines of a family.
     fn end(self) -> Result<()> {
         let name = &self.name;
         for (labels, buckets) in &self.buckets {

@@ -1,5 +1,5 @@
-//! Stand-ins for the program that an old cfw downloads with: shell scripts, called as
-//! `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS` (spec 2.5).
+//! Stand-ins for the downloader of an old cfw: shell scripts, called as `PROGRAM SRC_IP TMP_PATH
+//! SRC_FILE_PATH BPS` (spec 2.5).
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::os::unix::fs::PermissionsExt;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
-/// What a good one does.
+/// The script of a correct downloader.
 pub const COPIES: &str = "cp \"$3\" \"$2\"\necho \"Successfully done\" >&2\n";
 
-/// Writes the script `body` into `dir` and answers its path. It finds `dir` in `$DIR`.
+/// Writes the script `body` into `dir` and returns its path. The script finds `dir` in `$DIR`.
 pub fn script(dir: &Path, body: &str) -> PathBuf {
     let path = dir.join("downloader");
     let text = format!("#!/bin/sh\nDIR='{}'\n{body}", dir.display());
@@ -19,13 +19,13 @@ pub fn script(dir: &Path, body: &str) -> PathBuf {
     path
 }
 
-/// The process whose number is in a file, once it is there.
+/// The process id in a file; `None` until the file is complete.
 pub fn pid_in(path: &Path) -> Option<Pid> {
     let text = std::fs::read_to_string(path).ok()?;
     Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
 }
 
-/// Whether a process runs. One that ended and was not waited for does not.
+/// Whether a process runs. A zombie does not run.
 pub fn is_alive(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().unwrap_or_default().trim_start().chars().next();

@@ -1,5 +1,5 @@
-//! A little receiver of webhooks: it takes, refuses, hangs or is not there, as a test wants, and
-//! checks every signature with openssl, as the README tells people to.
+//! A small receiver of webhooks that accepts, refuses or delays requests, or is offline, as a test selects.
+//! It checks every signature with openssl, as the README describes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,33 +15,33 @@ use serde_json::Value;
 
 use crate::certificate::Pem;
 
-/// What requests are signed with.
+/// The key of the signatures.
 pub const SECRET: &str = "whsec-0123456789abcdef";
 
-/// What the receiver does with a request.
+/// The response of the receiver to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverMode {
-    /// It is taken.
+    /// Accepts the request.
     Takes,
-    /// It is answered with this status, and this `Retry-After` if any.
+    /// Answers with this status and this optional `Retry-After` in seconds.
     Refuses(u16, Option<u32>),
-    /// It is read and never answered.
+    /// Reads the request and never answers.
     Hangs,
 }
 
-/// What the receiver was told.
+/// One webhook request that arrived.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// The body.
+    /// The JSON body of the request.
     pub body: Value,
-    /// What it did with it.
+    /// The mode of the receiver for this request.
     pub manner: ReceiverMode,
-    /// The head, in lower case.
+    /// The request line and headers, in lower case.
     pub head: String,
 }
 
 impl Received {
-    /// The number of the happening.
+    /// The number of the notification.
     pub fn number(&self) -> u64 {
         self.body["number"].as_u64().unwrap_or(u64::MAX)
     }
@@ -51,11 +51,11 @@ impl Received {
 struct HookReceiverState {
     manner: Option<ReceiverMode>,
     received: Vec<Received>,
-    /// What was wrong with a request.
+    /// The errors in requests, such as a wrong signature.
     faults: Vec<String>,
 }
 
-/// A receiver. It stops when it is dropped.
+/// A receiver of webhooks. Dropping it stops it.
 pub struct HookReceiver {
     addr: SocketAddr,
     scheme: &'static str,
@@ -64,17 +64,17 @@ pub struct HookReceiver {
 }
 
 impl HookReceiver {
-    /// A receiver that takes everything, somewhere.
+    /// Starts a receiver on a free port that accepts everything.
     pub fn start() -> Result<Self> {
         Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }
 
-    /// The same, at an address that is free.
+    /// Starts a receiver at this address.
     pub fn start_at(addr: SocketAddr) -> Result<Self> {
         Self::listen(addr, None)
     }
 
-    /// A receiver that takes everything over TLS.
+    /// Starts a receiver that accepts everything over TLS.
     pub fn start_tls(pem: &Pem) -> Result<Self> {
         let certificate = Certificate::read(&pem.certificate, &pem.key)?;
         Self::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Some(certificate))
@@ -96,7 +96,7 @@ impl HookReceiver {
                 let (shared, stop) = (Arc::clone(&shared), Arc::clone(&stop));
                 let session = certificate.as_ref().map(Certificate::session);
                 std::thread::spawn(move || {
-                    // A connection that breaks off is the node's to notice.
+                    // The node must handle a broken connection; the receiver ignores it.
                     let _ = match session {
                         None => serve(stream, &shared, &stop),
                         Some(Ok(tls)) => serve(StreamOwned::new(tls, stream), &shared, &stop),
@@ -108,33 +108,36 @@ impl HookReceiver {
         Ok(HookReceiver { addr, scheme, state, stopping })
     }
 
-    /// Where it is.
+    /// The address of the receiver.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// What a node is configured with to tell it.
+    /// The webhook settings of a node for this receiver.
     pub fn hook(&self, more: &str) -> String {
         let (scheme, addr) = (self.scheme, self.addr);
         format!("{{ url = \"{scheme}://{addr}/shares\", secret = \"{SECRET}\"{more} }}")
     }
 
-    /// Treats requests so from now on.
+    /// Sets the mode for all later requests.
     pub fn is_to(&self, manner: ReceiverMode) {
         lock(&self.state).manner = Some(manner);
     }
 
-    /// Everything that came, in the order in which it came.
+    /// Every request, in the order of arrival.
     ///
     /// # Panics
-    /// When a request was not as it should be.
+    /// Panics when a request had an error.
     pub fn received(&self) -> Vec<Received> {
         let state = lock(&self.state);
         assert!(state.faults.is_empty(), "{:?}", state.faults);
         state.received.clone()
     }
 
-    /// What it took.
+    /// The requests that the receiver accepted.
+    ///
+    /// # Panics
+    /// Panics when a request had an error.
     pub fn taken(&self) -> Vec<Received> {
         self.received().into_iter().filter(|one| one.manner == ReceiverMode::Takes).collect()
     }
@@ -143,7 +146,7 @@ impl HookReceiver {
 impl Drop for HookReceiver {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts; if it is gone already, all the better.
+        // Wakes the thread that accepts connections. An error means that the thread has ended.
         let _ = TcpStream::connect(self.addr);
     }
 }
@@ -185,7 +188,7 @@ fn serve(
                 stream.write_all(answer.as_bytes())?;
             }
             ReceiverMode::Hangs => {
-                // Until the node has had enough.
+                // Waits until the node gives up.
                 let _ = reader.read(&mut [0]);
                 return Ok(());
             }

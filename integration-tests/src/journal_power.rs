@@ -1,5 +1,5 @@
-//! Pulling the plug on a journal, and damaging what it left: what is on a disk after a power loss
-//! is what was synced, and any part of what was written since.
+//! Simulates power losses and disk damage for a journal. After a power loss a disk holds everything that was
+//! synced and any part of later writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fastrand::Rng;
 use reelyard_journal::StoreObserver;
 
-/// The unit in which a disk keeps or loses what was written.
+/// The unit in which a disk keeps or loses writes.
 const PAGE: usize = 4096;
 
-/// Watches the store of a journal, and knows what of it is durable.
+/// Observes the store of a journal and records its durable content.
 #[derive(Debug)]
 pub struct Plug {
     dir: PathBuf,
@@ -20,33 +20,33 @@ pub struct Plug {
 
 #[derive(Debug, Default)]
 struct Durable {
-    /// sled's data file when it was last synced.
+    /// The content of sled's data file at the last sync.
     db: Vec<u8>,
-    /// The mark when it was last synced.
+    /// The content of the mark file at the last sync.
     mark: Vec<u8>,
-    /// How often each was.
+    /// The number of syncs of both files.
     syncs: u64,
 }
 
 impl Plug {
-    /// A plug for the store in `dir`, as it stands there.
+    /// Observes the store in `dir` from its present content on.
     pub fn of(dir: &Path) -> Arc<Self> {
         let durable = Durable { db: read(&dir.join(DB)), mark: read(&dir.join(MARK)), syncs: 0 };
         Arc::new(Plug { dir: dir.to_owned(), durable: Mutex::new(durable) })
     }
 
-    /// How often the store was synced since.
+    /// The number of syncs so far.
     pub fn syncs(&self) -> u64 {
         self.durable().syncs
     }
 
-    /// Pulls the plug: makes `image` what the disk holds afterwards, as chance has it. The store
-    /// itself goes on.
+    /// Simulates a power loss: makes `image` a random state that the disk may hold afterwards. The store
+    /// itself continues.
     ///
     /// # Panics
-    /// When files cannot be copied.
+    /// Panics when files cannot be copied.
     pub fn pull(&self, image: &Path, rng: &mut Rng) {
-        // Nothing becomes durable meanwhile.
+        // No data becomes durable while this runs.
         let durable = self.durable();
         copy_tree(&self.dir.join("sled"), &image.join("sled"));
         let db = after_power_loss(&durable.db, &read(&self.dir.join(DB)), rng);
@@ -75,10 +75,10 @@ impl StoreObserver for Plug {
 const DB: &str = "sled/db";
 const MARK: &str = "mark";
 
-/// Each page that was written since the last sync is there, or is not, or is there in part.
+/// Keeps, drops or tears each page that was written since the last sync.
 fn after_power_loss(synced: &[u8], written: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut left = synced.to_vec();
-    // The length is lost with what it is the length of, or kept without it.
+    // The disk loses or keeps the new length independently of the data.
     let length = if rng.bool() { written.len() } else { synced.len() };
     left.resize(length.max(synced.len()), 0);
     let all_or_nothing = rng.u8(0..4);
@@ -90,7 +90,7 @@ fn after_power_loss(synced: &[u8], written: &[u8], rng: &mut Rng) -> Vec<u8> {
         let kept = match (all_or_nothing, rng.u8(0..3)) {
             (0, _) | (2.., 0) => 0,
             (1, _) | (2.., 1) => page.len(),
-            // In sectors.
+            // A torn page keeps whole sectors.
             _ => rng.usize(0..=page.len() / 512) * 512,
         };
         let page = page.start..page.start + kept.min(page.len());
@@ -99,19 +99,19 @@ fn after_power_loss(synced: &[u8], written: &[u8], rng: &mut Rng) -> Vec<u8> {
     left
 }
 
-/// What is done to the files of a store that nobody has open.
+/// One change to the files of a closed store.
 #[derive(Clone, Debug)]
 pub struct Damage {
-    /// Which file, relative to the store.
+    /// The damaged file, relative to the store.
     pub file: PathBuf,
-    /// What, in words.
+    /// A description of the damage.
     pub what: String,
 }
 
-/// Damages one file of the store in `dir`, somewhere where something is written.
+/// Damages used bytes of one file of the store in `dir`.
 ///
 /// # Panics
-/// When files cannot be read or written.
+/// Panics when files cannot be read or written.
 pub fn damage(dir: &Path, rng: &mut Rng) -> Damage {
     let mut files = Vec::new();
     list(dir, dir, &mut files);
@@ -170,10 +170,10 @@ fn list(root: &Path, dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Copies a directory with all that is in it.
+/// Copies a directory with all its content.
 ///
 /// # Panics
-/// When files cannot be copied.
+/// Panics when files cannot be copied.
 pub fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap_or_else(|error| panic!("{to:?}: {error}"));
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {
@@ -181,7 +181,7 @@ pub fn copy_tree(from: &Path, to: &Path) {
         if entry.path().is_dir() {
             copy_tree(&entry.path(), &target);
         } else if let Err(error) = fs::copy(entry.path(), &target) {
-            // sled removes its former snapshot whenever it likes.
+            // sled may remove its previous snapshot at any time.
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{target:?}: {error}");
         }
     }

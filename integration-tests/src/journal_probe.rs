@@ -1,5 +1,5 @@
-//! A piece and its owner for tests of the journal: transfers between accounts, each in two events,
-//! so that a commit that was lost, repeated or half applied would be seen.
+//! A piece and its owner for tests of the journal: transfers between accounts, each in two events. The
+//! balances show a commit that was lost, repeated or applied in part.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,13 +15,13 @@ use reelyard_replication::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Accounts with their balances, and the transfers that were taken and given, in order.
+/// Accounts with their balances, and the transfers in order.
 #[derive(Clone, Debug, Default)]
 pub struct AccountsPiece {
     books: Arc<Books>,
 }
 
-/// What a probe holds.
+/// The state of a probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Books {
     /// Balance of each account; their sum is always zero.
@@ -33,7 +33,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// Fails unless every transfer is there with both its events, and exactly once.
+    /// Fails the test unless every transfer has both its events exactly once.
     pub fn assert_whole(&self) {
         assert_eq!(self.taken, self.given, "a transfer was applied by half");
         assert_eq!(self.balances.values().sum::<i64>(), 0, "an amount was lost");
@@ -44,34 +44,34 @@ impl Books {
     }
 }
 
-/// What can happen to a probe.
+/// The events of a probe.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ProbeEvent {
     /// The first half of transfer `id`.
     Take {
-        /// The transfer.
+        /// The id of the transfer; both halves carry it.
         id: u64,
-        /// Whose balance shrinks.
+        /// The account whose balance shrinks.
         account: u8,
-        /// By how much.
+        /// The amount that the account loses.
         amount: i64,
     },
     /// The second half of transfer `id`.
     Give {
-        /// The transfer.
+        /// The id of the transfer; both halves carry it.
         id: u64,
-        /// Whose balance grows.
+        /// The account whose balance grows.
         account: u8,
-        /// By how much.
+        /// The amount that the account receives.
         amount: i64,
     },
-    /// Bytes that only make the entry larger.
+    /// Bytes that make the entry larger.
     Ballast(Vec<u8>),
-    /// Applying this panics.
+    /// Causes a panic in `apply`.
     Poison,
 }
 
-/// An account that transfers must not touch.
+/// A refusal: transfers must not use this account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed(pub u8);
 
@@ -90,7 +90,7 @@ impl Piece for AccountsPiece {
     const ID: PieceId = PieceId::Probe;
     const EVENT_VERSION: u8 = 1;
     type Event = ProbeEvent;
-    /// How many transfers there are now.
+    /// The number of transfers after the event.
     type Outcome = u64;
     type Refusal = Closed;
 
@@ -162,18 +162,18 @@ impl FrozenPiece for FrozenProbe {
     }
 }
 
-/// The owner of a probe.
+/// The owner of a probe piece.
 pub struct ProbeActor {
     journal: Journal,
     seat: ReplicaHandle<AccountsPiece>,
-    /// Epochs this owner was told to lead in, in order.
+    /// Epochs in which the journal made this owner the leader, in order.
     led: Vec<Epoch>,
-    /// How often the piece was replaced as a whole.
+    /// The number of times that the piece was replaced completely.
     installs: u64,
 }
 
 impl ProbeActor {
-    /// An owner with an empty probe, to be registered when it starts.
+    /// An owner with an empty probe. The start of the actor registers it.
     pub fn new(journal: Journal) -> Self {
         let seat = ReplicaHandle::new(AccountsPiece::default(), journal.clone());
         ProbeActor { journal, seat, led: Vec::new(), installs: 0 }
@@ -200,13 +200,13 @@ impl Handler<JournalCommand> for ProbeActor {
     }
 }
 
-/// Commits events. Answered like any request: from memory if it was answered before.
+/// Commits events. A repeated request gets its first answer from memory.
 #[derive(Message)]
 #[rtype(result = "Result<Outcomes<AccountsPiece>, CommitError>")]
 pub struct CommitEvents {
-    /// The request's id.
+    /// The idempotency key of the request.
     pub request: RequestId,
-    /// What happens.
+    /// The events of the commit, in order.
     pub events: Vec<ProbeEvent>,
 }
 
@@ -215,12 +215,12 @@ pub fn transfer(id: u64, amount: i64) -> Vec<ProbeEvent> {
     vec![ProbeEvent::Take { id, account: 1, amount }, ProbeEvent::Give { id, account: 2, amount }]
 }
 
-/// The id under which transfer `id` is asked for, however often.
+/// The request id of transfer `id`, equal for each repetition.
 pub fn request_of(id: u64) -> RequestId {
     RequestId::from_text(&format!("transfer {id}"))
 }
 
-/// Commits these lists one after the other, and waits for the answers in the opposite order.
+/// Commits these lists in order, and waits for the answers in the opposite order.
 #[derive(Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct CommitInOrder(pub Vec<CommitEvents>);
@@ -263,7 +263,7 @@ impl Handler<CommitEvents> for ProbeActor {
     }
 }
 
-/// Commits what the owner decided by itself.
+/// Commits events that the owner decided without a request.
 #[derive(Message)]
 #[rtype(result = "Result<Outcomes<AccountsPiece>, CommitError>")]
 pub struct CommitItself(pub Vec<ProbeEvent>);
@@ -281,7 +281,7 @@ impl Handler<CommitItself> for ProbeActor {
     }
 }
 
-/// Asks for everything there is to see.
+/// Asks for the full state of the probe.
 #[derive(Message)]
 #[rtype(result = "AccountsView")]
 pub struct ReadAccounts;
@@ -289,17 +289,17 @@ pub struct ReadAccounts;
 /// A probe's owner at one moment.
 #[derive(Clone, Debug, MessageResponse)]
 pub struct AccountsView {
-    /// The piece.
+    /// The balances and transfers at that moment.
     pub books: Arc<Books>,
     /// Index of the last entry applied to it.
     pub applied: u64,
-    /// The epoch it leads in.
+    /// The epoch in which the owner leads; `None` for a follower.
     pub epoch: Option<Epoch>,
-    /// Epochs it was told to lead in, in order.
+    /// Epochs in which the journal made this owner the leader, in order.
     pub led: Vec<Epoch>,
-    /// How often the piece was replaced as a whole.
+    /// The number of times that the piece was replaced completely.
     pub installs: u64,
-    /// Commits under way.
+    /// The number of commits without an outcome.
     pub in_flight: usize,
 }
 
@@ -318,7 +318,7 @@ impl Handler<ReadAccounts> for ProbeActor {
     }
 }
 
-/// Panics outside of `apply`.
+/// Causes a panic outside of `apply`.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct PanicAccounts;
@@ -331,7 +331,7 @@ impl Handler<PanicAccounts> for ProbeActor {
     }
 }
 
-/// A journal that takes a snapshot every few hundred entries and keeps little log before it.
+/// Journal options with a snapshot every few hundred entries and a short log before it.
 pub fn small_snapshots(dir: &Path, node: u64) -> JournalOptions {
     JournalOptions {
         snapshot_log_bytes: 20_000,

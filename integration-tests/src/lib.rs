@@ -1,5 +1,5 @@
-//! What the tests of Reelyard share: generators of inputs, probes, stand-ins for other programs,
-//! and yards of real processes.
+//! Shared parts of Reelyard's tests: input generators, probes, stand-ins for other programs, and groups of
+//! real processes.
 
 pub mod api_document;
 pub mod binary;

@@ -8,23 +8,23 @@ use futures::future::BoxFuture;
 use reelyard_core::event::PieceId;
 use reelyard_journal::{Journal, JournalOptions, NodeUnreachable, Transport};
 
-/// The nodes of a cluster of three.
+/// The node ids of a cluster of three.
 pub const NODES: [u64; 3] = [1, 2, 3];
 
-/// The network. Clones are the same network.
+/// The network. Clones share the same network.
 #[derive(Clone, Default)]
 pub struct MemoryHub(Arc<Mutex<HubState>>);
 
 #[derive(Default)]
 struct HubState {
     journals: BTreeMap<u64, Journal>,
-    /// Nodes that reach nobody and are reached by nobody.
+    /// Nodes without any connection to the others.
     isolated: BTreeSet<u64>,
 }
 
 impl MemoryHub {
-    /// The journal of one of three nodes, reached by the others, with the settings it would have alone.
-    /// When the leader is gone, another one leads after a second or two.
+    /// Opens the journal of one of three nodes, connected to the others, with these settings. When the leader
+    /// is lost, another node leads after one or two seconds.
     pub async fn open(&self, alone: JournalOptions, piece: PieceId) -> Journal {
         let settings = JournalOptions {
             founders: NODES.map(|node| (node, String::new())).into(),
@@ -39,27 +39,27 @@ impl MemoryHub {
         journal
     }
 
-    /// What node `node` reaches the others by.
+    /// The transport that node `node` uses.
     pub fn transport(&self, node: u64) -> Arc<dyn Transport> {
         Arc::new(HubTransport { hub: self.clone(), node })
     }
 
-    /// Lets node `node` be reached.
+    /// Makes node `node` reachable.
     pub fn attach(&self, node: u64, journal: Journal) {
         self.state().journals.insert(node, journal);
     }
 
-    /// Cuts every link of `node`, also for answers that are on their way.
+    /// Cuts every link of `node`, also for answers in transit.
     pub fn isolate(&self, node: u64) {
         self.state().isolated.insert(node);
     }
 
-    /// Mends the links of `node` to those that are not cut off themselves.
+    /// Restores the links of `node` to nodes that are not isolated.
     pub fn rejoin(&self, node: u64) {
         self.state().isolated.remove(&node);
     }
 
-    /// Mends every link.
+    /// Restores every link.
     pub fn heal(&self) {
         self.state().isolated.clear();
     }
@@ -69,7 +69,7 @@ impl MemoryHub {
         if state.isolated.contains(&from) || state.isolated.contains(&to) {
             return Err(NodeUnreachable { node: to, why: "the link is cut".to_owned() });
         }
-        let unknown = || NodeUnreachable { node: to, why: "nobody is there".to_owned() };
+        let unknown = || NodeUnreachable { node: to, why: "no journal is attached".to_owned() };
         state.journals.get(&to).cloned().ok_or_else(unknown)
     }
 

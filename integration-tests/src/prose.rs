@@ -1,9 +1,9 @@
-//! Checks texts for plain English: short sentences, and no words that readers must guess at.
+//! Checks texts for plain English: short sentences, and no words that readers must guess.
 
-/// A sentence has at most so many words.
+/// The largest number of words in a sentence.
 pub const LONGEST_SENTENCE: usize = 25;
 
-/// Words that are old, or that stand for too many things; all in small letters.
+/// Archaic or ambiguous words, in lower case.
 pub const REFUSED: [&str; 14] = [
     "told",
     "tells",
@@ -21,14 +21,14 @@ pub const REFUSED: [&str; 14] = [
     "on the wall",
 ];
 
-/// A part of a text that is read as one: a paragraph, an item of a list, a heading or a row of a table.
+/// A unit of text: a paragraph, a list item, a heading or a table row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paragraph {
-    /// The number of its first line, from 1 on.
+    /// The number of its first line; the first line of a text is 1.
     pub line: usize,
-    /// Its words, with `code` for each piece of code, without marks and addresses.
+    /// Its words without markup and link addresses. The word `code` replaces each piece of code.
     pub text: String,
-    /// Whether it is a row of a table: its cells are no sentences.
+    /// Whether it is a table row: its cells are not sentences.
     pub is_row: bool,
 }
 
@@ -65,8 +65,8 @@ pub fn of_markdown(text: &str) -> Vec<Paragraph> {
     paragraphs
 }
 
-/// The paragraphs of the comments in a TOML file, without settings in comments. Lines that are indented
-/// are columns of a table.
+/// The paragraphs of the comments in a TOML file, without settings in comments. Indented lines are columns of
+/// a table.
 pub fn of_comments(text: &str) -> Vec<Paragraph> {
     let mut paragraphs: Vec<Paragraph> = Vec::new();
     let mut is_open = false;
@@ -90,20 +90,19 @@ pub fn of_comments(text: &str) -> Vec<Paragraph> {
     paragraphs
 }
 
-/// Whether a comment is a setting that is not set: `name = value`.
+/// Whether a comment is a disabled setting: `name = value`.
 fn is_setting(comment: &str) -> bool {
     let name = comment.split(" = ").next().unwrap_or_default();
     name.len() < comment.len() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// The paragraphs of a text below the options of a command. Lines that are indented are examples or
-/// columns.
+/// The paragraphs of a text below the options of a command. Indented lines are examples or columns.
 pub fn of_help(text: &str) -> Vec<Paragraph> {
     let shown = text.lines().map(|line| if line.starts_with(' ') { "" } else { line });
     of_markdown(&shown.collect::<Vec<_>>().join("\n"))
 }
 
-/// What follows the mark of an item in a list; none for another line.
+/// The text after the mark of a list item; `None` for another line.
 fn without_item_mark(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix("- ") {
         return Some(rest);
@@ -113,7 +112,7 @@ fn without_item_mark(line: &str) -> Option<&str> {
     is_number.then_some(rest)
 }
 
-/// A line without code, addresses of links and emphasis.
+/// A line without code, link addresses and emphasis.
 fn plain(line: &str) -> String {
     let mut text = String::new();
     for (at, part) in line.split('`').enumerate() {
@@ -145,7 +144,7 @@ pub fn sentences(text: &str) -> Vec<Vec<&str>> {
     sentences
 }
 
-/// What is wrong with a text: a line for each sentence that is too long, and for each refused word.
+/// The errors of a text: one line for each sentence that is too long, and for each refused word.
 pub fn faults(paragraphs: &[Paragraph]) -> Vec<String> {
     let mut faults = Vec::new();
     for Paragraph { line, text, is_row } in paragraphs {

@@ -1,12 +1,12 @@
-//! Running a test as the node runs: actors on a system whose runtime is a shared pool.
+//! Runs a test as the node runs: actors on a system whose runtime is a shared pool.
 
 use std::future::Future;
 use std::sync::Arc;
 
-/// Runs `test` on an actix system over a multi-thread runtime of its own.
+/// Runs `test` on an actix system with its own multi-thread runtime.
 pub fn on_a_system<F: Future>(test: F) -> F::Output {
     #[allow(clippy::expect_used)]
-    // A machine that starts no threads runs no tests.
+    // Without threads the machine cannot run any test.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -1,5 +1,5 @@
-//! Public links over a table that a test fills by hand, by the piece's own events: what they serve
-//! is asked of them with a real curl.
+//! Public links over a share table that a test fills with the piece's own events. Tests download with a real
+//! curl.
 
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Deref;
@@ -24,23 +24,23 @@ use tokio::process::Command;
 
 use crate::certificate::Pem;
 
-/// When the tests begin.
+/// The time of the manual clock when a test begins.
 pub const START: Millis = Millis(1_800_000_000_000);
 
-/// How long a download may be resumed.
+/// The period in which a client can resume a download.
 pub const RESUME_WITHIN: Duration = Duration::from_secs(86400);
 
-/// A share's deadline, unless a test wants another.
+/// The default lifetime of a share in these tests.
 pub const A_DAY: Duration = Duration::from_secs(86400);
 
-/// The table of shares, changed by hand.
+/// A share table that a test changes directly.
 #[derive(Clone)]
 pub struct ManualShareTable {
     table: Arc<Mutex<ShareTable>>,
     clock: Clock,
 }
 
-/// Counts downloads as the ShareExpiryActor would, without a journal.
+/// Counts downloads as the ShareExpiryActor does, but without a journal.
 struct Counter(ManualShareTable);
 
 impl Actor for Counter {
@@ -93,20 +93,20 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Public links and the files behind them, whoever fills the table.
+/// Public links and the files behind them, for any share table.
 pub struct LinkSite {
     place: TempDir,
-    /// What they show under TLS.
+    /// The certificate for TLS; `None` without TLS.
     shown: Arc<Mutex<Option<(Pem, Certificate)>>>,
-    /// What time it is for the links.
+    /// The clock of the links.
     pub clock: Clock,
-    /// Where they look.
+    /// The published share table that the links read.
     pub board: ShareViewHandle,
-    /// They.
+    /// The server of the public links.
     pub server: ShareServer,
 }
 
-/// Public links over a table that a test fills.
+/// Public links over a share table that a test fills.
 pub struct ManualLinks {
     site: LinkSite,
     table: ManualShareTable,
@@ -120,21 +120,21 @@ impl Deref for ManualLinks {
     }
 }
 
-/// What curl got.
+/// The result of one curl call.
 #[derive(Clone, Debug)]
 pub struct CurlResponse {
-    /// How curl ended: 0 when it got all that was promised.
+    /// The exit code of curl: 0 after a complete answer.
     pub exit: i32,
-    /// The status; 0 for none.
+    /// The HTTP status code; 0 without an answer.
     pub status: u16,
-    /// The lines of the head.
+    /// The status line and headers.
     pub head: String,
-    /// The body, as far as it came.
+    /// The received part of the body.
     pub body: Vec<u8>,
 }
 
 impl CurlResponse {
-    /// The value of a header, if it is there.
+    /// The value of a header; `None` without it.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
@@ -146,21 +146,21 @@ impl CurlResponse {
     }
 }
 
-/// The root that everything is shared from.
+/// The share root of all tests.
 pub fn root() -> RootName {
     RootName::new("films").unwrap_or_else(|bad| panic!("{bad}"))
 }
 
-/// A path below it.
+/// A share path below the root.
 pub fn path(path: &str) -> SharePath {
     SharePath::new(path).unwrap_or_else(|bad| panic!("{path}: {bad}"))
 }
 
 impl ManualLinks {
-    /// Links with these settings, and nothing shared yet. Needs an actix system.
+    /// Starts links with these settings and without shares. Needs an actix system.
     ///
     /// # Panics
-    /// When they cannot be started.
+    /// Panics when the server cannot be started.
     pub fn start(change: impl FnOnce(&mut ShareServerSettings)) -> Self {
         let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
         let table = Arc::<Mutex<ShareTable>>::default();
@@ -170,7 +170,7 @@ impl ManualLinks {
         ManualLinks { site: LinkSite::start(board, take, clock, change), table }
     }
 
-    /// Shares what is at `path` for a day, but for what `change` makes of it.
+    /// Shares `at` for a day. `change` can modify the share first.
     pub fn share(&self, at: &str, change: impl FnOnce(&mut NewShare)) -> ShareId {
         let id = ShareId::random().unwrap_or_else(|error| panic!("{error}"));
         let is_dir = self.below(at).is_dir();
@@ -192,30 +192,30 @@ impl ManualLinks {
         id
     }
 
-    /// Something happens to the shares.
+    /// Applies an event to the share table.
     ///
     /// # Panics
-    /// When it is refused.
+    /// Panics when the table refuses the event.
     pub fn apply(&self, event: &ShareEvent) -> ShareOutcome {
         self.table.apply(event).unwrap_or_else(|refusal| panic!("{event:?}: {refusal}"))
     }
 
-    /// What serves them.
+    /// The links and files without the share table.
     pub fn into_site(self) -> LinkSite {
         self.site
     }
 
-    /// They stop.
+    /// Stops the server.
     pub async fn stop(self) {
         self.site.server.stop().await;
     }
 }
 
 impl LinkSite {
-    /// Links to what `board` shows.
+    /// Starts links over the published table `board`.
     ///
     /// # Panics
-    /// When they cannot be started.
+    /// Panics when the server cannot be started.
     pub fn start(
         board: ShareViewHandle,
         take: Route<TakeDownload>,
@@ -248,25 +248,25 @@ impl LinkSite {
         LinkSite { place, shown, clock, board, server }
     }
 
-    /// Where they listen.
+    /// The address of the server.
     pub fn addr(&self) -> SocketAddr {
         self.server.addr()
     }
 
-    /// A place for files that are not shared.
+    /// A directory for files outside of every share.
     pub fn outside(&self) -> &Path {
         self.place.path()
     }
 
-    /// Where something below the root is.
+    /// The file system path of a path below the root.
     pub fn below(&self, path: &str) -> PathBuf {
         self.place.path().join("films").join(path)
     }
 
-    /// Writes a file below the root, and the directories above it.
+    /// Writes a file below the root, and creates its directories.
     ///
     /// # Panics
-    /// When that fails.
+    /// Panics when a file or directory cannot be written.
     pub fn write(&self, path: &str, bytes: &[u8]) {
         let at = self.below(path);
         let above = at.parent().unwrap_or(&at);
@@ -277,7 +277,7 @@ impl LinkSite {
     /// A share that has not ended.
     ///
     /// # Panics
-    /// When it has.
+    /// Panics when the share has ended or does not exist.
     pub fn found(&self, id: ShareId) -> Arc<Share> {
         match self.board.find(id) {
             ShareLookup::Live(share) => share,
@@ -285,10 +285,10 @@ impl LinkSite {
         }
     }
 
-    /// They speak TLS to whoever connects from now on, and show a new certificate.
+    /// Uses TLS with a new certificate for all later connections.
     ///
     /// # Panics
-    /// When it cannot be made or read.
+    /// Panics when the certificate cannot be made or read.
     pub fn speak_tls(&self, name: &str) -> Pem {
         let pem = Pem::make(self.outside(), name);
         let read = Certificate::read(&pem.certificate, &pem.key);
@@ -308,14 +308,14 @@ impl LinkSite {
         self.at(&format!("/s/{id}{part}"))
     }
 
-    /// Asks for a path with curl.
+    /// Requests a path with curl.
     pub async fn ask(&self, path: &str, arguments: &[&str]) -> CurlResponse {
         let pem = lock(&self.shown).as_ref().map(|(pem, _)| pem.certificate.display().to_string());
         let trusting: Vec<&str> = pem.iter().flat_map(|pem| ["--cacert", pem]).collect();
         curl(&[&trusting[..], arguments, &[&self.at(path)]].concat()).await
     }
 
-    /// Asks for a part of a link with curl.
+    /// Requests a part of a link with curl.
     pub async fn get(&self, id: ShareId, part: &str, arguments: &[&str]) -> CurlResponse {
         self.ask(&format!("/s/{id}{part}"), arguments).await
     }
@@ -324,7 +324,7 @@ impl LinkSite {
 /// Runs curl to its end.
 ///
 /// # Panics
-/// When there is no curl.
+/// Panics when curl is missing.
 pub async fn curl(arguments: &[&str]) -> CurlResponse {
     let mut command = Command::new("curl");
     command.args(["-s", "-i", "-m", "60"]).args(arguments);

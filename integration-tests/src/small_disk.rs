@@ -1,4 +1,4 @@
-//! A disk that can really be filled: a small tmpfs, mounted as root or by sudo.
+//! A small disk that a test can fill: a tmpfs, mounted as root or with sudo.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,20 +10,20 @@ fn as_root(program: &str) -> Command {
         return Command::new(program);
     }
     let mut command = Command::new("sudo");
-    // A question for a password would wait for ever.
+    // A password prompt would block the test.
     command.args(["--non-interactive", program]);
     command
 }
 
-/// A mounted tmpfs; unmounted when dropped.
+/// A mounted tmpfs. Dropping it unmounts it.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts one of `mebibytes` on the directory `place`.
+    /// Mounts a tmpfs of `mebibytes` on the directory `place`.
     ///
     /// # Panics
-    /// When it cannot be mounted.
+    /// Panics when the mount fails.
     pub fn mount(place: &Path, mebibytes: u64) -> Self {
         let mounted = as_root("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m,mode=1777"), "tmpfs"])
@@ -34,15 +34,15 @@ impl SmallDisk {
         SmallDisk(place.to_owned())
     }
 
-    /// Fills it to the last byte, as another program would.
+    /// Fills the disk to the last byte, as another program does.
     ///
     /// # Panics
-    /// When writing fails for another reason than want of room.
+    /// Panics when a write fails for another reason than a full disk.
     pub fn fill(&self) {
         fill(&self.0);
     }
 
-    /// Makes room again.
+    /// Removes the file of [`SmallDisk::fill`].
     pub fn clear(&self) {
         let _ = fs::remove_file(self.0.join(FILLER));
     }
@@ -53,7 +53,7 @@ const FILLER: &str = "filler";
 /// Fills the file system of `dir` to the last byte.
 ///
 /// # Panics
-/// When writing fails for another reason than want of room.
+/// Panics when a write fails for another reason than a full disk.
 pub fn fill(dir: &Path) {
     let filler = File::options().create(true).append(true).open(dir.join(FILLER));
     let mut filler = filler.unwrap_or_else(|error| panic!("{dir:?}: {error}"));
@@ -71,7 +71,7 @@ pub fn fill(dir: &Path) {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: what is under test may not have let go of it when the test fails.
+        // A lazy unmount: after a failed test the program may still have open files there.
         let unmounted = as_root("umount").arg("--lazy").arg(&self.0).status();
         assert!(unmounted.is_ok() || std::thread::panicking());
     }

@@ -1,6 +1,6 @@
-//! An old cfm, as spec 2.1, 2.3, 4.1, 4.4 and 4.5 describe it, for tests: its wire for cfws, and its
-//! rounds that remove duplicates and plan tasks. It stays what it is on purpose, defects included.
-//! Left out: rising hits, removal from full disks, the dashboards, and the task store on disk.
+//! A stand-in for an old cfm for tests, as spec 2.1, 2.3, 4.1, 4.4 and 4.5 describe it. It has cfm's wire for
+//! cfws and the rounds that remove duplicates and plan tasks. It keeps the defects of cfm on purpose. Not
+//! included: rising hits, removal from full disks, the dashboards, and the task store on disk.
 
 mod metas;
 mod round;
@@ -18,28 +18,28 @@ use tokio::sync::watch;
 
 pub use tasks::{CfmTaskRow, CfmTaskTable};
 
-/// The part of cfm.yml that matters here.
+/// The settings of cfm.yml that these tests need.
 #[derive(Clone, Debug)]
 pub struct CfmSettings {
-    /// `listen_addr`.
+    /// `listen_addr`: the address of the HTTP interface.
     pub listen: SocketAddr,
-    /// `source_dirs`.
+    /// `source_dirs`: the directories of the masters.
     pub source_dirs: Vec<PathBuf>,
-    /// `grade_info_file`.
+    /// `grade_info_file`: the ranking of the files.
     pub grade_info_file: PathBuf,
-    /// `hitcount_history_file`.
+    /// `hitcount_history_file`: the sizes and holders of the files.
     pub hitcount_history_file: PathBuf,
-    /// `servers.sources`.
+    /// `servers.sources`: the addresses of the source hosts.
     pub sources: Vec<SocketAddr>,
-    /// `servers.destinations`.
+    /// `servers.destinations`: the addresses of the destination hosts.
     pub destinations: Vec<SocketAddr>,
-    /// `tasker.task_timeout_sec`.
+    /// `tasker.task_timeout_sec`: the age at which a task is removed.
     pub task_timeout: Duration,
     /// The pause between rounds, and between heartbeats.
     pub pause: Duration,
 }
 
-/// A running stand-in. Dropping it ends it, as `kill` would.
+/// A running stand-in. Dropping it stops it immediately, as `kill` does.
 pub struct StandInCfm {
     shared: Arc<StandInCfmState>,
     stop: watch::Sender<bool>,
@@ -48,13 +48,13 @@ pub struct StandInCfm {
 
 struct StandInCfmState {
     tasks: Mutex<CfmTaskTable>,
-    /// `DELETE`s that were answered 200, as `host name`.
+    /// `DELETE` calls with the answer 200, as `host name`.
     deleted: Mutex<Vec<String>>,
     task_timeout: Duration,
 }
 
 impl StandInCfm {
-    /// Serves and plans until it is dropped.
+    /// Serves and plans until the value is dropped.
     pub fn start(settings: CfmSettings) -> std::io::Result<Self> {
         let shared = Arc::new(StandInCfmState {
             tasks: Mutex::default(),
@@ -81,7 +81,7 @@ impl StandInCfm {
                 let handle = server.handle();
                 actix_rt::spawn(server);
                 let until_stopped = async move {
-                    // An error means that the stand-in is gone, which also ends it.
+                    // An error means that the stand-in was dropped, which also ends the server.
                     let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
                 };
                 tokio::select! {
@@ -94,17 +94,17 @@ impl StandInCfm {
         Ok(StandInCfm { shared, stop, thread: Some(thread) })
     }
 
-    /// The tasks there are.
+    /// The current tasks.
     pub fn tasks(&self) -> Vec<CfmTaskRow> {
         self.shared.tasks().rows()
     }
 
-    /// How often a task was planned for this file since the start.
+    /// The number of tasks for this file since the start.
     pub fn times_planned(&self, file: &str) -> usize {
         self.shared.tasks().times_planned(file)
     }
 
-    /// What it removed, as `host name`.
+    /// The files that it removed, as `host name`.
     pub fn deleted(&self) -> Vec<String> {
         self.shared.deleted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,5 +1,5 @@
-//! An old cfw, as spec 2.2 and 4.9 describe it, for tests: its HTTP interface over a real
-//! directory, and its loop that polls for tasks. It stays what it is on purpose, defects included.
+//! A stand-in for an old cfw for tests, as spec 2.2 and 4.9 describe it. It has the HTTP interface over a
+//! real directory and the loop that polls for tasks. It keeps the defects of cfw on purpose.
 
 mod polling;
 
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, watch};
 
 pub use polling::{DownloaderBehavior, Polling};
 
-/// Stands among the calls when a list was read from the directory and is held back.
+/// The entry in the list of calls for a directory list that was read and is delayed.
 pub const HELD_LIST: &str = "holding GET /files";
 
 /// A running stand-in. Dropping it stops it.
@@ -36,7 +36,7 @@ pub struct StandInCfw {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How it misbehaves.
+/// The selected misbehaviour.
 #[derive(Clone, Copy, Debug, Default)]
 struct Switches {
     is_frozen: bool,
@@ -45,14 +45,14 @@ struct Switches {
     df_fails: bool,
 }
 
-/// Every call it took, in order.
+/// Every call that arrived, in order.
 #[derive(Clone, Default)]
 struct RecordedCalls {
     /// As `METHOD path`.
     taken: Arc<Mutex<Vec<String>>>,
-    /// How many of them carried credentials, which no old cfw is ever to see.
+    /// The number of calls with credentials. An old cfw must never receive any.
     with_authorization: Arc<AtomicUsize>,
-    /// Wakes who waits for a call.
+    /// Wakes tasks that wait for a call.
     more: Arc<Notify>,
 }
 
@@ -69,7 +69,7 @@ impl StandInCfw {
         StandInCfw::start_at(dir, "127.0.0.1:0")
     }
 
-    /// Serves `dir` on `listen`, for instance where another one stood before.
+    /// Serves `dir` at `listen`, for example at the address of a stopped stand-in.
     pub fn start_at(dir: &Path, listen: &str) -> io::Result<StandInCfw> {
         let (switches, seen) = watch::channel(Switches::default());
         let calls = RecordedCalls::default();
@@ -91,7 +91,7 @@ impl StandInCfw {
                 .listen(listener);
                 if let Ok(running) = running {
                     let running = running.run();
-                    // The starter waits for this; were it gone, the server would just be dropped.
+                    // The starter waits for this. If the starter is gone, the server is dropped.
                     if ready.send(running.handle()).is_ok() {
                         let _ = running.await;
                     }
@@ -102,7 +102,7 @@ impl StandInCfw {
         Ok(StandInCfw { addr, dir: dir.to_owned(), switches, calls, server, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address of the stand-in.
     pub fn addr(&self) -> HostAddr {
         self.addr
     }
@@ -112,22 +112,22 @@ impl StandInCfw {
         &self.dir
     }
 
-    /// While frozen it takes connections and answers nothing, like a stopped process.
+    /// While frozen, it accepts connections and answers nothing, like a stopped process.
     pub fn set_frozen(&self, is_frozen: bool) {
         self.switches.send_modify(|switches| switches.is_frozen = is_frozen);
     }
 
-    /// While holding lists it reads the directory for `GET /files` and then keeps the answer.
+    /// While this is set, it reads the directory for `GET /files` and delays the answer.
     pub fn set_holding_lists(&self, holds_lists: bool) {
         self.switches.send_modify(|switches| switches.holds_lists = holds_lists);
     }
 
-    /// While tearing lists it breaks off in the middle of the answer to `GET /files`.
+    /// While this is set, it breaks the connection in the middle of the answer to `GET /files`.
     pub fn set_tearing_lists(&self, tears_lists: bool) {
         self.switches.send_modify(|switches| switches.tears_lists = tears_lists);
     }
 
-    /// While set, `GET /df` answers 500 with an empty body.
+    /// While this is set, `GET /df` has the answer 500 with an empty body.
     pub fn set_df_failing(&self, df_fails: bool) {
         self.switches.send_modify(|switches| switches.df_fails = df_fails);
     }
@@ -137,17 +137,17 @@ impl StandInCfw {
         self.calls.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often `call` came so far.
+    /// The number of calls equal to `call` so far.
     pub fn count_of(&self, call: &str) -> usize {
         self.calls().iter().filter(|seen| *seen == call).count()
     }
 
-    /// How many calls carried an `Authorization` header.
+    /// The number of calls with an `Authorization` header.
     pub fn calls_with_authorization(&self) -> usize {
         self.calls.with_authorization.load(Ordering::SeqCst)
     }
 
-    /// Waits until `call` came at least `times` times.
+    /// Waits until `call` arrived at least `times` times.
     pub async fn was_called(&self, call: &str, times: usize) {
         loop {
             let more = self.calls.more.notified();
@@ -160,7 +160,7 @@ impl StandInCfw {
         }
     }
 
-    /// Begins to poll a node for tasks, as spec 4.9 has it.
+    /// Starts to poll a node for tasks, as spec 4.9 describes.
     pub fn poll(
         &self,
         node: std::net::SocketAddr,
@@ -173,7 +173,7 @@ impl StandInCfw {
 
 impl Drop for StandInCfw {
     fn drop(&mut self) {
-        // Whoever is kept waiting must let go first, or the server would wait for them.
+        // Ends every delay first: otherwise the server would wait for the delayed calls.
         self.switches.send_modify(|switches| *switches = Switches::default());
         drop(self.server.stop(false));
         if let Some(thread) = self.thread.take() {
@@ -200,7 +200,7 @@ async fn answer(request: HttpRequest, shared: web::Data<StandInCfwState>) -> Htt
     let path = request.uri().path();
     shared.calls.note(&request);
     let mut switches = shared.switches.clone();
-    // The sender lives as long as the server: waiting for it cannot fail.
+    // The sender lives as long as the server, therefore the wait cannot fail.
     let _ = switches.wait_for(|switches| !switches.is_frozen).await;
     match (request.method(), path) {
         (&Method::HEAD, "/hb") => text(StatusCode::OK).finish(),
@@ -251,7 +251,7 @@ async fn list(shared: &StandInCfwState, mut switches: watch::Receiver<Switches>)
     text(StatusCode::OK).body(body)
 }
 
-/// Everything that is not a directory by lstat, sorted by name.
+/// Every entry that lstat does not report as a directory, sorted by name.
 fn names_in(dir: &Path) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -271,7 +271,7 @@ fn df(dir: &Path) -> HttpResponse {
     }
 }
 
-/// The body of `GET /df`, written by hand: the stand-in does not share what it is to check.
+/// The body of `GET /df`. It is built by hand, without the code under test.
 fn disk_figures(dir: &Path) -> Option<String> {
     let disk = rustix::fs::statvfs(dir).ok()?;
     let (total, free) = (disk.f_blocks * disk.f_frsize, disk.f_bfree * disk.f_frsize);
@@ -283,7 +283,7 @@ fn disk_figures(dir: &Path) -> Option<String> {
     ))
 }
 
-/// How full the disk is, rounded as cfw does.
+/// The use of the disk in percent, rounded as cfw does.
 fn used_percent(dir: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(dir)?;
     let used = (disk.f_blocks - disk.f_bfree) as f64;

@@ -1,14 +1,14 @@
-//! A subscriber that hands what it is told to the test, in order.
+//! A subscriber that gives its notifications to the test, in order.
 
 use actix::prelude::*;
 use tokio::sync::mpsc;
 
 use crate::waiting::PATIENCE;
 
-/// The actor that is told.
+/// The actor that receives the notifications.
 pub struct Subscriber<M>(mpsc::UnboundedSender<M>);
 
-/// The test's end.
+/// The receiving side of the test.
 pub struct Notifications<M>(mpsc::UnboundedReceiver<M>);
 
 /// Starts a subscriber on this arbiter.
@@ -28,24 +28,24 @@ impl<M: Message<Result = ()> + Unpin + 'static> Handler<M> for Subscriber<M> {
     type Result = ();
 
     fn handle(&mut self, message: M, _: &mut Context<Self>) {
-        // The test may have ended meanwhile.
+        // The test may have ended already.
         let _ = self.0.send(message);
     }
 }
 
 impl<M> Notifications<M> {
-    /// The next message.
+    /// Waits for the next message.
     ///
     /// # Panics
-    /// When none comes within [`PATIENCE`].
+    /// Panics when no message arrives within [`PATIENCE`].
     pub async fn next(&mut self) -> M {
         match tokio::time::timeout(PATIENCE, self.0.recv()).await {
             Ok(Some(message)) => message,
-            _ => panic!("nothing was told within {PATIENCE:?}"),
+            _ => panic!("no message arrived within {PATIENCE:?}"),
         }
     }
 
-    /// The next message, if it is there already.
+    /// The next message if it arrived already.
     pub fn already(&mut self) -> Option<M> {
         self.0.try_recv().ok()
     }

@@ -1,5 +1,5 @@
-//! Stands in for the TaskManager before cfm's wire: it holds tasks and applies the table of
-//! spec 2.1 to them, without planning, journal or time.
+//! Stands in for the TaskManager behind cfm's wire. It holds tasks and applies the table of spec 2.1, without
+//! planning, journal or time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,12 +7,12 @@ use actix::prelude::*;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_yard::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task, TaskState};
 
-/// The tasks, shared with whoever reads them.
+/// The tasks, shared with the readers.
 pub type StandInTasks = Arc<Mutex<Vec<Arc<Task>>>>;
 
-/// The actor.
+/// An actor that answers changes of tasks as a TaskManager does.
 pub struct StandInTaskManager {
-    /// Its tasks.
+    /// The tasks that the wire shows; a test fills and reads them.
     pub tasks: StandInTasks,
 }
 

@@ -1,5 +1,5 @@
-//! A cfm that plans what a test says: the tasks of [`stand_in_cfm`](crate::stand_in_cfm) behind
-//! `GET /tasks` and `PATCH /tasks/{id}`, without its rounds.
+//! A cfm that plans the tasks of a test: the tasks of [`stand_in_cfm`](crate::stand_in_cfm) behind `GET
+//! /tasks` and `PATCH /tasks/{id}`, without its rounds.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use reelyard_core::host::HostAddr;
 
 use crate::stand_in_cfm::{CfmTaskRow, CfmTaskTable};
 
-/// What a test says of a task.
+/// A task that a test plans.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// Its status: ready, working, done or timeout.
     pub status: String,
-    /// Where it comes from.
+    /// The address of the source host.
     pub source: HostAddr,
-    /// Where it goes, as text.
+    /// The destination host, as text.
     pub destination: String,
     /// Path of the master.
     pub file_path: String,
@@ -44,9 +44,9 @@ impl Planned {
     }
 }
 
-/// A running stand-in.
+/// A running stand-in for cfm.
 pub struct FakeCfm {
-    /// Where it answers.
+    /// The base URL of the stand-in.
     pub url: String,
     state: Arc<FakeCfmState>,
     server: ServerHandle,
@@ -56,12 +56,12 @@ pub struct FakeCfm {
 struct FakeCfmState {
     tasks: Mutex<CfmTaskTable>,
     patches: Mutex<Vec<(i64, String)>>,
-    /// So many PATCHes more are answered 500.
+    /// The number of later PATCH calls that fail with 500.
     errs: Mutex<u32>,
 }
 
 impl FakeCfm {
-    /// A cfm without tasks.
+    /// Starts a cfm without tasks.
     pub fn start() -> Self {
         let state = Arc::new(FakeCfmState::default());
         let data = web::Data::from(Arc::clone(&state));
@@ -83,12 +83,12 @@ impl FakeCfm {
         FakeCfm { url, state, server: handle }
     }
 
-    /// Plans a task.
+    /// Adds or replaces a task.
     pub fn plan(&self, id: i64, task: Planned) {
         locked(&self.state.tasks).insert(id, task.row(id));
     }
 
-    /// Forgets a task.
+    /// Removes a task.
     pub fn forget(&self, id: i64) {
         locked(&self.state.tasks).remove(id);
     }
@@ -98,7 +98,7 @@ impl FakeCfm {
         locked(&self.state.tasks).get(id).map(|task| task.status.clone())
     }
 
-    /// Every PATCH that was answered 200 so far.
+    /// Every PATCH with the answer 200 so far, as task number and status.
     pub fn patches(&self) -> Vec<(i64, String)> {
         locked(&self.state.patches).clone()
     }
@@ -108,7 +108,7 @@ impl FakeCfm {
         *locked(&self.state.errs) = count;
     }
 
-    /// Ends it.
+    /// Stops the server.
     pub async fn stop(self) {
         self.server.stop(false).await;
     }

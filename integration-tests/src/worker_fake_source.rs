@@ -1,4 +1,4 @@
-//! A data port that misbehaves in chosen ways.
+//! A data port with a selected fault.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -7,30 +7,30 @@ use std::sync::Arc;
 
 use reelyard_protocol::worker::{ContentHash, FileHash};
 
-/// What is wrong with a source.
+/// The fault of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceTrouble {
-    /// It says that it sent other bytes than it did.
+    /// It sends the hash of other bytes.
     WrongHash,
-    /// It closes the connection in the middle of the bytes.
+    /// It closes the connection in the middle of the file.
     BreaksOff,
-    /// It cannot read the file behind the middle, whoever asks and as often as it is asked.
+    /// It cannot read the second half of the file, for any client and any number of attempts.
     CannotRead,
-    /// It sends half of the bytes and then nothing more.
+    /// It sends half of the bytes and then stops.
     FallsSilent,
-    /// By the time of the hash the file is another one.
+    /// The file changes before the source reads the hash.
     FileChanges,
-    /// It answers 500.
+    /// It answers with the status 500.
     Errs,
-    /// It does not say how long the file is.
+    /// It sends no length of the file.
     NoLength,
-    /// It speaks no HTTP.
+    /// It does not use HTTP.
     Babbles,
-    /// It has no place for the first who connects, and nothing else.
+    /// It refuses the first connection as busy, and serves all later ones.
     BusyAtFirst,
 }
 
-/// Serves 100,000 bytes under every path, with `trouble`. Lives as long as the process.
+/// Serves 100,000 bytes under every path, with `trouble`. It runs until the process ends.
 pub fn start(trouble: SourceTrouble) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("its address");
@@ -38,7 +38,7 @@ pub fn start(trouble: SourceTrouble) -> SocketAddr {
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().flatten().enumerate() {
             let contents = Arc::clone(&contents);
-            // A client that left ends its connection, and nothing else.
+            // A broken connection ends only its own thread.
             std::thread::spawn(move || {
                 if trouble == SourceTrouble::BusyAtFirst && number == 0 {
                     turn_away(&stream)
@@ -54,7 +54,7 @@ pub fn start(trouble: SourceTrouble) -> SocketAddr {
 fn turn_away(mut stream: &TcpStream) -> std::io::Result<()> {
     let why = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
     stream.write_all(why.as_bytes())?;
-    // What it asks is read to its end: a reset would take the answer with it.
+    // Reads the request to its end: a reset would destroy the answer.
     stream.shutdown(Shutdown::Write)?;
     std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
@@ -99,7 +99,7 @@ fn serve(stream: &TcpStream, trouble: SourceTrouble, contents: &[u8]) -> std::io
             SourceTrouble::FallsSilent => {
                 answer.write_all(head.as_bytes())?;
                 answer.write_all(&contents[..length / 2])?;
-                // Until the client gives up and closes.
+                // Waits until the client closes the connection.
                 lines.next().transpose()?;
                 return Ok(());
             }

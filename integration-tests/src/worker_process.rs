@@ -1,4 +1,4 @@
-//! A destination in a process of its own, for tests that kill it.
+//! A destination in its own process, for tests that kill it.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 
 use crate::worker_rig::{FakeNode, Rig};
 
-/// A running one; killed with -9 when dropped.
+/// A running process. Dropping it sends SIGKILL.
 pub struct WorkerProcess(Child);
 
 impl WorkerProcess {
@@ -22,7 +22,7 @@ impl WorkerProcess {
 
 impl Drop for WorkerProcess {
     fn drop(&mut self) {
-        // Both fail only for a process that is gone already.
+        // Both calls fail only for a process that has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! Workers for tests, on loopback addresses of their own, and a stand-in for the node.
+//! Workers for tests, each on its own loopback address, and a stand-in for the node.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -27,8 +27,7 @@ use tokio::sync::watch;
 
 use crate::waiting::eventually;
 
-/// An address whose port and the one after were free a moment ago, on an IP that no other test
-/// process is likely to use.
+/// An address whose port and next port were free a moment ago. Other test processes hardly ever use this IP.
 pub fn free_address() -> HostAddr {
     let octet = || fastrand::u8(1..=254);
     for _ in 0..1000 {
@@ -42,23 +41,23 @@ pub fn free_address() -> HostAddr {
     panic!("no free address on the loopback network");
 }
 
-/// The settings of a worker at `host` that serves files at the port after.
+/// The settings of a worker at `host` that serves files at the next port.
 pub fn settings_at(host: HostAddr, state_dir: PathBuf) -> WorkerSettings {
     let mut data_listen = host.socket();
     data_listen.set_port(data_listen.port() + 1);
     WorkerSettings::new(host, data_listen, state_dir)
 }
 
-/// A worker with directories of its own: `data` for masters, `copies`, `state`.
+/// A worker's directories: `data` for masters, `copies`, `state`.
 pub struct Rig {
-    /// Who it is.
+    /// The listen address of the worker, which is also its id.
     pub host: HostAddr,
-    /// Its directories; gone with the rig.
+    /// The parent of its directories. It is deleted when the rig is dropped.
     pub place: TempDir,
 }
 
 impl Rig {
-    /// Directories and an address for a worker.
+    /// Creates directories and selects an address for a worker.
     pub fn new() -> Self {
         let place = tempfile::tempdir().expect("a temporary directory");
         for dir in ["data", "copies"] {
@@ -84,7 +83,7 @@ impl Rig {
         settings
     }
 
-    /// Settings of a pure destination that asks `node`.
+    /// Settings of a pure destination that gets its orders from `node`.
     pub fn destination(&self, node: &str) -> WorkerSettings {
         let mut settings = settings_at(self.host, self.place.path().join("state"));
         settings.base_dir = Some(self.copies());
@@ -95,7 +94,7 @@ impl Rig {
         settings
     }
 
-    /// Writes a master of `size` bytes that no other has.
+    /// Writes a master of `size` random bytes and returns them.
     pub fn master(&self, name: &[u8], size: usize) -> Vec<u8> {
         let mut contents = vec![0; size];
         fastrand::fill(&mut contents);
@@ -125,20 +124,23 @@ impl Default for Rig {
     }
 }
 
-/// A name as the file system has it.
+/// A file name as a path of the file system.
 pub fn os_name(name: &[u8]) -> &Path {
     use std::os::unix::ffi::OsStrExt;
     Path::new(std::ffi::OsStr::from_bytes(name))
 }
 
-/// Starts a worker that must start.
+/// Starts a worker.
+///
+/// # Panics
+/// Panics when the worker cannot start.
 pub async fn started(settings: WorkerSettings) -> Worker {
     Worker::start(settings, Clock::system()).await.expect("the worker starts")
 }
 
-/// A stand-in for a Reelyard node: orders what the test says, notes what the worker reports.
+/// A stand-in for a Reelyard node. It sends the orders of the test and records the worker's reports.
 pub struct FakeNode {
-    /// Where it answers.
+    /// The base URL of the stand-in.
     pub url: String,
     state: Arc<FakeNodeState>,
     server: ServerHandle,
@@ -148,19 +150,19 @@ struct FakeNodeState {
     orders: watch::Sender<BTreeMap<TaskId, TaskOrder>>,
     epoch: Mutex<Epoch>,
     reports: Mutex<Vec<Report>>,
-    /// How many of them are ends.
+    /// The number of reports that end a copy.
     ends: AtomicUsize,
-    /// Reports are refused with 503 while this is set.
+    /// While this is set, reports fail with 503.
     deaf: AtomicBool,
-    /// How many ends were refused so.
+    /// The number of ends that were refused with 503.
     refused_ends: AtomicUsize,
-    /// The token whose signature is demanded, if any.
+    /// The token that signatures must match; `None` when calls need no signature.
     demanded: Mutex<Option<SharedToken>>,
     gate: SignedCallVerifier,
 }
 
 impl FakeNode {
-    /// A node that orders nothing yet.
+    /// Starts a node without orders.
     pub fn start() -> Self {
         let state = Arc::new(FakeNodeState {
             orders: watch::Sender::default(),
@@ -195,12 +197,12 @@ impl FakeNode {
         });
     }
 
-    /// How many copies were reported to have ended.
+    /// The number of copies with a reported end.
     pub fn ends(&self) -> usize {
         self.state.ends.load(Ordering::SeqCst)
     }
 
-    /// Takes an order back.
+    /// Withdraws an order.
     pub fn withdraw(&self, id: i64) {
         self.state.orders.send_modify(|orders| {
             orders.remove(&TaskId(id));
@@ -212,12 +214,12 @@ impl FakeNode {
         *locked(&self.state.epoch) = Epoch(epoch);
     }
 
-    /// Refuses reports, or takes them again.
+    /// Refuses reports while `deaf` is set.
     pub fn be_deaf(&self, deaf: bool) {
         self.state.deaf.store(deaf, Ordering::SeqCst);
     }
 
-    /// How many ends it refused while it was deaf; repeated ones count each time.
+    /// The number of ends that it refused while it was deaf. Repeated reports count each time.
     pub fn refused_ends(&self) -> usize {
         self.state.refused_ends.load(Ordering::SeqCst)
     }
@@ -227,7 +229,7 @@ impl FakeNode {
         locked(&self.state.reports).clone()
     }
 
-    /// Answers 401 to calls that are not signed with `token` from now on.
+    /// Answers 401 to later calls without a signature by `token`.
     pub fn demand(&self, token: &SharedToken) {
         *locked(&self.state.demanded) = Some(token.clone());
     }
@@ -244,7 +246,7 @@ impl FakeNode {
         end.map(|report| report.said).expect("it was waited for")
     }
 
-    /// Ends it.
+    /// Stops the server.
     pub async fn stop(self) {
         self.server.stop(false).await;
     }
@@ -254,10 +256,10 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The token that is demanded, and the call that was admitted with it.
+/// The required token and the verified call.
 type Proving = Option<(SharedToken, VerifiedCall)>;
 
-/// What a signed call has proven; a challenge for one that proves nothing.
+/// Verifies a signed call. Returns a challenge for a call without a valid signature.
 fn admit(request: &HttpRequest, body: &[u8], state: &FakeNodeState) -> Result<Proving, String> {
     let Some(token) = locked(&state.demanded).clone() else { return Ok(None) };
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
@@ -283,8 +285,8 @@ fn answer(proving: Proving, body: String) -> HttpResponse {
     answer.body(body)
 }
 
-/// The rule of `wire/worker.rs`: answered at once while there is an unknown task, a known one is no
-/// longer ordered, or a rate has changed.
+/// The rule of `wire/worker.rs`. The answer is immediate when the worker lacks a task, has a withdrawn task,
+/// or has another rate.
 async fn long_poll(request: HttpRequest, state: web::Data<FakeNodeState>) -> HttpResponse {
     let proving = match admit(&request, b"", &state) {
         Ok(proving) => proving,
@@ -307,7 +309,7 @@ async fn long_poll(request: HttpRequest, state: web::Data<FakeNodeState>) -> Htt
             })
     });
     let wait = Duration::from_secs(wait.expect("the worker says how long"));
-    // Whether there is news or not: the answer is the list as it is.
+    // With or without news, the answer is the current list.
     let _ = tokio::time::timeout(wait, news).await;
     let tasks = state.orders.borrow().values().cloned().collect();
     let epoch = *locked(&state.epoch);

@@ -1,5 +1,4 @@
-//! A yard of real processes for tests: the binary in its roles, on loopback, in a directory of
-//! its own that goes with it.
+//! Real processes for tests: the binary in its roles, on loopback addresses, in a temporary directory.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,13 +17,13 @@ use crate::binary;
 use crate::catalog_input::{append, event_log_name, selection};
 use crate::waiting::PATIENCE;
 
-/// Stands for the centre in event logs: a hit there is one that no destination could serve.
+/// The address of the centre in event logs. A hit there means that no destination could serve the client.
 const WATCHED: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 
-/// A running role of the binary, killed when dropped.
+/// A running role of the binary. Dropping it kills the process.
 pub struct RoleProcess {
     arguments: Vec<String>,
-    /// What it finds in its environment beside ours.
+    /// Additional environment variables.
     environment: Vec<(String, PathBuf)>,
     log: PathBuf,
     child: Option<Child>,
@@ -47,7 +46,7 @@ impl RoleProcess {
         RoleProcess::start_trusting(role, file, log, None)
     }
 
-    /// The same where the system trusts nobody but the certificate in that file, if there is one.
+    /// Starts a role from a file. With `trusted`, the process trusts only the certificate in that file.
     pub fn start_trusting(
         role: &str,
         file: &Path,
@@ -62,12 +61,12 @@ impl RoleProcess {
         Ok(role)
     }
 
-    /// SIGHUP.
+    /// Sends SIGHUP, which reloads the configuration.
     pub fn hang_up(&self) -> Result<()> {
         self.signal(rustix::process::Signal::HUP)
     }
 
-    /// SIGTERM, without waiting for the end.
+    /// Sends SIGTERM, without waiting for the end.
     pub fn begin_to_end(&self) -> Result<()> {
         self.signal(rustix::process::Signal::TERM)
     }
@@ -78,7 +77,7 @@ impl RoleProcess {
         Ok(rustix::process::kill_process(pid, signal)?)
     }
 
-    /// Starts it once more with the same settings.
+    /// Starts it again with the same settings.
     pub fn start_again(&mut self) -> Result<()> {
         let log = File::options().create(true).append(true).open(&self.log)?;
         let child = Command::new(binary::path())
@@ -92,7 +91,7 @@ impl RoleProcess {
         Ok(())
     }
 
-    /// Ends it and starts it once more, with `more` settings from now on.
+    /// Ends it and starts it again, with `more` settings for this and later starts.
     pub fn start_again_with(&mut self, more: &[(&str, &str)]) -> Result<()> {
         self.terminate()?;
         for (key, value) in more {
@@ -101,16 +100,16 @@ impl RoleProcess {
         self.start_again()
     }
 
-    /// `kill -9`.
+    /// Kills the process with SIGKILL and waits for its end.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself; either way it is gone afterwards.
+            // The process may have ended by itself; in both cases it is gone afterwards.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 
-    /// SIGTERM, and waits for the exit code.
+    /// Sends SIGTERM and waits for the exit code.
     pub fn terminate(&mut self) -> Result<std::process::ExitStatus> {
         let mut child = self.child.take().context("it does not run")?;
         let pid = rustix::process::Pid::from_child(&child);
@@ -125,12 +124,12 @@ impl RoleProcess {
         }
     }
 
-    /// Its process; none when it was ended.
+    /// Its process id; `None` after its end.
     pub fn process(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Whether it was started and ended without being told to.
+    /// Whether the process ended without a request of the test.
     pub fn has_ended(&self) -> bool {
         let pid = self.child.as_ref().map(rustix::process::Pid::from_child);
         let options = rustix::process::WaitIdOptions::EXITED
@@ -140,11 +139,11 @@ impl RoleProcess {
         pid.is_some_and(|pid| matches!(state(pid), Ok(Some(_))))
     }
 
-    /// What it has logged.
+    /// The content of its log file.
     pub fn log_text(&self) -> String {
         let mut text = String::new();
         if let Ok(mut file) = File::open(&self.log) {
-            // A log that cannot be read only makes a failure's message shorter.
+            // A log that cannot be read only shortens a failure message.
             let _ = file.read_to_string(&mut text);
         }
         text
@@ -157,25 +156,25 @@ impl Drop for RoleProcess {
     }
 }
 
-/// A directory with masters, inputs and room for the parts of a yard.
+/// A directory with masters, inputs and the state of all processes of a test.
 pub struct ProcessYard {
-    /// Everything is below it.
+    /// The parent of all files of the test.
     pub dir: TempDir,
-    /// Where the node listens.
+    /// The listen address of the node.
     pub node: SocketAddr,
     sources: Vec<SocketAddr>,
     destinations: Vec<SocketAddr>,
 }
 
 impl ProcessYard {
-    /// Empty ground for some hosts. Each gets a loopback address of its own.
+    /// Creates an empty yard for this number of hosts. Each host gets its own loopback address.
     pub fn new(sources: usize, destinations: usize) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         for part in ["masters", "input", "event-log"] {
             std::fs::create_dir(dir.path().join(part))?;
         }
-        // A network of its own: no test that runs beside it can take a port between the moment
-        // it was found free and the moment its process listens.
+        // Each test has its own network. Otherwise a parallel test could take a free port before the process
+        // of this test listens.
         let (net, mut last) = ([fastrand::u8(1..=254), fastrand::u8(0..=255)], 10);
         let mut next = || -> Result<SocketAddr> {
             last += 1;
@@ -192,7 +191,7 @@ impl ProcessYard {
         self.dir.path().join(part)
     }
 
-    /// Writes a master of `size` bytes that depend on its name.
+    /// Writes a master of `size` bytes that depend on the name.
     pub fn master(&self, name: &[u8], size: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; size];
         let seed = name.iter().fold(7_u64, |seed, byte| seed.wrapping_mul(31) ^ u64::from(*byte));
@@ -201,7 +200,7 @@ impl ProcessYard {
         Ok(bytes)
     }
 
-    /// Writes grade.info, best first, and replaces the one before it at once.
+    /// Replaces grade.info atomically; the best name is first.
     pub fn grade(&self, names: &[&[u8]]) -> Result<()> {
         let mut text = b"filename\tweightcount\n".to_vec();
         for name in names {
@@ -217,7 +216,7 @@ impl ProcessYard {
         Ok(())
     }
 
-    /// The settings by which a node watches the event log that [`ProcessYard::hit`] writes.
+    /// The settings of a node that reads the event log of [`ProcessYard::hit`].
     pub fn watching(&self) -> [(&'static str, String); 3] {
         [
             ("event_log.dir", format!("\"{}\"", self.path("event-log").display())),
@@ -226,7 +225,7 @@ impl ProcessYard {
         ]
     }
 
-    /// Clients asked for a file so often just now, and no destination had it.
+    /// Adds `times` requests of clients for a file that no destination had.
     pub fn hit(&self, name: &[u8], times: usize) -> Result<()> {
         let now = jiff::Timestamp::now();
         let day = now.to_zoned(jiff::tz::TimeZone::UTC).date();
@@ -237,22 +236,22 @@ impl ProcessYard {
         Ok(append(&log, &rows)?)
     }
 
-    /// The source of that number.
+    /// The address of source `number`.
     pub fn source(&self, number: usize) -> SocketAddr {
         self.sources[number]
     }
 
-    /// The destination of that number.
+    /// The address of destination `number`.
     pub fn destination(&self, number: usize) -> SocketAddr {
         self.destinations[number]
     }
 
-    /// Where the copies of a destination are.
+    /// The directory of copies of destination `number`.
     pub fn copies(&self, number: usize) -> PathBuf {
         self.path(&format!("copies-{number}"))
     }
 
-    /// Settings of the node, with `more` behind them.
+    /// Starts the node with its default settings and `more`.
     pub fn start_node(&self, more: &[(&str, &str)]) -> Result<RoleProcess> {
         let mut settings = vec![
             setting("listen", self.node),
@@ -270,7 +269,7 @@ impl ProcessYard {
             setting("heartbeat.timeout", "1s"),
             setting("task.back_off_base", "200ms"),
             setting("task.back_off_cap", "1s"),
-            // However full the disk of this machine is, the tests' few bytes fit.
+            // The few bytes of the tests must fit on any disk.
             setting("storage.limit_percent", 100),
             setting("storage.low_water_percent", 100),
         ];
@@ -278,13 +277,13 @@ impl ProcessYard {
         RoleProcess::start("node", &settings, self.path("node.log"))
     }
 
-    /// Starts the source of that number; all serve the same masters.
+    /// Starts source `number`. All sources serve the same masters.
     pub fn start_source(&self, number: usize, more: &[(&str, &str)]) -> Result<RoleProcess> {
         let masters = setting("source_dirs", list([self.path("masters").display()]));
         self.start_worker("source", number, self.sources[number], masters, more)
     }
 
-    /// Starts the destination of that number.
+    /// Starts destination `number`.
     pub fn start_destination(&self, number: usize, more: &[(&str, &str)]) -> Result<RoleProcess> {
         std::fs::create_dir_all(self.copies(number))?;
         let base = setting("base_dir", self.copies(number).display());
@@ -312,7 +311,7 @@ impl ProcessYard {
         RoleProcess::start("worker", &settings, self.path(&format!("{kind}-{number}.log")))
     }
 
-    /// `GET` of the node's API as JSON; none while it does not answer 200.
+    /// A `GET` of the node's API as JSON; `None` unless the status is 200.
     pub fn get(&self, path: &str) -> Option<Value> {
         let output = Command::new("curl")
             .args(["-sf", "-m", "10", &format!("http://{}{path}", self.node)])
@@ -321,7 +320,7 @@ impl ProcessYard {
         serde_json::from_slice(&output.stdout).ok()
     }
 
-    /// What the node says on `/readyz`, whatever the status.
+    /// The body of `/readyz`, for any status.
     pub fn readyz(&self) -> Option<String> {
         let url = format!("http://{}/readyz", self.node);
         let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
@@ -329,8 +328,8 @@ impl ProcessYard {
     }
 }
 
-/// Waits until `holds` answers something, or fails with `what` and the logs, at once when one of
-/// `roles` ended by itself.
+/// Waits until `holds` returns a value. Otherwise fails with `what` and the logs, immediately when one of
+/// `roles` has ended by itself.
 pub fn wait_for<T>(
     what: &str,
     roles: &[&RoleProcess],
@@ -351,7 +350,7 @@ pub fn wait_for<T>(
     }
 }
 
-/// Waits until the worker at `host`, which is `role`, answers `HEAD /hb`.
+/// Waits until the worker at `host`, the process `role`, answers `HEAD /hb`.
 pub fn wait_until_up(host: SocketAddr, role: &RoleProcess) -> Result<()> {
     let answers = || {
         let url = format!("http://{host}/hb");

@@ -1,4 +1,4 @@
-//! Boxes at their actor, durable, beside the locks that people make of Redis and etcd.
+//! Boxes at their actor, durable, in comparison with locks on Redis and etcd.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,24 +18,24 @@ use crate::figure::{BenchFigure, FigureTarget};
 use crate::redis::Redis;
 use crate::{usage, wrk};
 
-/// How many ask at once, where many do.
+/// The number of clients in cases with many clients.
 pub const CLIENTS: usize = 64;
 
-/// How long each is measured.
+/// The duration of each measurement.
 const SPAN: Duration = Duration::from_secs(5);
 
-/// How many wait at once for how many boxes.
+/// The number of waiting requests.
 const WAITERS: u32 = 10_000;
 const BOXES: u32 = 8;
 
-/// How many hold boxes in turns, and for how long.
+/// The number of clients that hold boxes in turns.
 const HOLDERS: usize = 32;
 const HOLD: Duration = Duration::from_millis(50);
 
-/// How often a box is handed on.
+/// The number of handovers of a box.
 const HANDED_ON: usize = 300;
 
-/// Cycles, hand-offs, a crowd of waiters and a closed loop.
+/// Measures cycles, handovers, a crowd of waiting requests and a closed loop.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let ours = on_a_system(at_the_actor())?;
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
@@ -147,7 +147,7 @@ async fn cycles_per_second(yard: &BoxYard, name: &str, clients: usize, boxes: u3
     Ok(f64::from(cycles.iter().sum::<u32>()) / began.elapsed().as_secs_f64())
 }
 
-/// The median of how long it takes from a release to the grant of who waits, in milliseconds.
+/// The median time from a release to the grant of the waiting request, in milliseconds.
 async fn handed_on(yard: &BoxYard) -> Result<f64> {
     let pool = pool(yard, "handed-on", 1).await?;
     let mut took = Vec::new();
@@ -177,7 +177,7 @@ async fn until_waiting(board: &BoxViewHandle, pool: &PoolName, count: u64) -> Re
     Ok(())
 }
 
-/// How long it takes until every one of a crowd had a box, and that they had them in order.
+/// The time until every request of a crowd had a box. Checks that the order is right.
 async fn crowd(yard: &BoxYard) -> Result<Duration> {
     let (pool, began) = (pool(yard, "crowd", BOXES).await?, Instant::now());
     let client = async |number| {
@@ -191,7 +191,7 @@ async fn crowd(yard: &BoxYard) -> Result<Duration> {
     Ok(took)
 }
 
-/// How much of the time boxes are held by clients that hold them in turns, and how long each waited.
+/// The share of time in which clients hold boxes in turns, and the wait of each.
 async fn in_turns(yard: &BoxYard) -> Result<(f64, Vec<Duration>)> {
     let (pool, began) = (pool(yard, "in-turns", BOXES).await?, Instant::now());
     let client = async |number| {
@@ -212,9 +212,9 @@ async fn in_turns(yard: &BoxYard) -> Result<(f64, Vec<Duration>)> {
     Ok((used, rounds.into_iter().flatten().map(|(waited, _)| waited).collect()))
 }
 
-/// How many times the median the longest wait was.
+/// The ratio of the longest wait to the median.
 fn worst_to_median(waits: &mut [Duration]) -> Result<f64> {
     waits.sort_unstable();
-    let worst = waits.last().context("nobody waited")?;
+    let worst = waits.last().context("no client waited")?;
     Ok(worst.as_secs_f64() / waits[waits.len() / 2].as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! Boxes over HTTP: grants and cycles, asked of a node by real clients.
+//! Boxes over HTTP: grants and cycles of a node with real clients.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -15,19 +15,19 @@ use crate::boxes::CLIENTS;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::wrk;
 
-/// How many boxes there are: always one free for who asks.
+/// The number of boxes: one is always free.
 const BOXES: u32 = 1000;
 
-/// How often one is granted while it is looked how long that takes.
+/// The number of grants for the measurement of latency.
 const GRANTS: usize = 1000;
 
-/// How long cycles are counted.
+/// The duration of the measurement of cycles.
 const SPAN: Duration = Duration::from_secs(8);
 
-/// How often, in turns; the best counts, as noise only slows.
+/// The number of alternating runs. The best one counts, because noise only slows a run down.
 const TIMES: usize = 3;
 
-/// What `wrk` asks for: a box, and then that one that was granted is given back.
+/// The requests of `wrk`: an acquisition, then the release of the granted box.
 const CYCLES: &str = r#"
     wrk.method = 'POST'
     wrk.headers['Content-Type'] = 'application/json'
@@ -47,7 +47,7 @@ const CYCLES: &str = r#"
     end
 "#;
 
-/// A grant of a free box, and cycles by one client and by many.
+/// Measures a grant of a free box, and cycles of one client and of many.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
     let node = BoxBenchNode::start(dir.path())?;
@@ -120,7 +120,7 @@ impl BoxBenchNode {
         Ok(serde_json::from_slice(&answer.bytes().await?)?)
     }
 
-    /// The median of how long a grant takes, in milliseconds.
+    /// The median time of a grant, in milliseconds.
     async fn granted(&self) -> Result<f64> {
         let client = http_client::without_tls().build()?;
         let mut took = Vec::new();

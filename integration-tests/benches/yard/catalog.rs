@@ -1,4 +1,4 @@
-//! A million files in grade.info and hitcount.history: from files to one ranking.
+//! A million files in grade.info and hitcount.history, from the files to one ranking.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use reelyard_integration_tests::catalog_yard::CatalogYard;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage::{MOST_MEMORY_MIB, mib, peak_memory_of};
 
-/// How many files there are.
+/// The number of files.
 pub const FILES: usize = 1_000_000;
 
 /// Writes both inputs into `dir`: every file graded, and on one of two destinations.
@@ -31,7 +31,7 @@ pub fn write_inputs(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Both files parsed and joined, and the memory of the process that did it.
+/// Measures the parser and the join of both files, and the memory of that process.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     write_inputs_apart(dir.path())?;
@@ -54,7 +54,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     ])
 }
 
-/// Writes them in a process of its own: the memory that takes is not to be counted here.
+/// Writes the inputs in a separate process, so that its memory does not count.
 pub fn write_inputs_apart(dir: &Path) -> Result<()> {
     let status = Command::new(std::env::current_exe()?).arg("--write-catalog").arg(dir).status()?;
     ensure!(status.success(), "the inputs could not be written");
@@ -72,7 +72,7 @@ async fn look(inputs: &Path) -> Result<(Duration, u64)> {
         let began = Instant::now();
         let told = yard.look().await?;
         best = best.min(began.elapsed());
-        let ranking = told.rankings.first().context("no ranking was told")?;
+        let ranking = told.rankings.first().context("no ranking was published")?;
         ensure!(ranking.len() == FILES, "{} files were ranked", ranking.len());
         if peak.is_none() {
             peak = Some(peak_memory_of(std::process::id())?);

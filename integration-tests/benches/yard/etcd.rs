@@ -1,4 +1,4 @@
-//! etcd beside Reelyard: what locks are made of, a key that is put if it is absent and deleted again.
+//! etcd for comparison: a lock is a key that is created if it is absent and deleted again.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 
 use crate::peers::PeerProcess;
 
-/// A server that syncs its log with every write, alone.
+/// A single server that syncs its log with every write.
 pub struct Etcd {
     at: SocketAddr,
     _server: PeerProcess,
 }
 
 impl Etcd {
-    /// Starts one that keeps its files in `dir`.
+    /// Starts a server with its files in `dir`.
     pub fn start(dir: &Path) -> Result<Self> {
         let free = || TcpListener::bind("127.0.0.1:0")?.local_addr().context("a free port");
         let (at, peer) = (free()?, free()?);
@@ -33,13 +33,13 @@ impl Etcd {
         Ok(Etcd { at, _server: PeerProcess::listening(server, at)? })
     }
 
-    /// Where it is asked.
+    /// The URL of its HTTP gateway.
     pub fn url(&self) -> String {
         format!("http://{}", self.at)
     }
 
-    /// What `wrk` asks for: keys that are put if they are absent and, a while later, deleted. A key is
-    /// eight digits, which are Base64, too.
+    /// The requests of `wrk`: keys that are created if they are absent and deleted a moment later. A key has
+    /// eight digits, which are valid Base64.
     pub fn cycles() -> &'static str {
         r#"
         local threads = 0

@@ -1,4 +1,4 @@
-//! The load balancer's log: read from a cold start, and then only what was added.
+//! The load balancer's log: read after a cold start, and then only the added rows.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::usage::bytes_read;
 const ROWS: usize = 2_000_000;
 const ADDED: usize = 1_000;
 
-/// How many files the rows select. All have a grade: only a bounded number of names without one counts.
+/// The number of selected files. All have a grade, because only a limited number of names without one counts.
 const FILES: usize = 5_000;
 
-/// Rows a second of a whole day's log, and what a later look reads.
+/// Measures rows per second of a whole day's log, and the bytes that a later read needs.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let log = dir.path().join("EventLog[20180603].log");
     std::fs::write(dir.path().join("grade.info"), grade_info((0..FILES).map(media_name)))?;
     write_log(&log)?;
-    // A file that was just written is read again in the next look.
+    // The next look reads a file again that has just been written.
     std::thread::sleep(Duration::from_secs(3));
     let (cold, read, added) = actix_rt::System::new().block_on(look(dir.path(), &log))?;
     let grep = searched_by_grep(&log)?;
@@ -43,7 +43,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
             format!("… bytes read for {ADDED} more rows"),
             read as f64 / 1024.0,
             "KiB",
-            // A little is read again to tell whether the file is the same.
+            // A later look reads a small part again to detect a replaced file.
             FigureTarget::AtMostTimesPeer(1.1),
         )
         .beside("the rows themselves", added as f64 / 1024.0),
@@ -75,7 +75,7 @@ async fn look(dir: &Path, log: &Path) -> Result<(Duration, u64, usize)> {
     let began = Instant::now();
     let told = yard.look().await?;
     let cold = began.elapsed();
-    let hot = told.rising.last().context("no hot files were told")?;
+    let hot = told.rising.last().context("no hot files were published")?;
     ensure!(hot.hot().len() == FILES / 2, "{} files are hot", hot.hot().len());
 
     let rows: Vec<u8> = (0..ADDED)

@@ -1,56 +1,55 @@
-//! One measured figure, what stands beside it, and the table of all.
+//! One measured figure, its comparison, and the table of all figures.
 
 use serde::{Deserialize, Serialize};
 
-/// What is wanted of a figure.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FigureTarget {
-    /// At most so much, in the figure's unit.
+    /// At most this value, in the figure's unit.
     AtMost(f64),
-    /// At least so much, in the figure's unit.
+    /// At least this value, in the figure's unit.
     AtLeast(f64),
-    /// At least so many times what stands beside it.
+    /// At least this multiple of the first peer's figure.
     TimesPeer(f64),
-    /// At most so many times what stands beside it.
+    /// At most this multiple of the first peer's figure.
     AtMostTimesPeer(f64),
-    /// Nothing: it is there to be compared with.
+    /// No target: the figure is only for comparison.
     Nothing,
 }
 
-/// One figure.
+/// One measured value with its target.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BenchFigure {
-    /// What was done.
+    /// A description of the measured operation.
     pub what: String,
-    /// How much of `unit`.
+    /// The value in `unit`.
     pub value: f64,
-    /// Of what.
+    /// The unit of `value`, such as "ms".
     pub unit: String,
-    /// The programs beside it, what they did, and their figures in the same unit. It is compared with
-    /// the first.
+    /// The programs for comparison, with their operations and figures in the same unit. The first one counts.
     pub peers: Vec<(String, f64)>,
-    /// What is wanted.
+    /// The target of the value.
     pub wanted: FigureTarget,
 }
 
 impl BenchFigure {
-    /// A figure that nothing stands beside.
+    /// A figure without a peer.
     pub fn new(what: impl Into<String>, value: f64, unit: &str, wanted: FigureTarget) -> Self {
         BenchFigure { what: what.into(), value, unit: unit.to_owned(), peers: Vec::new(), wanted }
     }
 
-    /// The same with something beside it.
+    /// Adds the figure of a peer.
     pub fn beside(mut self, peer: impl Into<String>, value: f64) -> Self {
         self.peers.push((peer.into(), value));
         self
     }
 
-    /// How many times the first peer's figure it is.
+    /// The ratio to the first peer's figure.
     fn ratio(&self) -> Option<f64> {
         self.peers.first().map(|(_, peer)| self.value / peer)
     }
 
-    /// Whether it is as wanted. A ratio that is wanted and was not measured is not met.
+    /// Whether the target is met. A target ratio without a measured peer is not met.
     pub fn is_met(&self) -> bool {
         match self.wanted {
             FigureTarget::AtMost(bound) => self.value <= bound,
@@ -80,14 +79,14 @@ impl BenchFigure {
     }
 }
 
-/// The table, as Markdown has it.
+/// The table in Markdown.
 pub fn table(figures: &[BenchFigure]) -> String {
     let head = "| what | Reelyard | beside it | ratio | wanted |\n|---|---|---|---|---|";
     let rows = figures.iter().map(BenchFigure::row);
     std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
 }
 
-/// Three digits that matter, thousands apart.
+/// Three significant digits, with separators of thousands.
 fn shown(value: f64) -> String {
     if value < 10.0 {
         return format!("{value:.2}");

@@ -1,4 +1,4 @@
-//! Puts the table into the guide's chapter on benchmarks, between its two marks.
+//! Writes the table into the guide's chapter on benchmarks, between its two marks.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 const BEGIN: &str = "<!-- bench: begin -->\n";
 const END: &str = "<!-- bench: end -->";
 
-/// Replaces the table in the chapter of the workspace.
+/// Replaces the table in the chapter of this workspace.
 pub fn put(table: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/guide/benchmarks.md");
     let text = std::fs::read_to_string(&path)?;

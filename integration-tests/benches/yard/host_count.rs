@@ -1,4 +1,4 @@
-//! A node whose configuration names as many hosts as a yard may have, none of which answers.
+//! A node with the largest allowed number of configured hosts, all of them unreachable.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use crate::usage::{cpu_of, memory_of, mib};
 
 const HOSTS: u32 = 20_000;
 
-/// How long it may take until every host is shown.
+/// The longest time until the API lists every host.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How long the node is watched afterwards.
+/// The duration of the observation afterwards.
 const SPAN: Duration = Duration::from_secs(30);
 
-/// From the start of the node until it lists every host and is ready.
+/// Measures the time from the start of the node until it lists every host and is ready.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     actix_rt::System::new().block_on(watch())
 }
@@ -62,7 +62,7 @@ fn configuration(dir: &Path, listen: &str) -> Result<String> {
     std::fs::write(&history, "historyheader:1\n")?;
     let masters = dir.join("masters");
     std::fs::create_dir(&masters)?;
-    // Nobody listens on these: each call is refused at once.
+    // No program listens on these addresses: each call is refused at once.
     let host = |number: u32| format!("\"127.77.{}.{}:9\"", number / 250, number % 250 + 1);
     let hosts: Vec<String> = (0..HOSTS).map(host).collect();
     Ok(format!(
@@ -74,7 +74,7 @@ fn configuration(dir: &Path, listen: &str) -> Result<String> {
     ))
 }
 
-/// How many hosts the API lists.
+/// The number of hosts in the API's list.
 async fn listed(http: &reqwest::Client, listen: &str) -> Result<u32> {
     let mut all = 0;
     let mut cursor = String::new();

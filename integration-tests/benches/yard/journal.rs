@@ -1,5 +1,4 @@
-//! Commits of the journal, each answered only when it is on disk, beside redis with
-//! `appendfsync always`.
+//! Commits of the journal with an answer after the sync, in comparison with redis with `appendfsync always`.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,22 +15,22 @@ use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::redis::Redis;
 
-/// How often each is measured, in turns; the best counts, as noise only slows.
+/// The number of alternating runs. The best one counts, because noise only slows a run down.
 const ROUNDS: usize = 5;
 
-/// How long each round runs.
+/// The duration of each round.
 const SPAN: Duration = Duration::from_secs(2);
 
-/// How much redis is asked to do in a round, with one client and with many.
+/// The number of redis commands in a round, with one client and with many.
 const SETS: [usize; 2] = [5_000, 80_000];
 
-/// Clients that wait at the same time in the second case.
+/// The number of parallel clients in the second case.
 const CLIENTS: usize = 256;
 
-/// Bytes of an event, and of a value in redis.
+/// The size of an event, and of a value in redis.
 const BYTES: usize = 100;
 
-/// One client, then many.
+/// Measures one client, then many.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let redis = Redis::start(dir.path(), &[])?;

@@ -1,8 +1,8 @@
-//! What Reelyard does in how much time, beside well-known programs that do the like on the same
-//! machine in the same run. `integration-tests/bench` builds and runs it.
+//! Reelyard's performance in comparison with well-known programs on the same machine in the same run.
+//! `integration-tests/bench` builds and runs it.
 //!
-//! Each subject is measured in a process of its own, so that its memory is its own, and prints its
-//! figures as lines of JSON; the first process gathers them into a table.
+//! Each subject runs in its own process, so that the process has its own memory, and prints its figures as
+//! lines of JSON. The first process collects them in a table.
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
 mod boxes;
@@ -32,15 +32,15 @@ use anyhow::{Context, Result, bail, ensure};
 
 use figure::BenchFigure;
 
-/// As in the program itself.
+/// The same allocator as in the program.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Measures one subject.
+/// Measures one subject in this process.
 type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
-/// In the order of the table. The node is the last: it removes a million files, and a file system
-/// without a journal then is slow for minutes to make new ones.
+/// The subjects in the order of the table. The node is the last one, because it removes a million files.
+/// Afterwards a file system without a journal creates new files slowly for minutes.
 const SUBJECTS: [(&str, BenchSubject); 13] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),

@@ -1,4 +1,4 @@
-//! Many old cfws in one process, whose files are lists in memory: for a node to ask.
+//! Many old cfws in one process, with file lists in memory.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
@@ -7,15 +7,15 @@ use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use anyhow::Result;
 
-/// The hosts; they end when dropped.
+/// The simulated hosts. Dropping the value stops them.
 pub struct ManyHosts {
-    /// Where they are, one after the other.
+    /// The addresses of the hosts, in the order of the lists.
     pub addrs: Vec<SocketAddr>,
     server: ServerHandle,
 }
 
 impl ManyHosts {
-    /// One host for each list of files, a name a line.
+    /// Starts one host for each list of files, with one name per line.
     pub fn start(lists: Vec<Bytes>) -> Result<Self> {
         let net = [fastrand::u8(1..=254), fastrand::u8(..)];
         let mut listeners = Vec::new();
@@ -41,13 +41,13 @@ impl ManyHosts {
         Ok(ManyHosts { addrs, server: handle })
     }
 
-    /// Ends them.
+    /// Stops all hosts.
     pub async fn stop(self) {
         self.server.stop(false).await;
     }
 }
 
-/// The last number of the address that was called says whose list it is.
+/// The last number of the called address selects the list.
 async fn files(request: HttpRequest, lists: web::Data<Vec<Bytes>>) -> HttpResponse {
     let host = request.app_config().local_addr().ip();
     let std::net::IpAddr::V4(ip) = host else { return HttpResponse::NotFound().finish() };

@@ -1,4 +1,4 @@
-//! A whole node, as a process, over a million files and fifty destinations that list them all.
+//! A complete node process with a million files and fifty destinations that list all of them.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::usage::{MOST_MEMORY_MIB, cpu_of, memory_of, mib, peak_memory_of};
 
 const HOSTS: usize = 50;
 
-/// How long the node may take to know everything.
+/// The longest time until the node knows every file.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long it is watched afterwards: every host's files are listed once meanwhile.
+/// The duration of the observation afterwards. In this time the node lists every host's files once.
 const SPAN: Duration = Duration::from_secs(60);
 
-/// Its memory and its processor time when there is nothing to do but to look.
+/// Measures memory and processor time of a node that only observes.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     write_inputs_apart(dir.path())?;
@@ -93,7 +93,7 @@ async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
     ])
 }
 
-/// How many graded files some host holds, as the node sees it.
+/// The number of graded files with a holder, as the node reports it.
 async fn placed(plan: &str) -> Option<u64> {
     let body = without_tls().build().ok()?.get(plan).send().await.ok()?.text().await.ok()?;
     let plan: Value = serde_json::from_str(&body).ok()?;

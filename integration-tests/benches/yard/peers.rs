@@ -1,4 +1,4 @@
-//! Programs that run beside Reelyard for comparison.
+//! Programs that run for comparison with Reelyard.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -10,16 +10,16 @@ use reelyard_integration_tests::certificate::Pem;
 
 use crate::usage::cpu_of;
 
-/// How long a program may take to listen.
+/// The longest time until a program listens.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A program that is ended when dropped.
+/// A program for comparison. Dropping it kills the process.
 pub struct PeerProcess {
     child: Child,
 }
 
 impl PeerProcess {
-    /// Waits until `child` takes connections at `at`.
+    /// Waits until `child` accepts connections at `at`.
     pub fn listening(child: Child, at: SocketAddr) -> Result<Self> {
         let mut running = PeerProcess { child };
         let until = Instant::now() + PATIENCE;
@@ -31,7 +31,7 @@ impl PeerProcess {
         Ok(running)
     }
 
-    /// Its process.
+    /// The process id, to measure processor time and memory.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
@@ -39,13 +39,13 @@ impl PeerProcess {
 
 impl Drop for PeerProcess {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone afterwards.
+        // The program may have ended by itself; in both cases it is gone afterwards.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// nginx with one process, serving a directory by sendfile.
+/// nginx with one process that serves a directory with sendfile.
 pub struct Nginx {
     at: SocketAddr,
     scheme: &'static str,
@@ -53,12 +53,12 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Serves `masters`; keeps its own files in `dir`.
+    /// Serves `masters`, with its own files in `dir`.
     pub fn start(masters: &Path, dir: &Path) -> Result<Self> {
         Nginx::serve(masters, dir, None)
     }
 
-    /// The same under TLS.
+    /// Serves `masters` over TLS.
     pub fn start_tls(masters: &Path, dir: &Path, pem: &Pem) -> Result<Self> {
         Nginx::serve(masters, dir, Some(pem))
     }
@@ -100,12 +100,12 @@ impl Nginx {
         Ok(Nginx { at, scheme, running: PeerProcess::listening(child, at)? })
     }
 
-    /// Where it listens.
+    /// The base URL of the server.
     pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.at)
     }
 
-    /// The processor time it has used.
+    /// The processor time of the server so far.
     pub fn cpu(&self) -> Result<Duration> {
         cpu_of(self.running.process())
     }

@@ -26,7 +26,8 @@ const SOURCES: u32 = 10;
 const FREE: u32 = 1_000;
 const NOW: Millis = Millis(1_800_000_000_000);
 
-/// A steady round, one with a thousand candidates free, and one that looks at everything anew.
+/// Measures a steady round, a round with a thousand free candidates, and a round that checks every file
+/// again.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let mut steady = PlannerBench::new(0)?;
     ensure!(steady.round().tasks.is_empty(), "a steady yard plans nothing");
@@ -69,7 +70,7 @@ fn host(net: u8, number: u32) -> Result<HostAddr> {
 }
 
 impl PlannerBench {
-    /// Every file but the first `free` is on some destination.
+    /// A planner for which every file except the first `free` is on some destination.
     fn new(free: u32) -> Result<Self> {
         let names = NameTable::new();
         let written: Vec<String> = (0..FILES as usize).map(media_name).collect();
@@ -141,7 +142,7 @@ impl PlannerBench {
         })
     }
 
-    /// The mean of `rounds`; a round changes nothing by itself.
+    /// The mean time of `rounds`. A round changes nothing by itself.
     fn time_of_a_round(&mut self, rounds: u32, anew: bool) -> Duration {
         let mut took = Duration::ZERO;
         for _ in 0..rounds {

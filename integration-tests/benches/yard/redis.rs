@@ -1,4 +1,4 @@
-//! Redis beside Reelyard: what it writes durably, and how late it removes keys whose time has come.
+//! Redis for comparison: durable writes, and the delay of the removal of expired keys.
 
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,27 +11,27 @@ use reelyard_core::clock::{Clock, Millis};
 
 use crate::peers::PeerProcess;
 
-/// How many commands are sent before their answers are read.
+/// The number of commands before their answers are read.
 const PIPELINED: u32 = 1000;
 
-/// Keys that are told to have expired begin with this.
+/// The prefix of keys with a notification of expiry.
 const KEY: &str = "k:";
 
-/// How long who gets no lock waits before it tries another one.
+/// The delay before a client without a lock tries another one.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Deletes a lock that still has one's own token.
+/// Deletes a lock that still has the client's own token.
 const DELETE_OWN: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
-/// A server that syncs its log with every write.
+/// A redis server that syncs its log with every write.
 pub struct Redis {
     at: SocketAddr,
     _server: PeerProcess,
 }
 
 impl Redis {
-    /// Starts one that keeps its files in `dir`, with further options.
+    /// Starts a server with its files in `dir`, with additional options.
     pub fn start(dir: &Path, options: &[&str]) -> Result<Self> {
         std::fs::create_dir_all(dir)?;
         let at = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
@@ -48,12 +48,12 @@ impl Redis {
         Ok(Redis { at, _server: PeerProcess::listening(server, at)? })
     }
 
-    /// Starts one that removes expired keys as eagerly as it can, and tells of each.
+    /// Starts a server with the most active expiry and with a notification for each expired key.
     pub fn start_expiring(dir: &Path) -> Result<Self> {
         Redis::start(dir, &["--notify-keyspace-events", "Ex", "--active-expire-effort", "10"])
     }
 
-    /// What redis-benchmark writes in a second, by so many clients.
+    /// The writes per second of redis-benchmark with this number of clients.
     pub fn sets_per_second(&self, clients: usize, sets: usize, bytes: usize) -> Result<f64> {
         let output = Command::new("redis-benchmark")
             .args(["-p", &self.at.port().to_string(), "-t", "set", "-r", "1000000", "--csv"])
@@ -67,8 +67,8 @@ impl Redis {
         rate.trim_matches('"').parse().context("the rate")
     }
 
-    /// How many locks clients take and give back in a second, each its own one: `SET NX PX`, and a
-    /// script that deletes what still has one's own token.
+    /// The lock cycles per second, each client with its own lock: `SET NX PX`, and a script that deletes a
+    /// lock with the client's own token.
     pub fn cycles_per_second(&self, clients: usize, span: Duration) -> Result<f64> {
         let began = Instant::now();
         let cycle = |client: usize| -> Result<u32> {
@@ -84,8 +84,8 @@ impl Redis {
         Ok(f64::from(cycles.iter().sum::<u32>()) / began.elapsed().as_secs_f64())
     }
 
-    /// Clients poll for one of so many locks as the box loop does, and hold what they get for a while:
-    /// how much of the time the locks were held, and how long each wait took.
+    /// Clients poll for locks as the box loop does, and hold each for a while. Returns the share of time in
+    /// which locks were held, and the duration of each wait.
     pub fn polled(
         &self,
         (clients, locks): (usize, usize),
@@ -119,7 +119,7 @@ impl Redis {
         Ok((used, rounds.into_iter().map(|(waited, _)| waited).collect()))
     }
 
-    /// Sets a key for each deadline, many in one go.
+    /// Sets a key for each deadline, with many keys in one batch.
     pub fn set_keys(&self, deadlines: impl Iterator<Item = Millis>) -> Result<()> {
         let stream = TcpStream::connect(self.at)?;
         let (mut commands, mut answers) = (BufWriter::new(&stream), BufReader::new(&stream));
@@ -142,7 +142,7 @@ impl Redis {
         take_oks(&mut answers, unanswered)
     }
 
-    /// Tells how late each key was of which it tells, until there were so many or `patience` is over.
+    /// The delay of each expiry notification, until `keys` notifications arrived or `patience` is over.
     pub fn lags(&self, keys: usize, patience: Duration) -> Result<Vec<Duration>> {
         let mut stream = TcpStream::connect(self.at)?;
         stream.set_read_timeout(Some(Duration::from_millis(200)))?;
@@ -150,7 +150,7 @@ impl Redis {
         let (clock, until) = (Clock::system(), Instant::now() + patience);
         let (mut lags, mut text, mut chunk) = (Vec::new(), Vec::new(), vec![0; 64 << 10]);
         while lags.len() < keys && Instant::now() < until {
-            // Nothing came for a moment.
+            // No data arrived for a moment.
             let Ok(read) = stream.read(&mut chunk) else { continue };
             ensure!(read > 0, "redis closed the connection");
             text.extend_from_slice(&chunk[..read]);
@@ -169,7 +169,7 @@ impl Redis {
     }
 }
 
-/// A client that takes locks, with a token of its own.
+/// A client that acquires locks with its own token.
 struct Lock {
     stream: BufReader<TcpStream>,
     token: String,
@@ -206,7 +206,7 @@ impl Lock {
     }
 }
 
-/// Does this on so many threads, and gathers what they answer.
+/// Runs `work` on `count` threads and collects the results.
 fn on_threads<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..count)

@@ -1,4 +1,5 @@
-//! What links send, beside nginx, and how many are made over HTTP; both asked by `wrk`.
+//! The throughput of share links, in comparison with nginx, and the rate of new links over HTTP. `wrk`
+//! measures both.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -14,26 +15,26 @@ use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::Nginx;
 use crate::wrk;
 
-/// What is shared: so many files of so many bytes, all in the page cache.
+/// The number of shared files. All of them are in the page cache.
 const FILES: usize = 16;
 const FILE: usize = 64 << 20;
 
-/// Bytes of a range.
+/// The size of a range in bytes.
 const RANGE: usize = 1 << 20;
 
-/// How many clients ask for ranges.
+/// The number of clients that request ranges.
 const READERS: usize = 16;
 
-/// How many clients make links.
+/// The number of clients that create links.
 const MAKERS: usize = 64;
 
-/// How long each is asked.
+/// The duration of each measurement.
 const SPAN: Duration = Duration::from_secs(8);
 
-/// How often, in turns; the best counts, as noise only slows.
+/// The number of alternating runs. The best one counts, because noise only slows a run down.
 const TIMES: usize = 3;
 
-/// Measures both.
+/// Measures the throughput of downloads and the rate of new links.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let films = dir.path().join("films");
@@ -77,7 +78,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     ])
 }
 
-/// How many megabytes a second a node sends of its links, and nginx of the same files.
+/// The megabytes per second of a node's links, and of nginx with the same files.
 fn sent(dir: &Path, node: &ShareLinkBenchNode, nginx: &Nginx) -> Result<(f64, f64)> {
     let links: Vec<String> = (0..FILES).map(|number| node.share(number)).collect::<Result<_>>()?;
     let names: Vec<String> = (0..FILES).map(|number| format!("/{number}.mpg")).collect();
@@ -92,7 +93,7 @@ fn sent(dir: &Path, node: &ShareLinkBenchNode, nginx: &Nginx) -> Result<(f64, f6
     Ok((rate(ours), rate(theirs)))
 }
 
-/// A node that shares a directory.
+/// A node with a share root and its API.
 struct ShareLinkBenchNode {
     role: RoleProcess,
     api: SocketAddr,
@@ -101,7 +102,7 @@ struct ShareLinkBenchNode {
 }
 
 impl ShareLinkBenchNode {
-    /// Keeps its own files in `dir` by its name; with a certificate its links are under TLS.
+    /// Starts a node with its files in `dir/name`. With a certificate its links use TLS.
     fn start(dir: &Path, name: &str, films: &Path, pem: Option<&Pem>) -> Result<Self> {
         let (api, links) = (free_addr(Ipv4Addr::LOCALHOST)?, free_addr(Ipv4Addr::LOCALHOST)?);
         let mut settings = vec![
@@ -123,7 +124,7 @@ impl ShareLinkBenchNode {
         Ok(node)
     }
 
-    /// A call of the API.
+    /// Calls the API and waits for the answer.
     fn ask(&self, path: &str, body: Option<Value>) -> Result<Value> {
         let mut curl = Command::new("curl");
         curl.args(["-sf", "-m", "20"]);
@@ -135,7 +136,7 @@ impl ShareLinkBenchNode {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// Shares a file; answers the path of its link's bytes.
+    /// Shares a file. Returns the path of its download.
     fn share(&self, number: usize) -> Result<String> {
         let share = self.ask("/shares", Some(json!({ "path": format!("films/{number}.mpg") })))?;
         let id = share["id"].as_str().context("a share without an id")?;
@@ -151,7 +152,7 @@ impl ShareLinkBenchNode {
     }
 }
 
-/// A script that asks for ranges of these paths at random.
+/// A script that requests random ranges of these paths.
 fn ranges(dir: &Path, paths: &[String]) -> Result<String> {
     let paths: String = paths.iter().map(|path| format!("\"{path}\", ")).collect();
     let pieces = FILE / RANGE;
@@ -168,7 +169,7 @@ fn ranges(dir: &Path, paths: &[String]) -> Result<String> {
     )
 }
 
-/// A script that makes a link with each request.
+/// A script that creates a link with each request.
 fn makes(dir: &Path) -> Result<String> {
     wrk::script(
         dir,

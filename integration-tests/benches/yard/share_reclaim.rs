@@ -1,4 +1,4 @@
-//! A million shares that come due: how late each is reclaimed, durable, beside Redis.
+//! A million shares that expire: the delay of each reclaim, durable, in comparison with Redis.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,25 +26,25 @@ use crate::usage;
 
 const SHARES: u32 = 1_000_000;
 
-/// Over how long they come due at random.
+/// The period in which they expire at random times.
 const SPREAD: Duration = Duration::from_secs(10);
 
-/// How many come due among those that do not.
+/// The number of shares that expire among many that do not.
 const FEW: u32 = 1000;
 
-/// How long making a million may take before the first of them is due.
+/// The longest time for the creation of a million shares before the first one expires.
 const MAKING: Duration = Duration::from_secs(40);
 
-/// How long Redis is listened to.
+/// The longest time that the test waits for Redis.
 const REDIS_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Nobody waits longer than this for anything.
+/// The time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How long it is watched what an actor takes that has nothing to do.
+/// The duration of the observation of an idle actor.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How late shares are, and how late Redis' keys are.
+/// Measures the delay of shares, and of Redis' keys.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
     let redis = redis_over_a_while(&dir.path().join("redis"))?;
@@ -53,7 +53,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     for effort in [Effort::MOST, Effort::LEAST] {
         let number = effort.get();
         let ours = on_a_system(over_a_while(&dir.path().join(number.to_string()), effort))?;
-        // With the least effort it is to be no worse than Redis with the most.
+        // With the lowest effort it must be as fast as Redis with the highest.
         let wanted = |most| match effort {
             Effort::MOST => FigureTarget::AtMost(most),
             _ => FigureTarget::AtMostTimesPeer(1.0),
@@ -69,21 +69,21 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     Ok(figures)
 }
 
-/// How late half of them were at most, and all but one in a hundred, in milliseconds.
+/// The median and the 99th percentile of the delay, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Lateness {
     p50: f64,
     p99: f64,
 }
 
-/// Deadlines at random within [`SPREAD`].
+/// Random deadlines within [`SPREAD`].
 fn spread_out(first: Millis) -> Result<impl Iterator<Item = Millis>> {
     let mut random = fastrand::Rng::with_seed(1);
     let spread = u64::try_from(SPREAD.as_millis())?;
     Ok((0..SHARES).map(move |_| first.after(Duration::from_millis(random.u64(0..spread)))))
 }
 
-/// Deadlines of a few, evenly.
+/// A few deadlines at equal distances.
 fn few_from(first: Millis) -> impl Iterator<Item = Millis> {
     (0..FEW).map(move |number| first.after(SPREAD * number / FEW / 2))
 }
@@ -109,8 +109,8 @@ fn redis_few(dir: &Path) -> Result<Lateness> {
     Ok(of_keys(lags, FEW as usize, Clock::system().now().since(last)))
 }
 
-/// Of keys that were not told of it is known that they are later than the last of them was when
-/// nobody listened any more.
+/// The delay of keys. Keys without a notification count with `later_than`, the delay of the last deadline at
+/// the end of the measurement. Their true delay is larger.
 fn of_keys(mut lags: Vec<Duration>, keys: usize, later_than: Duration) -> Lateness {
     lags.sort_unstable();
     let part = |part: usize| {
@@ -142,8 +142,7 @@ impl ReclaimBench {
         Ok(ReclaimBench { journal, board, expiry })
     }
 
-    /// Creates shares with these deadlines, many in one entry: how long that takes is not what is
-    /// measured here.
+    /// Creates shares with these deadlines, many in one entry. The time for that does not count here.
     async fn create(&self, deadlines: impl Iterator<Item = Millis>) -> Result<Vec<ShareId>> {
         let now = Clock::system().now();
         let mut ids = Vec::new();
@@ -167,7 +166,7 @@ impl ReclaimBench {
             })));
         }
         let mut owner = Ownership::new(ShareTable::default());
-        owner.lead(self.board.view().epoch.context("nobody leads")?);
+        owner.lead(self.board.view().epoch.context("no node leads")?);
         let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
             .into_iter()
             .filter_map(|part| owner.begin_commit(now, RequestContext::by_itself("a bench"), part))
@@ -200,14 +199,14 @@ async fn over_a_while(dir: &Path, effort: Effort) -> Result<Lateness> {
     Ok(late)
 }
 
-/// A million at one instant; what is in their way meanwhile; a few among them before; what they take
-/// while none is due; and how soon they are there again after a restart.
+/// Measures a million shares at one instant, the delay of other work meanwhile, and a few deadlines before
+/// them. Also measures the idle load and the time of a restart.
 async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
     let place = ReclaimBench::open(dir, Effort::MOST).await?;
-    // What a start brings with it is over then.
+    // By then the work of the start is over.
     tokio::time::sleep(IDLE).await;
     let idle_without = idle().await;
-    // Due behind everything else that is measured before.
+    // These deadlines are later than all other measurements.
     let all_at = Clock::system().now().after(MAKING * 3);
     let ids = place.create((0..SHARES).map(|_| all_at)).await?;
     let before = place.board.view().lags;
@@ -216,7 +215,7 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
     until(|| place.board.view().shares == u64::from(SHARES)).await?;
     let few = lateness(&place.board.view().lags, &before)?;
 
-    // By then the memory that making them took is given back, and the snapshot of quiet times is taken.
+    // By then the memory of the creation is free, and the idle snapshot exists.
     tokio::time::sleep(IDLE * 2).await;
     let idle = idle().await;
     place.stop().await;
@@ -230,7 +229,7 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
     ensure!(!left.is_zero(), "it came due before it could be measured");
     tokio::time::sleep(left).await;
     let mut reads = Vec::new();
-    // On a schedule: whoever would have asked while another waited counts, too.
+    // On a schedule: requests that would have been sent while another one waited count too.
     let mut planned = Instant::now();
     let patience = planned + PATIENCE;
     while place.board.view().shares > 0 {
@@ -284,7 +283,7 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
     ])
 }
 
-/// Which part of a core this process takes while there is nothing to do.
+/// The share of one core that this process uses while it is idle.
 async fn idle() -> f64 {
     let before = usage::cpu_of_this_process();
     tokio::time::sleep(IDLE).await;
@@ -292,7 +291,7 @@ async fn idle() -> f64 {
     used.as_secs_f64() / IDLE.as_secs_f64()
 }
 
-/// How late those were that came between two looks: the upper ends of the steps they belong to.
+/// The delays between two readings, as the upper ends of their histogram steps.
 fn lateness(lags: &Lags, before: &Lags) -> Result<Lateness> {
     let counts = lags.counts.iter().zip(before.counts).map(|(now, before)| now - before);
     let counts: Vec<u64> = counts.collect();
@@ -304,7 +303,7 @@ fn lateness(lags: &Lags, before: &Lags) -> Result<Lateness> {
             seen += count;
             seen * 100 >= all * part
         });
-        // Beyond the last step nothing is known but that it is beyond.
+        // The delay beyond the last step is unknown.
         step.and_then(|step| LAG_STEPS.get(step)).map_or(f64::INFINITY, |ms| *ms as f64)
     };
     Ok(Lateness { p50: part(50), p99: part(99) })

@@ -1,4 +1,4 @@
-//! A million shares: what they take, how fast they end, how fast they are back after a restart.
+//! A million shares: their memory, the speed of reclaim, and the time of a restart.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,11 +26,12 @@ use crate::usage;
 const SHARES: u32 = 1_000_000;
 const FIRST: u32 = 100_000;
 const NOW: Millis = Millis(1_800_000_000_000);
-/// How many are created at the actor, and how many at a time.
+/// The number of shares that the actor creates.
 const AT_THE_ACTOR: u32 = 200_000;
 const CLIENTS: usize = 64;
 
-/// Memory, reclaim and thaw of a table, and what an actor with a journal creates and reclaims.
+/// Measures memory, reclaim and thaw of a table, and the rate at which an actor with a journal creates and
+/// reclaims.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let mut figures = of_the_table()?;
     figures.extend(on_a_system(at_the_actor())?);

@@ -1,4 +1,4 @@
-//! Copies between two workers, verified and synced, beside nginx and curl, which do neither.
+//! Copies between two workers, verified and synced, in comparison with nginx and curl, which do neither.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,32 +15,32 @@ use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::Nginx;
 use crate::usage::{cpu_of, cpu_of_ended_children};
 
-/// The large file.
+/// The size of the large file in bytes.
 const LARGE: u64 = 4 << 30;
 
-/// How often each copies, in turns; the best counts, as noise only slows.
+/// The number of alternating runs. The best one counts, because noise only slows a run down.
 const TIMES: usize = 3;
 
-/// How many small files.
+/// The number of small files.
 const SMALL_FILES: usize = 10_000;
 
-/// Bytes of each.
+/// The size of each small file in bytes.
 const SMALL: u64 = 64 << 10;
 
-/// How many orders wait at the destination at a time: a node, too, tells only what it has planned.
+/// The number of orders that wait at the destination. A real node sends only planned orders too.
 const ORDERED_AHEAD: usize = 1024;
 
-/// How long everything may take.
+/// The longest time for all copies.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What a copy cost.
+/// The cost of a copy.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     wall: Duration,
     cpu: Duration,
 }
 
-/// One file of 4 GiB: from the order to the copy in its place, verified and synced.
+/// Measures one file of 4 GiB, from the order to the verified and synced copy in its place.
 pub fn measure_one_file() -> Result<Vec<BenchFigure>> {
     let place = TransferDirectories::new()?;
     place.master("large.mpg", LARGE)?;
@@ -87,10 +87,10 @@ pub fn measure_one_file() -> Result<Vec<BenchFigure>> {
     ])
 }
 
-/// Many small files: from the orders to the last copy in its place.
+/// Measures many small files, from the orders to the last copy in its place.
 pub fn measure_many_files() -> Result<Vec<BenchFigure>> {
     let place = TransferDirectories::new()?;
-    // Others each time: a file system is slow to give numbers of files anew that it just took back.
+    // Each turn has other files, because a file system is slow to reuse inode numbers that it has just freed.
     let turns: Vec<Vec<String>> = (0..TIMES)
         .map(|turn| (0..SMALL_FILES).map(|index| format!("small-{turn}-{index}.mpg")).collect())
         .collect();
@@ -126,18 +126,18 @@ pub fn measure_many_files() -> Result<Vec<BenchFigure>> {
     ])
 }
 
-/// What many files cost a peer that syncs nothing, and with one sync of everything at the end.
+/// The cost of many files for a peer without syncs, and with one sync at the end.
 struct PeersCosts {
     unsynced: Cost,
     synced: Cost,
 }
 
-/// The cost of the quickest.
+/// The lowest cost.
 fn best_of(costs: &[Cost]) -> Result<Cost> {
     costs.iter().copied().min_by_key(|cost| cost.wall).context("no copy was measured")
 }
 
-/// Directories of a yard of two.
+/// The directories of a source and a destination.
 struct TransferDirectories {
     dir: tempfile::TempDir,
 }
@@ -163,7 +163,7 @@ impl TransferDirectories {
         self.dir.path().join("peers-copies")
     }
 
-    /// Writes a master of bytes that do not compress.
+    /// Writes a master of incompressible bytes.
     fn master(&self, name: &str, size: u64) -> Result<()> {
         let mut part = vec![0; size.min(1 << 20) as usize];
         let mut random = fastrand::Rng::with_seed(size);
@@ -172,7 +172,7 @@ impl TransferDirectories {
             random.fill(&mut part);
             std::io::Write::write_all(&mut file, &part)?;
         }
-        // What is written back while copies are timed would be counted as theirs.
+        // Without this sync, the write-back of the master would count as cost of the copies.
         if size > 1 << 20 {
             file.sync_all()?;
         }
@@ -180,7 +180,7 @@ impl TransferDirectories {
     }
 }
 
-/// A source and a destination as processes, and a node that orders.
+/// A source process, a destination process, and a node that sends orders.
 struct TransferYard {
     node: FakeNode,
     source: HostAddr,
@@ -225,7 +225,7 @@ impl TransferYard {
         Ok(used)
     }
 
-    /// Orders copies of `names` and waits until each is reported done.
+    /// Orders copies of `names` and waits until each is reported as done.
     async fn copy(
         &self,
         place: &TransferDirectories,
@@ -303,7 +303,7 @@ fn curl_many(nginx: &Nginx, place: &TransferDirectories, names: &[String]) -> Re
     Ok(PeersCosts { unsynced, synced })
 }
 
-/// Runs `command` to its end and answers the processor time that it took.
+/// Runs `command` to its end and returns its processor time.
 fn used(command: &mut Command) -> Result<Duration> {
     let before = cpu_of_ended_children()?;
     let status = command.status().with_context(|| format!("{command:?}"))?;

@@ -1,4 +1,4 @@
-//! `wrk`: what asks as often as it can.
+//! `wrk`: an HTTP load generator.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-/// Writes a script, and answers where it is.
+/// Writes a script and returns its path.
 pub fn script(dir: &Path, text: &str) -> Result<String> {
     let path = dir.join("wrk.lua");
     std::fs::write(&path, text)?;
     Ok(path.display().to_string())
 }
 
-/// How many answers so many clients get in a second. Every answer has to be one of success.
+/// The answers per second for this number of clients. Every answer must be a success.
 pub fn answers_per_second(url: &str, script: &str, clients: usize, span: Duration) -> Result<f64> {
     let (threads, span) = (clients.min(2).to_string(), format!("{}s", span.as_secs()));
     let output = Command::new("wrk")

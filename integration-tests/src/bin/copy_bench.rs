@@ -1,12 +1,12 @@
-//! Both ends of a copy without a node, for benches beside other programs:
+//! Both ends of a copy without a node, for comparison with other programs:
 //!
-//! - `copy_bench serve LISTEN SOURCE_DIR STATE_DIR`: the data port of a source, until its standard
-//!   input is closed.
-//! - `copy_bench fetch SOURCE SOURCE_DIR BASE_DIR STATE_DIR AT_ONCE < NAMES`: copies the masters
-//!   named on standard input, one name a line, `AT_ONCE` at a time: verified, synced, in place.
+//! - `copy_bench serve LISTEN SOURCE_DIR STATE_DIR`: the data port of a source, until its standard input is
+//!   closed.
+//! - `copy_bench fetch SOURCE SOURCE_DIR BASE_DIR STATE_DIR AT_ONCE < NAMES`: copies the masters named on
+//!   standard input, one name a line, `AT_ONCE` at a time: verified, synced, in place.
 //!
-//! Each ends by writing one line of JSON to standard output: what was done, in which time, for how
-//! much CPU of the own process, in seconds.
+//! Each ends with one line of JSON on standard output: the copies, the time, and the CPU time of the process,
+//! in seconds.
 
 use std::io::Read;
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
-//! A process for tests to kill: commits transfers from several tasks, and prints the id of each
-//! one that was acknowledged.
+//! A process that tests kill. It commits transfers from several tasks and prints the id of each acknowledged
+//! one.
 //!
-//! `journal_writer DIR FIRST_ID` writes until it is killed; `journal_writer DIR poison` commits an
-//! event whose application panics.
+//! `journal_writer DIR FIRST_ID` writes until it is killed. `journal_writer DIR poison` commits an event that
+//! panics in `apply`.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use reelyard_integration_tests::journal_probe::{
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_journal::{Journal, NoPeers};
 
-/// Enough for commits to be joined into entries.
+/// Enough tasks for several commits in one entry.
 const TASKS: usize = 6;
 
 fn main() -> anyhow::Result<()> {

@@ -1,10 +1,10 @@
-//! A stand-in for isolate 2.x, for tests: its options, exit codes and habits as documented, without any
-//! isolation, and so without root. Everything is below `$STAND_IN_ISOLATE`.
+//! A stand-in for isolate 2.x in tests: its documented options, exit codes and behaviour, without isolation
+//! and therefore without root. All its files are below `$STAND_IN_ISOLATE`.
 //!
-//! - `--init` prints the path of the box, and resets one that is there already.
-//! - `--cleanup` removes it, and does nothing if there is none. It succeeds although processes live on.
-//!   Where a file `busy-ID` stands it fails once with 2, as while processes leave a control group.
-//! - A box that another process uses, and an id out of range, are internal errors: 2.
+//! - `--init` prints the path of the box, and resets an existing box.
+//! - `--cleanup` removes the box; a missing box is not an error. It succeeds while processes live on. With a
+//!   file `busy-ID` it fails once with 2, as with processes in a control group.
+//! - A box in use by another process, and an id out of range, are internal errors: 2.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FlockOperation, flock};
 
-/// As in isolate's default configuration.
+/// The number of boxes in isolate's default configuration.
 const BOXES: u32 = 1000;
 
 fn main() -> ExitCode {
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What it is called with.
+/// The parsed command line.
 #[derive(Default)]
 struct IsolateInvocation {
     box_id: u32,

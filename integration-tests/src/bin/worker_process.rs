@@ -1,5 +1,4 @@
-//! A destination in a process of its own, for tests that kill it:
-//! `worker_process LISTEN NODE BASE_DIR STATE_DIR`.
+//! A destination in its own process, for tests that kill it: `worker_process LISTEN NODE BASE_DIR STATE_DIR`.
 
 use anyhow::Context;
 use reelyard::worker::Worker;
@@ -17,7 +16,7 @@ fn main() -> anyhow::Result<()> {
     settings.resume.keep_every = std::time::Duration::from_millis(20);
     actix_rt::System::new().block_on(async {
         let _worker = Worker::start(settings, Clock::system()).await?;
-        // Until it is killed.
+        // Waits for the signal that kills the process.
         std::future::pending::<anyhow::Result<()>>().await
     })
 }

@@ -1,5 +1,5 @@
-//! Keeps report after report in a worker's state store and prints the number of each once it is
-//! durable, until it is killed: `worker_report_keeper DIR LAST`.
+//! Stores reports in a worker's state store until it is killed: `worker_report_keeper DIR LAST`. Prints the
+//! number of each durable report.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What every party of a simulation gets at: the queue, chance, the network, the trace, the judge.
+//! The shared state of a simulation: the queue, random numbers, the network, the trace, the judge.
 
 use std::time::Duration;
 
@@ -15,27 +15,27 @@ use super::trace::Trace;
 /// The wall clock at the beginning of a simulation: Unix milliseconds.
 const WALL: i64 = 1_780_000_000_000;
 
-/// Everything outside the parties.
+/// Everything outside the parties; each party changes it during its own events.
 pub struct Context {
-    /// What happens when.
+    /// The future events, by time.
     pub queue: SimulationQueue,
-    /// All chance comes from here.
+    /// The source of all random decisions.
     pub rng: fastrand::Rng,
-    /// The network.
+    /// The simulated network, with its losses and cuts.
     pub network: SimulatedNetwork,
-    /// What happened.
+    /// A record of all events, to compare runs.
     pub trace: Trace,
-    /// Whether it was right.
+    /// The checks of the invariants.
     pub judge: Judge,
-    /// The node that began to lead last: where the old cfws' one address leads.
+    /// The latest leader. The single address that old cfws know leads to it.
     pub leader: usize,
-    /// How many calls of a hundred to that address go to some node instead.
+    /// The percentage of calls to that address that reach a random node instead.
     pub astray: u32,
     nodes: usize,
     calls: u64,
 }
 
-/// A line of the trace.
+/// Adds a line to the trace.
 #[macro_export]
 macro_rules! tell {
     ($context:expr, $($line:tt)*) => {{
@@ -45,7 +45,7 @@ macro_rules! tell {
 }
 
 impl Context {
-    /// Nothing has happened yet.
+    /// The context at the start of a simulation.
     pub fn new(seed: u64, nodes: usize, judge: Judge) -> Self {
         Context {
             queue: SimulationQueue::default(),
@@ -60,38 +60,38 @@ impl Context {
         }
     }
 
-    /// Virtual milliseconds since the beginning.
+    /// Virtual milliseconds since the start of the simulation.
     pub fn now(&self) -> u64 {
         self.queue.now()
     }
 
-    /// The true wall clock.
+    /// The correct wall clock, without the errors of the parties.
     pub fn wall(&self) -> Millis {
         Millis(WALL).after(Duration::from_millis(self.now()))
     }
 
-    /// True so many times of a hundred.
+    /// True with this probability in percent.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.rng.u32(0..100) < percent
     }
 
-    /// The node behind the one address that old cfws know.
+    /// The node behind the single address that old cfws know.
     pub fn service(&mut self) -> Party {
         let astray = self.chance(self.astray);
         Party::Node(if astray { self.rng.usize(0..self.nodes) } else { self.leader })
     }
 
-    /// An id for a request.
+    /// A random request id, equal for equal seeds.
     pub fn request(&mut self) -> RequestId {
         RequestId(self.rng.u128(..))
     }
 
-    /// Sets a timer of a party's present life.
+    /// Sets a timer for the present life of a party.
     pub fn after(&mut self, millis: u64, party: Party, life: u32, timer: PartyTimer) {
         self.queue.push(millis, SimulationEvent::Rings { party, life, timer });
     }
 
-    /// Sends a letter.
+    /// Sends a message.
     pub fn send(&mut self, from: Party, to: Party, letter: SimulatedMessage) {
         if let MessageFate::Arrives(delay) = self.network.fate(from, to, &mut self.rng) {
             self.queue
@@ -99,7 +99,7 @@ impl Context {
         }
     }
 
-    /// Calls somebody; the caller's timer goes off after `patience` milliseconds.
+    /// Sends a call. The caller's timer fires after `patience` milliseconds.
     pub fn call(
         &mut self,
         from: Party,
@@ -115,7 +115,7 @@ impl Context {
         id
     }
 
-    /// Answers a call.
+    /// Sends the answer to a call.
     pub fn answer(&mut self, from: Party, to: Party, id: u64, answer: SimulatedResponse) {
         self.send(from, to, SimulatedMessage::Answer { id, answer });
     }

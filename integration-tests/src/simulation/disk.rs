@@ -1,4 +1,4 @@
-//! A host's disk: a plain map with a capacity.
+//! The disk of a host: a map with a capacity.
 
 use std::collections::BTreeMap;
 
@@ -6,43 +6,43 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_protocol::worker::{ContentHash, TaskId};
 
-/// A file under its name.
+/// One complete file on a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatedCopy {
-    /// What it holds; a content that no master ever had when its bytes are a mixture or cut short.
+    /// The content. Mixed or truncated bytes have a content that no master ever had.
     pub content: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The task that brought it; none when it was there or was put there by hand.
+    /// The task that created the copy; `None` for a copy from the start or by hand.
     pub task: Option<TaskId>,
 }
 
-/// The disk of one host. Survives every end of its worker.
+/// The disk of one host. It survives every end of its worker.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedDisk {
-    /// Bytes it takes.
+    /// The capacity in bytes.
     pub capacity: u64,
-    /// Bytes that others have written there.
+    /// Bytes that other programs have written.
     pub other: u64,
-    /// The copies.
+    /// The complete files, by name.
     pub files: BTreeMap<FileName, SimulatedCopy>,
-    /// Bytes of copies under way, by task.
+    /// Bytes of unfinished copies, by task.
     pub partial: BTreeMap<TaskId, u64>,
 }
 
 impl SimulatedDisk {
-    /// Bytes in use.
+    /// The bytes in use by copies, partial copies and other programs.
     pub fn used(&self) -> u64 {
         let files: u64 = self.files.values().map(|copy| copy.size).sum();
         files + self.partial.values().sum::<u64>() + self.other
     }
 
-    /// Bytes that can still be written.
+    /// Free bytes of the capacity.
     pub fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.used())
     }
 
-    /// As `GET /df` tells it.
+    /// The answer to `GET /df`.
     pub fn figures(&self) -> DiskFigures {
         let used = self.used().min(self.capacity);
         let free = self.capacity - used;
@@ -56,7 +56,7 @@ impl SimulatedDisk {
         }
     }
 
-    /// Writes `bytes` more of a copy under way; false when the disk is full.
+    /// Writes `bytes` more of a partial copy. Returns false when the disk is full.
     pub fn write(&mut self, task: TaskId, bytes: u64) -> bool {
         let fits = bytes <= self.free();
         if fits {
@@ -66,15 +66,15 @@ impl SimulatedDisk {
     }
 }
 
-/// The hash of a content: a function of it.
+/// The hash that stands for a content.
 pub fn hash_of(content: u64) -> ContentHash {
     let mut hash = [0x5a; 32];
     hash[..8].copy_from_slice(&content.to_le_bytes());
     ContentHash(hash)
 }
 
-/// What bytes are that were read in pieces: the content they all come from, or something that is
-/// no content of any master.
+/// The content of bytes that were read in pieces. Pieces of different contents give a content that no master
+/// has.
 pub fn joined(pieces: &[u64]) -> u64 {
     match pieces {
         [] => 0,

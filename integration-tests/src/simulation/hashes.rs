@@ -1,17 +1,17 @@
-//! Hashes that are the same in every run.
+//! Hashes that are equal in every run.
 
 use std::hash::{DefaultHasher, Hasher};
 
 use reelyard_replication::CommitAnswer;
 
-/// Of some bytes.
+/// A hash of bytes that does not depend on the process.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
 }
 
-/// Of what the commits of an entry were answered.
+/// A hash of the answers to the commits of an entry.
 pub(super) fn hash_answers(answers: &[CommitAnswer]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for answer in answers {

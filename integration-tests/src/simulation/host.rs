@@ -1,4 +1,4 @@
-//! A storage host: its disk, and what any worker there answers. What it does by itself is in
+//! A storage host: its disk, and the answers that every worker there gives. The worker's own actions are in
 //! [`SimulatedWorker`] and [`SimulatedCfw`].
 
 use reelyard_core::clock::Millis;
@@ -24,23 +24,23 @@ pub enum SimulatedProgram {
     Old(SimulatedCfw),
 }
 
-/// A host.
+/// A storage host with its disk and its program.
 pub struct SimulatedHost {
-    /// Its number.
+    /// The index of the host in the world.
     pub id: usize,
-    /// Its address.
+    /// The address in the configuration of the nodes.
     pub addr: HostAddr,
-    /// What it is for.
+    /// Whether the host is a source or a destination.
     pub role: HostRole,
-    /// Whether its worker is there.
+    /// Whether its worker runs.
     pub up: bool,
-    /// Counts its starts and ends.
+    /// Increases with each start and end of the worker. Timers of earlier lives have no effect.
     pub life: u32,
-    /// By how much its clock is wrong, in milliseconds.
+    /// The error of its clock, in milliseconds.
     pub clock_off: i64,
-    /// Its disk.
+    /// The disk, which outlives the worker.
     pub disk: SimulatedDisk,
-    /// What runs there.
+    /// The program on the host.
     pub program: SimulatedProgram,
 }
 
@@ -66,17 +66,17 @@ impl SimulatedHost {
         SimulatedHost { id, addr, role, up: false, life: 0, clock_off: 0, disk, program }
     }
 
-    /// Itself.
+    /// The identity of this host in the network.
     pub fn party(&self) -> Party {
         Party::Host(self.id)
     }
 
-    /// Its clock.
+    /// The wall clock of this host, with its error.
     pub fn clock(&self, context: &Context) -> Millis {
         Millis(context.wall().0 + self.clock_off)
     }
 
-    /// The worker starts, from what was durable.
+    /// Starts the worker from its durable state.
     pub fn start(&mut self, context: &mut Context) {
         self.up = true;
         self.life += 1;
@@ -94,7 +94,7 @@ impl SimulatedHost {
         }
     }
 
-    /// `kill -9`: what is in memory is gone, what is on the disk stays.
+    /// Ends the worker as SIGKILL does: memory is lost, the disk stays.
     pub fn crash(&mut self, context: &mut Context) {
         self.up = false;
         self.life += 1;
@@ -102,7 +102,7 @@ impl SimulatedHost {
         tell!(context, "{} is killed", self.party());
     }
 
-    /// A timer goes off.
+    /// Handles a timer.
     pub fn ring(&mut self, context: &mut Context, timer: PartyTimer) {
         match self.program {
             SimulatedProgram::Ours(_) => self.ring_ours(context, timer),
@@ -110,7 +110,7 @@ impl SimulatedHost {
         }
     }
 
-    /// A letter arrives.
+    /// Handles a message.
     pub fn receive(
         &mut self,
         context: &mut Context,
@@ -128,7 +128,7 @@ impl SimulatedHost {
         }
     }
 
-    /// A call has its answer, or has waited long enough.
+    /// Handles the answer to a call, or its timeout.
     pub(super) fn answered(
         &mut self,
         context: &mut Context,
@@ -179,11 +179,11 @@ impl SimulatedHost {
     }
 }
 
-/// Some bytes of a master: its content, its size, and how many there are.
+/// Reads bytes of a master. The answer holds content, size and number of bytes.
 fn read(yard: &SceneInputs, name: &FileName, offset: u64, length: u64) -> SimulatedResponse {
     match yard.masters.get(name) {
         None => SimulatedResponse::status(404),
-        // What cannot be read breaks off half-way.
+        // A read of a damaged master fails in the second half.
         Some(master) if !master.readable && offset + length > master.size / 2 => {
             SimulatedResponse::status(500)
         }
@@ -195,7 +195,7 @@ fn read(yard: &SceneInputs, name: &FileName, offset: u64, length: u64) -> Simula
     }
 }
 
-/// What [`read`] wrote: content, size, bytes.
+/// Parses an answer of [`read`]: content, size, bytes.
 pub(super) fn read_told(answer: &SimulatedResponse) -> Option<(u64, u64, u64)> {
     serde_json::from_slice(&answer.body).ok()
 }

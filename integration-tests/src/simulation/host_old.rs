@@ -1,6 +1,6 @@
-//! An old Go cfw (spec 4.9): it polls, copies one file at a time without checking it, and says
-//! `done` whatever came of it (D1, D2). What it says once it says once (D18); its downloader may hang
-//! for ever (D17). It keeps nothing over a restart.
+//! An old Go cfw (spec 4.9): it polls, copies one file at a time without checking it, and reports `done` for
+//! every result (D1, D2). It sends each report once (D18), and its downloader may hang without end (D17). It
+//! keeps no state over a restart.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use super::messages::{SimulatedCall, SimulatedResponse};
 use super::parties::PartyTimer;
 use crate::tell;
 
-/// Between two polls, in milliseconds.
+/// The polling interval in milliseconds.
 const POLL: u64 = 5000;
-/// How long its calls wait, in milliseconds.
+/// The timeout of its calls in milliseconds.
 const PATIENCE: u64 = 10_000;
-/// How much of a master is read at once.
+/// The bytes of a master in one read.
 const STEP: u64 = 10_000_000;
 
 enum PendingCfwCall {
@@ -28,7 +28,7 @@ enum PendingCfwCall {
     Read,
 }
 
-/// The copy under way.
+/// The download in progress.
 struct Download {
     task: CfmTask,
     size: Option<u64>,
@@ -36,11 +36,11 @@ struct Download {
     pieces: Vec<u64>,
 }
 
-/// A cfw.
+/// The state of an old cfw, which a restart clears.
 pub struct SimulatedCfw {
     download: Option<Download>,
     calls: BTreeMap<u64, PendingCfwCall>,
-    /// What its downloader does now and then, in cases of a hundred: fails, hangs, cuts short.
+    /// The probabilities, in percent, that its downloader fails, hangs or truncates a file.
     pub faults: [u32; 3],
 }
 
@@ -58,7 +58,7 @@ impl SimulatedCfw {
 }
 
 impl SimulatedHost {
-    #[allow(clippy::panic, reason = "callers have looked at what runs here")]
+    #[allow(clippy::panic, reason = "callers have checked the program of the host")]
     fn old(&mut self) -> &mut SimulatedCfw {
         match &mut self.program {
             SimulatedProgram::Old(old) => old,
@@ -100,7 +100,7 @@ impl SimulatedHost {
         let Some(asking) = self.old().calls.remove(&id) else { return };
         match asking {
             PendingCfwCall::Tasks => self.polled(context, answer),
-            // A refusal is only logged: it goes on.
+            // It only logs a refusal and continues.
             PendingCfwCall::Working => self.begin(context),
             PendingCfwCall::Done => {
                 context.after(1, self.party(), self.life, PartyTimer::Ask);
@@ -166,7 +166,7 @@ impl SimulatedHost {
             let after = context.rng.u64(200..2500);
             return context.after(after, self.party(), self.life, PartyTimer::Read(task));
         }
-        // Renamed into place without a look at it.
+        // It renames the file without a check.
         self.disk.partial.remove(&task);
         let Some(download) = &self.old().download else { return };
         let content = if got < whole { 1 << 63 } else { joined(&download.pieces) };
@@ -177,7 +177,7 @@ impl SimulatedHost {
         self.end(context, "ends");
     }
 
-    /// `done`, whatever came of it.
+    /// Reports `done` for every result.
     fn end(&mut self, context: &mut Context, how: &str) {
         let Some(download) = self.old().download.take() else { return };
         let task = download.task.id;

@@ -1,5 +1,5 @@
-//! A Reelyard worker: its transfers, its outbox and its epoch guard are the code under test. How a
-//! copy is read, compared and put in place is a model of the fetcher, which blocks on real disks.
+//! A Reelyard worker: its transfers, its outbox and its epoch guard are the code under test. Reading,
+//! comparing and renaming of copies are a model of the fetcher, because the fetcher blocks on real disks.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ use super::messages::{SimulatedCall, SimulatedResponse};
 use super::parties::{Party, PartyTimer};
 use crate::tell;
 
-/// How long the node holds a long poll, in milliseconds.
+/// The longest time that the node delays a long poll, in milliseconds.
 const WAIT: u64 = 8000;
-/// How long any call waits beyond that, in milliseconds.
+/// The additional timeout of every call, in milliseconds.
 const PATIENCE: u64 = 4000;
-/// How much of a master is read at once.
+/// The bytes of a master in one read.
 const STEP: u64 = 8_000_000;
-/// How many reports go into one call.
+/// The largest number of reports in one call.
 const MOST_REPORTS: usize = 256;
 
-/// What a worker has asked.
+/// The purpose of a pending call of the worker.
 enum PendingWorkerCall {
     Orders,
     Reports(Vec<Report>),
@@ -37,26 +37,26 @@ enum PendingWorkerCall {
     Hash(TaskId),
 }
 
-/// A copy under way.
+/// A copy in progress.
 struct Fetch {
     order: CopyOrder,
-    /// Content and size of the master when its first byte came.
+    /// Content and size of the master at the first byte.
     master: Option<(u64, u64)>,
     got: u64,
     pieces: Vec<u64>,
     cancelled: bool,
-    /// What it ends with, once it is to end.
+    /// The result, once the copy is about to end.
     said: Option<Said>,
 }
 
-/// What survives the end of the process.
+/// The part of the worker that survives the process.
 #[derive(Default)]
 struct SimulatedStateStore {
     reports: BTreeMap<TaskId, Report>,
     epoch: Epoch,
 }
 
-/// A worker.
+/// The state of a worker: the part in memory and the durable part.
 pub struct SimulatedWorker {
     at_once: usize,
     fetches_from_old: bool,
@@ -65,7 +65,7 @@ pub struct SimulatedWorker {
     transfers: Transfers,
     fetches: BTreeMap<TaskId, Fetch>,
     calls: BTreeMap<u64, PendingWorkerCall>,
-    /// The node that is asked.
+    /// The node that receives its calls.
     node: usize,
     failures: u32,
     delivering: bool,
@@ -121,7 +121,7 @@ impl SimulatedWorker {
         SimulatedResponse::ok(serde_json::to_vec(&info).unwrap_or_default())
     }
 
-    /// Ends that no node has taken yet.
+    /// Ends that no node has acknowledged yet.
     pub fn unacknowledged(&self) -> impl Iterator<Item = &Report> {
         self.transfers.reports().iter().filter(|report| report.is_end())
     }
@@ -136,7 +136,7 @@ impl SimulatedWorker {
         self.store.epoch
     }
 
-    /// A leader of `epoch` has spoken.
+    /// Handles the epoch of a leader. Returns whether the worker obeys it.
     fn observe_epoch(&mut self, epoch: Epoch) -> bool {
         match Deposed::unless_heard(epoch, self.store.epoch) {
             Ok(true) => self.store.epoch = epoch,
@@ -146,7 +146,7 @@ impl SimulatedWorker {
         true
     }
 
-    /// The call came to nothing: the next node is asked, after a while, in milliseconds.
+    /// Handles a failed call: selects the next node. Returns the delay before the next call, in milliseconds.
     fn failed(&mut self, draw: u64) -> u64 {
         self.node = (self.node + 1) % self.nodes;
         self.failures += 1;
@@ -155,7 +155,7 @@ impl SimulatedWorker {
 }
 
 impl SimulatedHost {
-    #[allow(clippy::panic, reason = "callers have looked at what runs here")]
+    #[allow(clippy::panic, reason = "callers have checked the program of the host")]
     fn ours(&mut self) -> &mut SimulatedWorker {
         match &mut self.program {
             SimulatedProgram::Ours(ours) => ours,
@@ -203,13 +203,13 @@ impl SimulatedHost {
         self.ours().calls.insert(id, asking);
     }
 
-    // The line to the node.
+    // The connection to the node.
 
     fn ask_for_orders(&mut self, context: &mut Context) {
         let host = self.addr;
         let ours = self.ours();
         let (known, to) = (ours.transfers.known(), Party::Node(ours.node));
-        // Whoever has just changed nodes wants to know at once who is there.
+        // After a change of nodes the worker needs an answer at once.
         let wait = if ours.failures > 0 { 0 } else { WAIT };
         let call = SimulatedCall::Orders { host, known, wait };
         self.call_out(context, to, call, wait + PATIENCE, PendingWorkerCall::Orders);
@@ -228,7 +228,7 @@ impl SimulatedHost {
         ours.failures = 0;
         let orders: Vec<CopyOrder> = orders.tasks.into_iter().map(CopyOrder::from).collect();
         let acts = ours.transfers.order(orders, now);
-        // A node that answers the same at once mostly waits for a report that is on its way.
+        // A node that answers at once without news usually waits for a report in transit.
         let known = ours.transfers.known();
         let after = if ours.known_last.as_ref() == Some(&known) { 100 } else { 1 };
         ours.known_last = Some(known);
@@ -284,7 +284,7 @@ impl SimulatedHost {
         self.news(context);
     }
 
-    /// Something is to be told.
+    /// Schedules a delivery of reports.
     fn news(&mut self, context: &mut Context) {
         if !self.ours().delivering {
             context.after(1, self.party(), self.life, PartyTimer::Deliver);
@@ -371,7 +371,7 @@ impl SimulatedHost {
         let Some(fetch) = self.ours().fetches.get(&task) else { return };
         let (source, name) = (fetch.order.source, fetch.order.name.clone());
         if !context.judge.is_ours(source) {
-            // An old cfw tells no hash: what came is all there is to go by.
+            // An old cfw sends no hash: the worker can only use the received bytes.
             let after = context.rng.u64(5..200);
             return context.after(after, self.party(), self.life, PartyTimer::Publish(task));
         }
@@ -392,7 +392,7 @@ impl SimulatedHost {
         answer: Option<SimulatedResponse>,
     ) {
         let Some(answer) = answer.filter(|answer| answer.status == 200) else {
-            return self.fail(context, task, Blame::Source, "the source tells no hash");
+            return self.fail(context, task, Blame::Source, "the source sends no hash");
         };
         let there: Option<u64> = serde_json::from_slice(&answer.body).ok();
         let Some(fetch) = self.ours().fetches.get(&task) else { return };
@@ -404,7 +404,7 @@ impl SimulatedHost {
         context.after(after, self.party(), self.life, PartyTimer::Publish(task));
     }
 
-    /// The copy is synced: it gets its name.
+    /// Gives the synced copy its name.
     fn publish(&mut self, context: &mut Context, task: TaskId) {
         let Some(fetch) = self.ours().fetches.get_mut(&task).filter(|fetch| !fetch.cancelled)
         else {
@@ -436,7 +436,7 @@ impl SimulatedHost {
         context.after(1, self.party(), self.life, PartyTimer::Keep(task));
     }
 
-    /// The end is made durable, and then told.
+    /// Makes the end durable, and then reports it.
     fn keep(&mut self, context: &mut Context, task: TaskId) {
         let at: Millis = self.clock(context);
         let ours = self.ours();
@@ -448,7 +448,7 @@ impl SimulatedHost {
         self.carry_out(context, acts);
     }
 
-    /// A copy that was taken back has ended, unless it had its end already.
+    /// Ends a withdrawn copy, unless it has ended already.
     fn given_up(&mut self, context: &mut Context, task: TaskId) {
         let now = self.clock(context);
         let ours = self.ours();

@@ -1,6 +1,5 @@
-//! Watches everything that happens and knows what must never happen. It keeps a record of its own,
-//! made from the committed events as they are first applied anywhere, and from what is truly on the
-//! disks; it asks no code under test what is right.
+//! Observes all events and checks the invariants. It keeps its own record of the committed events when any
+//! node first applies them, and of the true content of the disks. It uses no code under test for its checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,73 +23,73 @@ use super::invariants::{
 use super::parties::Party;
 use super::scene::Scene;
 
-/// What went wrong.
+/// The violation of an invariant.
 #[derive(Clone, Debug)]
 pub struct InvariantViolation {
-    /// The invariant.
+    /// The name of the invariant, as in the test output.
     pub invariant: &'static str,
-    /// What was seen.
+    /// A description of the violation, with the values.
     pub what: String,
 }
 
-/// One committed entry, as it was first applied.
+/// One committed entry, as a node first applied it.
 #[derive(Clone, Debug)]
 pub struct Committed {
-    /// Its term.
+    /// The term of the leader that wrote the entry.
     pub term: u64,
-    /// A hash of its bytes.
+    /// A hash of the entry's bytes.
     pub payload: u64,
-    /// A hash of what its commits were answered.
+    /// A hash of the answers to its commits.
     pub answers: u64,
-    /// A hash of the piece after it, where one was made.
+    /// A hash of the piece after the entry; `None` when no hash was computed.
     pub piece: Option<u64>,
 }
 
-/// What is on record: the committed events, followed by simpler means than the piece's own.
+/// The record of the judge: the committed events, applied in a simpler way than in the piece.
 #[derive(Clone, Debug, Default)]
 pub struct JudgeRecord {
-    /// Every entry, from index 1 on.
+    /// Every committed entry, from index 1 on.
     pub history: Vec<Committed>,
     /// Where each request was committed, and how many events it had.
     pub requests: BTreeMap<RequestId, (u64, usize)>,
-    /// What remembered requests were answered.
+    /// The answers to remembered requests.
     pub answers: BTreeMap<RequestId, CommitAnswer>,
-    /// Open tasks.
+    /// The open tasks, by id.
     pub open: BTreeMap<TaskId, NewTask>,
     /// Which hosts hold a file, as last confirmed.
     pub holders: BTreeMap<FileName, BTreeSet<HostAddr>>,
-    /// Every copy that was ever confirmed, and when it was last, in virtual milliseconds.
+    /// The last confirmation of every copy, in virtual milliseconds.
     pub confirmed: BTreeMap<(HostAddr, FileName), u64>,
 }
 
 /// The judge of one run.
 pub struct Judge {
-    /// The first thing that went wrong.
+    /// The first violation.
     pub broken: Option<InvariantViolation>,
-    /// What is on record.
+    /// The judge's own record of committed events.
     pub record: JudgeRecord,
-    /// Exceptions to "one copy", counted.
+    /// The number of exceptions to "one copy".
     pub exceptions: Exceptions,
-    /// Commits that were acknowledged since the last look: index and term.
+    /// Acknowledged commits since the last check: index and term.
     pub acknowledged: Vec<(u64, u64)>,
-    /// How many commits were acknowledged, and how many tasks were done.
+    /// The number of acknowledged commits.
     pub commits: u64,
-    /// How many copies were published.
+    /// The number of published copies.
     pub copies: u64,
-    /// How many commits of deposed leaders were refused at apply.
+    /// The number of commits of deposed leaders that `apply` refused.
     pub deposed: u64,
-    /// Every whole content that a master ever had.
+    /// Every complete content that a master ever had.
     pub versions: BTreeSet<(FileName, u64)>,
-    /// Who truly holds a file.
+    /// The true holders of each file.
     pub on_disk: holdings::OnDisk,
     parties: BTreeMap<HostAddr, Party>,
     programs: BTreeMap<HostAddr, wires::ProgramCapabilities>,
     settings: TaskSettings,
     signs: BTreeMap<TaskId, Vec<(usize, Millis)>>,
     leaders: BTreeMap<u64, usize>,
-    /// How late it is, in virtual milliseconds.
+    /// The present time in virtual milliseconds.
     pub now: u64,
-    /// Whether a node's clock ever jumped.
+    /// Whether the clock of a node ever jumped.
     pub clocks_jumped: bool,
 }
 
@@ -122,17 +121,17 @@ impl Judge {
         }
     }
 
-    /// Who answers at an address.
+    /// The party with this address.
     pub fn party_at(&self, host: HostAddr) -> Option<Party> {
         self.parties.get(&host).copied()
     }
 
-    /// Whether a Reelyard worker answers at an address.
+    /// Whether the host with this address runs a Reelyard worker.
     pub fn is_ours(&self, host: HostAddr) -> bool {
         self.programs.get(&host).is_some_and(|program| program.ours)
     }
 
-    /// Something must not be so. Only the first is kept.
+    /// Records a violation. Only the first one is kept.
     pub fn fail(&mut self, invariant: &'static str, what: String) {
         self.broken.get_or_insert(InvariantViolation { invariant, what });
     }
@@ -143,7 +142,7 @@ impl Judge {
         }
     }
 
-    /// A node leads in an epoch.
+    /// Records that a node leads in an epoch.
     pub fn leads(&mut self, node: usize, epoch: u64) {
         let before = *self.leaders.entry(epoch).or_insert(node);
         if before != node {
@@ -151,12 +150,12 @@ impl Judge {
         }
     }
 
-    /// A leader's own entry was applied.
+    /// Records that a leader's own entry was applied.
     pub fn passed(&mut self, index: u64, term: u64) {
         self.enter(index, Committed { term, payload: 0, answers: 0, piece: None });
     }
 
-    /// Enters an entry; whether it is the first time that it was applied anywhere.
+    /// Records an entry. Returns whether any node applied it for the first time.
     fn enter(&mut self, index: u64, entry: Committed) -> bool {
         let position = usize::try_from(index - 1).unwrap_or(usize::MAX);
         let known = self.record.history.len();
@@ -178,7 +177,7 @@ impl Judge {
         }
     }
 
-    /// A node applied an entry; whether it is the first one to.
+    /// Records that a node applied an entry. Returns whether it is the first node.
     pub fn applied(
         &mut self,
         index: u64,
@@ -222,7 +221,7 @@ impl Judge {
         }
     }
 
-    /// Whether a remembered request was applied before; it must then be answered as before.
+    /// Whether a remembered request was applied before. If so, the answer must be the same.
     fn is_repeated(&mut self, commit: &Commit, answer: &CommitAnswer) -> bool {
         if !commit.remember {
             return false;
@@ -240,7 +239,7 @@ impl Judge {
         }
     }
 
-    /// An event took effect, for the first time anywhere.
+    /// Records the first effect of an event.
     fn happened(&mut self, index: u64, commit: &Commit, applied: &AppliedEvent<TaskBook>) {
         let record = &self.record;
         match &applied.event {
@@ -293,7 +292,7 @@ impl Judge {
         }
     }
 
-    /// A task that was given up is done after all: where it went was told when it was created.
+    /// Records that an abandoned task is done after all. Its destination is known from its creation.
     fn late_completion(&mut self, id: TaskId, _index: u64) {
         if let Some((host, name)) = self.exceptions.given_up.get(&id).cloned() {
             self.confirm(host, &name);
@@ -305,7 +304,7 @@ impl Judge {
         self.record.confirmed.insert((host, name.clone()), self.now);
     }
 
-    /// A piece was made from a snapshot at `index`.
+    /// Records that a node built a piece from a snapshot at `index`.
     pub fn installed(&mut self, node: usize, index: u64, book: &TaskBook) {
         let position = usize::try_from(index).ok().and_then(|index| index.checked_sub(1));
         let Some(before) = position.and_then(|at| self.record.history.get_mut(at)) else { return };
@@ -320,7 +319,7 @@ impl Judge {
         }
     }
 
-    /// Somebody was told that a commit is done.
+    /// Records the acknowledgement of a commit.
     pub fn acknowledged(&mut self, request: RequestId, outcomes: usize) {
         self.commits += 1;
         match acknowledged::check(&self.record, request, outcomes) {
@@ -329,7 +328,7 @@ impl Judge {
         }
     }
 
-    /// A leader decides on what is due, by what it knows.
+    /// Checks a leader's decision on due events against its knowledge.
     pub fn due(&mut self, events: &[TaskEvent], knows: &holdings::LeaderKnowledge) {
         for event in events {
             let verdict = self.told(knows).check_removed(event);
@@ -343,7 +342,7 @@ impl Judge {
         holdings::GroundTruth { disks, confirmed, programs, clocks_agree, knows }
     }
 
-    /// A round was planned by a leader, by what it knows.
+    /// Checks a leader's plan against its knowledge.
     pub fn planned(
         &mut self,
         round: &PlanningRound,
@@ -360,17 +359,17 @@ impl Judge {
         }
     }
 
-    /// A leader heard of a task, at its clock.
+    /// Records a sign of life of a task, at the clock of the leader.
     pub fn sign_of_life(&mut self, node: usize, task: TaskId, at: Millis) {
         self.signs.entry(task).or_default().push((node, at));
     }
 
-    /// A worker forgets a report, because a node took it.
+    /// Records that a worker deletes a report after a node accepted it.
     pub fn forgotten(&mut self, host: HostAddr, report: &Report) {
         self.check(reports::check(&self.record, host, report));
     }
 
-    /// A copy got its name on a disk.
+    /// Records that a copy got its name on a disk.
     pub fn published(
         &mut self,
         host: HostAddr,
@@ -390,7 +389,7 @@ impl Judge {
         }
     }
 
-    /// A file was put on a disk, or taken from it, by hand.
+    /// Records that a file was added to a disk, or removed, by hand.
     pub fn by_hand(&mut self, host: HostAddr, name: &FileName, put: bool) {
         let holders = self.on_disk.entry(name.clone()).or_default();
         if put {

@@ -1,4 +1,4 @@
-//! What travels over the network. Bodies are the bytes that the real programs send.
+//! The messages on the network. Bodies are the bytes that the real programs send.
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
@@ -7,88 +7,88 @@ use reelyard_protocol::worker::TaskId;
 use super::parties::Party;
 use super::replica::Rpc;
 
-/// A letter on its way.
+/// A message in transit.
 #[derive(Clone, Debug)]
 pub struct SimulatedEnvelope {
-    /// Who sent it.
+    /// The sender. Losses and delays depend on the pair of parties.
     pub from: Party,
-    /// Who gets it.
+    /// The receiver, which must run when the message arrives.
     pub to: Party,
-    /// What it says.
+    /// The content of the message.
     pub letter: SimulatedMessage,
 }
 
-/// What a letter says.
+/// The content of a message.
 #[derive(Clone, Debug)]
 pub enum SimulatedMessage {
-    /// Between nodes, below the journal.
+    /// A message between nodes, below the journal.
     Raft(Rpc),
-    /// A call of HTTP.
+    /// An HTTP request.
     Call {
-        /// The caller's number for it.
+        /// The caller's number for the request.
         id: u64,
-        /// What is asked.
+        /// The method and path of the request, with its arguments.
         call: SimulatedCall,
     },
-    /// An answer of HTTP.
+    /// An HTTP answer.
     Answer {
-        /// The number of the call.
+        /// The number of the request.
         id: u64,
         /// Status and body.
         answer: SimulatedResponse,
     },
 }
 
-/// The calls of the wires.
+/// The HTTP requests between nodes and hosts.
 #[derive(Clone, Debug)]
 pub enum SimulatedCall {
-    /// `HEAD /hb`
+    /// `HEAD /hb`: a probe of the host.
     Heartbeat,
-    /// `GET /info`
+    /// `GET /info`: the version and limits of a worker.
     Info,
     /// `GET /inventory`
     Inventory,
-    /// `GET /files`
+    /// `GET /files`: the names on the disk.
     Files,
-    /// `GET /df`
+    /// `GET /df`: the use of the disk.
     Disk,
-    /// `GET /api/v1/workers/{host}/tasks`
+    /// `GET /api/v1/workers/{host}/tasks`: a long poll for orders.
     Orders {
-        /// Who asks.
+        /// The worker that polls.
         host: HostAddr,
-        /// The tasks it knows.
+        /// The tasks that the worker has.
         known: Vec<TaskId>,
-        /// How long it waits, in milliseconds.
+        /// The longest delay of the answer, in milliseconds.
         wait: u64,
     },
-    /// `POST /api/v1/workers/{host}/reports`
+    /// `POST /api/v1/workers/{host}/reports`: reports of a worker.
     Reports {
-        /// Who reports.
+        /// The worker that reports.
         host: HostAddr,
-        /// The JSON.
+        /// The JSON of the reports.
         body: Vec<u8>,
     },
-    /// cfm's `GET /tasks`
+    /// cfm's `GET /tasks`: a poll of an old cfw.
     Tasks,
-    /// cfm's `PATCH /tasks/{id}`
+    /// cfm's `PATCH /tasks/{id}`: a new status of a task.
     Patch {
-        /// The number, as text.
+        /// The task number, as text.
         id: String,
-        /// The JSON.
+        /// The JSON of the change.
         body: Vec<u8>,
     },
-    /// Some bytes of a master, whoever carries them.
+    /// A read of some bytes of a master, over any protocol.
     Read {
-        /// The file.
+        /// The file name of the master.
         name: FileName,
-        /// From which byte on.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         length: u64,
     },
-    /// The hash of a master.
+    /// A request for the hash of a master.
     Hash {
-        /// The file.
+        /// The file name of the master.
         name: FileName,
     },
 }
@@ -112,12 +112,12 @@ impl SimulatedCall {
     }
 }
 
-/// An answer of HTTP.
+/// An HTTP answer: status and body.
 #[derive(Clone, Debug)]
 pub struct SimulatedResponse {
-    /// Its status.
+    /// The HTTP status code.
     pub status: u16,
-    /// Its body.
+    /// The body, empty for most errors.
     pub body: Vec<u8>,
 }
 
@@ -127,7 +127,7 @@ impl SimulatedResponse {
         SimulatedResponse { status: 200, body: body.into() }
     }
 
-    /// Another status, without a body.
+    /// A status without a body.
     pub fn status(status: u16) -> Self {
         SimulatedResponse { status, body: Vec::new() }
     }

@@ -26,43 +26,43 @@ use std::fmt;
 pub use judge::InvariantViolation;
 use world::SimulationWorld;
 
-/// What a run of one seed came to.
+/// The result of one seed.
 #[derive(Clone, Debug)]
 pub struct SeedResult {
-    /// The seed.
+    /// The seed, which reproduces the run.
     pub seed: u64,
-    /// What went wrong, if anything did.
+    /// The first violation; `None` for a correct run.
     pub broken: Option<InvariantViolation>,
-    /// A hash of everything that happened.
+    /// A hash of all events, to compare two runs.
     pub trace: u64,
-    /// The last lines of the trace.
+    /// The last lines of the trace, for people.
     pub tail: Vec<String>,
-    /// Counts.
+    /// Counts for the summary of a test run.
     pub figures: Figures,
 }
 
-/// What there was in one run, or in many.
+/// The counts of one run, or the sum of many runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Entries of the log.
+    /// Entries in the log.
     pub entries: u64,
-    /// Commits that were acknowledged.
+    /// Acknowledged commits.
     pub commits: u64,
-    /// Commits that were refused because their leader had been deposed.
+    /// Commits that were refused because their leader was deposed.
     pub deposed: u64,
     /// Copies that got their name on a disk.
     pub copies: u64,
-    /// Second copies whose task had been given up.
+    /// Second copies whose task had been abandoned.
     pub late: u64,
-    /// Second copies of files on hosts that had not told of them.
+    /// Second copies of files on hosts that had not reported them.
     pub untold: u64,
-    /// Virtual seconds.
+    /// Simulated time in seconds.
     pub seconds: u64,
 }
 
-/// Runs one seed.
+/// Runs the simulation of one seed to its end.
 pub fn run(seed: u64) -> SeedResult {
-    // Whatever draws from the thread's own generator draws the same in each run.
+    // Code that uses the generator of the thread gets the same numbers in each run.
     fastrand::seed(seed);
     let mut world = SimulationWorld::new(seed);
     world.run();
@@ -86,7 +86,7 @@ pub fn run(seed: u64) -> SeedResult {
 }
 
 impl Figures {
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: Figures) {
         self.entries += other.entries;
         self.commits += other.commits;

@@ -1,33 +1,33 @@
-//! The network: loses, delays, reorders and cuts. Letters of one pair may overtake each other.
+//! The network: it loses, delays, reorders and cuts. It may reorder the messages of one pair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::parties::Party;
 
-/// Which links are cut or slow, and how often a letter is lost anywhere.
+/// The cut and slow links, and the loss rate of all links.
 #[derive(Debug, Default)]
 pub struct SimulatedNetwork {
-    /// How many letters of a thousand are lost.
+    /// The number of lost messages per thousand.
     pub lost_of_1000: u32,
-    /// Links that carry nothing in that direction, each as often as it was cut.
+    /// Cut links in one direction, with the number of cuts.
     cut: BTreeMap<(Party, Party), u32>,
-    /// Links on which every letter takes longer, by up to so many milliseconds.
+    /// Slow links, with the largest additional delay in milliseconds.
     slow: BTreeMap<(Party, Party), u64>,
-    /// Parties whose process is not there.
+    /// Parties without a running process.
     gone: BTreeSet<Party>,
 }
 
-/// What becomes of a letter.
+/// The result of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFate {
-    /// It is lost.
+    /// The network loses the message.
     Lost,
-    /// It arrives after so many milliseconds.
+    /// The message arrives after this number of milliseconds.
     Arrives(u64),
 }
 
 impl SimulatedNetwork {
-    /// Draws what becomes of a letter.
+    /// Draws the result for a message.
     pub fn fate(&self, from: Party, to: Party, rng: &mut fastrand::Rng) -> MessageFate {
         if self.is_cut(from, to) || rng.u32(0..1000) < self.lost_of_1000 {
             return MessageFate::Lost;
@@ -42,17 +42,17 @@ impl SimulatedNetwork {
         MessageFate::Arrives(delay)
     }
 
-    /// Whether nothing goes from one to the other.
+    /// Whether this direction of a link is cut.
     pub fn is_cut(&self, from: Party, to: Party) -> bool {
         self.gone.contains(&to) || self.cut.contains_key(&(from, to))
     }
 
-    /// Cuts one direction of a link, once more.
+    /// Adds a cut of one direction of a link.
     pub fn cut(&mut self, from: Party, to: Party) {
         *self.cut.entry((from, to)).or_default() += 1;
     }
 
-    /// Takes one cut back.
+    /// Removes one cut.
     pub fn join(&mut self, from: Party, to: Party) {
         if let Some(times) = self.cut.get_mut(&(from, to)) {
             *times -= 1;
@@ -62,7 +62,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// Makes one direction of a link slow; zero makes it quick again.
+    /// Sets the largest additional delay of one direction of a link, in milliseconds; zero removes the delay.
     pub fn slow(&mut self, from: Party, to: Party, most: u64) {
         if most == 0 {
             self.slow.remove(&(from, to));
@@ -71,7 +71,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// A process ends or is there again.
+    /// Sets whether the process of a party is missing.
     pub fn set_gone(&mut self, party: Party, gone: bool) {
         if gone {
             self.gone.insert(party);
@@ -80,7 +80,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// Everything works from now on.
+    /// Removes all faults.
     pub fn heal(&mut self) {
         *self = SimulatedNetwork {
             gone: std::mem::take(&mut self.gone),

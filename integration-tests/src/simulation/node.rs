@@ -1,7 +1,7 @@
-//! A node: a replica of the log, the pure rooms of its actors, and what the actors around them do.
+//! A node: a replica of the log, the pure state of its actors, and a model of the actors around them.
 //!
-//! Who decides is the code under test: [`TaskPolicy`], [`Ownership`], `TaskDecisionContext`. What is written
-//! here is what an actor's mailbox and timers do with it.
+//! The decisions are the code under test: [`TaskPolicy`], [`Ownership`], `TaskDecisionContext`. This module
+//! models the mailboxes and timers of an actor.
 
 mod calls;
 mod journal;
@@ -34,59 +34,59 @@ use super::scene::{Scene, SceneInputs};
 use crate::tell;
 use calls::{PendingReports, Poll};
 
-/// How long a commit is waited for, in milliseconds.
+/// The timeout of a commit, in milliseconds.
 const COMMIT_TIMEOUT: u64 = 5000;
-/// How long changes are gathered before a turn, in milliseconds.
+/// The time in which changes are collected before a turn, in milliseconds.
 const GATHERING: u64 = 5;
-/// A snapshot is taken after so many entries.
+/// The number of entries between two snapshots.
 const SNAPSHOT_EVERY: usize = 40;
 
-/// Who waits for a commit.
+/// The party that waits for a commit.
 #[derive(Clone, Debug)]
 pub enum CommitWaiter {
-    /// The TaskManager, for something of its own.
+    /// The TaskManager, for its own decision.
     Itself,
-    /// Reports of a worker, of which several commits may have come.
+    /// A call with reports of a worker, which may need several commits.
     Reports(u64),
     /// A change over cfm's wire.
     Change {
-        /// Who asked, and the number of its call.
+        /// The caller and the number of its call.
         caller: (Party, u64),
-        /// The task.
+        /// The id of the task to change.
         id: TaskId,
-        /// Where it is to go.
+        /// The requested state; `None` when the request has no state that cfm accepts.
         to: Option<OldState>,
     },
-    /// The operator, who repeats it under the same id until it has an answer.
+    /// The operator, who repeats the request under the same id until an answer arrives.
     Operator {
-        /// The task that is taken back.
+        /// The task to cancel.
         id: TaskId,
-        /// The request.
+        /// The id that makes a repetition safe.
         request: RequestId,
     },
 }
 
-/// A node.
+/// A node of the control plane.
 pub struct SimulatedNode {
-    /// Its number.
+    /// The index of the node in the world.
     pub id: usize,
-    /// Whether its process is there.
+    /// Whether its process runs.
     pub up: bool,
-    /// Counts its starts.
+    /// The number of starts. Timers of earlier lives have no effect.
     pub life: u32,
-    /// By how much its clock is wrong, in milliseconds.
+    /// The error of its clock, in milliseconds.
     pub clock_off: i64,
     /// Its replica of the log.
     pub replica: Replica,
-    /// The TaskManager's piece, and what is in flight.
+    /// The TaskManager's piece, and its commits in progress.
     pub own: Ownership<TaskBook>,
-    /// The TaskManager's memory.
+    /// The in-memory state of the TaskManager.
     pub desk: TaskPolicy,
     pub(super) names: NameTable,
     held: SystemClock,
     scene: Arc<Scene>,
     applied: u64,
-    /// Since when it applies what it has, in virtual milliseconds.
+    /// The time from which it applies its log, in virtual milliseconds.
     follows: u64,
     proposer: SimulatedProposer<CommitWaiter>,
     noticing: bool,
@@ -132,18 +132,18 @@ impl SimulatedNode {
         }
     }
 
-    /// Itself.
+    /// The identity of this node in the network.
     pub fn party(&self) -> Party {
         Party::Node(self.id)
     }
 
-    /// Its clock.
+    /// The wall clock of this node, with its error.
     pub fn clock(&self, context: &Context) -> Millis {
         self.held
             .show(Millis(context.wall().0 + self.clock_off), Duration::from_millis(context.now()))
     }
 
-    /// The process starts, from what was durable.
+    /// Starts the process from its durable state.
     pub fn start(&mut self, context: &mut Context) {
         let mut replica = std::mem::replace(&mut self.replica, Replica::new(self.id, 1));
         replica.restart(context.now(), &mut context.rng);
@@ -169,7 +169,7 @@ impl SimulatedNode {
         }
     }
 
-    /// `kill -9`.
+    /// Ends the process as SIGKILL does: only durable state remains.
     pub fn crash(&mut self, context: &mut Context) {
         self.up = false;
         self.life += 1;
@@ -177,7 +177,7 @@ impl SimulatedNode {
         tell!(context, "{} is killed", self.party());
     }
 
-    /// The TaskManager panics and is started anew; the journal rebuilds its piece.
+    /// Simulates a panic of the TaskManager. It restarts, and the journal rebuilds its piece.
     pub fn owner_panics(&mut self, context: &mut Context, yard: &SceneInputs) {
         tell!(context, "{}: the TaskManager panics", self.party());
         self.proposer.session += 1;
@@ -202,7 +202,7 @@ impl SimulatedNode {
         self.show(context);
     }
 
-    /// Makes the piece what the snapshot holds.
+    /// Replaces the piece by the content of the snapshot.
     fn install(&mut self, context: &mut Context) {
         let (index, rows) = match self.replica.snapshot() {
             Some(snapshot) => (snapshot.index, snapshot.rows.to_vec()),
@@ -217,7 +217,7 @@ impl SimulatedNode {
         context.judge.installed(self.id, index, self.own.piece());
     }
 
-    /// A timer goes off.
+    /// Handles a timer.
     pub fn ring(&mut self, context: &mut Context, yard: &SceneInputs, timer: PartyTimer) {
         match timer {
             PartyTimer::Raft => {
@@ -270,7 +270,7 @@ impl SimulatedNode {
         }
     }
 
-    /// A letter arrives.
+    /// Handles a message.
     pub fn receive(&mut self, context: &mut Context, from: Party, letter: SimulatedMessage) {
         match letter {
             SimulatedMessage::Raft(rpc) => self.raft(context, from, rpc),
@@ -304,9 +304,7 @@ impl SimulatedNode {
         }
     }
 
-    // Below the journal.
-
-    /// Where things stand for a decision.
+    /// The policy and the context of a decision.
     pub fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
         let SimulatedNode { desk, own, .. } = self;
         (desk, TaskPieceContext { book: own.piece(), in_flight: own.in_flight(), now })
@@ -352,7 +350,7 @@ impl SimulatedNode {
         self.show(context);
     }
 
-    /// Shows what has changed to the workers that wait for it.
+    /// Publishes changes to the workers that wait for them.
     pub(super) fn show(&mut self, context: &mut Context) {
         let (epoch, open) = (self.own.epoch(), self.own.piece().open());
         if self.shown.0 == epoch && Arc::ptr_eq(&self.shown.1, open) {
@@ -406,7 +404,7 @@ impl SimulatedNode {
         }
     }
 
-    /// Every piece has applied so much.
+    /// The index up to which every piece has applied the log.
     pub fn applied(&self) -> u64 {
         self.applied
     }

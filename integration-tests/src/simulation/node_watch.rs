@@ -1,4 +1,4 @@
-//! What a node does to know its hosts: probes and looks, after the HeartbeatSupervisor and the
+//! A node's knowledge of its hosts: probes and observations, after the HeartbeatSupervisor and the
 //! CfwWorkers. Health, schedules, lists and holdings are the code under test.
 
 use std::collections::BTreeMap;
@@ -22,32 +22,32 @@ use super::messages::{SimulatedCall, SimulatedResponse};
 use super::node::SimulatedNode;
 use super::parties::PartyTimer;
 
-/// How often hosts are probed.
+/// The interval of probes.
 const RHYTHM: Rhythm = Rhythm { interval: Duration::from_secs(5), jitter: 0.1 };
-/// How long a probe waits, in milliseconds.
+/// The timeout of a probe, in milliseconds.
 const PROBE_TIMEOUT: u64 = 2000;
-/// How long other calls wait, in milliseconds.
+/// The timeout of other calls, in milliseconds.
 const CALL_TIMEOUT: u64 = 3000;
-/// How often a whole list is asked for.
+/// The interval of complete lists.
 const LIST_EVERY: Duration = Duration::from_secs(30);
-/// How often the disk is asked for.
+/// The interval of disk requests.
 const DISK_EVERY: Duration = Duration::from_secs(15);
-/// For how many of those intervals its answer is good.
+/// The number of intervals for which a disk answer is valid.
 const DISK_KEPT: u32 = 4;
 
-/// What a node has asked a host.
+/// A pending call of a node to a host.
 #[derive(Clone, Copy, Debug)]
 pub enum PendingHostCall {
     Probe,
-    /// The first question of a look, asked at.
+    /// The first call of an observation, with the time of the request.
     Info(Millis),
-    /// Asked at, and when that truly was.
+    /// A request for a list, with its time on the node's clock and its true time.
     List(Millis, u64),
-    /// The disk, as part of a look or alone, asked at.
+    /// A request for the disk use, with its time, and whether it is part of an observation.
     Disk(Millis, bool),
 }
 
-/// A look under way.
+/// An observation in progress.
 struct PendingObservation {
     asked: Millis,
     lists: bool,
@@ -57,7 +57,7 @@ struct PendingObservation {
     refresh: bool,
 }
 
-/// One host, as a node knows it.
+/// The knowledge of a node about one host.
 pub struct HostWatch {
     health: HostHealth,
     next_probe: Millis,
@@ -65,21 +65,21 @@ pub struct HostWatch {
     answers: Option<bool>,
     kind: HostKind,
     holdings: HeldFiles,
-    /// When the list was truly asked for that the holdings are made from.
+    /// The true time of the request for the list behind the holdings.
     listed: Option<u64>,
-    /// The same of what the TaskManager was told.
+    /// The true request time of the list that the TaskManager received last.
     told: Option<u64>,
     disk: Option<(DiskFigures, Millis)>,
     list_schedule: PollSchedule,
     disk_schedule: PollSchedule,
     look: Option<PendingObservation>,
-    /// Another look is wanted after this one, and whether a Refresh waits for that.
+    /// A request for another observation after this one, and whether a Refresh waits for it.
     look_again: Option<bool>,
     disk_asked: bool,
 }
 
 impl HostWatch {
-    /// A host that was never asked.
+    /// A host without any call yet.
     pub fn new(now: Millis) -> Self {
         HostWatch {
             health: HostHealth::default(),
@@ -112,7 +112,7 @@ impl HostWatch {
 }
 
 impl SimulatedNode {
-    /// Probes a host and looks at it, as far as that is due.
+    /// Probes and observes a host if that is due.
     pub(super) fn watch(&mut self, context: &mut Context, host: HostAddr) {
         let now = self.clock(context);
         let is_destination =
@@ -175,12 +175,12 @@ impl SimulatedNode {
             listed: false,
             refresh,
         });
-        // A simulated worker tells everything each time.
+        // A simulated worker sends a complete list each time.
         watch.holdings.asked(now, Duration::ZERO);
         self.ask(context, host, SimulatedCall::Info, CALL_TIMEOUT, PendingHostCall::Info(now));
     }
 
-    /// Looks at a host now, or once more after the look that is under way.
+    /// Observes a host now, or again after the observation in progress.
     fn look_soon(&mut self, context: &mut Context, host: HostAddr, refresh: bool) {
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if watch.look.is_some() {
@@ -190,7 +190,7 @@ impl SimulatedNode {
         }
     }
 
-    /// The TaskManager has a host looked at.
+    /// Observes a host for the TaskManager.
     pub(super) fn refresh(&mut self, context: &mut Context, host: HostAddr) {
         if !self.desk.begin_refresh(host) {
             return;
@@ -208,7 +208,7 @@ impl SimulatedNode {
         self.soon(context);
     }
 
-    /// A call has its answer, or has waited long enough.
+    /// Handles the answer to a call, or its timeout.
     pub(super) fn answered(
         &mut self,
         context: &mut Context,
@@ -330,7 +330,7 @@ impl SimulatedNode {
         let draw = context.rng.f64();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let disk = answer.and_then(|answer| parse_df(&answer.body).ok());
-        // A look that began meanwhile asks again: this answer may come behind its own.
+        // An observation that began meanwhile asks again, because this answer may be older than its own.
         if !of_look {
             watch.disk_asked = false;
         }
@@ -363,7 +363,7 @@ impl SimulatedNode {
         }
     }
 
-    /// A look is over.
+    /// Ends an observation.
     fn looked(&mut self, context: &mut Context, host: HostAddr, brought: bool) {
         let now = self.clock(context);
         let draw = context.rng.f64();
@@ -389,7 +389,7 @@ impl SimulatedNode {
         }
     }
 
-    /// Tells the TaskManager what is known of a host.
+    /// Sends the knowledge of a host to the TaskManager.
     pub(super) fn tell_again(&mut self, context: &mut Context, host: HostAddr) {
         let now = self.clock(context);
         let Some(watch) = self.watches.get_mut(&host) else { return };
@@ -399,13 +399,13 @@ impl SimulatedNode {
         self.soon(context);
     }
 
-    /// When the list was asked for that the TaskManager last had of each host.
+    /// The request time of the list that the TaskManager received last, for each host.
     pub(super) fn lists_told(&self) -> BTreeMap<HostAddr, u64> {
         let told = |(host, watch): (&HostAddr, &HostWatch)| Some((*host, watch.told?));
         self.watches.iter().filter_map(told).collect()
     }
 
-    /// A copy arrived on a host, as the TaskManager says.
+    /// Handles a message of the TaskManager that a copy arrived on a host.
     pub(super) fn arrived(&mut self, context: &mut Context, host: HostAddr, file: FileId) {
         let changed = self.watches.get_mut(&host).is_some_and(|watch| watch.holdings.arrived(file));
         if changed {
@@ -413,7 +413,7 @@ impl SimulatedNode {
         }
     }
 
-    /// What is known of every host's health, told anew to a TaskManager that was started anew.
+    /// Sends the health of every host to a TaskManager that has restarted.
     pub(super) fn health_again(&mut self, context: &Context) {
         let now = self.clock(context);
         for (&host, watch) in &self.watches {

@@ -1,4 +1,4 @@
-//! What the operator, the users and fate do to a yard while there is trouble.
+//! The actions of the operator, the users and random faults while the yard has faults.
 
 use reelyard_core::event::RequestId;
 use reelyard_core::names::FileName;
@@ -7,65 +7,65 @@ use reelyard_protocol::worker::TaskId;
 use super::parties::Party;
 use super::scene::Scene;
 
-/// One deed.
+/// One action at one time.
 #[derive(Clone, Debug)]
 pub enum OperatorAction {
-    /// `kill -9`.
+    /// Ends a process as SIGKILL does.
     Kill(Party),
-    /// The process is started.
+    /// Starts the process.
     Start(Party),
-    /// A TaskManager panics.
+    /// Causes a panic of a TaskManager.
     OwnerPanics(usize),
-    /// A link is cut, in one direction or both.
+    /// Cuts a link, in one direction or both.
     Cut(Party, Party, bool),
-    /// That cut is taken back.
+    /// Removes that cut.
     Join(Party, Party, bool),
-    /// A link becomes slow, by up to so many milliseconds; zero makes it quick.
+    /// Delays the messages of a link by at most this number of milliseconds; zero removes the delay.
     Slow(Party, Party, u64),
-    /// A clock jumps by so many milliseconds.
+    /// Makes a clock jump by this number of milliseconds.
     Jump(Party, i64),
-    /// A task is taken back; some open one if none is named.
+    /// Cancels a task.
     Cancel {
-        /// Which.
+        /// The task; `None` for any open one.
         task: Option<TaskId>,
-        /// The request's id, the same when it is repeated.
+        /// The request's id, equal for each repetition.
         request: RequestId,
     },
-    /// Masters are looked at for a node's TaskManager.
+    /// Looks for masters on behalf of a node's TaskManager.
     LookUp {
-        /// The node.
+        /// The node that receives the result.
         node: Party,
-        /// In which life it asked.
+        /// The life of the node at the request.
         life: u32,
-        /// Which masters.
+        /// The names of the masters.
         names: Vec<FileName>,
     },
-    /// A file becomes hot.
+    /// Makes a file hot.
     Heat(FileName, u32),
-    /// It is hot no more.
+    /// Makes a file cold again.
     Cool(FileName),
-    /// The ranking is replaced: shuffled, the last so many files left out.
+    /// Replaces the ranking: shuffles it and omits this number of files at the end.
     Rank(usize),
-    /// A master is written anew; one that is new comes in so.
+    /// Writes a new version of a master, or adds a new master.
     Write(FileName),
-    /// A master goes.
+    /// Deletes a master.
     Remove(FileName),
-    /// Somebody else writes so many bytes to a disk, or takes them away again.
+    /// Adds bytes of other programs to a disk, or removes them.
     Fill(usize, i64),
-    /// A copy is put on a disk by hand.
+    /// Adds a copy to a disk by hand.
     Put(usize, FileName),
-    /// A copy is deleted by hand.
+    /// Deletes a copy by hand.
     Delete(usize, FileName),
 }
 
 impl OperatorAction {
-    /// Whether it belongs to the machinery and outlasts the trouble.
+    /// Whether the action continues after the faults end.
     pub fn lasts(&self) -> bool {
         matches!(self, OperatorAction::LookUp { .. } | OperatorAction::Cancel { .. })
     }
 }
 
-/// Draws everything that will happen, each with its time in virtual milliseconds.
+/// Draws all actions, each with its time in virtual milliseconds.
 pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)> {
     let mut deeds = Vec::new();
     let names: Vec<FileName> = scene.yard.masters.keys().cloned().collect();
@@ -87,7 +87,7 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
                 deeds.push((at + lasts, OperatorAction::Join(party, other, both)));
             }
             7 => {
-                // One node loses all the others, but not its hosts.
+                // One node loses its links to all other nodes, but not to its hosts.
                 let node = rng.usize(0..scene.nodes);
                 for other in (0..scene.nodes).filter(|other| *other != node) {
                     let (node, other) = (Party::Node(node), Party::Node(other));

@@ -1,4 +1,4 @@
-//! Who takes part, and what each may have a timer for.
+//! The parties of a simulation and their timers.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::catalog::MasterLook;
 
-/// A process of the yard, by its number.
+/// A process of the yard, with its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Party {
     /// A node of the control plane.
@@ -25,53 +25,53 @@ impl fmt::Display for Party {
     }
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Clone, Debug)]
 pub enum PartyTimer {
-    /// A call has waited long enough for its answer.
+    /// The timeout of a call.
     CallIsOver(u64),
     /// Raft: heartbeats and elections.
     Raft,
-    /// The node takes note of who leads.
+    /// The node notices a change of the leader.
     Notice,
-    /// The entry under way is handed to Raft.
+    /// The entry in progress is handed to Raft.
     Write {
-        /// Which entry.
+        /// The node's number for the entry.
         entry: u64,
     },
-    /// A commit has waited long enough for its answer.
+    /// The timeout of a commit.
     CommitIsOver {
-        /// Which proposal.
+        /// The node's number for the proposal.
         proposal: u64,
     },
     /// The TaskManager's turn.
     Turn {
-        /// For when it was set; one that was set anew since means nothing.
+        /// The time of the turn. A timer that was set again since has no effect.
         at: u64,
     },
-    /// Probes and looks at a host that are due.
+    /// The due probes and observations of a host.
     Watch(HostAddr),
-    /// What the node's Catalog sees by now.
+    /// The node's Catalog reads its inputs.
     Catalog,
-    /// The Catalog has looked at these masters.
+    /// The Catalog has searched for these masters.
     LookedUp {
-        /// What was asked for.
+        /// The requested names.
         asked: Vec<FileName>,
-        /// What was seen; none when the look took too long.
+        /// The results; `None` after a timeout.
         seen: Option<Vec<(FileName, MasterLook)>>,
     },
-    /// A long poll has waited long enough.
+    /// The timeout of a long poll.
     PollIsOver(u64),
     /// A worker asks for orders again, or an old cfw polls.
     Ask,
     /// A worker delivers its reports.
     Deliver,
-    /// The next bytes of a copy are asked for.
+    /// The worker requests the next bytes of a copy.
     Read(TaskId),
-    /// A copy is synced and put in its place.
+    /// The worker syncs a copy and renames it.
     Publish(TaskId),
-    /// The end of a copy is made durable, and told.
+    /// The worker makes the end of a copy durable, and reports it.
     Keep(TaskId),
-    /// A copy that was taken back has ended.
+    /// A withdrawn copy has ended.
     GivenUp(TaskId),
 }

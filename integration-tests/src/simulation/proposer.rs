@@ -1,5 +1,5 @@
-//! How commits become entries, after the journal's proposer: those that arrive while one entry is
-//! under way go into the next. What an entry takes and how it is written is the journal's own code.
+//! Joins commits into entries, after the journal's proposer: commits that arrive while one entry is in
+//! progress go into the next one. The limits and the encoding of an entry are the journal's own code.
 
 use std::collections::VecDeque;
 
@@ -7,44 +7,44 @@ use reelyard_core::event::{Commit, Epoch, RequestId};
 use reelyard_replication::batch::{self, EntryFill};
 use reelyard_replication::{CommitAnswer, CommitError, ENTRY_BYTES, ENTRY_EVENTS};
 
-/// One commit on its way, and who waits for it.
+/// One commit in progress, and the party that waits for it.
 #[derive(Clone, Debug)]
 pub struct SimulatedProposal<W> {
-    /// The node's number for it.
+    /// The node's number for the proposal.
     pub number: u64,
-    /// Its request.
+    /// The id under which the answer is remembered.
     pub request: RequestId,
-    /// The epoch in which it was decided.
+    /// The epoch of the decision.
     pub epoch: Epoch,
     session: u64,
     events: usize,
     encoded: Vec<u8>,
-    /// Who waits; none once it was told "outcome unknown".
+    /// The waiting party; `None` after the answer "outcome unknown".
     pub waiter: Option<W>,
 }
 
-/// An entry that was filled.
+/// An entry with its commits, before or after its write.
 #[derive(Clone, Debug)]
 pub struct PendingEntry<W> {
-    /// The node's number for it.
+    /// The node's number for the entry.
     pub entry: u64,
-    /// The session in which it was filled.
+    /// The session that filled the entry.
     pub session: u64,
-    /// What is in it.
+    /// The commits in the entry, in order.
     pub proposals: Vec<SimulatedProposal<W>>,
-    /// Its bytes, until it is written.
+    /// The encoded commits, until they are written.
     pub bytes: Option<Vec<u8>>,
-    /// Where it was written: index and term.
+    /// The position in the log after the write: index and term.
     pub written: Option<(u64, u64)>,
 }
 
-/// A commit that came back.
+/// The result of a commit.
 pub struct FinishedCommit<W> {
-    /// Its request.
+    /// The id under which the answer is remembered.
     pub request: RequestId,
-    /// Who waits for it, unless it was told already.
+    /// The waiting party; `None` when it has its answer already.
     pub waiter: Option<W>,
-    /// What came of it.
+    /// The answer, or the reason of the failure.
     pub result: Result<CommitAnswer, CommitError>,
 }
 
@@ -52,11 +52,11 @@ pub struct FinishedCommit<W> {
 #[derive(Debug)]
 pub struct SimulatedProposer<W> {
     queue: VecDeque<SimulatedProposal<W>>,
-    /// The entry under way.
+    /// The entry in progress.
     pub under_way: Option<PendingEntry<W>>,
-    /// The epoch in which this node leads, as the proposer knows.
+    /// The epoch in which the proposer believes that this node leads.
     pub leading: Option<Epoch>,
-    /// Which run of leading.
+    /// Increases with each period of leadership.
     pub session: u64,
     numbers: u64,
 }
@@ -69,7 +69,7 @@ impl<W> Default for SimulatedProposer<W> {
 }
 
 impl<W> SimulatedProposer<W> {
-    /// Takes a commit in; the number of its proposal, or what it is refused with.
+    /// Accepts a commit and returns the number of its proposal, or refuses it.
     pub fn hand_in(&mut self, commit: &Commit, waiter: W) -> Result<u64, (W, CommitError)> {
         match self.leading {
             Some(epoch) if epoch == commit.epoch => {}
@@ -94,7 +94,7 @@ impl<W> SimulatedProposer<W> {
         Ok(self.numbers)
     }
 
-    /// Fills the next entry, if none is under way. Commits of another session are refused.
+    /// Fills the next entry, unless one is in progress. Refuses commits of an earlier session.
     pub fn fill(&mut self, back: &mut Vec<FinishedCommit<W>>) -> Option<u64> {
         if self.under_way.is_some() {
             return None;
@@ -126,7 +126,7 @@ impl<W> SimulatedProposer<W> {
         Some(self.numbers)
     }
 
-    /// What becomes of the entry under way is not waited for any more.
+    /// Stops waiting for the entry in progress.
     pub fn give_up(&mut self, back: &mut Vec<FinishedCommit<W>>) {
         for proposal in self.under_way.take().into_iter().flat_map(|entry| entry.proposals) {
             let request = proposal.request;
@@ -134,7 +134,7 @@ impl<W> SimulatedProposer<W> {
         }
     }
 
-    /// The entry under way was applied.
+    /// Handles the application of the entry in progress.
     pub fn applied(&mut self, answers: Vec<CommitAnswer>, back: &mut Vec<FinishedCommit<W>>) {
         let proposals = self.under_way.take().into_iter().flat_map(|entry| entry.proposals);
         for (proposal, answer) in proposals.zip(answers) {
@@ -142,7 +142,7 @@ impl<W> SimulatedProposer<W> {
         }
     }
 
-    /// A commit has waited long enough: who waits is told that its outcome is unknown.
+    /// Handles the timeout of a commit: the waiting party gets the answer "outcome unknown".
     pub fn is_over(&mut self, number: u64, back: &mut Vec<FinishedCommit<W>>) {
         let under_way = self.under_way.iter_mut().flat_map(|entry| entry.proposals.iter_mut());
         let mut all = self.queue.iter_mut().chain(under_way);

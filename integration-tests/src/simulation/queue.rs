@@ -1,4 +1,4 @@
-//! The one queue of a simulation: what happens next, by virtual time and then by order of arrival.
+//! The queue of a simulation: the future events, by virtual time and then by order of insertion.
 
 use std::collections::BTreeMap;
 
@@ -6,46 +6,46 @@ use super::messages::SimulatedEnvelope;
 use super::operator::OperatorAction;
 use super::parties::{Party, PartyTimer};
 
-/// Something that happens.
+/// An event of the simulation.
 #[derive(Clone, Debug)]
 pub enum SimulationEvent {
-    /// A letter arrives.
+    /// A message arrives.
     Arrives(SimulatedEnvelope),
-    /// A party's timer goes off; it means nothing to a later life of that party.
+    /// A party's timer fires; it has no effect on a later life of that party.
     Rings {
-        /// Whose it is.
+        /// The owner of the timer.
         party: Party,
-        /// The life in which it was set.
+        /// The life that set the timer.
         life: u32,
-        /// What it is for.
+        /// The purpose of the timer.
         timer: PartyTimer,
     },
-    /// The operator, or fate, does something.
+    /// The operator, or a random fault, acts.
     Done(OperatorAction),
 }
 
-/// What is to happen, and what time it is.
+/// The future events and the present time.
 #[derive(Debug, Default)]
 pub struct SimulationQueue {
-    /// Milliseconds since the simulation began.
+    /// Virtual milliseconds since the simulation began.
     now: u64,
     arrived: u64,
     coming: BTreeMap<(u64, u64), SimulationEvent>,
 }
 
 impl SimulationQueue {
-    /// Virtual milliseconds since the beginning.
+    /// Virtual milliseconds since the start of the simulation.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// Lets something happen `after` milliseconds from now.
+    /// Adds an event `after` milliseconds from now.
     pub fn push(&mut self, after: u64, happening: SimulationEvent) {
         self.arrived += 1;
         self.coming.insert((self.now + after, self.arrived), happening);
     }
 
-    /// Moves on to the next happening, unless it lies behind `until`.
+    /// Moves the time to the next event, unless that is later than `until`.
     pub fn next(&mut self, until: u64) -> Option<SimulationEvent> {
         let (&(at, _), _) = self.coming.first_key_value()?;
         if at > until {
@@ -56,7 +56,7 @@ impl SimulationQueue {
         self.coming.pop_first().map(|(_, happening)| happening)
     }
 
-    /// Drops everything that the operator still had in mind.
+    /// Removes all remaining actions of the operator.
     pub fn drop_actions(&mut self) {
         self.coming.retain(
             |_, happening| !matches!(happening, SimulationEvent::Done(deed) if !deed.lasts()),

@@ -1,17 +1,17 @@
-//! The replicated log below the journal, as a small model of Raft: terms, elections, entries that
-//! are overwritten, snapshots. What it holds is taken to be synced. It is not what is under test:
-//! the journal's own tests run the real one.
+//! The replicated log below the journal, as a small model of Raft: terms, elections, overwritten entries,
+//! snapshots. All its content counts as synced. It is not under test: the journal's own tests run the real
+//! one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A leader's heartbeats come so often, in milliseconds.
+/// The interval of a leader's heartbeats, in milliseconds.
 pub const HEARTBEAT: u64 = 1000;
-/// A follower that hears nothing for so long stands for election, in milliseconds.
+/// The time without a leader after which a follower becomes a candidate, in milliseconds.
 const ELECTION: std::ops::Range<u64> = 3000..5000;
-/// A leader that no quorum has answered for so long leads no more, in milliseconds.
+/// The time without answers of a quorum after which a leader steps down, in milliseconds.
 const PATIENCE: u64 = ELECTION.end;
-/// How many entries a replica keeps behind a snapshot.
+/// The number of entries that a replica keeps before a snapshot.
 const KEPT_BEHIND: usize = 8;
 
 /// One entry; a leader's first one is empty.
@@ -19,68 +19,68 @@ const KEPT_BEHIND: usize = 8;
 pub struct ReplicaEntry {
     /// The term of the leader that wrote it.
     pub term: u64,
-    /// The commits, as the journal joins them.
+    /// The encoded commits of the entry.
     pub payload: Arc<[u8]>,
 }
 
-/// All pieces at one index.
+/// The state of all pieces at one index.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The last entry in it.
+    /// The index of the last entry in it.
     pub index: u64,
-    /// That entry's term.
+    /// The term of that entry.
     pub term: u64,
-    /// What the piece wrote.
+    /// The snapshot rows of the piece.
     pub rows: Arc<Vec<Vec<u8>>>,
 }
 
-/// What replicas say to each other.
+/// The messages between replicas.
 #[derive(Clone, Debug)]
 pub enum Rpc {
-    /// Asks for a vote.
+    /// A request for a vote.
     Vote {
         /// The candidate's term.
         term: u64,
         /// Term and index of its last entry.
         last: (u64, u64),
     },
-    /// Answers that.
+    /// The answer to [`Rpc::Vote`].
     Voted {
         /// The voter's term.
         term: u64,
-        /// Its vote.
+        /// Whether the voter votes for the candidate.
         granted: bool,
     },
-    /// Entries behind `prev`.
+    /// Entries after `prev`.
     Append {
         /// The leader's term.
         term: u64,
-        /// Index and term of the entry before.
+        /// Index and term of the previous entry.
         prev: (u64, u64),
-        /// The entries.
+        /// The entries after `prev`, in order.
         entries: Vec<ReplicaEntry>,
-        /// How far the log is committed.
+        /// The commit index of the leader.
         commit: u64,
     },
-    /// Answers that, or a snapshot.
+    /// The answer to entries or to a snapshot.
     Appended {
         /// The follower's term.
         term: u64,
-        /// How far its log is the leader's; none when `prev` was not there.
+        /// The index up to which its log equals the leader's; `None` when it lacks `prev`.
         matched: Option<u64>,
-        /// Its last index.
+        /// The last index of its log.
         last: u64,
     },
-    /// A snapshot, for a follower that is behind what the leader keeps.
+    /// A snapshot for a follower that needs entries which the leader has deleted.
     Install {
         /// The leader's term.
         term: u64,
-        /// The snapshot.
+        /// The leader's current snapshot.
         snapshot: Snapshot,
     },
 }
 
-/// Letters to other replicas.
+/// Messages to other replicas.
 pub type Outgoing = Vec<(usize, Rpc)>;
 
 #[derive(Debug)]
@@ -101,14 +101,14 @@ enum RaftRole {
 pub struct Replica {
     id: usize,
     members: usize,
-    // Kept over a restart.
+    // Durable state.
     term: u64,
     voted: Option<usize>,
     /// The entry before the first one kept: index and term.
     base: (u64, u64),
     log: Vec<ReplicaEntry>,
     snapshot: Option<Snapshot>,
-    // Not kept.
+    // State in memory.
     role: RaftRole,
     commit: u64,
     leader_heard: Option<u64>,
@@ -117,7 +117,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// An empty one, among `members`.
+    /// An empty replica in a cluster of `members`.
     pub fn new(id: usize, members: usize) -> Self {
         Replica {
             id,
@@ -135,7 +135,7 @@ impl Replica {
         }
     }
 
-    /// As it is after a restart at `now`.
+    /// Resets the state in memory, as a restart at `now` does.
     pub fn restart(&mut self, now: u64, rng: &mut fastrand::Rng) {
         self.role = RaftRole::Follower;
         self.commit = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
@@ -143,7 +143,7 @@ impl Replica {
         self.stands_at = if self.members == 1 { now } else { now + rng.u64(ELECTION) };
     }
 
-    /// How far the log is known to be committed.
+    /// The known commit index.
     pub fn commit(&self) -> u64 {
         self.commit
     }
@@ -153,7 +153,7 @@ impl Replica {
         self.snapshot.as_ref()
     }
 
-    /// How many entries are kept.
+    /// The number of kept entries.
     pub fn kept(&self) -> usize {
         self.log.len()
     }
@@ -163,35 +163,35 @@ impl Replica {
         self.base.0 + self.log.len() as u64
     }
 
-    /// An entry that is still kept.
+    /// An entry, if the log still contains it.
     pub fn entry(&self, index: u64) -> Option<&ReplicaEntry> {
         let position = index.checked_sub(self.base.0 + 1)?;
         self.log.get(usize::try_from(position).ok()?)
     }
 
-    /// The term of an entry; none when it is not here any more, or not yet.
+    /// The term of an entry; `None` when the log does not contain it.
     fn term_of(&self, index: u64) -> Option<u64> {
         if index == self.base.0 { Some(self.base.1) } else { Some(self.entry(index)?.term) }
     }
 
-    /// Whether the entry of `term` at `index` is in this log, or behind its snapshot.
+    /// Whether this log contains the entry of `term` at `index`, or a snapshot replaced it.
     pub fn holds(&self, index: u64, term: u64) -> bool {
         index < self.base.0 || self.term_of(index) == Some(term)
     }
 
-    /// The term in which it leads.
+    /// The term in which this replica leads.
     pub fn leads(&self) -> Option<u64> {
         matches!(self.role, RaftRole::Leader { .. }).then_some(self.term)
     }
 
-    /// The term in which it leads and a quorum has answered lately.
+    /// The term in which this replica leads and had recent answers of a quorum.
     pub fn leads_a_quorum(&self, now: u64) -> Option<u64> {
         let RaftRole::Leader { heard, .. } = &self.role else { return None };
         let answering = heard.values().filter(|&&at| now < at + PATIENCE).count();
         ((answering + 1) * 2 > self.members).then_some(self.term)
     }
 
-    /// Adds an entry, if it leads: its index and term.
+    /// Appends an entry on a leader. Returns its index and term.
     pub fn append(&mut self, payload: Arc<[u8]>) -> Option<(u64, u64)> {
         self.leads()?;
         self.log.push(ReplicaEntry { term: self.term, payload });
@@ -199,7 +199,7 @@ impl Replica {
         Some((self.last(), self.term))
     }
 
-    /// Keeps a snapshot of everything up to `index`.
+    /// Stores a snapshot of everything up to `index`.
     pub fn keep_snapshot(&mut self, index: u64, rows: Vec<Vec<u8>>) {
         let Some(term) = self.term_of(index) else { return };
         self.snapshot = Some(Snapshot { index, term, rows: Arc::new(rows) });
@@ -212,7 +212,7 @@ impl Replica {
         }
     }
 
-    /// What is due at `now`: heartbeats, or an election.
+    /// Sends due heartbeats at `now`, or starts an election.
     pub fn tick(&mut self, now: u64, rng: &mut fastrand::Rng) -> Outgoing {
         if self.leads().is_some() {
             if now < self.beats_at {
@@ -235,20 +235,20 @@ impl Replica {
         self.others().map(|other| (other, Rpc::Vote { term, last })).collect()
     }
 
-    /// When to call [`Replica::tick`] next.
+    /// The time of the next call of [`Replica::tick`].
     pub fn next_tick(&self, now: u64) -> u64 {
         let at = if self.leads().is_some() { self.beats_at } else { self.stands_at };
         at.max(now + 1)
     }
 
-    /// Sends what the others lack.
+    /// Sends each follower the entries that it lacks.
     pub fn beat(&mut self, now: u64) -> Outgoing {
         self.beats_at = now + HEARTBEAT;
         let others: Vec<usize> = self.others().collect();
         others.into_iter().filter_map(|other| Some((other, self.append_for(other)?))).collect()
     }
 
-    /// Takes a letter. The answers, and whether a snapshot replaced everything.
+    /// Handles a message. Returns the answers, and whether a snapshot replaced the state.
     pub fn receive(
         &mut self,
         from: usize,
@@ -259,7 +259,7 @@ impl Replica {
         let mut out = Outgoing::new();
         match rpc {
             Rpc::Vote { term, last } => {
-                // A leader that was heard of lately is not unseated.
+                // A leader with recent messages keeps its leadership.
                 let has_leader = self.leads_a_quorum(now).is_some()
                     || self.leader_heard.is_some_and(|at| now < at + ELECTION.start);
                 if has_leader {
@@ -331,7 +331,7 @@ impl Replica {
         Rpc::Appended { term: self.term, matched, last: self.last() }
     }
 
-    /// A higher term makes a follower of everybody.
+    /// A higher term makes every replica a follower.
     fn follow(&mut self, term: u64) {
         if term > self.term {
             self.term = term;
@@ -351,9 +351,9 @@ impl Replica {
         true
     }
 
-    /// Takes a leader's entries behind `prev`; how far the log is then the leader's.
+    /// Adds a leader's entries after `prev`. Returns the index up to which the log equals the leader's.
     fn take(&mut self, prev: (u64, u64), entries: Vec<ReplicaEntry>) -> Option<u64> {
-        // What lies before the snapshot is committed, and so the leader's.
+        // Entries before the snapshot are committed and therefore equal to the leader's.
         let skipped = usize::try_from(self.base.0.saturating_sub(prev.0)).unwrap_or(usize::MAX);
         if skipped == 0 && self.term_of(prev.0) != Some(prev.1) {
             return None;
@@ -430,7 +430,7 @@ impl Replica {
         self.append_for(from).map(|rpc| (from, rpc)).into_iter().collect()
     }
 
-    /// Commits what a majority has of this term.
+    /// Commits entries of this term that a majority has.
     fn count(&mut self) {
         let end = self.last();
         let RaftRole::Leader { matched, .. } = &self.role else { return };

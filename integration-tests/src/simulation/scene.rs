@@ -1,4 +1,4 @@
-//! The yard of one seed: how many nodes and hosts, which programs, which files, which settings.
+//! The configuration of one seed: nodes, hosts, programs, files and settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,77 +8,77 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::FileName;
 use reelyard_yard::task_manager::{HostSetting, PlacementPolicy, TaskSettings};
 
-/// The prefix of names that are never placed.
+/// The prefix of names that the planner ignores.
 pub const IGNORED: &[u8] = b"AD";
 
 /// The directory of all masters.
 pub const MASTERS: &str = "/san";
 
-/// What a host is at the beginning.
+/// The initial state of a host.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
-    /// Its address.
+    /// The address in the configuration of the nodes.
     pub addr: HostAddr,
-    /// What it is for.
+    /// Whether the host is a source or a destination.
     pub role: HostRole,
     /// Whether a Reelyard worker runs there, or an old cfw.
     pub ours: bool,
-    /// Whether it is ours and can fetch from old cfws too.
+    /// Whether it is a Reelyard worker that can fetch from old cfws too.
     pub fetches_from_old: bool,
     /// The size of its disk, in bytes.
     pub capacity: u64,
-    /// Files that it holds already.
+    /// Files on the disk at the start.
     pub holds: Vec<FileName>,
-    /// Copies that it makes at once, if it is ours.
+    /// The number of parallel copies of a Reelyard worker.
     pub at_once: usize,
 }
 
-/// A master, as all sources see it.
+/// A master, equal for all sources.
 #[derive(Clone, Debug)]
 pub struct SimulatedMaster {
-    /// What it holds: one number for each version of each file.
+    /// The content: one number for each version of each file.
     pub content: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Whether it can be read to its end.
+    /// Whether a read to the end succeeds.
     pub readable: bool,
 }
 
-/// What the inputs say, and the masters.
+/// The inputs of the Catalog, and the masters.
 #[derive(Clone, Debug, Default)]
 pub struct SceneInputs {
     /// Graded files, best first.
     pub ranking: Vec<FileName>,
     /// Hot files and their hits.
     pub hot: BTreeMap<FileName, u32>,
-    /// What the source directories hold.
+    /// The files in the source directories.
     pub masters: BTreeMap<FileName, SimulatedMaster>,
-    /// Every content that a name ever had, whole.
+    /// Every complete content that a name ever had.
     pub versions: BTreeSet<(FileName, u64)>,
-    /// Counts the changes of the ranking, of the hot files and of the listing.
+    /// The number of changes of the ranking, of the hot files and of the listing.
     pub changes: [u64; 3],
     contents: u64,
 }
 
-/// The seed's yard.
+/// The configuration of one seed.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// The hosts.
+    /// The hosts, sources and destinations.
     pub hosts: Vec<HostPlan>,
-    /// The inputs at the beginning.
+    /// The inputs at the start.
     pub yard: SceneInputs,
     /// The settings of every TaskManager.
     pub settings: TaskSettings,
-    /// How many letters of a thousand are lost until everything is healed.
+    /// The number of lost messages per thousand until all faults are removed.
     pub lost_of_1000: u32,
-    /// How long trouble lasts, in virtual milliseconds.
+    /// The duration of the faults, in virtual milliseconds.
     pub trouble: u64,
 }
 
 impl SceneInputs {
-    /// Writes a master anew.
+    /// Writes a new version of a master.
     pub fn write(&mut self, name: &FileName, size: u64, readable: bool) {
         self.contents += 1;
         let content = self.contents;
@@ -88,7 +88,7 @@ impl SceneInputs {
 }
 
 impl Scene {
-    /// Draws a yard.
+    /// Draws the configuration of a seed.
     pub fn draw(rng: &mut fastrand::Rng) -> Self {
         let files = rng.usize(5..22);
         let names: Vec<FileName> = (0..files).map(|number| name(rng, number)).collect();
@@ -110,13 +110,13 @@ impl Scene {
         }
     }
 
-    /// The hosts as every node is configured with them.
+    /// The hosts in the configuration of every node.
     pub fn host_settings(&self) -> Vec<HostSetting> {
         self.hosts.iter().map(|host| HostSetting { addr: host.addr, role: host.role }).collect()
     }
 }
 
-/// A name; some are advertisements, some cannot be carried by the old protocol.
+/// A file name. Some are advertisements, some are not valid in the old protocol.
 #[allow(clippy::expect_used, reason = "no drawn name is empty, too long or has a slash")]
 fn name(rng: &mut fastrand::Rng, number: usize) -> FileName {
     let text = match rng.u32(0..100) {

@@ -1,10 +1,9 @@
-//! What happened, one line per event: the last lines for people, a hash of all of them to compare
-//! two runs.
+//! The events of a run, one line each. People read the last lines; a hash of all lines compares two runs.
 
 use std::collections::VecDeque;
 use std::fmt::{Arguments, Write};
 
-/// How many lines are kept.
+/// The number of lines in memory.
 const KEPT: usize = 250;
 
 /// The trace of one run.
@@ -23,7 +22,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Notes a line, told at `now`.
+    /// Adds a line with the time `now`.
     pub fn note(&mut self, now: u64, line: Arguments<'_>) {
         let mut text = match self.lines.len() {
             KEPT => self.lines.pop_front().unwrap_or_default(),
@@ -41,22 +40,22 @@ impl Trace {
         self.lines.push_back(text);
     }
 
-    /// Mixes something into the hash that is worth no line.
+    /// Mixes a value into the hash without a line.
     pub fn mix(&mut self, word: u64) {
         self.hash = (self.hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
     }
 
-    /// The hash of everything so far.
+    /// The hash of all events so far.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// How many lines there were.
+    /// The number of lines so far.
     pub fn told(&self) -> u64 {
         self.told
     }
 
-    /// The last lines.
+    /// The last lines of the trace.
     pub fn tail(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(String::as_str)
     }

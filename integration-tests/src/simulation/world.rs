@@ -1,4 +1,4 @@
-//! The world of one seed: everybody in it, and what happens to them one thing after the other.
+//! The world of one seed: all parties, and the order of their events.
 
 use std::sync::Arc;
 
@@ -20,27 +20,27 @@ use super::queue::SimulationEvent;
 use super::scene::{MASTERS, Scene, SceneInputs};
 use crate::tell;
 
-/// How long everything may take to come to rest once it works again, in virtual milliseconds.
+/// The longest time until all work ends after the faults are removed, in virtual milliseconds.
 const PATIENCE: u64 = 20 * 60 * 1000;
-/// How often it is looked whether it has.
+/// The interval of checks for that end.
 const LOOK_EVERY: u64 = 1000;
 
-/// Everybody and everything.
+/// All parties and their shared state.
 pub struct SimulationWorld {
-    /// The queue, chance, the network, the trace, the judge.
+    /// The queue, random numbers, the network, the trace, the judge.
     pub context: Context,
-    /// The seed's yard at the beginning.
+    /// The configuration of the seed at the start.
     pub scene: Arc<Scene>,
-    /// Masters and inputs.
+    /// The current masters and inputs.
     pub yard: SceneInputs,
-    /// The nodes.
+    /// The nodes, by index.
     pub nodes: Vec<SimulatedNode>,
-    /// The hosts.
+    /// The hosts, by index.
     pub hosts: Vec<SimulatedHost>,
 }
 
 impl SimulationWorld {
-    /// The world of a seed, everybody started.
+    /// The world of a seed, with all parties started.
     pub fn new(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let scene = Arc::new(Scene::draw(&mut rng));
@@ -74,7 +74,7 @@ impl SimulationWorld {
         world
     }
 
-    /// Lets trouble run its course, then lets everything come to rest.
+    /// Runs the faults, then waits until all work ends.
     pub fn run(&mut self) {
         let end = self.scene.trouble;
         while self.is_right() && self.step(end) {}
@@ -100,7 +100,7 @@ impl SimulationWorld {
         self.context.judge.broken.is_none()
     }
 
-    /// The next thing happens; false when nothing is left until `until`.
+    /// Handles the next event. Returns false when no event is left until `until`.
     pub fn step(&mut self, until: u64) -> bool {
         let Some(happening) = self.context.queue.next(until) else { return false };
         let now = self.context.queue.now();
@@ -109,7 +109,7 @@ impl SimulationWorld {
         let SimulationWorld { context, yard, nodes, hosts, .. } = self;
         match happening {
             SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }) => {
-                // What was under way when a link was cut, or its end went, does not arrive.
+                // A cut or a missing process also loses messages in transit.
                 if context.network.is_cut(from, to) {
                     return true;
                 }
@@ -219,7 +219,7 @@ impl SimulationWorld {
         }
     }
 
-    /// The operator asks whichever node leads; if none does, again after a while.
+    /// Sends the operator's request to the leader. Without a leader it tries again later.
     fn cancel(
         &mut self,
         task: Option<reelyard_protocol::worker::TaskId>,
@@ -235,7 +235,7 @@ impl SimulationWorld {
         }
     }
 
-    /// The Catalog of a node looks at masters, for good or in vain.
+    /// Searches for masters on behalf of a node; the search may fail.
     fn look_up(&mut self, node: Party, life: u32, names: Vec<FileName>) {
         let in_vain = self.context.chance(3);
         let look = |name: &FileName| match self.yard.masters.get(name) {
@@ -252,7 +252,7 @@ impl SimulationWorld {
         self.context.after(after, node, life, PartyTimer::LookedUp { asked: names, seen });
     }
 
-    /// Everything works from now on: links, clocks, disks; everybody is started anew.
+    /// Removes all faults of links, clocks and disks, and restarts all parties.
     fn heal(&mut self) {
         tell!(self.context, "-- everything is healed --");
         self.context.queue.drop_actions();
@@ -276,7 +276,7 @@ impl SimulationWorld {
         }
     }
 
-    /// At rest, all nodes hold the same.
+    /// Checks that all nodes hold the same state after all work has ended.
     fn compare_pieces(&mut self) {
         let digests: Vec<u64> =
             self.nodes.iter().map(|node| same_pieces::digest(node.own.piece())).collect();

@@ -5,24 +5,24 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::CfmSettings;
 
-/// What cfm knows of a file.
+/// The data of cfm for one file.
 #[derive(Clone, Debug)]
 pub struct CfmFileMeta {
     /// Line in grade.info, 1 = best.
     pub grade: i32,
-    /// Bytes, -1 when not told.
+    /// Size in bytes; -1 when unknown.
     pub size: i64,
-    /// How often the history names each destination's IP.
+    /// The number of entries in the history for each destination IP.
     pub servers: HashMap<IpAddr, u32>,
 }
 
 impl CfmFileMeta {
-    /// `serverCount`.
+    /// `serverCount`: the sum of all entries in `servers`.
     pub fn server_count(&self) -> u32 {
         self.servers.values().sum()
     }
 
-    /// Takes one mention back.
+    /// Removes one entry of this server.
     pub fn left(&mut self, server: IpAddr) {
         if let Some(times) = self.servers.get_mut(&server) {
             *times = times.saturating_sub(1);
@@ -30,10 +30,10 @@ impl CfmFileMeta {
     }
 }
 
-/// By name; none while grade.info cannot be read.
+/// The files by name; `None` while grade.info cannot be read.
 pub type Metas = HashMap<String, CfmFileMeta>;
 
-/// Reads both files.
+/// Reads both input files. `None` when grade.info cannot be read.
 pub fn read(settings: &CfmSettings) -> Option<Metas> {
     let grades = std::fs::read_to_string(&settings.grade_info_file).ok()?;
     let history = std::fs::read_to_string(&settings.hitcount_history_file).ok()?;

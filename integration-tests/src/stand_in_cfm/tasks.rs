@@ -1,4 +1,4 @@
-//! The tasks of cfm, and which changes it allows them (spec 2.1).
+//! The tasks of cfm and the changes that it allows (spec 2.1).
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -12,9 +12,9 @@ use serde::Serialize;
 pub struct CfmTaskRow {
     /// Unix nanoseconds at creation, as text.
     pub id: String,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     pub ctime: u64,
-    /// Unix seconds of the last change.
+    /// Time of the last change in Unix seconds.
     pub mtime: u64,
     /// ready, working, done or timeout.
     pub status: String,
@@ -24,15 +24,15 @@ pub struct CfmTaskRow {
     pub dst_ip: String,
     /// Path of the master.
     pub file_path: String,
-    /// Its base name.
+    /// Base name of the master.
     pub file_name: String,
     /// Rank, 1 = best.
     pub grade: i32,
     /// bit/s, as text.
     pub copy_speed: String,
-    /// The source.
+    /// Address of the source, with the port.
     pub src_addr: String,
-    /// The destination.
+    /// Address of the destination, with the port.
     pub dst_addr: String,
 }
 
@@ -47,27 +47,27 @@ pub struct CfmTaskTable {
 }
 
 impl CfmTaskTable {
-    /// By number.
+    /// The tasks in ascending order of number.
     pub fn rows(&self) -> Vec<CfmTaskRow> {
         self.by_id.values().map(|(task, _)| task.clone()).collect()
     }
 
-    /// The one of that number.
+    /// The task of that number.
     pub fn get(&self, id: i64) -> Option<&CfmTaskRow> {
         self.by_id.get(&id).map(|(task, _)| task)
     }
 
-    /// Puts one among them as it is.
+    /// Adds a task without changes.
     pub fn insert(&mut self, id: i64, task: CfmTaskRow) {
         self.by_id.insert(id, (task, SystemTime::now()));
     }
 
-    /// How often one was made for `file`.
+    /// The number of tasks that were created for `file`.
     pub fn times_planned(&self, file: &str) -> usize {
         self.planned.get(file).copied().unwrap_or_default()
     }
 
-    /// Makes one that is ready.
+    /// Creates a task in the state ready.
     pub fn create(&mut self, master: &Path, grade: i32, source: SocketAddr, to: SocketAddr) {
         let now = SystemTime::now();
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -114,13 +114,13 @@ impl CfmTaskTable {
         200
     }
 
-    /// Whether there was one.
+    /// Removes a task. Returns whether it existed.
     pub fn remove(&mut self, id: i64) -> bool {
         self.by_id.remove(&id).is_some()
     }
 
-    /// The clean-up of a round (spec 4.4 step 2): what is done, too old, or has a host that is not
-    /// well.
+    /// The clean-up of a round (spec 4.4 step 2). Removes tasks that are done, too old, or have a host that
+    /// is not healthy.
     pub fn clean(&mut self, timeout: Duration, is_well: impl Fn(&str) -> bool) {
         self.by_id.retain(|_, (task, changed)| {
             let age = changed.elapsed().unwrap_or_default();

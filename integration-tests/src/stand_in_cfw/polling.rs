@@ -1,5 +1,5 @@
-//! The loop of an old cfw (spec 4.9): it polls for tasks, copies one at a time, and says `done`
-//! whatever came of it (D1).
+//! The loop of an old cfw (spec 4.9): it polls for tasks, copies one at a time, and reports `done` for every
+//! result (D1).
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use tokio::sync::watch;
 
 use super::used_percent;
 
-/// What its external downloader does with a task.
+/// The result of its external downloader for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DownloaderBehavior {
     /// Copies the file at `file_path`, which must be on this machine.
     Copies,
-    /// Writes nothing; the loop says `done` all the same.
+    /// Writes nothing; the loop reports `done` all the same.
     Fails,
     /// Never ends (D17).
     Hangs,
 }
 
-/// Time-out of its calls to the node (spec 2.4).
+/// Timeout of its calls to the node (spec 2.4).
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A disk fuller than this takes no tasks, in percent.
+/// A host takes no tasks above this use of its disk, in percent.
 const FULL_ABOVE: u64 = 99;
 
 /// A running loop. Dropping it stops it.
@@ -49,7 +49,7 @@ impl Polling {
         let thread = std::thread::spawn(move || {
             actix_rt::System::new().block_on(async move {
                 let until_stopped = async move {
-                    // An error means that the handle is gone, which also ends the loop.
+                    // An error means that the handle was dropped, which also ends the loop.
                     let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
                 };
                 tokio::select! {
@@ -88,10 +88,10 @@ async fn run(
             tokio::time::sleep(every).await;
             continue;
         };
-        // A refusal is only logged by the real one: it goes on.
+        // The real cfw only logs a refusal and continues.
         patch_status(&http, node, task.id, "working").await;
         match how {
-            // A failed copy is reported done like any other.
+            // A failed copy is reported as done too.
             DownloaderBehavior::Copies => drop(copy(&task, &dir, &temp)),
             DownloaderBehavior::Fails => {}
             DownloaderBehavior::Hangs => std::future::pending().await,
@@ -100,7 +100,7 @@ async fn run(
     }
 }
 
-/// The first ready task of the list that is for this host.
+/// The first ready task of the list for this host.
 async fn next_task(
     http: &reqwest::Client,
     own: HostAddr,

@@ -1,4 +1,4 @@
-//! Pools, leases and boxes by the API of a real node.
+//! Pools, leases and boxes over the API of a real node.
 
 use anyhow::Result;
 use reelyard_integration_tests::box_node::{BoxNode, path_of};
@@ -19,13 +19,13 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
     let created = put(json!({ "size": 3, "first_id": 5, "ttl_default": "10s" }));
     assert_eq!((created.status, &created.body["boxes"]["free"]), (201, &json!(3)));
     assert_eq!(created.body["spec"]["ttl_default"], "10s");
-    // What is shown can be put again.
+    // The displayed specification can be put again.
     let again = put(created.body["spec"].clone());
     assert_eq!((again.status, &again.body), (200, &created.body));
     let lease = node.take("p", json!({ "holder": "a" }));
     assert_eq!(lease["box"], 5);
 
-    // Shrinking drains: the box that somebody has goes when it is given back.
+    // A smaller size drains: the leased box is removed after its release.
     let smaller = node.put("p", json!({ "size": 1, "first_id": 7 }));
     assert_eq!((&smaller["boxes"]["free"], &smaller["boxes"]["leased"]), (&json!(1), &json!(1)));
     let retiring = node.get("/pools/p/boxes/5").body;
@@ -80,7 +80,7 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
         let absent = node.ask(method, path, None);
         assert_eq!((absent.status, absent.kind()), (404, "no-pool"), "{method} {path}");
     }
-    // What happened in it is remembered, and its tokens go on.
+    // The audit history of the pool remains, and its tokens continue.
     assert_eq!(node.get("/pools/q/audit").body["items"][0]["state"], "released");
     node.put("q", json!({ "size": 1 }));
     assert_eq!(token(&node.take("q", json!({ "holder": "a" }))), token(&lease) + 1);
@@ -90,7 +90,7 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
 }
 
 #[test]
-fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() -> Result<()> {
+fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 4, "ttl_max": "1h", "grace": "0s" }));
     let held = node.take("p", json!({ "holder": "a", "ttl": "10m" }));
@@ -136,7 +136,7 @@ fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() -> Result
         for what in ["renew", "release", "verify"] {
             let late = node.with(lease, what);
             assert_eq!((late.status, late.kind()), (410, kind), "{what}: {late:?}");
-            // A token that was never its own is told as such, whatever became of the lease.
+            // A token that never belonged to the lease has its own error, whatever the state of the lease.
             let foreign = node.post(&path_of(lease, what), json!({ "token": 99 }));
             assert_eq!(foreign.kind(), "wrong-token", "{what}");
         }
@@ -158,7 +158,7 @@ fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() -> Result
 }
 
 #[test]
-fn what_is_asked_for_is_had_at_once_or_refused_with_its_reason() -> Result<()> {
+fn a_request_gets_boxes_at_once_or_a_reason() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 3, "quota": 3, "ttl_max": "1h" }));
     let ask = |wanted: Value| node.post("/pools/p/leases", wanted);
@@ -177,7 +177,7 @@ fn what_is_asked_for_is_had_at_once_or_refused_with_its_reason() -> Result<()> {
     }
     assert_eq!(node.post("/pools/none/leases", json!({ "holder": "a" })).kind(), "no-pool");
 
-    // Both, or none.
+    // Both boxes or none.
     let two = ask(json!({ "holder": "a", "count": 2, "ttl": "1h" })).body;
     let leases = two["leases"].as_array().unwrap().clone();
     assert_eq!((leases.len(), &leases[0]["token"]), (2, &two["token"]));
@@ -221,11 +221,11 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
         assert_eq!(answer.status, 201, "{answer:?}");
         told.push(answer.body);
     }
-    // How long it lasts from now on is less with each answer.
+    // The remaining lifetime decreases with each answer.
     let known =
         |told: &Value| ["lease_id", "box", "token", "expires_at"].map(|of| told[of].clone());
     assert!(told.iter().all(|answer| known(answer) == known(&told[0])), "{told:?}");
-    // Another process goes on with the same work, and says so.
+    // Another process repeats the request to continue the same work.
     let mut other = wanted.clone();
     other["holder"] = json!("b");
     let refused = node.post("/pools/p/leases", other.clone());
@@ -274,7 +274,7 @@ fn each_pool_has_names_of_its_own_for_requests() -> Result<()> {
     for pool in pools {
         assert_eq!(node.get(&format!("/pools/{pool}")).body["boxes"]["leased"], 1);
     }
-    // Waiting they have nothing to do with each other either.
+    // Waiting requests of different pools are independent too.
     let held = pools.map(|pool| node.take(pool, json!({ "holder": "z" })));
     let waits = json!({ "holder": "a", "wait": "50s", "request_id": "job-18" });
     let begin = |pool| node.begin(&format!("/pools/{pool}/leases"), waits.clone(), &[]);
@@ -293,7 +293,7 @@ fn each_pool_has_names_of_its_own_for_requests() -> Result<()> {
 }
 
 #[test]
-fn who_waits_is_served_in_turn_and_who_goes_leaves_the_queue() -> Result<()> {
+fn waiting_clients_are_served_in_order_and_a_leaving_client_leaves_the_queue() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 1, "queue_limit": 2 }));
     let held = node.take("p", json!({ "holder": "a" }));
@@ -305,7 +305,7 @@ fn who_waits_is_served_in_turn_and_who_goes_leaves_the_queue() -> Result<()> {
     let full = node.post("/pools/p/leases", wait("late"));
     assert_eq!((full.status, full.kind()), (429, "queue-full"), "{full:?}");
     assert!(full.header("retry-after").unwrap().parse::<u64>()? >= 1);
-    // Its client is killed.
+    // The request loses its client.
     drop(gone);
     node.until_waiting("p", 1)?;
     let watched =
@@ -317,7 +317,7 @@ fn who_waits_is_served_in_turn_and_who_goes_leaves_the_queue() -> Result<()> {
     assert_eq!(node.with(&held, "release").status, 200);
     let served = first.answer()?;
     assert_eq!((served.status, &served.body["box"]), (201, &held["box"]));
-    assert_eq!(token(&served.body), token(&held) + 1, "nobody had it in between");
+    assert_eq!(token(&served.body), token(&held) + 1, "it had no other holder in between");
     assert_eq!(node.with(&served.body, "release").status, 200);
     let pool = node.get("/pools/p").body;
     assert_eq!((&pool["boxes"]["free"], &pool["totals"]["granted"]), (&json!(1), &json!(2)));
@@ -348,7 +348,7 @@ fn a_wait_can_be_watched() -> Result<()> {
     let (kind, granted) = events.last().unwrap();
     assert_eq!((kind.as_str(), token(granted)), ("granted", token(held) + 1));
 
-    // Now it is known how long boxes are held.
+    // Now the node knows how long clients hold boxes.
     let mut waiting = watch(json!({ "holder": "d", "wait": "50s" }))?;
     waiting.until_told("event: waiting")?;
     assert_eq!(node.with(granted, "release").status, 200);
@@ -358,11 +358,11 @@ fn a_wait_can_be_watched() -> Result<()> {
 }
 
 #[test]
-fn a_node_that_stops_answers_who_waits() -> Result<()> {
+fn a_node_that_stops_answers_waiting_clients() -> Result<()> {
     let mut node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 0 }));
     let wait = || json!({ "holder": "a", "wait": "50s", "count": 1 });
-    // Nobody can have a box of a pool that has none.
+    // No request can get a box of an empty pool.
     assert_eq!(node.post("/pools/p/leases", wait()).kind(), "terms");
     node.put("p", json!({ "size": 1 }));
     node.take("p", json!({ "holder": "b" }));
@@ -378,7 +378,7 @@ fn a_node_that_stops_answers_who_waits() -> Result<()> {
 }
 
 #[test]
-fn a_box_is_taken_out_of_use_and_its_story_is_told() -> Result<()> {
+fn a_box_is_taken_out_of_use_and_its_history_is_reported() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 2, "grace": "0s", "slots": { "first": 100, "count": 9 } }));
     let lease = node.take("p", json!({ "holder": "a" }));
@@ -402,7 +402,7 @@ fn a_box_is_taken_out_of_use_and_its_story_is_told() -> Result<()> {
     assert_eq!(refused(&quarantine(1)), (409, "already-quarantined".to_owned()));
     assert_eq!(refused(&unquarantine(0)), (409, "not-quarantined".to_owned()));
     let none = node.post("/pools/p/leases", json!({ "holder": "b" }));
-    assert_eq!(none.kind(), "no-box-in-time", "a box out of use is nobody's");
+    assert_eq!(none.kind(), "no-box-in-time", "a box out of use is never granted");
     let of = |state: &str| node.get(&format!("/pools/p/boxes?state={state}")).body["items"].clone();
     assert_eq!(of("quarantined")[0]["number"], 1);
     assert_eq!((of("leased")[0]["slot"].clone(), of("free")), (json!(100), json!([])));
@@ -439,7 +439,7 @@ fn a_box_is_taken_out_of_use_and_its_story_is_told() -> Result<()> {
 }
 
 #[test]
-fn the_boxes_of_a_host_are_nobodys_before_it_has_looked_at_them() -> Result<()> {
+fn the_boxes_of_a_host_are_not_granted_before_its_inspection() -> Result<()> {
     let node = BoxNode::start(&[])?;
     let host = "127.0.0.1:9";
     node.put("p", json!({ "size": 1, "host": host, "hooks": "isolate" }));
@@ -448,7 +448,7 @@ fn the_boxes_of_a_host_are_nobodys_before_it_has_looked_at_them() -> Result<()> 
     assert_eq!(node.ask("POST", "/pools/p/recheck", None).status, 202);
     let out = node.post("/pools/p/boxes/0/quarantine", json!({ "reason": "smells" }));
     assert_eq!(out.body["state"], "quarantined");
-    // It cannot be told to another host before it is clean.
+    // A box cannot move to another host before it is clean.
     let moved = node.ask("PUT", "/pools/p", Some(json!({ "size": 1 })));
     assert_eq!((moved.status, moved.kind()), (409, "pool-in-use"), "{moved:?}");
     Ok(())
@@ -462,7 +462,7 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
         let shown = node.get(&format!("/pools/{pool}")).body;
         shown["spec"]["size"].as_u64()
     };
-    wait_for("the pools are there", &[&node.node], || {
+    wait_for("the pools exist", &[&node.node], || {
         (size(&node, "judges") == Some(2) && size(&node, "editors") == Some(1)).then_some(())
     })?;
     assert_eq!(node.get("/pools/judges").body["spec"]["ttl_default"], "9s");
@@ -475,7 +475,7 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
         (size(&node, "judges") == Some(2)).then_some(())
     })?;
 
-    // One that is no longer named stays, as one that was made by hand does.
+    // A pool that the configuration no longer names remains, like a pool that was made by hand.
     let held = node.take("judges", json!({ "holder": "a" }));
     node.node
         .start_again_with(&[("box.pools", "{ judges = { size = 2, host = \"127.0.0.1:9\" } }")])?;
@@ -485,16 +485,18 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
         let warnings = node.get("/status").body["warnings"].to_string();
         warnings.contains("pool judges is not as the configuration has it")
     };
-    wait_for("what cannot be put is told", &[&node.node], || warned().then_some(()))?;
+    wait_for("pools that cannot be created are reported", &[&node.node], || {
+        warned().then_some(())
+    })?;
     assert_eq!(node.with(&held, "release").status, 200);
-    wait_for("it is put once nobody has a box", &[&node.node], || {
+    wait_for("it is changed once no client has a box", &[&node.node], || {
         (node.get("/pools/judges").body["spec"]["host"] == "127.0.0.1:9" && !warned()).then_some(())
     })?;
     Ok(())
 }
 
 #[test]
-fn what_happens_to_boxes_is_told_as_it_happens() -> Result<()> {
+fn box_events_are_reported_immediately() -> Result<()> {
     let node = BoxNode::start(&[])?;
     let reader = EventReader::open(node.ground.node, "?kinds=box", &[])?;
     node.put("p", json!({ "size": 2, "grace": "0s" }));
@@ -534,7 +536,7 @@ fn what_happens_to_boxes_is_told_as_it_happens() -> Result<()> {
 }
 
 #[test]
-fn what_is_no_request_is_refused_in_words() -> Result<()> {
+fn an_invalid_request_is_refused_with_an_explanation() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 4 }));
     let refused = |body: Value, word: &str| {
@@ -552,7 +554,7 @@ fn what_is_no_request_is_refused_in_words() -> Result<()> {
     assert_eq!((put.status, put.kind()), (400, "bad-body"), "{put:?}");
     let share = node.post("/shares", json!({ "path": "x", "request_id": "" }));
     assert_eq!((share.status, share.kind()), (400, "bad-body"), "{share:?}");
-    // An expired lease is valid for nobody, and a wrong token is counted.
+    // An expired lease is invalid for every caller, and a wrong token is counted.
     let lease = node.take("p", json!({ "holder": "h" }));
     let mut wrong = lease.clone();
     wrong["token"] = json!(99);

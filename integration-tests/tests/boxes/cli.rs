@@ -1,4 +1,4 @@
-//! `reelyard box` against a real node: what it prints, and how it ends.
+//! `reelyard box` with a real node: its output and its exit codes.
 
 use anyhow::Result;
 use reelyard_integration_tests::binary::ProgramOutput;
@@ -14,7 +14,7 @@ fn read(ended: ProgramOutput) -> Value {
     serde_json::from_str(&done(ended)).unwrap()
 }
 
-/// The cells of the row that begins with `first`, by blanks.
+/// The cells of the row that begins with `first`, separated by blanks.
 fn row(table: &str, first: &str) -> Vec<String> {
     let rows = table.lines().map(|line| line.split_whitespace().map(str::to_owned).collect());
     let mut rows = rows.filter(|row: &Vec<String>| row.first().is_some_and(|cell| cell == first));
@@ -47,7 +47,7 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     for words in ["boxes", "4 from 0 on", "drawn from 100..200", "1m", "2h", "site=a", "last 9s"] {
         assert!(created.contains(words), "{words}: {created}");
     }
-    // What is not given stays.
+    // Options that are missing keep their values.
     let changed =
         read(node.cli(&["pools", "put", "judges", "--size", "2", "--max-hold", "none", "--json"]));
     let spec = &changed["spec"];
@@ -133,7 +133,7 @@ fn a_box_is_leased_used_and_given_back() -> Result<()> {
     );
     assert!(done(node.cli(&["unquarantine", "p", "0"])).contains("free"));
     let audit = done(node.cli(&["audit", "p"]));
-    // That a wrong token was tried goes on record within a second.
+    // The attempt with a wrong token is on record within a second.
     let others = audit.lines().skip(1).filter(|line| !line.contains("wrong_token"));
     let lines: Vec<&str> = others.collect();
     assert_eq!(lines.len(), 4, "{audit}");

@@ -1,4 +1,4 @@
-//! The client in Rust, on a real node.
+//! The Rust client with a real node.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::stub::StubNode;
 
-/// A node with so many boxes, and a client of it.
+/// Runs a test with a node of `size` boxes and a client for it.
 fn with<F: Future<Output = ()>>(size: u32, test: impl FnOnce(BoxNode, BoxClient) -> F) {
     let boxes = BoxNode::start(&[]).unwrap();
     boxes.put("p", json!({ "size": size, "first_id": 5, "grace": "0s" }));
@@ -20,7 +20,7 @@ fn with<F: Future<Output = ()>>(size: u32, test: impl FnOnce(BoxNode, BoxClient)
     on_a_system(test(boxes, client));
 }
 
-/// A client of a node that answers as the test says.
+/// Runs a test with a client of a node that gives scripted answers.
 fn with_stub<F: Future<Output = ()>>(test: impl FnOnce(StubNode, BoxClient) -> F) {
     let stub = StubNode::start();
     let client = BoxClient::new(&format!("http://{}", stub.addr), None).unwrap();
@@ -32,7 +32,7 @@ fn free(boxes: &BoxNode) -> u64 {
 }
 
 #[test]
-fn what_is_held_is_given_back_however_it_is_let_go() {
+fn a_held_box_is_released_in_every_way_of_dropping_it() {
     with(2, async |boxes, client| {
         let wanted = BoxRequest { count: 2, ..BoxRequest::by("me") };
         let held = client.acquire("p", &wanted).await.unwrap();
@@ -49,7 +49,7 @@ fn what_is_held_is_given_back_however_it_is_let_go() {
 
         let dropped = client.acquire("p", &wanted).await.unwrap();
         drop(dropped);
-        eventually("both are given back", || free(&boxes) == 2).await;
+        eventually("both are released", || free(&boxes) == 2).await;
     });
 }
 
@@ -72,7 +72,7 @@ fn it_is_renewed_until_it_is_lost() {
 }
 
 #[test]
-fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
+fn a_lease_after_a_long_wait_is_renewed_before_an_immediate_one() {
     with(2, async |boxes, client| {
         let ttl = Duration::from_secs(18);
         let other = boxes.take("p", json!({ "holder": "another", "ttl": "10m" }));
@@ -82,7 +82,8 @@ fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
         let lets_go = async {
             eventually("it waits", || boxes.get("/pools/p").body["waiting"] == 1).await;
             let began = Instant::now();
-            // More than a tenth of its term, and far less than the third after which the other is due.
+            // More than a tenth of its term, and far less than the third after which the other renewal is
+            // due.
             eventually("it has waited long", || began.elapsed() > ttl / 9).await;
             assert_eq!(boxes.with(&other, "release").status, 200);
         };
@@ -97,7 +98,7 @@ fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
             (renewals(&page, "fresh") > 0).then_some(page)
         })
         .await;
-        // Once, and then as any other.
+        // Once immediately, and then at the normal interval.
         assert!((1..5).contains(&renewals(&page, "old")), "{page}");
         fresh.release().await.unwrap();
         held.release().await.unwrap();
@@ -105,7 +106,7 @@ fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
 }
 
 #[test]
-fn what_is_not_to_be_had_is_told_apart() {
+fn reasons_for_a_missing_box_are_distinguished() {
     with(1, async |boxes, client| {
         let held = client.acquire("p", &BoxRequest::by("me")).await.unwrap();
         let second = client.acquire("p", &BoxRequest::by("you")).await;
@@ -120,14 +121,14 @@ fn what_is_not_to_be_had_is_told_apart() {
         assert!(matches!(nobody, Err(BoxClientError::Unreachable { .. })), "{nobody:?}");
         assert!(BoxClient::new("127.0.0.1:9", None).is_err());
 
-        // Somebody who does not wait any longer leaves the queue.
+        // A client that stops waiting leaves the queue.
         let wanted = BoxRequest { wait: Duration::from_secs(600), ..BoxRequest::by("you") };
         let waits = |count: u64| boxes.get("/pools/p").body["waiting"] == count;
         tokio::select! {
             answered = client.acquire("p", &wanted) => panic!("{answered:?}"),
             () = eventually("it waits", || waits(1)) => {}
         }
-        eventually("nobody waits", || waits(0)).await;
+        eventually("no client waits", || waits(0)).await;
         held.release().await.unwrap();
     });
 }
@@ -191,7 +192,7 @@ fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_f
 }
 
 #[test]
-fn what_was_surely_not_done_is_told_at_once() {
+fn a_request_that_certainly_failed_is_reported_at_once() {
     with_stub(async |stub, client| {
         let wanted = BoxRequest::by("me");
         let answers = async { stub.called().await.refuse(503, "busy") };

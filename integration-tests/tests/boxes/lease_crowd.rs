@@ -1,5 +1,5 @@
-//! A crowd that asks, waits, goes away, gives back and loses boxes, across restarts and with hosts that
-//! fail: every wait ends once, no box is lost and none is in two hands.
+//! Many clients that request, wait, cancel, release and lose boxes, over restarts and with failing hosts.
+//! Every wait ends once, no box is lost, and no box has two holders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ struct Crowd {
     dice: fastrand::Rng,
     waiting: Vec<Acquisition>,
     held: Vec<Arc<Lease>>,
-    /// The highest token that anybody was told, by pool.
+    /// The highest token that any client received, by pool.
     tokens: BTreeMap<PoolName, u64>,
     began: usize,
     ended: usize,
@@ -67,7 +67,7 @@ impl Crowd {
     fn ask(&mut self) {
         let pool = if self.dice.bool() { p() } else { pool("q") };
         self.names += 1;
-        // Some repeat a request that others made, waiting or answered long ago.
+        // Some repeat a request of other clients, which may still wait or have an answer.
         let name = self.dice.u64(self.names.saturating_sub(3)..=self.names);
         let count = 1 + self.dice.u32(..2);
         let wait = self.dice.u64(..30);
@@ -84,7 +84,7 @@ impl Crowd {
         self.began += 1;
     }
 
-    /// Takes the answers that are there.
+    /// Collects the answers that have arrived.
     fn collect(&mut self) {
         let mut waiting = Vec::new();
         for mut acquisition in std::mem::take(&mut self.waiting) {
@@ -104,7 +104,7 @@ impl Crowd {
     }
 
     fn told(&mut self, lease: Arc<Lease>) {
-        // Whoever repeats a request is told the same.
+        // A repeated request gets the same answer.
         if let Some(known) = self.held.iter_mut().find(|known| known.id == lease.id) {
             assert_eq!((known.token, known.number), (lease.token, lease.number));
             return;
@@ -121,7 +121,7 @@ impl Crowd {
         let lease = self.held.swap_remove(self.dice.usize(..self.held.len()));
         match self.yard.release(&lease).await {
             Ok(()) => assert!(self.yard.verify(&lease).is_err()),
-            // It has ended, or is about to: the answer says so.
+            // It has ended or ends now: the answer says which.
             Err(_) => self.yard.look().await,
         }
     }
@@ -133,10 +133,10 @@ impl Crowd {
         let lease = self.held[self.dice.usize(..self.held.len())].clone();
         let before = self.yard.verify(&lease).is_ok();
         let renewed = self.yard.renew(&lease).await.is_ok();
-        assert!(before || !renewed, "what has ended is not renewed");
+        assert!(before || !renewed, "an ended lease is not renewed");
     }
 
-    /// No box is in two hands, and each box stands somewhere.
+    /// Checks that no box has two holders and that each box has a state.
     async fn check(&mut self) {
         let live: Vec<_> =
             self.held.iter().filter(|lease| self.yard.verify(lease).is_ok()).collect();
@@ -150,7 +150,7 @@ impl Crowd {
     async fn restart(mut self, dir: &std::path::Path, clock: &Clock) -> Crowd {
         let hosts = self.yard.hosts.clone();
         self.yard.journal.stop().await;
-        // Each wait ends, with a grant or with the end of this leader.
+        // Each wait ends, with a grant or with the end of this leader's term.
         for acquisition in std::mem::take(&mut self.waiting) {
             self.ended += 1;
             if let Ok(grant) = acquisition.await {
@@ -161,7 +161,7 @@ impl Crowd {
         Crowd { yard, ..self }
     }
 
-    /// Whether nobody waits, and every box is free again or quarantined.
+    /// Whether no request waits and every box is free or in quarantine.
     fn is_over(&self) -> bool {
         let idle = |pool: &PoolStatus| {
             pool.counts.of(BoxPhase::Free) + pool.counts.of(BoxPhase::Quarantined)
@@ -170,7 +170,7 @@ impl Crowd {
         self.waiting.is_empty() && pools.iter().all(|pool| idle(pool) == pool.counts.all())
     }
 
-    /// Everybody gives back what he has and nobody waits: all boxes are free again, or quarantined.
+    /// Releases all leases and cancels all waits. Then every box is free or in quarantine.
     async fn end(mut self) {
         let until = Instant::now() + PATIENCE;
         while !self.is_over() {
@@ -182,7 +182,7 @@ impl Crowd {
             self.yard.advance(seconds(5)).await;
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let view = eventually_some("nobody waits", || {
+        let view = eventually_some("no client waits", || {
             let view = self.yard.board.view();
             std::future::ready((view.waiters == 0).then_some(view))
         })

@@ -1,5 +1,5 @@
-//! Boxes while nothing can be put on record: on a disk that is really full, and behind a store that does
-//! not write. Who waits is told what is so, nothing is granted twice, and all goes on by itself.
+//! Boxes while no commit is possible: on a disk that is really full, and with a store that does not write.
+//! Waiting clients get a correct answer, nothing is granted twice, and the work resumes without help.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,10 +25,10 @@ use reelyard_replication::CommitError;
 const DISK_MEBIBYTES: u64 = 48;
 const RESERVE: u64 = 12 << 20;
 
-/// No pause after a commit without an outcome is longer.
+/// The longest pause after a commit without an outcome.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// After which time a commit that is under way counts as one of which nobody knows.
+/// The time after which a commit in progress counts as unknown.
 const UNKNOWN_AFTER: Duration = Duration::from_secs(2);
 
 async fn open(settings: JournalOptions, clock: &Clock) -> BoxYard {
@@ -64,8 +64,8 @@ fn on_full_disk<T: std::fmt::Debug>(answer: Result<T, BoxError>) {
     assert!(is_so, "{answer:?}");
 }
 
-/// The answer to who waits, while time passes as far as it must: what came to nothing is not tried again
-/// before a pause is over.
+/// Waits for the answer and moves the clock as far as necessary: a failed commit is tried again only after a
+/// pause.
 async fn answered(yard: &BoxYard, mut waiting: Acquisition) -> Result<Grant, BoxError> {
     loop {
         let tried = yard.board.view().uncommitted;
@@ -87,7 +87,7 @@ fn totals(yard: &BoxYard) -> (u64, u64) {
 }
 
 #[test]
-fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
+fn a_waiting_client_on_a_full_disk_gets_an_error_or_a_box_once_there_is_space() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -101,20 +101,21 @@ fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
         }
         let more = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 0) });
         on_full_disk(more.await);
-        // Nothing is tried until a pause is over; who comes meanwhile has its place.
+        // The actor tries nothing during the pause. A request that arrives meanwhile gets its place in the
+        // queue.
         let waiting = yard.acquire(named("n", 600));
         let again = yard.acquire(named("n", 600));
         let brief = yard.acquire(ask("c", 5));
         let place = brief.progress();
         let told = |position| AcquireProgress::Waiting { position, estimate: None };
-        eventually("it is told its place", || *place.borrow() == told(2)).await;
+        eventually("it gets its position", || *place.borrow() == told(2)).await;
         let priority = Priority::try_from(9).unwrap();
         let urgent = yard.acquire(BoxLeaseRequest { priority, ..ask("e", 600) });
         let first = urgent.progress();
         eventually("it is the first", || *first.borrow() == told(1)).await;
         eventually("there is one more before it", || *place.borrow() == told(3)).await;
         drop(urgent);
-        // Its time is over while there still is no room.
+        // Its wait ends while the disk is still full.
         yard.until_waiting(2).await;
         let behind = yard.acquire(ask("d", 0)).await;
         assert!(matches!(behind, Err(BoxError::TimedOut { .. })), "{behind:?}");
@@ -138,7 +139,7 @@ fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
 }
 
 #[test]
-fn what_cannot_be_put_on_record_leaves_a_lease_as_it_is_and_its_box_to_nobody_else() {
+fn a_failed_commit_leaves_a_lease_unchanged_and_its_box_to_no_other_client() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -153,7 +154,7 @@ fn what_cannot_be_put_on_record_leaves_a_lease_as_it_is_and_its_box_to_nobody_el
         on_full_disk(yard.renew(&kept).await);
         let next = yard.acquire(ask("c", 600));
         yard.until_waiting(1).await;
-        // Its term is over and its holder is told so, but until that is on record it is valid.
+        // Its term is over and the holder is informed. The lease is valid until that is on record.
         yard.advance(seconds(60)).await;
         assert_eq!(refused(yard.renew(&over).await), BoxRefusal::Expired);
         for _ in 0..3 {
@@ -176,7 +177,7 @@ fn what_cannot_be_put_on_record_leaves_a_lease_as_it_is_and_its_box_to_nobody_el
 }
 
 #[test]
-fn who_waits_on_a_full_disk_is_told_when_the_leader_stops_and_nothing_is_left_of_it() {
+fn a_waiting_client_on_a_full_disk_gets_an_error_when_the_leader_stops() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -189,7 +190,7 @@ fn who_waits_on_a_full_disk_is_told_when_the_leader_stops_and_nothing_is_left_of
         eventually("it is tried", || yard.board.view().uncommitted > 0).await;
         yard.close().await;
         assert_eq!(waiting.await, Err(BoxError::LeaderChanged));
-        // The next one begins on the full disk, and goes on once there is room.
+        // The next actor starts on the full disk, and continues once there is space.
         let yard = on_small_disk(dir.path(), &clock).await;
         assert_eq!(totals(&yard), (0, 0));
         let waiting = yard.acquire(named("n", 600));
@@ -202,7 +203,7 @@ fn who_waits_on_a_full_disk_is_told_when_the_leader_stops_and_nothing_is_left_of
     });
 }
 
-/// A store that writes nothing more while it is shut. Clones are the same.
+/// A store that does not write while it is closed. Clones share the gate.
 #[derive(Clone, Debug, Default)]
 struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -226,7 +227,7 @@ impl StoreObserver for Gate {
     fn mark_synced(&self) {}
 }
 
-/// Opened again however a test ends: the journal's thread would wait for ever.
+/// Opens the gate at the end of every test: otherwise the journal's thread would wait without end.
 struct Opens(Gate);
 
 impl Drop for Opens {
@@ -250,7 +251,7 @@ fn is_unknown<T>(answer: &Result<T, BoxError>) -> bool {
 }
 
 #[test]
-fn what_may_have_been_granted_is_told_so_and_taken_back_if_nobody_can_ask_for_it() {
+fn a_possible_grant_is_reported_and_withdrawn_if_no_client_can_repeat_it() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let gate = Gate::default();
@@ -258,7 +259,7 @@ fn what_may_have_been_granted_is_told_so_and_taken_back_if_nobody_can_ask_for_it
         let yard = behind(&gate, dir.path(), UNKNOWN_AFTER, spec(1)).await;
         gate.set(true);
         assert!(is_unknown(&yard.acquire(ask("a", 600)).await));
-        // Nobody else gets its box, nor is that tried.
+        // No other client gets its box, and the actor does not try that either.
         yard.advance(PAUSE).await;
         let other = yard.acquire(ask("b", 0)).await;
         assert!(matches!(other, Err(BoxError::TimedOut { .. })), "{other:?}");
@@ -288,7 +289,7 @@ fn what_is_repeated_is_told(spec: PoolSpec) {
         assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(1), Ok(())));
         yard.until_waiting(1).await;
         assert_eq!(totals(&yard), (1, 0));
-        // Whoever was told has it, and gives it to who is next.
+        // The client with the answer has the box, and its release serves the next one.
         yard.release(&lease).await.unwrap();
         assert_eq!(one(answered(&yard, next).await).token, FenceToken(2));
         yard.close().await;
@@ -296,17 +297,17 @@ fn what_is_repeated_is_told(spec: PoolSpec) {
 }
 
 #[test]
-fn what_may_have_been_granted_by_name_is_told_to_who_repeated_it_before_that_was_known() {
+fn a_possible_named_grant_is_reported_to_an_early_repetition() {
     what_is_repeated_is_told(spec(1));
 }
 
 #[test]
-fn what_may_have_been_granted_by_name_is_made_ready_for_who_repeated_it_before_that_was_known() {
+fn a_possible_named_grant_is_initialized_for_an_early_repetition() {
     what_is_repeated_is_told(hosted(1));
 }
 
 #[test]
-fn who_waits_for_a_journal_that_has_too_much_to_do_is_served_when_it_has_less() {
+fn a_client_that_waits_for_an_overloaded_journal_is_served_later() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let gate = Gate::default();
@@ -314,7 +315,7 @@ fn who_waits_for_a_journal_that_has_too_much_to_do_is_served_when_it_has_less() 
         let yard = behind(&gate, dir.path(), Duration::from_secs(600), spec(2)).await;
         let held = yard.take("h").await;
         gate.set(true);
-        // As much as it takes, a few at a time: the actor's mailbox holds few.
+        // As many as necessary, a few at a time, because the mailbox of the actor is small.
         let renew = RenewLease { lease: held.id, token: held.token, ttl: None };
         let mut renewals = Vec::new();
         while yard.journal.status().refused_busy == 0 {

@@ -1,4 +1,4 @@
-//! The BoxLeaseActor with pools that a host serves: boxes are looked at, made ready and cleaned.
+//! The BoxLeaseActor with pools on a host: boxes are inspected, initialized and cleaned.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn a_node_that_cannot_ask_a_host_blames_it_for_nothing() {
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
     hosts.run_out_of_descriptors();
-    // The second question comes after the answer to the first was heard.
+    // The second probe comes after the answer to the first one was handled.
     for probes in 1..3 {
         yard.advance(seconds(4)).await;
         yard.look().await;
@@ -71,7 +71,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
     assert_eq!((hook.place.host, hook.box_id, hook.token.unwrap().0), (host(1), 0, 1));
     assert_eq!(hook.holder.unwrap().as_str(), "a");
     assert_eq!(yard.count(BoxPhase::Preparing), 1);
-    // Making it ready takes nothing from its term, and ends no wait.
+    // The initialization does not shorten the term and does not end a wait.
     yard.advance(seconds(100)).await;
     hosts.let_go(host(1));
     let lease = one(waiting.await);
@@ -84,7 +84,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
 }
 
 #[actix::test]
-async fn what_a_cleanup_said_that_succeeded_is_told_with_the_story_of_the_box() {
+async fn the_output_of_a_successful_cleanup_is_in_the_history_of_the_box() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
@@ -121,7 +121,7 @@ async fn a_box_that_is_found_dirty_is_cleaned_before_its_first_grant() {
     assert!(
         matches!(&care[1].news, BoxLogEvent::FoundDirty(said) if said.as_str().contains("60001"))
     );
-    // Whoever knows that the host was started anew has it look again.
+    // An operator who knows that the host restarted requests another inspection.
     yard.send(RecheckPool { pool: p() }).await.unwrap();
     yard.until(BoxPhase::Free, 2).await;
     yard.close().await;
@@ -133,7 +133,7 @@ async fn a_failed_init_costs_the_waiter_nothing() {
     let (_dir, yard) = yard(hosted(3), &hosts).await;
     yard.until(BoxPhase::Free, 3).await;
     hosts.answer(HookKind::Init, [failed("no cgroup"), HookAnswer::Done { said: None }]);
-    // It does not even wait.
+    // This request does not wait at all.
     let lease = one(yard.acquire(ask("a", 0)).await);
     assert_eq!((lease.box_id(), lease.token.0), (1, 2));
     yard.until(BoxPhase::Free, 2).await;
@@ -144,7 +144,7 @@ async fn a_failed_init_costs_the_waiter_nothing() {
     );
     let care = yard.board.box_log(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
     assert_eq!(care.last().unwrap().news, BoxLogEvent::InitFailed(HookOutput::cut("no cgroup")));
-    // Of two boxes none is handed out alone.
+    // A request for two boxes never gets only one.
     hosts.answer(HookKind::Init, [HookAnswer::Done { said: None }, failed("no cgroup")]);
     let request = Some(RequestId(7));
     let two = BoxLeaseRequest { count: 2, request, ..ask("b", 60) };
@@ -197,7 +197,7 @@ async fn a_failed_cleanup_is_tried_again_with_back_off() {
 }
 
 #[actix::test]
-async fn what_stays_dirty_is_quarantined_until_an_operator_has_it_cleaned_again() {
+async fn a_dirty_box_is_quarantined_until_an_operator_requests_another_cleanup() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 2, ..hosted(1) }, &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
@@ -253,7 +253,7 @@ async fn an_operator_takes_a_box_out_of_use_but_not_from_its_holder() {
 }
 
 #[actix::test]
-async fn who_wants_more_boxes_than_come_round_keeps_its_place_and_holds_up_nobody() {
+async fn a_request_for_many_boxes_keeps_its_place_and_delays_no_other() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(2), &hosts).await;
     let held = one(yard.acquire(ask("a", 60)).await);
@@ -284,17 +284,17 @@ async fn boxes_that_get_their_own_numbers_as_ids_are_looked_at_first() {
     let (_dir, yard) = yard(PoolSpec { slots, ..hosted(2) }, &hosts).await;
     yard.until(BoxPhase::Free, 2).await;
     let looked_at: usize = hosts.looks().iter().map(|look| look.boxes.len()).sum();
-    assert_eq!(looked_at, 0, "a box without an id has nothing to be looked at");
+    assert_eq!(looked_at, 0, "a box without an id needs no inspection");
     hosts.dirty(1, "somebody else's");
     yard.put(hosted(2)).await;
-    eventually("they are looked at", || hosts.looks().last().unwrap().boxes.len() == 2).await;
+    eventually("they are inspected", || hosts.looks().last().unwrap().boxes.len() == 2).await;
     yard.until(BoxPhase::Free, 2).await;
     assert_eq!(hosts.asked(), [(HookKind::Cleanup, 1, 1)]);
     yard.close().await;
 }
 
 #[actix::test]
-async fn a_pool_goes_with_a_box_that_cannot_be_cleaned_and_nobody_waits_for_it() {
+async fn a_pool_is_removed_with_a_box_that_cannot_be_cleaned_and_no_request_waits() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 1, ..hosted(1) }, &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
@@ -332,7 +332,7 @@ async fn a_host_that_does_not_answer_counts_against_no_box() {
     yard.until(BoxPhase::Free, 1).await;
     eventually("it has answered", || silence().is_none()).await;
     assert_eq!(yard.board.pool(&p()).unwrap().totals.clean_failures, 0);
-    // A silent init is not the box's fault either: it is cleaned, and granted again.
+    // A missing answer to init is not the fault of the box: it is cleaned and granted again.
     hosts.answer(HookKind::Init, [silent()]);
     let lease = one(yard.acquire(ask("b", 60)).await);
     assert_eq!(yard.board.pool(&p()).unwrap().totals.init_failures, 0);
@@ -366,7 +366,7 @@ async fn a_slow_host_delays_no_other_pool() {
 }
 
 #[actix::test]
-async fn who_goes_while_a_box_is_made_ready_has_it_cleaned_once_that_has_ended() {
+async fn a_box_whose_client_leaves_during_init_is_cleaned_afterwards() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
@@ -384,7 +384,7 @@ async fn who_goes_while_a_box_is_made_ready_has_it_cleaned_once_that_has_ended()
 }
 
 #[actix::test]
-async fn what_is_revoked_has_its_grace_and_who_waits_for_it_is_told() {
+async fn a_revoked_lease_has_its_grace_and_waiting_clients_are_informed() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..hosted(1) }, &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
@@ -404,7 +404,7 @@ async fn what_is_revoked_has_its_grace_and_who_waits_for_it_is_told() {
 }
 
 #[actix::test]
-async fn a_new_leader_takes_up_what_was_under_way() {
+async fn a_new_leader_resumes_work_in_progress() {
     let (dir, hosts) = (tempfile::tempdir().unwrap(), ScriptedHosts::default());
     let clock = Clock::manual(START);
     let yard = opened(dir.path(), &clock, &hosts).await;
@@ -419,7 +419,7 @@ async fn a_new_leader_takes_up_what_was_under_way() {
     let waiting = (yard.acquire(named.clone()), yard.acquire(ask("c", 60)));
     eventually("both are made ready", || hosts.count(HookKind::Init) == 4).await;
     yard.close().await;
-    // A leader that is there knows nothing of the old one's calls.
+    // A new leader knows nothing of the previous leader's calls.
     let hosts = ScriptedHosts::default();
     hosts.stick(host(1));
     let yard = opened(dir.path(), &clock, &hosts).await;
@@ -430,7 +430,7 @@ async fn a_new_leader_takes_up_what_was_under_way() {
     .await;
     let waiting = yard.acquire(named.clone());
     let progress = waiting.progress();
-    eventually("it is told so", || *progress.borrow() == AcquireProgress::Preparing).await;
+    eventually("its progress shows it", || *progress.borrow() == AcquireProgress::Preparing).await;
     let other = yard.acquire(ask("d", 60));
     hosts.let_go(host(1));
     let lease = one(waiting.await);
@@ -442,7 +442,7 @@ async fn a_new_leader_takes_up_what_was_under_way() {
     let totals = yard.board.pool(&p()).unwrap().totals;
     assert_eq!((totals.cleaned, totals.ended(LeaseEnd::NotTaken)), (2, 1));
     yard.close().await;
-    // What is free is looked at before it is granted.
+    // A free box is inspected before it is granted.
     let hosts = ScriptedHosts::default();
     hosts.stick(host(1));
     let yard = opened(dir.path(), &clock, &hosts).await;
@@ -458,7 +458,8 @@ async fn a_new_leader_takes_up_what_was_under_way() {
 #[actix::test]
 async fn an_id_is_looked_at_when_it_is_drawn_and_no_free_box_has_one_to_be_cleaned() {
     let hosts = ScriptedHosts::default();
-    // What another one left; and the id of box 0 is in use by somebody else, whom nobody is to disturb.
+    // Another program left processes there; the id of box 0 is in use by another program, which must not be
+    // disturbed.
     hosts.dirty(100, "a process of uid 60100");
     hosts.dirty(0, "it is in use");
     let slots = SlotRange { first: SlotId(100), count: 3, rest: Duration::ZERO };

@@ -1,5 +1,5 @@
-//! Three BoxLeaseActors on three journals over a network in memory: whoever leads decides, and leases and
-//! tokens go on where the last leader left them.
+//! Three BoxLeaseActors on three journals over a network in memory. The leader decides, and after a change
+//! leases and tokens continue from the same state.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn leader(yards: &[BoxYard], epoch: u64) -> usize {
 }
 
 #[test]
-fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
+fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
     let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
     on_a_system(async {
         let (hub, clock) = (MemoryHub::default(), Clock::manual(START));
@@ -41,7 +41,7 @@ fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
             let hosts = ScriptedHosts::default();
             yards.push(BoxYard::start(journal, &clock, BoxLeaseSettings::default(), hosts));
         }
-        // Each founder may call an election of its own at first: the one that commits has won.
+        // Each founder may start an election at first: the node that commits has won.
         let old = eventually_some("one leads and commits", || async {
             let first = leader(&yards, 0).await;
             let spec = PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, 2) };
@@ -53,7 +53,7 @@ fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
         let lease = one(yards[old].acquire(named.clone()).await);
         let other = yards[old].take("b").await;
         for yard in &yards {
-            // Followers show the same, and decide nothing.
+            // Followers show the same state and decide nothing.
             eventually("all know of it", || yard.verify(&lease).is_ok()).await;
         }
         let follower = (old + 1) % 3;
@@ -68,12 +68,12 @@ fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
         hub.isolate(NODES[old]);
         let new = leader(&yards, epoch).await;
         assert_eq!(waiting.await, Err(BoxError::LeaderChanged));
-        // The same answer from the next leader, and the next token.
+        // The next leader gives the same answer, and the next token.
         assert_eq!(one(yards[new].acquire(named).await), lease);
         yards[new].release(&other).await.unwrap();
         let next = yards[new].take("d").await;
         assert_eq!((next.token, next.number), (FenceToken(3), other.number));
-        // Whatever was told under the old leader, each lease has its full term again.
+        // Under a new leader each lease has its full term again.
         yards[new].advance(seconds(59)).await;
         assert_eq!(yards[new].verify(&lease), Ok(()));
         hub.heal();

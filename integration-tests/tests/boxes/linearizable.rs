@@ -1,6 +1,6 @@
-//! What clients of a pool see is what they would see of boxes that are handed out one after the other:
-//! histories of real clients of a real node, recorded while the node, the worker and holders are killed,
-//! are checked against that model by a tester of linearizability.
+//! Clients of a pool must see the same results as with boxes that are granted one after the other. The tests
+//! record histories of real clients of a real node while they kill the node, the worker and holders. A
+//! linearizability tester then checks each history against that model.
 
 use std::time::Duration;
 
@@ -12,20 +12,19 @@ use tokio::task::JoinHandle;
 
 use crate::history::{BoxHistory, BoxHistoryYard, HookLog, LeaseOperation, LeaseResult};
 
-/// How many ask, and for how many boxes.
+/// The number of clients and of boxes.
 const CLIENTS: u32 = 5;
 const BOXES: u32 = 3;
 
-/// How often something is killed, and how many boxes are granted in between.
+/// The number of kills, and the number of grants between two kills.
 const KILLS: usize = 4;
 const GRANTS: usize = 10;
 
-/// A lease of a client lasts longer than anything here takes: only those of holders that are killed
-/// come to an end by themselves.
+/// A client's lease lasts longer than the test. Only leases of killed holders expire.
 const TTL: &str = "60s";
 
 #[test]
-fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
+fn boxes_without_cleaning_are_granted_one_after_the_other() {
     on_a_system(async {
         let mut yard = BoxHistoryYard::start(None);
         let pool = json!({ "size": BOXES, "first_id": 0, "ttl_default": TTL });
@@ -54,7 +53,7 @@ fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
         let history = with_a_worker(&log, None, 12).await;
         let counts = history.check(BOXES, false);
         assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
-        // What was run for a box is no history of two holders in one, either.
+        // The order of the hooks must not show two holders of one box either.
         crate::history::check_hooks(&log, BOXES);
     });
 }
@@ -64,7 +63,7 @@ fn ids_that_are_drawn_are_cleaned_before_another_holder_has_them() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let log = HookLog::below(dir.path());
-        // So few that each is drawn again and again.
+        // There are few ids, so that each is drawn many times.
         let ids = BOXES + 1;
         let history = with_a_worker(&log, Some(ids), 13).await;
         assert!(history.granted() >= KILLS * GRANTS);
@@ -72,8 +71,8 @@ fn ids_that_are_drawn_are_cleaned_before_another_holder_has_them() {
     });
 }
 
-/// What clients of a pool with a worker have seen, while holders were killed, and the worker and the node
-/// in turn.
+/// The history of clients of a pool with a worker. The test kills holders, and the worker and the node in
+/// turn.
 async fn with_a_worker(log: &HookLog, ids: Option<u32>, seed: u64) -> BoxHistory {
     let mut yard = BoxHistoryYard::start(Some(log));
     yard.put_hosted_pool(BOXES, TTL, ids).await;
@@ -95,7 +94,7 @@ async fn with_a_worker(log: &HookLog, ids: Option<u32>, seed: u64) -> BoxHistory
     history
 }
 
-/// Waits until some more were granted.
+/// Waits for some more grants.
 async fn granted(history: &BoxHistory) {
     let before = history.granted();
     eventually("boxes are granted", || history.granted() >= before + GRANTS).await;

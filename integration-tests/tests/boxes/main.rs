@@ -1,4 +1,4 @@
-//! Boxes: leased once at a time, over messages, HTTP, the command line and workers.
+//! Boxes: exclusive leases over messages, HTTP, the command line and workers.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api;

@@ -1,4 +1,4 @@
-//! A worker that hosts boxes runs its hooks for them: real programs, over real HTTP.
+//! A worker with boxes runs their hooks: real programs, over real HTTP.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use reelyard_worker::box_host::{
 
 const DONE: HookAnswer = HookAnswer::Done { said: None };
 
-/// Users of boxes of these tests: nobody else's on any machine of ours.
+/// The first user id of boxes in these tests, which no other program on test machines uses.
 const FIRST_UID: u32 = 612_000;
 
-/// Hooks of one name: shell scripts, called with the box as `$1`.
+/// Hooks of one name: shell scripts with the box as `$1`.
 fn hooks(name: &str, init: &str, cleanup: &str, more: &str) -> String {
     let script = |text: &str| format!("[\"/bin/sh\", \"-c\", '''{text}''', \"sh\", \"{{box}}\"]");
     let (init, cleanup) = (script(init), script(cleanup));
     format!("[box.hooks.{name}]\ninit = {init}\ncleanup = {cleanup}\n{more}\n")
 }
 
-/// Waits until a file is there that the test makes.
+/// A shell command that waits until the test creates a file.
 const UNTIL_GO: &str = "while [ ! -e \"DIR/go\" ]; do sleep 0.01; done";
 
 #[actix::test]
@@ -47,7 +47,7 @@ async fn a_hook_is_called_with_its_arguments_and_a_clean_environment() -> Result
             .contains(&name)
     };
     assert!(environment.lines().all(|line| own(&line)), "{environment}");
-    // There is nothing to do to make a box ready.
+    // A box without an init hook needs no work.
     assert_eq!(rig.run(rig.hook("p", HookKind::Init, 3, 42)).await, DONE);
     let info = rig.get("/info").await?;
     assert!(info.contains("\"box_hooks\":[\"p\"]"), "{info}");
@@ -64,7 +64,7 @@ async fn a_hook_is_called_with_its_arguments_and_a_clean_environment() -> Result
 }
 
 #[actix::test]
-async fn what_takes_too_long_is_ended_with_everything_it_started() -> Result<()> {
+async fn a_slow_hook_is_killed_with_all_its_processes() -> Result<()> {
     let hangs = "trap \"\" TERM; echo \"begun $1\"; \
         (trap \"\" TERM; sleep 600) & echo $! > DIR/deaf; \
         setsid sh -c \"trap : TERM; echo \\$\\$ > DIR/away; while :; do sleep 600; done\" & \
@@ -82,7 +82,7 @@ async fn what_takes_too_long_is_ended_with_everything_it_started() -> Result<()>
 }
 
 #[actix::test]
-async fn what_a_hook_leaves_behind_is_ended_also_when_it_succeeded() -> Result<()> {
+async fn processes_of_a_hook_are_killed_also_after_success() -> Result<()> {
     let leaves = "sleep 600 & echo $! > DIR/left; exit 0";
     let rig = HostRig::start(&hooks("p", leaves, "exit 0", "")).await?;
     assert_eq!(rig.run(rig.hook("p", HookKind::Init, 1, 1)).await, DONE);
@@ -91,7 +91,7 @@ async fn what_a_hook_leaves_behind_is_ended_also_when_it_succeeded() -> Result<(
 }
 
 #[actix::test]
-async fn exit_codes_are_checked_and_what_was_said_is_kept() -> Result<()> {
+async fn exit_codes_are_checked_and_output_is_kept() -> Result<()> {
     let init = "echo out; echo err >&2; exit $1";
     let cleanup = "echo >> DIR/cleanups; [ $(wc -l < DIR/cleanups) -gt 1 ] || exit 2";
     let more = "done = [0, 3]\ncleanup_again_on = [2]\nno_directory = [\"DIR/of-{box}\"]";
@@ -100,10 +100,10 @@ async fn exit_codes_are_checked_and_what_was_said_is_kept() -> Result<()> {
     assert_eq!(said, "init ended with exit code 7; stderr: err; stdout: out");
     let done = rig.run(rig.hook("p", HookKind::Init, 3, 1)).await;
     assert_eq!(done, HookAnswer::Done { said: Some(HookOutput::cut("stderr: err; stdout: out")) });
-    // Once with 2, and again at once.
+    // It fails once with 2, and the worker tries again at once.
     assert_eq!(rig.run(rig.hook("p", HookKind::Cleanup, 4, 1)).await, DONE);
     assert_eq!(rig.text("cleanups").lines().count(), 2);
-    // It calls it a success, and leaves a directory.
+    // The hook reports success but leaves a directory.
     std::fs::create_dir(rig.path("of-5"))?;
     let said = evidence(rig.run(rig.hook("p", HookKind::Cleanup, 5, 1)).await);
     let left = rig.path("of-5").display().to_string();
@@ -115,7 +115,7 @@ async fn exit_codes_are_checked_and_what_was_said_is_kept() -> Result<()> {
     Ok(())
 }
 
-/// Runs something as the user of a box: only root can.
+/// Starts a process as the user of a box. Only root can do that.
 fn as_user_of(box_id: u32) -> std::process::Child {
     assert!(
         rustix::process::geteuid().is_root(),
@@ -128,7 +128,7 @@ fn as_user_of(box_id: u32) -> std::process::Child {
 }
 
 #[actix::test]
-async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
+async fn a_remaining_process_of_the_box_is_found_or_killed() -> Result<()> {
     let uid = format!("first_uid = {FIRST_UID}");
     let kills = format!("{uid}\nkill_left = true");
     let both =
@@ -137,7 +137,7 @@ async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
     let mut orphan = as_user_of(4);
     let (pid, user) = (orphan.id(), FIRST_UID + 4);
     let keeps = async || rig.run(rig.hook("keeps", HookKind::Cleanup, 4, 1)).await;
-    // Its program may just be being loaded: it has its user before.
+    // The process has the user of the box before its program is loaded.
     eventually("it runs as the box' user", || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.contains(&format!("Uid:\t{user}\t{user}")) && status.contains("Name:\tsleep")
@@ -157,10 +157,10 @@ async fn a_process_of_the_box_that_is_left_is_found_or_killed() -> Result<()> {
 }
 
 #[actix::test]
-async fn what_hides_from_its_hook_is_found_by_its_user() -> Result<()> {
+async fn a_process_that_hides_from_its_hook_is_found_by_its_user_id() -> Result<()> {
     assert!(rustix::process::geteuid().is_root(), "another user's process takes root: run it so");
     let user = FIRST_UID + 19;
-    // It leaves its group, and its environment behind: no mark of the hook is left.
+    // The process leaves its group and clears its environment, which removes the mark of the hook.
     let init = format!(
         "setsid env -i setpriv --reuid {user} --regid {user} --clear-groups \
          sh -c \"echo \\$\\$; exec sleep 600\" > DIR/hidden & while [ ! -s DIR/hidden ]; do sleep 0.01; done"
@@ -169,7 +169,7 @@ async fn what_hides_from_its_hook_is_found_by_its_user() -> Result<()> {
     let rig = HostRig::start(&hooks("p", &init, "exit 0", &checks)).await?;
     assert_eq!(rig.run(rig.hook("p", HookKind::Init, 19, 1)).await, DONE);
     let hidden = rig.process("hidden").await;
-    assert!(is_alive(hidden), "nothing tells the hook's process from others");
+    assert!(is_alive(hidden), "the hook's process looks like any other");
     let HookAnswer::Done { said: Some(said) } =
         rig.run(rig.hook("p", HookKind::Cleanup, 19, 1)).await
     else {
@@ -179,7 +179,7 @@ async fn what_hides_from_its_hook_is_found_by_its_user() -> Result<()> {
     Ok(())
 }
 
-/// Whether the worker's actor has handled so many messages.
+/// Whether the worker's actor has handled `count` messages.
 async fn handled(rig: &HostRig, count: u64) -> Option<()> {
     let metrics = rig.get("/metrics").await.ok()?;
     let name = "reelyard_actor_messages_handled_total{actor=\"box-host\"} ";
@@ -200,13 +200,13 @@ async fn the_same_asked_again_joins_and_a_cleanup_ends_an_init() -> Result<()> {
         let again = async {
             rig.has("cleanups").await;
             assert!(!is_alive(init), "the cleanup begins when the init has ended");
-            // Another box of the pool is looked at, this one is at work.
+            // The inspection reports only the other box of the pool, because this one is in use.
             assert_eq!(rig.look("p", 2).await.unwrap().len(), 1);
             let late = rig.run(hook(HookKind::Init, 1)).await;
             assert!(silence(late).contains("too late"));
             let joined = rig.run(hook(HookKind::Cleanup, 1));
             let go = async {
-                // Four hooks, one look, and the end of the init.
+                // Four hooks, one inspection, and the end of the init.
                 eventually_some("it was asked for", || handled(&rig, 6)).await;
                 std::fs::write(rig.path("go"), "").unwrap();
             };
@@ -242,7 +242,7 @@ async fn a_pool_that_hangs_delays_no_other() -> Result<()> {
 }
 
 #[actix::test]
-async fn what_is_refused_says_why() -> Result<()> {
+async fn a_refusal_has_a_reason() -> Result<()> {
     let rig = HostRig::start(&hooks("p", "exit 0", "exit 0", "")).await?;
     let init = || rig.hook("p", HookKind::Init, 1, 9);
     assert_eq!(rig.run(init()).await, DONE);
@@ -287,7 +287,7 @@ async fn a_worker_that_was_killed_ends_its_hooks_when_it_starts_again() -> Resul
     rig.worker.kill();
     let gone = silence(rig.run(rig.hook("p", HookKind::Cleanup, 1, 1)).await);
     assert!(gone.contains("cannot be reached"), "{gone}");
-    assert!(is_alive(init) && is_alive(away), "nobody has ended them yet");
+    assert!(is_alive(init) && is_alive(away), "they still run");
     rig.worker.start_again()?;
     rig.is_up().await;
     assert!(!is_alive(init) && !is_alive(away));
@@ -295,7 +295,7 @@ async fn a_worker_that_was_killed_ends_its_hooks_when_it_starts_again() -> Resul
     let looked = rig.look("p", 2).await.unwrap();
     assert!(looked[0].dirt.is_none() && looked[1].dirt.is_some());
     assert_eq!(rig.run(rig.hook("p", HookKind::Cleanup, 1, 1)).await, DONE);
-    // Stopped in order it ends them itself.
+    // A worker that stops in order ends the hooks itself.
     let answer = rig.run(rig.hook("p", HookKind::Init, 1, 2));
     std::fs::remove_file(rig.path("init"))?;
     let running = async {
@@ -314,7 +314,7 @@ async fn a_worker_that_was_killed_ends_its_hooks_when_it_starts_again() -> Resul
 }
 
 #[actix::test]
-async fn another_configuration_holds_for_what_starts_afterwards() -> Result<()> {
+async fn a_new_configuration_applies_to_later_hooks() -> Result<()> {
     let before = format!("echo > DIR/begun; {UNTIL_GO}");
     let rig = HostRig::start(&hooks("p", &before, "exit 0", "")).await?;
     let running = rig.run(rig.hook("p", HookKind::Init, 1, 1));

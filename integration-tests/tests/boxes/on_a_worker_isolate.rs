@@ -1,5 +1,5 @@
-//! Boxes of isolate from end to end: the BoxLeaseActor, a node's way to a worker, and a stand-in for
-//! isolate that the worker runs by the shipped configuration.
+//! Boxes of isolate from end to end: the BoxLeaseActor, a node's client for a worker, and a stand-in for
+//! isolate. The worker runs it with the shipped configuration.
 
 use anyhow::Result;
 use reelyard_boxes::box_lease::{BoxPhase, BoxState, PoolSpec, UnquarantineBox};
@@ -9,7 +9,7 @@ use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, seconds}
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_protocol::boxes::{BoxNumber, HookAnswer, HookKind};
 
-/// The shipped hooks, with what differs on this machine beside them.
+/// The shipped hooks, with the settings that differ on test machines.
 fn hooks() -> String {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/pools/isolate.toml");
     let isolate = env!("CARGO_BIN_EXE_stand_in_isolate");
@@ -28,7 +28,7 @@ async fn a_box_is_leased_used_cleaned_and_free_again() -> Result<()> {
     let rig = HostRig::start(&hooks()).await?;
     let (dir, clock) = (tempfile::tempdir()?, Clock::manual(START));
     let yard = BoxYard::open_on(dir.path(), &clock, rig.link.hosts()).await;
-    // What somebody left is cleaned before the first grant.
+    // Remains of another program are cleaned before the first grant.
     std::fs::create_dir_all(rig.path("isolate/1/box"))?;
     yard.put(PoolSpec { host: Some(rig.host), clean_attempts: 2, ..PoolSpec::of(0, 2) }).await;
     yard.until(BoxPhase::Free, 2).await;
@@ -37,7 +37,7 @@ async fn a_box_is_leased_used_cleaned_and_free_again() -> Result<()> {
     let number = lease.box_id();
     let of_box = rig.path(&format!("isolate/{number}"));
     assert!(of_box.join("box").is_dir(), "it was made ready");
-    // It is busy once, as isolate is.
+    // isolate is busy once, as it can be in reality.
     std::fs::write(rig.path(&format!("isolate/busy-{number}")), "")?;
     yard.release(&lease).await.unwrap();
     yard.until(BoxPhase::Free, 2).await;
@@ -56,7 +56,7 @@ async fn a_box_that_stays_dirty_is_quarantined_with_the_evidence() -> Result<()>
     yard.put(PoolSpec { host: Some(rig.host), clean_attempts: 2, ..PoolSpec::of(0, 1) }).await;
     yard.until(BoxPhase::Free, 1).await;
     let lease = one(yard.acquire(ask("judge-7", 60)).await);
-    // Its control group stays: cleanup says 0 all the same.
+    // Its control group stays, but cleanup reports 0.
     let group = rig.path("cgroup/box-0");
     std::fs::create_dir_all(&group)?;
     yard.release(&lease).await.unwrap();
@@ -86,7 +86,7 @@ async fn the_stand_in_has_the_habits_of_isolate() -> Result<()> {
     let rig = HostRig::start(&hooks()).await?;
     let init = |number| rig.hook("p", HookKind::Init, number, 1);
     for _ in 0..2 {
-        // It resets a box that is there.
+        // It resets an existing box.
         let HookAnswer::Done { said: Some(said) } = rig.run(init(3)).await else {
             panic!("it is not made ready")
         };

@@ -1,4 +1,4 @@
-//! Whose the boxes of a worker are, and tokens that only grow: over pools, restores and lost stores.
+//! The ownership of a worker's boxes, and tokens that only grow: over pools, restores and lost stores.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use reelyard_protocol::boxes::{
 };
 use serde_json::json;
 
-/// Hooks that do nothing.
+/// Hooks without an effect.
 const HOOKS: &str = "[box.hooks.p]\ninit = [\"/bin/true\"]\ncleanup = [\"/bin/true\"]\n";
 
 fn isolate(first: u32, size: u32) -> PoolSpec {
@@ -40,20 +40,20 @@ async fn two_pools_never_have_the_same_boxes_of_a_host() {
     for word in ["cpp", "java", "43", "isolate", "10.0.0.1:8888"] {
         assert!(told.contains(word), "{word}: {told}");
     }
-    // Ids that are drawn are ids of the host like any others.
+    // Drawn ids are ids of the host like all others.
     let range = SlotRange { first: SlotId(30), count: 11, rest: seconds(0) };
     let drawn = PoolSpec { slots: Some(range), ..isolate(0, 2) };
     assert!(said(drawn).await.contains("40"));
-    // The name of a pool is the name of its hooks where it names none.
+    // A pool without a hooks setting uses the hooks with its own name.
     let by_name = PoolSpec { hooks: None, ..isolate(40, 1) };
     assert!(yard.put_as(pool("isolate"), by_name).await.is_err());
-    // Others have them at no time: other numbers, other hooks, another host, none.
+    // Pools with other numbers, other hooks, another host or no host never conflict.
     yard.put_as(pool("cpp"), isolate(44, 4)).await.unwrap();
     let other = PoolSpec { hooks: HooksName::new("docker").ok(), ..isolate(40, 1) };
     yard.put_as(pool("other"), other).await.unwrap();
     yard.put_as(pool("there"), PoolSpec { host: Some(host(2)), ..isolate(40, 1) }).await.unwrap();
     yard.put_as(pool("logical"), PoolSpec::of(40, 4)).await.unwrap();
-    // A pool that shrinks has its box until nobody has it.
+    // A pool that shrinks keeps its box until the lease ends.
     let lease = one(yard.acquire(BoxLeaseRequest { pool: pool("java"), ..ask("a", 60) }).await);
     yard.put_as(pool("java"), isolate(50, 4)).await.unwrap();
     assert!(said(isolate(lease.number.0, 1)).await.contains("java"));
@@ -84,7 +84,7 @@ async fn a_worker_serves_a_box_for_one_pool_alone_also_after_a_restart() -> Resu
         rig.worker.start_again()?;
         rig.is_up().await;
     }
-    assert!(done(rig.run(of(&rig, "cpp", 4)).await), "nobody has that one");
+    assert!(done(rig.run(of(&rig, "cpp", 4)).await), "no other pool has that box");
     Ok(())
 }
 
@@ -92,7 +92,7 @@ async fn a_worker_serves_a_box_for_one_pool_alone_also_after_a_restart() -> Resu
 async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result<()> {
     let hooks = HOOKS.to_owned() + &HOOKS.replace("hooks.p", "hooks.q");
     let mut rig = HostRig::start(&hooks).await?;
-    // The worker obeys cluster 1; cluster 2 has boxes on it, in a pool of the same name.
+    // The worker obeys cluster 1. Cluster 2 has boxes on it, in a pool of the same name.
     let of = |rig: &HostRig, cluster: u128, epoch| {
         let mut hook = rig.hook("p", HookKind::Init, 3, 1);
         hook.place.hooks = HooksName::new(if cluster == 1 { "p" } else { "q" }).ok();
@@ -128,7 +128,7 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
     let adopt = |epoch| AdoptBoxes { place: HookTarget { epoch: Epoch(epoch), ..place.clone() } };
     let why = other.hosts().adopt.recipient().send(adopt(2)).await?.unwrap_err();
     assert!(why.contains("epoch 2 is over"), "{why}");
-    // An operator of cluster 2 is believed, and its epochs still say nothing of those of cluster 1.
+    // An order of an operator of cluster 2 is accepted, but its epochs have no effect on those of cluster 1.
     other.hosts().adopt.recipient().send(adopt(1_000_000)).await?.unwrap();
     assert!(done(run_other(of(&rig, 2, 1_000_000)).await));
     assert!(done(rig.run(of(&rig, 1, 50)).await));
@@ -136,7 +136,7 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
 }
 
 #[test]
-fn tokens_go_on_beyond_all_that_were_given_after_a_restore() -> Result<()> {
+fn tokens_continue_above_all_earlier_ones_after_a_restore() -> Result<()> {
     let mut node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 1 }));
     let token = |node: &BoxNode| {
@@ -170,7 +170,7 @@ fn tokens_go_on_beyond_all_that_were_given_after_a_restore() -> Result<()> {
     node.until_it_decides()?;
     let next = token(&node);
     assert!(next > highest, "{next} after {highest}");
-    // A restart alone raises nothing.
+    // A restart alone raises no token.
     node.node.kill();
     node.node.start_again()?;
     node.until_it_decides()?;
@@ -179,7 +179,7 @@ fn tokens_go_on_beyond_all_that_were_given_after_a_restore() -> Result<()> {
 }
 
 #[actix::test]
-async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -> Result<()> {
+async fn a_lost_store_continues_above_the_tokens_that_its_worker_saw() -> Result<()> {
     let mut rig = HostRig::start(HOOKS).await?;
     let spec = PoolSpec { host: Some(rig.host), ..PoolSpec::of(0, 2) };
     let clock = Clock::manual(START);
@@ -199,7 +199,7 @@ async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -
         }
         yard.close().await;
     }
-    // Also when the worker has been restarted since.
+    // The same holds after a restart of the worker.
     rig.worker.kill();
     rig.worker.start_again()?;
     rig.is_up().await;
@@ -215,7 +215,7 @@ async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -
     assert!(told.contains("box pools adopt p"), "{told}");
     let adopt = AdoptPool { pool: p(), asked_by: "an operator".to_owned() };
     assert_eq!(yard.send(adopt).await.unwrap(), [p()]);
-    // It is on record who did that.
+    // The audit record names the caller.
     let filter = AuditFilter { what: Some("adopted".to_owned()), ..AuditFilter::of(p()) };
     let lines = yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let [AuditEntry::Care(line)] = lines.as_slice() else { panic!("{lines:?}") };
@@ -228,21 +228,21 @@ async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -
     Ok(())
 }
 
-/// Stops a process, or has it go on.
+/// Stops a process, or continues it.
 fn signal(rig: &HostRig, signal: rustix::process::Signal) {
     let pid = rig.worker.process().and_then(|pid| rustix::process::Pid::from_raw(pid as i32));
     rustix::process::kill_process(pid.unwrap(), signal).unwrap();
 }
 
 #[actix::test]
-async fn a_worker_that_hangs_is_named_in_time_and_nobody_waits_for_it() -> Result<()> {
+async fn a_worker_that_hangs_is_named_in_time_and_no_client_waits_for_it() -> Result<()> {
     let slow = "[box.hooks.p]\ninit = [\"/bin/sleep\", \"1.5\"]\ncleanup = [\"/bin/true\"]\n";
     let rig = HostRig::start(slow).await?;
     let dir = tempfile::tempdir()?;
     let yard = BoxYard::open_on(dir.path(), &Clock::system(), rig.link.hosts()).await;
     yard.put(PoolSpec { host: Some(rig.host), ..PoolSpec::of(0, 3) }).await;
     yard.until(BoxPhase::Free, 3).await;
-    // Making a box ready may take longer than the wait.
+    // The initialization of a box may take longer than the wait.
     one(yard.acquire(ask("slow", 0)).await);
     signal(&rig, rustix::process::Signal::STOP);
     let stopped = Instant::now();

@@ -1,4 +1,4 @@
-//! The Python package, on a real Python and a real node.
+//! The Python package with a real Python and a real node.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,20 +7,20 @@ use std::process::{Child, Command, Stdio};
 use reelyard_integration_tests::box_node::BoxNode;
 use serde_json::json;
 
-/// Fewer tests than there are: not all were run.
+/// The least number of tests: with fewer, the run was incomplete.
 const TESTS: usize = 52;
 
-/// A Python, in the directory of the package's tests, for the node.
+/// A Python process in the directory of the package's tests, with the settings of the node.
 fn python(boxes: &BoxNode, program: &Path, arguments: &[&str]) -> Command {
     let mut python = Command::new(program);
     python.args(arguments).current_dir(package().join("tests"));
     python.env("REELYARD_URL", format!("http://{}", boxes.ground.node));
-    // The tests leave nothing in the sources.
+    // The tests must not write into the source directory.
     python.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("REELYARD_TOKEN");
     python
 }
 
-/// The package as it stands in the sources.
+/// Runs a script with the package in the source directory.
 fn script(boxes: &BoxNode, text: &str) -> Child {
     let mut python = python(boxes, Path::new("python3"), &["-u", "-c", text]);
     python.env("PYTHONPATH", package().join("src")).stdout(Stdio::piped()).spawn().unwrap()
@@ -30,7 +30,7 @@ fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/clients/python")
 }
 
-/// Builds a wheel of the package in `dir` and installs it into an environment of its own. Answers its Python.
+/// Builds a wheel of the package in `dir` and installs it into a virtual environment. Returns its Python.
 fn installed(dir: &Path) -> PathBuf {
     let done = |command: &mut Command| {
         let output = command.env_remove("PYTHONPATH").output().unwrap();
@@ -64,7 +64,7 @@ fn it_is_installed_from_a_wheel_and_its_own_tests_pass() {
     let dir = tempfile::tempdir().unwrap();
     let program = installed(dir.path());
     let boxes = BoxNode::start(&[]).unwrap();
-    // Type checkers find the types of the installed package by this file.
+    // Type checkers use this file to find the types of the installed package.
     let typed = "import importlib.resources as r, reelyard_boxes as b; \
                  print(b.__version__, b.__file__, r.files(b).joinpath('py.typed').is_file())";
     let told = python(&boxes, &program, &["-c", typed]).output().unwrap().stdout;
@@ -83,7 +83,7 @@ fn it_is_installed_from_a_wheel_and_its_own_tests_pass() {
 }
 
 #[test]
-fn who_waits_is_served_by_a_node_that_was_killed_meanwhile() {
+fn a_waiting_client_is_served_after_a_kill_of_the_node() {
     let mut boxes = BoxNode::start(&[]).unwrap();
     boxes.put("judge", json!({ "size": 1, "first_id": 7 }));
     let other = boxes.take("judge", json!({ "holder": "another", "ttl": "10m" }));
@@ -106,7 +106,7 @@ fn who_waits_is_served_by_a_node_that_was_killed_meanwhile() {
 fn a_box_is_held_over_a_restart_of_the_node() {
     let mut boxes = BoxNode::start(&[]).unwrap();
     boxes.put("judge", json!({ "size": 1 }));
-    // It is renewed after ten seconds, for which the node has twice as long.
+    // The renewal is due after ten seconds; the node has twice that time to answer.
     let text = "from reelyard_boxes import Boxes\n\
                 import time\n\
                 with Boxes().hold('judge', ttl=30) as held:\n\
@@ -124,5 +124,5 @@ fn a_box_is_held_over_a_restart_of_the_node() {
     assert_eq!(told.next().as_deref(), Some("renewed"));
     assert!(holder.wait().unwrap().success());
     boxes.until_it_decides().unwrap();
-    assert_eq!(boxes.get("/pools/judge/leases").body["items"], json!([]), "it is given back");
+    assert_eq!(boxes.get("/pools/judge/leases").body["items"], json!([]), "it is released");
 }

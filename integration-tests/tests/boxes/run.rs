@@ -1,5 +1,5 @@
-//! `reelyard box run` on a real node, with real processes: whatever happens, the command ends with its
-//! lease, its exit code is told, and the box is given back.
+//! `reelyard box run` with a real node and real processes. In every case the command ends with its lease, the
+//! exit code is reported, and the box is released.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -35,7 +35,7 @@ fn run(boxes: &BoxNode, options: &[&str], run: &[&str]) -> ProgramOutput {
     ended(&mut command(boxes, options, run))
 }
 
-/// A command that runs, and what it prints.
+/// A running command and its output.
 struct BoxRunProcess {
     process: Child,
     told: BufReader<ChildStdout>,
@@ -54,7 +54,7 @@ impl BoxRunProcess {
         line.trim_end().to_owned()
     }
 
-    /// A process whose number it prints.
+    /// A process id that the command prints.
     fn pid(&mut self) -> Pid {
         Pid::from_raw(self.line().parse().unwrap()).unwrap()
     }
@@ -74,13 +74,13 @@ impl BoxRunProcess {
 
 impl Drop for BoxRunProcess {
     fn drop(&mut self) {
-        // It may have ended by itself; the command dies with it.
+        // The process may have ended by itself; the command dies with it.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Waits until a process is stopped, or is not any longer.
+/// Waits until a process is stopped, or continues.
 fn until_stopped(pid: Pid, is_stopped: bool) {
     let stands_so = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -89,11 +89,11 @@ fn until_stopped(pid: Pid, is_stopped: bool) {
     wait_for(&format!("stopped is {is_stopped}"), &[], stands_so).unwrap();
 }
 
-/// Waits until a process is gone.
+/// Waits until a process has ended.
 fn until_gone(pid: Pid) {
     let has_ended = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The first thread of a process may have ended before others.
+        // The first thread of a process may end before other threads.
         let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
         let is_gone = test_kill_process(pid).is_err() || (stat.contains(") Z ") && threads <= 1);
         is_gone.then_some(())
@@ -114,7 +114,7 @@ fn how_it_ended(boxes: &BoxNode) -> String {
 }
 
 #[test]
-fn the_command_knows_its_box_and_tells_its_exit_code() {
+fn the_command_knows_its_box_and_its_exit_code_is_returned() {
     let boxes = one_box();
     let script = "echo $0 $1 $REELYARD_BOX $REELYARD_BOX_TOKEN $REELYARD_BOX_POOL; exit 3";
     let told =
@@ -127,7 +127,7 @@ fn the_command_knows_its_box_and_tells_its_exit_code() {
 }
 
 #[test]
-fn what_keeps_it_from_running_has_exit_codes_of_its_own() {
+fn failures_before_the_command_runs_have_their_own_exit_codes() {
     let boxes = one_box();
     let missing = run(&boxes, &[], &["/nowhere/such-a-command"]);
     assert_eq!(missing.code, Some(127), "{}", missing.err);
@@ -140,7 +140,7 @@ fn what_keeps_it_from_running_has_exit_codes_of_its_own() {
     assert_eq!(taken.code, Some(123), "{}", taken.err);
     assert_eq!(boxes.with(&lease, "release").status, 200);
     let refused = run(&boxes, &["--pool", "none"], &["true"]);
-    // Given twice it is not understood.
+    // An option given twice is an error.
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     let url = format!("http://{}", boxes.ground.node);
     let refused = ended(&mut reelyard(&["box", "run", "--url", &url, "--pool", "q", "--", "true"]));
@@ -154,7 +154,7 @@ fn what_keeps_it_from_running_has_exit_codes_of_its_own() {
 #[test]
 fn a_lost_lease_ends_everything_that_was_started() {
     let boxes = one_box();
-    // One that ignores SIGTERM, and one that left the process group.
+    // One process ignores SIGTERM, and one left the process group.
     let script = "trap '' TERM; (trap '' TERM; echo $BASHPID; exec sleep 1000) & \
                   setsid sh -c 'echo $$; exec sleep 1000' & wait";
     let options = ["--ttl", "6s", "--grace", "100ms"];
@@ -171,7 +171,7 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
     let boxes = one_box();
     let url = format!("http://{}", boxes.ground.node);
     let program = reelyard_integration_tests::binary::path();
-    // `script` has a terminal, and the command an environment of its own.
+    // `script` provides a terminal; the command gets its own environment.
     let line = format!(
         "{} box run --url {url} --pool p --ttl 6s --grace 100ms -- env -i sh -c 'echo $$; exec sleep 1000'",
         program.display()
@@ -188,7 +188,7 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
 }
 
 #[test]
-fn what_is_left_running_is_ended_before_the_box_is_given_back() {
+fn remaining_processes_are_killed_before_the_release() {
     let boxes = one_box();
     let script = "sleep 1000 & echo $!";
     let told = run(&boxes, &[], &["sh", "-c", script]);
@@ -212,14 +212,14 @@ fn signals_are_passed_on() {
 }
 
 #[test]
-fn what_is_ignored_from_the_start_stays_ignored() {
+fn signals_that_are_ignored_at_the_start_stay_ignored() {
     let boxes = one_box();
     let url = format!("http://{}", boxes.ground.node);
     let script = "trap '' HUP QUIT; exec \"$@\"";
     let program = reelyard_integration_tests::binary::path();
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).arg(program).args(["box", "run", "--url", &url]);
-    // What the command catches again is not passed on to it.
+    // A signal that the command handles again is not passed on.
     let command_script = "import signal, sys\n\
                           signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))\n\
                           signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\n\
@@ -241,7 +241,7 @@ fn what_is_ignored_from_the_start_stays_ignored() {
     assert_eq!(running.end().code(), Some(3));
 }
 
-/// Takes the only lease there is from its holder.
+/// Revokes the only lease.
 fn revoke(boxes: &BoxNode) {
     let leases = boxes.get("/pools/p/leases").body;
     let path = format!("/leases/{}/revoke", leases["items"][0]["lease_id"].as_str().unwrap());
@@ -249,9 +249,10 @@ fn revoke(boxes: &BoxNode) {
 }
 
 #[test]
-fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed() {
+fn a_command_stops_with_its_runner_and_continues_after_the_renewal() {
     let boxes = one_box();
-    // It waits without starting others: who has just started another cannot be seen to be stopped.
+    // The script waits without starting processes, because a process that just forked cannot be seen as
+    // stopped.
     let script = "echo $$; read line < $0; exit 5";
     let stop = boxes.ground.path("stop");
     assert!(Command::new("mkfifo").arg(&stop).status().unwrap().success());
@@ -263,7 +264,7 @@ fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed()
     until_stopped(command, true);
     running.tell(Signal::CONT);
     until_stopped(command, false);
-    // It was not due yet.
+    // The renewal was not due yet.
     assert_eq!(boxes.get("/pools/p/leases").body["items"][0]["renewals"], 1);
     std::fs::write(stop, "").unwrap();
     assert_eq!(running.end().code(), Some(5));
@@ -271,7 +272,7 @@ fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed()
 }
 
 #[test]
-fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
+fn a_command_that_was_stopped_does_not_continue_without_its_lease() {
     let boxes = one_box();
     let script = "echo $$; exec sleep 1000";
     let mut running = BoxRunProcess::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
@@ -286,9 +287,9 @@ fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
 }
 
 #[test]
-fn who_wakes_after_its_lease_ends_the_command_at_once() {
+fn a_runner_that_wakes_after_its_lease_kills_the_command_at_once() {
     let boxes = one_box();
-    // It would not end by itself, and has no time left.
+    // The process would not end by itself, and has no time left.
     let script = "trap '' TERM; echo $$; exec sleep 1000";
     let mut running = BoxRunProcess::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
     let command = running.pid();
@@ -302,7 +303,7 @@ fn who_wakes_after_its_lease_ends_the_command_at_once() {
 }
 
 #[test]
-fn what_was_waited_for_is_renewed_before_the_command_runs() {
+fn a_lease_after_a_wait_is_renewed_before_the_command_runs() {
     let stub = StubNode::start();
     let url = format!("http://{}", stub.addr);
     let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
@@ -310,12 +311,12 @@ fn what_was_waited_for_is_renewed_before_the_command_runs() {
     let asked = stub.next();
     let began = Instant::now();
     let passed = |time: Duration| (began.elapsed() > time).then_some(());
-    // More than a tenth of the term: it may be over, if whoever waited was stopped meanwhile.
+    // More than a tenth of the term: it may be over if a waiting process was stopped meanwhile.
     wait_for("it has waited long", &[], || passed(Duration::from_millis(2200))).unwrap();
     asked.tell_lease(201, "20s");
     let renewal = stub.next();
     assert!(renewal.path.ends_with("/renew"), "{}", renewal.path);
-    // A command that ran already would have ended, and its box been given back.
+    // A command that ran already would have ended, and its box would be released.
     wait_for("it could have run", &[], || passed(Duration::from_millis(3200))).unwrap();
     assert!(stub.already().is_none());
     renewal.tell_lease(200, "10m");
@@ -327,7 +328,7 @@ fn what_was_waited_for_is_renewed_before_the_command_runs() {
 }
 
 #[test]
-fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
+fn a_runner_that_is_terminated_while_it_waits_leaves_the_queue() {
     let boxes = one_box();
     let lease = boxes.take("p", json!({ "holder": "another" }));
     let mut running = BoxRunProcess::start(&boxes, &["--wait", "10m"], &["true"]);
@@ -340,12 +341,12 @@ fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
 }
 
 #[test]
-fn what_is_granted_as_a_signal_comes_is_given_back() {
+fn a_grant_during_a_signal_is_released() {
     let stub = StubNode::start();
     let url = format!("http://{}", stub.addr);
     let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
     let mut process = reelyard(&run).stdin(Stdio::null()).spawn().unwrap();
-    // Its answer is on the way, as far as the node knows.
+    // From the node's view its answer is on the way.
     let first = stub.next();
     kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
     let again = stub.next();
@@ -359,8 +360,8 @@ fn what_is_granted_as_a_signal_comes_is_given_back() {
     assert_eq!(process.wait().unwrap().code(), Some(128 + 15));
 }
 
-/// Starts processes that are hard to find: one in its own session, one without its environment, one
-/// of which the parent has ended, and one of which the first thread has ended. Each prints its number.
+/// Starts processes that are hard to find. One has its own session, one has no environment, one lost its
+/// parent, and one lost its first thread. Each prints its id.
 const SCATTERED: &str = r#"
     sleep 1000 & echo $!
     setsid sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 1000; done' &
@@ -421,7 +422,7 @@ fn killed_while_it_is_stopped_it_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_lost_lease_also_ends_what_hides() {
+fn a_lost_lease_also_kills_hidden_processes() {
     let boxes = one_box();
     let (mut running, left) =
         BoxRunProcess::scattered(&boxes, &["--ttl", "6s", "--grace", "100ms"]);
@@ -443,7 +444,7 @@ fn when_the_process_that_runs_the_command_is_killed_nothing_is_left_running() {
 }
 
 #[test]
-fn what_ends_meanwhile_is_waited_for() {
+fn orphaned_processes_are_reaped() {
     let boxes = one_box();
     let script = "for i in 1 2 3; do (sh -c : &); done; echo up; exec sleep 1000";
     let mut running = BoxRunProcess::start(&boxes, &[], &["sh", "-c", script]);
@@ -456,11 +457,11 @@ fn what_ends_meanwhile_is_waited_for() {
 }
 
 #[test]
-fn a_node_that_is_started_again_meanwhile_takes_nothing_away() {
+fn a_restart_of_the_node_does_not_end_the_lease() {
     let mut boxes = one_box();
     let stop: PathBuf = boxes.ground.path("stop");
     let script = format!("echo up; while ! [ -e {} ]; do sleep 0.01; done; exit 5", stop.display());
-    // It is renewed after ten seconds, for which the node has twice as long.
+    // The renewal is due after ten seconds; the node has twice that time to answer.
     let mut running = BoxRunProcess::start(&boxes, &["--ttl", "30s"], &["sh", "-c", &script]);
     assert_eq!(running.line(), "up");
     boxes.node.kill();

@@ -1,4 +1,4 @@
-//! A node that answers as a test says, or not at all: for what a real one does too seldom.
+//! A node with scripted answers, or without answers, for cases that a real node rarely shows.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,24 +7,24 @@ use std::sync::mpsc;
 use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
 use serde_json::{Value, json};
 
-/// The node.
+/// A listener that gives each call to the test.
 pub struct StubNode {
-    /// Where it listens.
+    /// The address that clients must call.
     pub addr: SocketAddr,
     calls: mpsc::Receiver<StubCall>,
 }
 
-/// A call that waits for its answer. Dropped, it is cut off.
+/// A call that waits for its answer. Dropping it closes the connection.
 pub struct StubCall {
-    /// Of the API.
+    /// The path without the prefix of the API.
     pub path: String,
-    /// What was sent.
+    /// The JSON body of the request; null without one.
     pub body: Value,
     stream: TcpStream,
 }
 
 impl StubNode {
-    /// One that listens. It ends with the test.
+    /// Starts a listener, which ends with the process.
     pub fn start() -> StubNode {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
@@ -40,17 +40,17 @@ impl StubNode {
         StubNode { addr, calls }
     }
 
-    /// The next call.
+    /// Waits for the next call.
     pub fn next(&self) -> StubCall {
         self.calls.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// The next call, if it is there already.
+    /// The next call if it has arrived.
     pub fn already(&self) -> Option<StubCall> {
         self.calls.try_recv().ok()
     }
 
-    /// The next call, of a client that runs on this thread.
+    /// Waits for the next call without blocking a client on this thread.
     pub async fn called(&self) -> StubCall {
         eventually_some("it is called", || async { self.calls.try_recv().ok() }).await
     }
@@ -73,23 +73,23 @@ impl StubCall {
         Some(StubCall { path, body: serde_json::from_slice(&body).ok()?, stream })
     }
 
-    /// Answers it.
+    /// Answers the call and closes the connection.
     pub fn answer(mut self, status: u16, body: &Value) {
         let body = body.to_string();
         let length = body.len();
         let head = format!("HTTP/1.1 {status} -\r\ncontent-length: {length}\r\nconnection: close");
-        // Whoever asked may have gone.
+        // The client may have closed the connection.
         let _ = write!(self.stream, "{head}\r\n\r\n{body}");
     }
 
-    /// Refuses it.
+    /// Answers with a problem of this kind.
     pub fn refuse(self, status: u16, kind: &str) {
         let kind = format!("urn:reelyard:problem:{kind}");
         let problem = json!({ "type": kind, "title": "no", "status": status, "detail": "no" });
         self.answer(status, &problem);
     }
 
-    /// Grants or renews its lease, which lasts so long.
+    /// Grants or renews a lease with the remaining time `left`.
     pub fn tell_lease(self, status: u16, left: &str) {
         let mut lease = json!({
             "lease_id": "AAAAAAAAAAAAAAAAAAAAAA",

@@ -1,4 +1,4 @@
-//! The Catalog and the event log: what becomes hot, what stops being hot, and when.
+//! The Catalog and the event log: files that become hot or cold, and when.
 
 use std::fs;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ fn watched() -> IpAddr {
     WATCHED.parse().unwrap()
 }
 
-/// The log of a day of June 2018.
+/// The log of a day in June 2018.
 fn log_of(yard: &CatalogYard, day: u8) -> PathBuf {
     yard.path("logs").join(event_log_name(2018, 6, day))
 }
@@ -37,7 +37,7 @@ fn hot(name: &str, hits: u32) -> (String, u32) {
 }
 
 #[actix::test]
-async fn a_name_is_hot_from_three_hits_on_and_is_told_when_its_hits_change() {
+async fn a_name_is_hot_from_three_hits_on_and_is_reported_when_its_hits_change() {
     let yard = yard();
     let log = log_of(&yard, 3);
     append(&log, &[hit("a-b (1).mpg", 0), hit("a-b (1).mpg", 0)].concat()).unwrap();
@@ -74,7 +74,7 @@ async fn hits_leave_the_window_without_any_look() {
     yard.look().await.unwrap();
     assert_eq!(yard.hot(), [hot("A", 3)]);
     yard.clock.advance(Duration::from_secs(601));
-    // The Catalog itself notices, at the latest after its longest sleep.
+    // The Catalog notices it by itself, at the latest after its longest sleep.
     let cooled = async {
         while !yard.hot().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -92,7 +92,7 @@ async fn both_days_count_around_midnight_in_the_time_zone_of_the_log() {
     append(&log_of(&yard, 3), &hit("A", 0)).unwrap();
     yard.look().await.unwrap();
     assert_eq!(yard.hot(), [hot("A", 3)]);
-    // A late row of the old day still counts.
+    // A late row of the previous day still counts.
     append(&log_of(&yard, 2), &hit("A", -2)).unwrap();
     yard.clock.advance(Duration::from_secs(1));
     yard.look().await.unwrap();
@@ -118,7 +118,7 @@ async fn a_rotated_log_is_read_to_its_end() {
     append(&rotated, &hit("A", 0)).unwrap();
     yard.look().await.unwrap();
     assert_eq!(yard.hot(), [hot("A", 3)]);
-    // Replaced by another log, deleted, and back.
+    // The log is replaced, deleted, and created again.
     replace(&log, &[hit("B", 1), hit("C", 1)].concat()).unwrap();
     yard.look().await.unwrap();
     fs::remove_file(&log).unwrap();
@@ -171,7 +171,7 @@ async fn torn_long_and_garbled_rows_are_survived_and_counted() {
     let view = yard.view.load();
     let log = &view.event_log.as_ref().unwrap().files[1];
     assert_eq!(log.input.state, CatalogInputState::Ok);
-    // Bad: cut short, only commas, far ahead, and a name that leaves its directory.
+    // Bad rows: truncated, only commas, far in the future, and a name that leaves its directory.
     assert_eq!((log.input.tally.rows, log.input.tally.bad()), (11, 4));
     assert_eq!((log.hits, log.not_found, log.selections_elsewhere, log.other), (3, 1, 1, 2));
 }
@@ -187,7 +187,7 @@ async fn a_cold_start_in_the_middle_of_a_day_counts_only_the_window() {
 }
 
 #[actix::test]
-async fn a_log_that_does_not_exist_is_told_and_does_no_harm() {
+async fn a_missing_log_is_reported_and_does_no_harm() {
     let yard = yard();
     yard.look().await.unwrap();
     let view = yard.view.load();

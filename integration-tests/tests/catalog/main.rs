@@ -1,4 +1,4 @@
-//! The catalogue: its inputs, its ranking, its log of events.
+//! The catalogue: its inputs, its ranking and its event log.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod event_log;

@@ -1,4 +1,4 @@
-//! The Catalog and the source directories: listings, and looks at single masters.
+//! The Catalog and the source directories: listings and lookups of single masters.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn listed(yard: &CatalogYard) -> Vec<String> {
 }
 
 #[actix::test]
-async fn masters_of_all_directories_are_listed_and_told_when_they_change() {
+async fn masters_of_all_directories_are_listed_and_reported_when_they_change() {
     let yard = yard();
     fs::write(yard.path("one/A"), "1").unwrap();
     fs::write(yard.path("two/A"), "22").unwrap();
@@ -54,7 +54,7 @@ async fn the_first_directory_that_has_the_master_wins() {
         let file = yard.names.find(name.as_bytes()).unwrap();
         yard.view.load().master_sizes.get(file)
     };
-    assert_eq!(shown("A"), Some(2), "who shows files knows what was seen");
+    assert_eq!(shown("A"), Some(2), "the published state shows the size");
     fs::write(yard.path("one/A"), "1").unwrap();
     assert_eq!(dir_of(yard.look_up("A").await.unwrap()), (true, 1));
     assert_eq!(shown("A"), Some(1));
@@ -71,7 +71,7 @@ async fn a_directory_that_is_gone_proves_nothing() {
     let view = yard.view.load();
     assert!(!view.ready);
     assert_eq!(view.masters.as_ref().unwrap().unlisted.len(), 1);
-    // What it held at its last good listing is still known.
+    // The result of its last good listing is still valid.
     assert_eq!(listed(&yard), ["A"]);
     assert_eq!(yard.look_up("A").await.unwrap(), MasterLook::Unknown);
 

@@ -1,4 +1,4 @@
-//! The Catalog and the two files of the ranking: what it tells, what it keeps, what it shows.
+//! The Catalog and the two files of the ranking: notifications, kept state and published state.
 
 use std::fs;
 use std::net::IpAddr;
@@ -21,8 +21,8 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A yard in which grade.info lists `names`, and hitcount.history each of them, with its place as
-/// its size, on 10.0.0.21 and on a server that is no destination.
+/// A yard whose grade.info lists `names`. hitcount.history lists each with its position as size, on 10.0.0.21
+/// and on a server that is not a destination.
 fn yard_of(names: &[&str]) -> CatalogYard {
     CatalogYard::start(|dir, settings| {
         settings.event_log = None;
@@ -46,7 +46,7 @@ fn best_first(yard: &CatalogYard, ranking: &Ranking) -> Vec<String> {
 }
 
 #[actix::test]
-async fn both_files_make_one_ranking_that_is_told_once() {
+async fn both_files_make_one_ranking_that_is_published_once() {
     let yard = yard_of(&["B.mpg", "A.mpg", "a-b (1).mpg"]);
     let told = yard.look().await.unwrap();
     assert_eq!(told.rankings.len(), 1);
@@ -62,7 +62,7 @@ async fn both_files_make_one_ranking_that_is_told_once() {
 }
 
 #[actix::test]
-async fn a_late_subscriber_is_told_what_is_known() {
+async fn a_late_subscriber_gets_the_current_state() {
     let yard = yard_of(&["A"]);
     yard.look().await.unwrap();
     let late = CatalogProbe::default().start();
@@ -72,13 +72,13 @@ async fn a_late_subscriber_is_told_what_is_known() {
 }
 
 #[actix::test]
-async fn a_file_replaced_or_written_over_is_read_anew() {
+async fn a_replaced_or_overwritten_file_is_read_again() {
     let yard = yard_of(&["A", "B"]);
     yard.look().await.unwrap();
     replace(&yard.path(GRADES), &grade_info(["B", "A"])).unwrap();
     let told = yard.look().await.unwrap();
     assert_eq!(best_first(&yard, &told.rankings[0]), ["B", "A"]);
-    // The history is kept by file, not by place.
+    // The history belongs to the file, not to the position.
     let b = told.rankings[0].files()[0];
     assert_eq!(told.rankings[0].size(b), Some(2));
 
@@ -87,7 +87,7 @@ async fn a_file_replaced_or_written_over_is_read_anew() {
     assert_eq!(told.rankings[0].size(b), Some(1));
     assert_eq!(told.rankings[0].size(told.rankings[0].files()[1]), None);
 
-    // A new file with the old contents changes nothing.
+    // A new file with the same content changes nothing.
     replace(&yard.path(GRADES), &grade_info(["B", "A"])).unwrap();
     assert!(yard.look().await.unwrap().is_nothing());
 }
@@ -99,7 +99,7 @@ async fn a_file_that_is_being_written_waits_until_it_keeps_still() {
         settings.hitcount_history_file = None;
         fs::write(dir.join(GRADES), grade_info(["A", "B"])).unwrap();
     });
-    // It was written just now: that may not be all.
+    // The file was written just now: it may be incomplete.
     assert!(yard.look().await.unwrap().rankings.is_empty());
     yard.clock.advance(Duration::from_secs(3600));
     assert_eq!(yard.look().await.unwrap().rankings.len(), 1);
@@ -114,7 +114,7 @@ async fn a_file_that_is_being_written_waits_until_it_keeps_still() {
 }
 
 #[actix::test]
-async fn a_missing_file_leaves_the_last_good_ranking_and_is_told_in_the_view() {
+async fn a_missing_file_leaves_the_last_good_ranking_and_is_shown_in_the_view() {
     let yard = yard_of(&["A", "B"]);
     yard.look().await.unwrap();
     fs::remove_file(yard.path(GRADES)).unwrap();
@@ -129,7 +129,7 @@ async fn a_missing_file_leaves_the_last_good_ranking_and_is_told_in_the_view() {
     }
     assert_eq!(view.ranking.as_ref().unwrap().len(), 2);
 
-    // grade.info comes back with other files; what the history said of those it kept holds.
+    // grade.info returns with other files. The history of files in both versions is still valid.
     fs::write(yard.path(GRADES), grade_info(["C", "B"])).unwrap();
     let told = yard.look().await.unwrap();
     let ranking = &told.rankings[0];
@@ -150,7 +150,7 @@ async fn there_is_no_ranking_before_every_configured_file_was_read() {
 }
 
 #[actix::test]
-async fn without_files_the_ranking_is_empty_and_that_is_well() {
+async fn without_files_the_ranking_is_empty_and_healthy() {
     let yard = CatalogYard::start(|_, settings| {
         settings.grade_info_file = None;
         settings.event_log = None;

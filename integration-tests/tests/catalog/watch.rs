@@ -1,5 +1,5 @@
-//! The Catalog sees changes of its inputs at once. Its polls are a day apart here and its clock only
-//! moves when it is moved: whatever is seen, the kernel told.
+//! The Catalog sees changes of its inputs at once. Its polls are a day apart and only the test moves its
+//! clock: it sees changes only by kernel notifications.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,10 +14,10 @@ use reelyard_integration_tests::waiting::eventually;
 use reelyard_yard::catalog::view::{CatalogInputState, NoticedBy};
 use reelyard_yard::catalog::{CatalogSettings, WatchMode};
 
-/// How long files must keep still here: by the clock that only tests move.
+/// The time without changes that a file needs, by the manual clock.
 const SETTLE: Duration = Duration::from_secs(3600);
 
-/// A yard that watches, whose ranking is `input/grade.info` alone.
+/// A yard with file notifications, whose only ranking input is `input/grade.info`.
 fn watching(prepare: impl FnOnce(&Path, &mut CatalogSettings)) -> CatalogYard {
     CatalogYard::start(|dir, settings| {
         settings.watch = WatchMode::Auto;
@@ -30,7 +30,7 @@ fn watching(prepare: impl FnOnce(&Path, &mut CatalogSettings)) -> CatalogYard {
     })
 }
 
-/// The same, with a ranking that was read.
+/// A yard with file notifications whose ranking has been read.
 async fn ranked(names: &[&str]) -> CatalogYard {
     let yard = watching(|dir, _| {
         fs::create_dir(dir.join("input")).unwrap();
@@ -85,7 +85,7 @@ async fn a_storm_of_writes_is_seen_at_once_and_read_once() {
         tokio::task::yield_now().await;
     }
     yard.look().await.unwrap();
-    assert_eq!(best_first(&yard), ["A"], "what is half written is not planned with");
+    assert_eq!(best_first(&yard), ["A"], "a partial file is not used");
     assert!(yard.view.load().ready, "the last good ranking is in use");
     yard.clock.advance(SETTLE);
     let told = yard.look().await.unwrap();
@@ -121,7 +121,7 @@ async fn a_file_in_a_directory_that_does_not_exist_is_seen_when_it_comes() {
 }
 
 #[actix::test]
-async fn a_file_deleted_and_made_again_keeps_the_last_good_ranking_meanwhile() {
+async fn a_file_deleted_and_made_again_keeps_the_last_good_ranking() {
     let yard = ranked(&["A"]).await;
     let path = yard.path("input/grade.info");
     for name in ["B", "C"] {
@@ -155,7 +155,7 @@ async fn a_directory_that_is_replaced_or_comes_back_is_watched_on() {
     replace(&yard.path("input/grade.info"), &grade_info(["D"])).unwrap();
     is_ranked(&yard, &["D"]).await;
 
-    // Away and back again: perhaps before anybody looked.
+    // The directory is moved away and back, possibly before the Catalog reads it.
     fs::rename(yard.path("input"), yard.path("old")).unwrap();
     fs::rename(yard.path("old"), yard.path("input")).unwrap();
     replace(&yard.path("input/grade.info"), &grade_info(["E"])).unwrap();
@@ -163,7 +163,7 @@ async fn a_directory_that_is_replaced_or_comes_back_is_watched_on() {
 }
 
 #[actix::test]
-async fn links_are_followed_wherever_they_are_pointed() {
+async fn links_are_followed_after_their_target_changes() {
     let yard = watching(|dir, settings| {
         for (version, name) in [("v1", "A"), ("v2", "B")] {
             fs::create_dir(dir.join(version)).unwrap();

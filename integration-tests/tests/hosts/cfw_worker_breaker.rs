@@ -1,4 +1,4 @@
-//! A CfwWorker and a host that answers its probes while its calls keep failing.
+//! A CfwWorker and a host that answers probes while its other calls fail.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ struct BreakerYard {
 }
 
 impl BreakerYard {
-    /// An old cfw that was looked at once.
+    /// An old cfw after its first observation.
     async fn open() -> BreakerYard {
         BreakerYard::open_with(CfwWorkerSettings::default()).await
     }
@@ -55,7 +55,7 @@ impl BreakerYard {
         self.worker.send(probe).await.unwrap().unwrap();
     }
 
-    /// Moves the clock, and lets the worker do what is due.
+    /// Moves the clock and makes the worker do what is due.
     async fn pass(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.worker.send(LookDue).await.unwrap();
@@ -69,7 +69,7 @@ impl BreakerYard {
         self.view.load().calls
     }
 
-    /// Waits until a look that was begun at the present has brought everything.
+    /// Waits until an observation that began now is complete.
     async fn looked(&self) {
         let now = self.clock.now();
         let brought = || {
@@ -81,18 +81,18 @@ impl BreakerYard {
 }
 
 #[actix::test]
-async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() {
+async fn a_host_whose_calls_fail_gets_no_calls_and_is_trusted_again_step_by_step() {
     let mut yard = BreakerYard::open().await;
     yard.host.set_df_failing(true);
     for _ in 0..3 {
-        // Its list comes each time: it is the disk that fails.
+        // Its list succeeds each time: only the disk call fails.
         yard.worker.send(Refresh).await.unwrap().unwrap();
     }
     assert_eq!(yard.told.next().await.calls, CircuitState::Open);
     let trouble = yard.view.load().trouble.clone().unwrap();
     assert_eq!((trouble.call, trouble.back_off.failures), (HostCallKind::Disk, 1));
 
-    // Only probes go there from now on.
+    // From now on the worker sends only probes.
     let (looks, calls) = (yard.looks(), yard.host.calls().len());
     yard.pass(5).await;
     yard.probe().await;
@@ -103,7 +103,7 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
     assert_eq!(yard.looks(), looks);
     assert_eq!(yard.host.calls()[calls..], ["HEAD /hb"]);
 
-    // The trial fails: it is left alone for longer.
+    // The trial call fails: the next pause is longer.
     yard.pass(5).await;
     assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
     assert_eq!(yard.told.next().await.calls, CircuitState::Open);
@@ -111,7 +111,7 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
     assert_eq!(trouble.back_off.failures, 2);
     assert!(trouble.back_off.until.since(yard.clock.now()) >= Duration::from_secs(18));
 
-    // Two good ones, one after the other, close it.
+    // Two successful calls in sequence close the breaker.
     yard.host.set_df_failing(false);
     yard.pass(20).await;
     assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
@@ -138,8 +138,8 @@ async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
     assert_eq!(yard.calls(), CircuitState::Closed);
 }
 
-/// A trial that takes longer than the cool-down is still a trial: the breaker is not forgotten
-/// while its answer is awaited, and the failure makes the next cool-down longer.
+/// A trial call may take longer than the cool-down. The breaker keeps its state until the answer, and a
+/// failure makes the next cool-down longer.
 #[actix::test]
 async fn lists_that_time_out_make_each_cool_down_longer_while_the_disk_answers() {
     let list_timeout = Duration::from_millis(300);
@@ -155,8 +155,7 @@ async fn lists_that_time_out_make_each_cool_down_longer_while_the_disk_answers()
         let until = yard.view.load().trouble.clone().unwrap().back_off.until;
         yard.pass(until.since(yard.clock.now()).as_secs() + 1).await;
         assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
-        // The trial is under way for as long as a list may take, which is longer than the
-        // cool-down was.
+        // The trial call runs as long as a list may take, which is longer than the cool-down was.
         yard.pass(300).await;
         assert_eq!(yard.told.next().await.calls, CircuitState::Open);
         let trouble = yard.view.load().trouble.clone().unwrap();

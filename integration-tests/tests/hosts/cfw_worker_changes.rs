@@ -1,5 +1,5 @@
-//! A node's CfwWorker and a real worker: what changes in the base directory, by whomever, is told
-//! without listing everything.
+//! A node's CfwWorker and a real worker: changes in the base directory are reported without a complete list,
+//! whichever program makes them.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl HostChangesNode {
         names
     }
 
-    /// How many lists told everything.
+    /// The number of complete lists.
     fn whole_lists(&self) -> u64 {
         self.view.load().whole_lists
     }
@@ -63,7 +63,7 @@ fn write(dir: &Path, name: &str) {
 }
 
 #[actix::test]
-async fn what_changes_on_a_worker_is_known_without_another_whole_list() {
+async fn changes_on_a_worker_are_known_without_another_complete_list() {
     let (source, destination, orders) = (Rig::new(), Rig::new(), FakeNode::start());
     let serving = started(source.source()).await;
     let settings = destination.destination(&orders.url);
@@ -87,7 +87,7 @@ async fn what_changes_on_a_worker_is_known_without_another_whole_list() {
     assert_eq!(node.whole_lists(), whole);
     assert!(node.view.load().inventory.unwrap().follows_changes);
 
-    // Nobody noticed what changed while the worker was down: it tells everything.
+    // No program recorded changes while the worker was down: it sends a complete list.
     running.stop().await;
     fs::remove_file(copies.join("renamed")).unwrap();
     let again = started(settings).await;

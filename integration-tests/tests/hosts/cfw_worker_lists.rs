@@ -1,4 +1,4 @@
-//! Lists of files that may have been cut off are not believed, however they end.
+//! A list that may be truncated is rejected, whatever its end.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -20,13 +20,12 @@ fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
     CfwWorker::new(host, HostRole::Destination, settings, http, NameTable::new(), clock).start()
 }
 
-/// Answers every request on one connection after the other with what `answer` makes of it, and
-/// closes.
+/// Answers each request, one connection after the other, with the result of `answer`, and closes.
 fn answer_raw(answer: fn(&str) -> &'static str) -> HostAddr {
     answer_made(move |request, _| answer(request).to_owned())
 }
 
-/// The same; `answer` is told the number of the request.
+/// The same, with the number of the request as second argument of `answer`.
 fn answer_made(answer: impl Fn(&str, u64) -> String + Send + 'static) -> HostAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = HostAddr::from(listener.local_addr().unwrap());
@@ -40,7 +39,7 @@ fn answer_made(answer: impl Fn(&str, u64) -> String + Send + 'static) -> HostAdd
                 request.push(byte[0]);
             }
             let answer = answer(&String::from_utf8(request).unwrap(), number);
-            // A list that is refused is not read to its end.
+            // The client does not read a refused list to its end.
             let _ = stream.write_all(answer.as_bytes());
         }
     });
@@ -48,10 +47,10 @@ fn answer_made(answer: impl Fn(&str, u64) -> String + Send + 'static) -> HostAdd
 }
 
 #[actix::test]
-async fn a_list_that_does_not_tell_its_end_is_not_believed() {
+async fn a_list_without_a_marked_end_is_rejected() {
     let lists: [fn(&str) -> &'static str; 3] = [
         |request| match request {
-            // Lasts until the connection closes: looks whole wherever it is cut.
+            // The body ends with the connection: it looks complete wherever it is cut.
             _ if request.starts_with("GET /files") => "HTTP/1.1 200 OK\r\n\r\na.mpg\n",
             _ => others(request),
         },
@@ -62,7 +61,7 @@ async fn a_list_that_does_not_tell_its_end_is_not_believed() {
             _ => others(request),
         },
         |request| match request {
-            // Whole by its length, but its last line has no end.
+            // Complete by its length, but without an end of the last line.
             _ if request.starts_with("GET /files") => {
                 "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 8\r\n\r\na.mpg\nb."
             }
@@ -80,8 +79,8 @@ async fn a_list_that_does_not_tell_its_end_is_not_believed() {
     }
 }
 
-/// A host that lists other names each time, one after the other, takes no more memory than its limit
-/// allows, and gives it back.
+/// A host lists other names each time. It uses no more memory than its limit, and the memory is freed
+/// afterwards.
 #[actix::test]
 async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
     const FILES: u64 = 2000;
@@ -113,7 +112,7 @@ async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
                 assert!(why.contains("more new file names within an hour"), "{why}");
                 refused += 1;
             }
-            // Its breaker is open.
+            // The circuit breaker is open.
             Err(AskFailure::NotAsked(_)) => {}
             Err(other) => panic!("{other:?}"),
         }
@@ -125,7 +124,7 @@ async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
     }
     assert!(refused > 2 && taken > 2, "{refused} refused, {taken} taken");
     assert!(most as u64 <= 2 * FILES + 1, "{most} names");
-    // The host leaves the yard.
+    // The host is removed from the configuration.
     drop(worker);
     let live = [trusted.0].into_iter().collect();
     names.sweep(&live).unwrap();
@@ -134,7 +133,7 @@ async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
     assert!(names.bytes() < 64 * 1024, "{} bytes", names.bytes());
 }
 
-/// What an old cfw answers besides its list.
+/// The answers of an old cfw besides its list.
 fn others(request: &str) -> &'static str {
     if request.starts_with("HEAD /hb") {
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

@@ -1,4 +1,4 @@
-//! A host in maintenance is asked nothing at all, and looked at like a new one afterwards.
+//! A host in maintenance gets no calls, and is observed like a new host afterwards.
 
 use actix::prelude::*;
 use reelyard_core::clock::{Clock, Millis};
@@ -12,7 +12,7 @@ use reelyard_yard::cfw_worker::{
     DeleteCopy, LookDue, ProbeHeartbeat, Refresh, SetHostMaintenance, http_client,
 };
 
-/// A CfwWorker with a clock that stands still.
+/// A CfwWorker with a clock that does not advance.
 fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, CfwWorkerViewHandle) {
     let settings = CfwWorkerSettings::default();
     let http = http_client(&settings).unwrap();
@@ -23,7 +23,7 @@ fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, CfwWorkerVi
     (worker.start(), view)
 }
 
-/// Everything that can be asked of a host is refused.
+/// Checks that every call to the host is refused.
 async fn is_left_alone(worker: &Addr<CfwWorker>) {
     let alone = AskFailure::NotAsked("it is in maintenance".to_owned());
     let probe = worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap();
@@ -41,7 +41,7 @@ async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), false);
     worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
-    eventually("it was looked at", || view.load().inventory.is_some()).await;
+    eventually("it was observed", || view.load().inventory.is_some()).await;
     worker.send(SetHostMaintenance { on: true }).await.unwrap();
     let calls = host.calls().len();
     is_left_alone(&worker).await;
@@ -52,14 +52,14 @@ async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
     assert_eq!(host.calls().len(), calls);
     let shown = view.load();
     assert_eq!((shown.in_maintenance, shown.answers), (true, None));
-    assert_eq!(shown.inventory.unwrap().files, 1, "what was known stays known");
+    assert_eq!(shown.inventory.unwrap().files, 1, "the known state remains");
 
     std::fs::write(dir.path().join("b"), "b").unwrap();
     worker.send(SetHostMaintenance { on: false }).await.unwrap();
     assert_eq!(host.calls().len(), calls, "it must answer a probe first");
     worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
     let files = || view.load().inventory.map(|inventory| inventory.files);
-    eventually("it was looked at again", || files() == Some(2)).await;
+    eventually("it was observed again", || files() == Some(2)).await;
 }
 
 #[actix::test]
@@ -68,7 +68,7 @@ async fn a_look_that_is_under_way_asks_nothing_more() {
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), false);
     worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
-    eventually("it was looked at", || view.load().inventory.is_some()).await;
+    eventually("it was observed", || view.load().inventory.is_some()).await;
     host.set_frozen(true);
     let refresh = actix::spawn(worker.send(Refresh));
     host.was_called("GET /info", 2).await;
@@ -81,7 +81,7 @@ async fn a_look_that_is_under_way_asks_nothing_more() {
 }
 
 #[actix::test]
-async fn whoever_starts_in_maintenance_calls_nobody() {
+async fn a_cfw_worker_that_starts_in_maintenance_makes_no_calls() {
     let dir = tempfile::tempdir().unwrap();
     let host = StandInCfw::start(dir.path()).unwrap();
     let (worker, view) = worker(host.addr(), true);

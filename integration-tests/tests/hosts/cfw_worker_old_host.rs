@@ -1,4 +1,4 @@
-//! A CfwWorker before an old cfw: what it learns of it, and what it never takes for true.
+//! A CfwWorker with an old cfw: the data that it accepts and the data that it rejects.
 
 use std::fs;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use tempfile::TempDir;
 
 const PROBE: ProbeHeartbeat = ProbeHeartbeat { timeout: PATIENCE };
 
-/// Time-out of calls and lists in tests in which a host does not answer some of them. What it does
-/// answer must come within it, on a slow machine too.
+/// The timeout of calls and lists in tests with missing answers. Other answers must arrive within it, on a
+/// slow machine too.
 const LIMIT: Duration = Duration::from_secs(4);
 
 /// An old cfw over a real directory, its CfwWorker, and a subscriber.
@@ -78,7 +78,7 @@ impl OldHostYard {
         self.worker.send(Refresh).await.unwrap()
     }
 
-    /// Why a refresh failed.
+    /// The error of a failed refresh.
     async fn failed_refresh(&self) -> AskFailure {
         self.refresh().await.map(|inventory| self.names_of(&inventory)).unwrap_err()
     }
@@ -99,13 +99,13 @@ impl OldHostYard {
         names
     }
 
-    /// The names in the next message that the subscriber gets.
+    /// The names in the next notification of the subscriber.
     async fn next_told(&mut self) -> Vec<Vec<u8>> {
         let inventory = self.told.next().await.inventory.unwrap();
         self.names_of(&inventory)
     }
 
-    /// Waits until `call` came `times` times.
+    /// Waits until `call` arrived `times` times.
     async fn was_called(&self, call: &str, times: usize) {
         tokio::time::timeout(PATIENCE, self.host.was_called(call, times)).await.unwrap();
     }
@@ -141,7 +141,7 @@ async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
     assert_eq!((view.answers, view.looks, view.failed_looks), (Some(true), 1, 0));
     assert_eq!(yard.host.count_of("GET /info"), 1);
 
-    // Another answered probe is no reason to look again; the interval's end is.
+    // A successful probe does not cause another observation; the end of the interval does.
     assert!(yard.probe().await.is_ok());
     assert_eq!(yard.host.count_of("GET /files"), 1);
     yard.clock.advance(Duration::from_secs(70));
@@ -170,12 +170,12 @@ async fn a_host_that_cannot_be_listed_is_not_empty() {
     assert_eq!(yard.failed_refresh().await, AskFailure::Status(500));
     fs::rename(&away, yard.host.dir()).unwrap();
 
-    assert!(yard.told.already().is_none(), "a failure was told as an observation");
+    assert!(yard.told.already().is_none(), "a failure was reported as an observation");
     let view = yard.view.load_full();
     assert_eq!(view.inventory.unwrap().files, 2);
     assert_eq!(view.failed_looks, 3);
     assert_eq!(view.last_failure.as_ref().unwrap().asked, "GET /files");
-    // It was left alone after that many; once that is over it is asked again.
+    // The breaker opened after that many failures. After the pause the host is called again.
     yard.clock.advance(Duration::from_secs(10));
     assert_eq!(yard.refresh().await.unwrap().files.len(), 2);
 }
@@ -190,7 +190,7 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
     assert_eq!(observed.disk, None);
     assert_eq!(yard.view.load().last_failure.as_ref().unwrap().asked, "GET /df");
 
-    // It is asked again after a short pause, without a whole look.
+    // The call is repeated after a short pause, without a complete observation.
     yard.host.set_df_failing(false);
     yard.clock.advance(Duration::from_secs(5));
     yard.worker.send(LookDue).await.unwrap();
@@ -199,7 +199,7 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
 }
 
 #[actix::test]
-async fn a_pure_source_is_asked_what_it_is_and_nothing_else() {
+async fn a_pure_source_is_asked_for_its_identity_only() {
     let mut yard = OldHostYard::with(HostRole::Source, &[b"master.mpg"]).await;
     yard.probe().await.unwrap();
     let observed = yard.told.next().await;
@@ -247,7 +247,7 @@ async fn a_program_that_was_stopped_and_started_again_is_reached_again() {
     yard.probe().await.unwrap();
     let (addr, dir) = (yard.host.addr().to_string(), yard.host.dir().to_owned());
     drop(yard.host);
-    // The stopped program's threads may still answer on the connection that was kept.
+    // Threads of the stopped program may still answer on the open connection.
     let mut probes = 0;
     while yard.worker.send(PROBE).await.unwrap().is_ok() {
         probes += 1;
@@ -261,7 +261,7 @@ async fn a_program_that_was_stopped_and_started_again_is_reached_again() {
 }
 
 #[actix::test]
-async fn what_is_told_at_an_arrival_does_not_make_old_figures_of_the_disk_new() {
+async fn a_report_of_an_arrival_does_not_renew_old_disk_figures() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[]).await;
     yard.probe().await.unwrap();
     let (_, asked) = yard.told.next().await.disk.unwrap();
@@ -281,7 +281,7 @@ async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
 
     yard.host.set_holding_lists(true);
     let refreshed = tokio::spawn(yard.worker.send(Refresh));
-    // The host has read its directory by the time it deletes: both go to its one thread.
+    // The host has read its directory before it deletes the file, because one thread handles both.
     yard.was_called("GET /files", 2).await;
     assert_eq!(yard.delete(b"goes.mpg").await, Ok(Deleted::Removed));
     assert_eq!(yard.next_told().await, bytes(&[b"stays.mpg"]));
@@ -293,7 +293,7 @@ async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
     let inventory = refreshed.await.unwrap().unwrap().unwrap();
     assert_eq!(yard.names_of(&inventory), bytes(&[b"comes.mpg", b"stays.mpg"]));
     assert_eq!(yard.next_told().await, bytes(&[b"comes.mpg", b"stays.mpg"]));
-    // A list that was asked for later knows better: that copy is not on this disk.
+    // A later list is more recent: that copy is not on this disk.
     let later = yard.refresh().await.unwrap();
     assert_eq!(yard.names_of(&later), bytes(&[b"stays.mpg"]));
 }
@@ -307,7 +307,7 @@ async fn a_refresh_asked_for_during_a_look_gets_a_later_one() {
     let first = tokio::spawn(yard.worker.send(Refresh));
     yard.was_called(HELD_LIST, 1).await;
     let later = [Refresh, Refresh].map(|refresh| yard.worker.send(refresh));
-    // Messages are handled in order: both are once this one was.
+    // Messages are handled in order: after this answer both were handled.
     yard.worker.send(LookDue).await.unwrap();
     fs::write(yard.host.dir().join("b.mpg"), b"x").unwrap();
     yard.host.set_holding_lists(false);
@@ -335,7 +335,7 @@ async fn hostile_names_are_deleted_exactly_as_named() {
         b"back\\slash",
         &long,
     ];
-    // What a call with the raw name would hit instead (D7).
+    // The files that a call with the raw name would affect (D7).
     let bystanders: Vec<&[u8]> = vec![b"a", b"c", b"A1.mpg", b"sp"];
     let all: Vec<&[u8]> = hostile.iter().chain(&bystanders).copied().collect();
     let mut yard = OldHostYard::with(HostRole::Destination, &all).await;
@@ -353,7 +353,7 @@ async fn hostile_names_are_deleted_exactly_as_named() {
 }
 
 #[actix::test]
-async fn a_host_says_what_became_of_a_deletion() {
+async fn a_host_reports_the_result_of_a_deletion() {
     let mut yard = OldHostYard::limited(&[b"a.mpg"]).await;
     fs::create_dir(yard.host.dir().join("dir")).unwrap();
     yard.probe().await.unwrap();
@@ -363,7 +363,7 @@ async fn a_host_says_what_became_of_a_deletion() {
     assert_eq!(yard.delete(b"a.mpg").await, Ok(Deleted::Absent));
     assert_eq!(yard.next_told().await, bytes(&[]));
 
-    // No answer: nobody knows what became of it, so the host is asked.
+    // Without an answer the result is unknown, therefore the host is observed.
     yard.worker.send(CopyArrived { file: yard.id(b"b.mpg"), size: None }).await.unwrap();
     assert_eq!(yard.next_told().await, bytes(&[b"b.mpg"]));
     yard.host.set_frozen(true);

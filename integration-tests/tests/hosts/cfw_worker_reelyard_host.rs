@@ -1,4 +1,4 @@
-//! A CfwWorker before a Reelyard worker: what is signed, what an epoch does, torn inventories.
+//! A CfwWorker with a Reelyard worker: signed calls, the effect of epochs, and incomplete inventories.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,13 +23,13 @@ use reelyard_yard::cfw_worker::{
 
 const TOKEN: &str = "of-the-yard-and-long";
 
-/// What a Reelyard worker answers, as `wire/worker.rs` has it, and what it was asked.
+/// A Reelyard worker with scripted answers, in the format of `wire/worker.rs`, and a record of its calls.
 #[derive(Clone)]
 struct ScriptedWorker {
-    /// Whom it says it is; none for the truth.
+    /// The identity that it claims; `None` for the true one.
     says_it_is: Option<&'static str>,
     inventory: Arc<Mutex<&'static str>>,
-    /// The cursor it tells, and what it answers to whom asks since that one.
+    /// The cursor in its answers, and its answer to a request since that cursor.
     cursor: Arc<Mutex<Option<(&'static str, &'static str)>>>,
     epoch: u64,
     gate: SignedCallVerifier,
@@ -193,7 +193,7 @@ async fn a_torn_inventory_means_nothing() {
 }
 
 #[actix::test]
-async fn a_worker_that_tells_changes_is_asked_for_those_only() {
+async fn a_worker_that_reports_changes_is_asked_for_those_only() {
     let script = ScriptedWorker::new();
     *script.cursor.lock().unwrap() = Some(("a1.4", "+ 9 1 new\n- a%20b\nend 2\n"));
     let names = NameTable::new();
@@ -210,7 +210,7 @@ async fn a_worker_that_tells_changes_is_asked_for_those_only() {
     let shown = view.load().inventory.unwrap();
     assert!(shown.follows_changes);
 
-    // A worker started anew has another watch: it tells everything, and from then on changes.
+    // A restarted worker has another watch: it sends a complete list, and changes afterwards.
     *script.inventory.lock().unwrap() = "9 1 x\nend 1\n";
     *script.cursor.lock().unwrap() = Some(("b2.0", "end 0\n"));
     let before = view.load().whole_lists;
@@ -219,7 +219,7 @@ async fn a_worker_that_tells_changes_is_asked_for_those_only() {
     assert_eq!(worker.send(Refresh).await.unwrap().unwrap().files.len(), 1);
     assert_eq!(view.load().whole_lists, before + 1);
 
-    // Changes that make no sense leave what is known, and everything is asked for.
+    // Invalid changes leave the known state, and the next call requests a complete list.
     *script.cursor.lock().unwrap() = Some(("b2.0", "+ 9 1 torn\n"));
     let refreshed = worker.send(Refresh).await.unwrap();
     assert!(matches!(refreshed, Err(AskFailure::Garbled(_))), "{refreshed:?}");
@@ -251,7 +251,7 @@ async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
     worker.send(Refresh).await.unwrap().unwrap();
     assert_eq!(view.load().whole_lists, whole + 1);
 
-    // An answer that is there already is taken even when there is no time for it.
+    // An answer that has arrived is used even without remaining time.
     while worker.send(ProbeHeartbeat { timeout: Duration::ZERO }).await.unwrap().is_ok() {}
     probe(&worker).await;
     worker.send(Refresh).await.unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! A CfwWorker learns what its host's link carries: from an agent beside an old cfw, or from a worker
-//! of ours. Whoever tells nothing makes it unknown.
+//! A CfwWorker reads the network load of its host: from an agent next to an old cfw, or from a Reelyard
+//! worker. Without a report the load is unknown.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use reelyard_yard::cfw_worker::{
     ChangeCfwWorkerSettings, HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost, http_client,
 };
 
-/// Answers every request with the text that stands there, and counts.
+/// Answers every request with the current text, and counts requests.
 #[derive(Clone)]
 struct TextServer {
     addr: HostAddr,
@@ -44,7 +44,7 @@ impl TextServer {
                 let request = String::from_utf8(request).unwrap();
                 let answer = served.answer.lock().unwrap().clone();
                 served.asked.lock().unwrap().push(request);
-                // Whoever does not want all of it goes away.
+                // A client that does not want the complete answer closes the connection.
                 let _ = stream.write_all(answer.as_bytes());
             }
         });
@@ -75,7 +75,7 @@ fn page(sent: u64) -> String {
     ))
 }
 
-/// Keeps what is told.
+/// Records the observations.
 #[derive(Default)]
 struct ObservationListener(Arc<Mutex<Vec<HostObserved>>>);
 
@@ -91,7 +91,7 @@ impl Handler<HostObserved> for ObservationListener {
     }
 }
 
-/// A CfwWorker whose host was probed, with a listener.
+/// A CfwWorker with a probed host and a listener.
 struct TrafficYard {
     worker: Addr<CfwWorker>,
     view: CfwWorkerViewHandle,
@@ -114,7 +114,7 @@ impl TrafficYard {
         TrafficYard { worker, view, clock, told }
     }
 
-    /// Lets so much time pass and has the worker notice.
+    /// Moves the clock by this time and makes the worker handle it.
     async fn pass(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.worker.send(LookDue).await.unwrap();
@@ -141,7 +141,7 @@ fn with_agent(host: HostAddr, agent: &TextServer) -> CfwWorkerSettings {
 }
 
 #[actix::test]
-async fn an_agent_beside_an_old_cfw_tells_what_its_link_carries() {
+async fn an_agent_beside_an_old_cfw_reports_the_load_of_its_link() {
     let dir = tempfile::tempdir().unwrap();
     let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     agent.say(page(1_000_000));
@@ -149,25 +149,25 @@ async fn an_agent_beside_an_old_cfw_tells_what_its_link_carries() {
     let watched = TrafficYard::start(old.addr(), HostRole::Destination, settings).await;
     watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
     agent.say(page(51_000_000));
-    watched.until("it is looked at", |view| view.inventory).await;
-    assert_eq!(watched.view.load().traffic, None, "one reading tells no rate");
+    watched.until("it is observed", |view| view.inventory).await;
+    assert_eq!(watched.view.load().traffic, None, "one reading gives no rate");
     watched.pass(11).await;
-    let traffic = watched.until("a rate is told", |view| view.traffic.clone()).await;
+    let traffic = watched.until("a rate is known", |view| view.traffic.clone()).await;
     // 50 MB in 11 s.
     assert_eq!(traffic.all.sends, BitsPerSecond(36_363_636));
     assert_eq!((traffic.interface.as_str(), traffic.over_ms), ("eth0", 11_000));
     assert_eq!(traffic.speed, Some(BitsPerSecond(1_000_000_000)));
     assert_eq!(traffic.copies, None);
-    let told = eventually_some("the subscriber is told", || async { watched.last_told() }).await;
+    let told = eventually_some("the subscriber gets it", || async { watched.last_told() }).await;
     assert_eq!(told, (traffic, watched.clock.now()));
-    // Nobody else ever sees the yard's secrets, and the agent is no part of the yard's protocol.
+    // The agent never gets the yard's secrets, because it does not use the yard's protocol.
     let requests = agent.asked.lock().unwrap().clone();
     assert!(requests.iter().all(|request| request.starts_with("GET /metrics?collect[]=netdev ")));
     assert!(requests.iter().all(|request| !request.to_lowercase().contains("authorization")));
 }
 
 #[actix::test]
-async fn an_agent_that_does_not_tell_is_shown_and_the_traffic_becomes_unknown() {
+async fn an_agent_without_an_answer_is_shown_and_the_traffic_becomes_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     let elsewhere = TextServer::serve();
@@ -177,7 +177,7 @@ async fn an_agent_that_does_not_tell_is_shown_and_the_traffic_becomes_unknown() 
     let watched = TrafficYard::start(old.addr(), HostRole::Destination, settings).await;
     watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
     watched.pass(11).await;
-    watched.until("a rate is told", |view| view.traffic.clone()).await;
+    watched.until("a rate is known", |view| view.traffic.clone()).await;
     let longest = "x".repeat(9 << 20);
     for (answer, why) in [
         ("HTTP/1.1 500 Oh\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".to_owned(), "500"),
@@ -197,22 +197,22 @@ async fn an_agent_that_does_not_tell_is_shown_and_the_traffic_becomes_unknown() 
         agent.say(answer);
         watched.pass(11).await;
         watched
-            .until(&format!("it is told that the agent answers {why}"), |view| {
+            .until(&format!("the view says that the agent answers {why}"), |view| {
                 view.agent_failure.as_ref().filter(|failure| failure.contains(why)).map(|_| ())
             })
             .await;
     }
-    assert_eq!(elsewhere.asked(), 0, "it follows nobody elsewhere");
+    assert_eq!(elsewhere.asked(), 0, "it follows no redirect");
     let view = watched.view.load();
-    assert_eq!((view.traffic.clone(), view.failed_looks), (None, 0), "what was known is too old");
+    assert_eq!((view.traffic.clone(), view.failed_looks), (None, 0), "the last rate is too old");
     assert!(!view.calls.is_open(), "the host has nothing to do with it");
     agent.say(page(5));
     watched.pass(11).await;
-    watched.until("it tells again", |view| view.agent_failure.is_none().then_some(())).await;
+    watched.until("it answers again", |view| view.agent_failure.is_none().then_some(())).await;
 }
 
 #[actix::test]
-async fn an_agent_that_is_configured_later_is_asked_and_one_no_longer_is_not() {
+async fn a_new_agent_is_asked_and_a_removed_one_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let (old, agent) = (StandInCfw::start(dir.path()).unwrap(), TextServer::serve());
     agent.say(page(0));
@@ -226,19 +226,19 @@ async fn an_agent_that_is_configured_later_is_asked_and_one_no_longer_is_not() {
     watched.worker.send(change(with_agent(old.addr(), &agent))).await.unwrap();
     watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
     watched.pass(11).await;
-    watched.until("a rate is told", |view| view.traffic.clone()).await;
+    watched.until("a rate is known", |view| view.traffic.clone()).await;
     watched.worker.send(change(plain)).await.unwrap();
     let before = agent.asked();
-    // What a look brings behind it shows that nobody else was asked.
+    // A later observation proves that no other address got a call.
     let looks = watched.view.load().looks;
     watched.pass(70).await;
-    watched.until("it is looked at again", |view| (view.looks > looks).then_some(())).await;
+    watched.until("it is observed again", |view| (view.looks > looks).then_some(())).await;
     assert_eq!(agent.asked(), before);
     watched.until("nothing is known", |view| view.traffic.is_none().then_some(())).await;
 }
 
 #[actix::test]
-async fn a_worker_of_ours_is_asked_between_two_looks_and_tells_its_copies_apart() {
+async fn a_reelyard_worker_is_asked_between_observations_and_separates_its_copies() {
     let host = TextServer::serve();
     let info = |sends: u64| {
         let addr = host.addr;
@@ -252,7 +252,7 @@ async fn a_worker_of_ours_is_asked_between_two_looks_and_tells_its_copies_apart(
     host.say(info(5));
     let watched =
         TrafficYard::start(host.addr, HostRole::Source, CfwWorkerSettings::default()).await;
-    let traffic = watched.until("it tells", |view| view.traffic.clone()).await;
+    let traffic = watched.until("it answers", |view| view.traffic.clone()).await;
     let rates =
         |sends, receives| Rates { sends: BitsPerSecond(sends), receives: BitsPerSecond(receives) };
     assert_eq!((traffic.all, traffic.copies), (rates(5, 2), Some(rates(1, 0))));
@@ -263,7 +263,7 @@ async fn a_worker_of_ours_is_asked_between_two_looks_and_tells_its_copies_apart(
         .until("it is asked again", |view| (view.traffic.as_ref()?.all.sends.0 == 7).then_some(()))
         .await;
     assert_eq!(watched.view.load().looks, looks, "without a look");
-    let told = eventually_some("the subscriber is told", || async {
+    let told = eventually_some("the subscriber gets it", || async {
         watched.last_told().filter(|(traffic, _)| traffic.all.sends.0 == 7)
     });
     assert_eq!(told.await.1, watched.clock.now());

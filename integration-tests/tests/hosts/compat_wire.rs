@@ -31,7 +31,7 @@ struct CompatNode {
     turns: Arc<tokio::sync::Semaphore>,
 }
 
-/// As many files as it is told, without holding them.
+/// Lists this number of files without storing them.
 struct ManyFiles(usize);
 
 impl FileTable for ManyFiles {
@@ -109,7 +109,7 @@ fn task(id: i64, state: TaskState) -> Task {
     }
 }
 
-/// An answer as it came.
+/// A complete answer as received.
 struct CompatResponse {
     status: u16,
     head: String,
@@ -125,7 +125,7 @@ impl CompatResponse {
         line.split_once(": ").map(|(_, value)| value)
     }
 
-    /// Status, content type and body at once.
+    /// Status, content type and body.
     fn all(&self) -> (u16, &str, &str) {
         (self.status, self.header("content-type").unwrap_or(""), &self.body)
     }
@@ -204,7 +204,7 @@ async fn every_cell_of_the_transition_table_is_answered_as_cfm_does() {
     }
 }
 
-/// Whether `body` asks for the state that is there already.
+/// Whether `body` requests the state that the task has already.
 fn answered_same(body: &str, from: TaskState) -> bool {
     body.contains(&serde_json::to_string(&from).unwrap())
 }
@@ -293,7 +293,7 @@ async fn paths_and_methods_are_routed_as_cfm_does() {
     }
 }
 
-/// An instant as the dashboards show it: by the clock of the wall, with its offset.
+/// A time as the dashboards show it: local time with its offset.
 fn local(seconds: i64) -> String {
     let at = jiff::Timestamp::from_second(seconds).unwrap();
     let zoned = at.to_zoned(jiff::tz::TimeZone::system());

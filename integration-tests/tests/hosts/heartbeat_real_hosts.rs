@@ -1,4 +1,4 @@
-//! The HeartbeatSupervisor and CfwWorkers before real sockets.
+//! The HeartbeatSupervisor and CfwWorkers with real sockets.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
 }
 
 #[actix::test]
-async fn frozen_hosts_delay_nobody_and_come_back() {
+async fn frozen_hosts_delay_no_other_host_and_come_back() {
     let dir = tempfile::TempDir::new().unwrap();
     let hosts: Vec<_> = (0..4).map(|_| StandInCfw::start(dir.path()).unwrap()).collect();
     for host in &hosts[..3] {
@@ -44,13 +44,13 @@ async fn frozen_hosts_delay_nobody_and_come_back() {
             .unwrap();
     }
 
-    // The one that answers is known to be up while the others are still being waited for.
+    // The host that answers is up while the others still have time to answer.
     let first = told.next().await;
     assert_eq!((first.host, first.to), (hosts[3].addr(), Health::Up));
     let checked = view.load().hosts.iter().filter(|host| host.checked.is_some()).count();
     assert_eq!(checked, 1);
 
-    // All three miss their probes at the same time, not one after the other.
+    // All three hosts miss their probes at the same time, not in sequence.
     for _ in 0..3 {
         assert_eq!(told.next().await.to, Health::Suspect);
     }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 type ProbeOutcome = Result<Duration, AskFailure>;
 
-/// Stands in for a CfwWorker: the test answers each probe itself.
+/// Stands in for a CfwWorker: the test answers each probe.
 struct Prober(mpsc::UnboundedSender<oneshot::Sender<ProbeOutcome>>);
 
 impl Actor for Prober {
@@ -31,7 +31,7 @@ impl Handler<ProbeHeartbeat> for Prober {
     fn handle(&mut self, _: ProbeHeartbeat, _: &mut Context<Self>) -> Self::Result {
         let (answer, answered) = oneshot::channel();
         self.0.send(answer).unwrap();
-        // A probe that the test drops is one that never ends.
+        // A probe that the test drops never ends.
         Box::pin(async move {
             match answered.await {
                 Ok(outcome) => outcome,
@@ -41,7 +41,7 @@ impl Handler<ProbeHeartbeat> for Prober {
     }
 }
 
-/// The test's end of one host's probes.
+/// The test's end of the probes of one host.
 struct PendingProbes(mpsc::UnboundedReceiver<oneshot::Sender<ProbeOutcome>>);
 
 impl PendingProbes {
@@ -95,13 +95,13 @@ impl HeartbeatYard {
         (host, PendingProbes(receiver))
     }
 
-    /// Moves the clock to the next probes; answers how many began.
+    /// Moves the clock to the next probes. Returns how many began.
     async fn next_round(&self) -> usize {
         self.clock.advance(Duration::from_secs(5));
         self.supervisor.send(ProbeDue).await.unwrap()
     }
 
-    /// Waits until that many probes of `host` have ended.
+    /// Waits until this number of probes of `host` have ended.
     async fn has_beats(&self, host: HostAddr, beats: usize) {
         let ended = async {
             let is_it = |view: &HeartbeatView| {
@@ -121,7 +121,7 @@ impl HeartbeatYard {
 }
 
 #[actix::test]
-async fn health_follows_the_probes_and_is_told_once_per_change() {
+async fn health_follows_the_probes_and_is_reported_once_per_change() {
     let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     probes.answer().await;
@@ -193,7 +193,7 @@ async fn hosts_come_and_go_and_late_probes_of_removed_ones_count_for_nothing() {
 }
 
 #[actix::test]
-async fn who_subscribes_later_is_told_what_is_known() {
+async fn a_late_subscriber_gets_the_current_state() {
     let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     let (_, mut unknown) = yard.add("127.0.0.2:1").await;
@@ -220,7 +220,7 @@ async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
     set(true).await.unwrap();
     let HealthChanged { from, to, .. } = yard.told.next().await;
     assert_eq!((from, to), (Health::Up, Health::Unknown));
-    // What was asked before counts for nothing.
+    // The answer to an earlier probe does not count.
     late.send(Err(AskFailure::TimedOut(Duration::from_secs(2)))).unwrap();
     for _ in 0..5 {
         assert_eq!(yard.next_round().await, 0);
@@ -228,7 +228,7 @@ async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
     assert_eq!(yard.supervisor.send(ProbeNow { host: Some(host) }).await.unwrap(), 0);
     let shown = yard.view.load().hosts[0].clone();
     assert_eq!((shown.health, shown.in_maintenance), (Health::Unknown, true));
-    // The end of it is a probe at once.
+    // The end of maintenance causes an immediate probe.
     yard.supervisor.send(SetHeartbeatMaintenance { host, on: false }).await.unwrap();
     probes.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
@@ -265,7 +265,7 @@ async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
 }
 
 #[actix::test]
-async fn silent_hosts_take_a_bounded_number_of_probes_and_who_is_due_longest_goes_first() {
+async fn silent_hosts_take_a_bounded_number_of_probes_and_the_longest_due_goes_first() {
     const HOSTS: usize = 7;
     const AT_ONCE: usize = 2;
     let yard = HeartbeatYard::probing_at_once(AT_ONCE).await;
@@ -273,7 +273,7 @@ async fn silent_hosts_take_a_bounded_number_of_probes_and_who_is_due_longest_goe
     for last in 1..=HOSTS {
         hosts.push(yard.add(&format!("127.0.0.{last}:1")).await);
     }
-    // Nobody is starved: each round of misses reaches every host once, in the same order.
+    // No host is starved: each round of misses includes every host once, in the same order.
     for round in 1..=3 {
         if round > 1 {
             assert_eq!(yard.next_round().await, AT_ONCE);
@@ -282,7 +282,7 @@ async fn silent_hosts_take_a_bounded_number_of_probes_and_who_is_due_longest_goe
         for (_, probes) in &mut hosts {
             under_way.push_back(probes.next().await);
             let begun = yard.supervisor.send(ProbeDue).await.unwrap();
-            assert_eq!(begun, 0, "as many are under way as may be");
+            assert_eq!(begun, 0, "the limit of parallel probes is reached");
             if under_way.len() == AT_ONCE {
                 let missed = AskFailure::TimedOut(Duration::from_secs(2));
                 under_way.pop_front().unwrap().send(Err(missed)).unwrap();

@@ -1,4 +1,4 @@
-//! Programs that listen at the address of a host or node and do not know the token of the yard.
+//! Programs at the address of a host or node that do not know the token of the yard.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,7 +26,7 @@ fn token() -> SharedToken {
     SharedToken::new(SECRET).unwrap()
 }
 
-/// Records each request with its body, and answers what `answer` makes of its first line.
+/// Records each request with its body, and answers with the result of `answer` for its first line.
 struct Thief {
     addr: SocketAddr,
     heard: Arc<Mutex<Vec<String>>>,
@@ -98,7 +98,7 @@ fn answered(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}")
 }
 
-/// Claims to be a worker of the yard, and asks for credentials in every way that `refusal` knows.
+/// Claims to be a worker of the yard, and requests credentials in every form that `refusal` supports.
 fn claims_to_be_a_worker(refusal: &'static str) -> impl Fn(SocketAddr, &str) -> String {
     move |addr, first| match first.split(' ').collect::<Vec<_>>()[..] {
         ["HEAD", "/hb", _] => answered("200 OK", "", ""),
@@ -197,7 +197,7 @@ async fn a_source_that_does_not_know_the_token_never_learns_it() {
     }
 }
 
-/// Sends bytes as they are and answers the status.
+/// Sends the bytes unchanged and returns the status.
 fn replayed(to: HostAddr, request: String) -> String {
     let mut stream = TcpStream::connect(to.socket()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -208,14 +208,14 @@ fn replayed(to: HostAddr, request: String) -> String {
 }
 
 #[actix::test]
-async fn what_was_signed_for_one_host_is_of_no_use_at_another() {
+async fn a_signature_for_one_host_is_invalid_at_another() {
     let rig = Rig::new();
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();
     settings.token = Some(token());
     let worker = started(settings).await;
     std::fs::write(rig.copies().join("a"), b"x").unwrap();
-    // The challenge of the true worker, which a thief can ask for as anybody can.
+    // The challenge of the true worker, which every program can request.
     let unsigned = format!("http://{}/info", rig.host);
     let http = reelyard_protocol::http_client::without_tls().build().unwrap();
     let refused = http.get(unsigned).send().await.unwrap();

@@ -1,4 +1,4 @@
-//! Hosts as the node sees them: heartbeats, their workers here, old and new wires.
+//! Hosts as the node sees them: heartbeats, their CfwWorkers, old and new wires.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod cfw_worker_breaker;

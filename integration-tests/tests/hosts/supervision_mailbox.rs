@@ -1,4 +1,4 @@
-//! What can be seen of a supervised actor's mailbox, and that looking at it changes nothing.
+//! The observable state of a supervised actor's mailbox. Reading it changes nothing.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use reelyard_core::supervision::{AskError, RestartPolicy, Supervised, Supervisio
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually;
 
-/// Does what it is told, one after the other.
+/// Executes its messages one after the other.
 struct Clerk {
     done: Sender<u32>,
 }
@@ -18,7 +18,7 @@ impl Actor for Clerk {
     type Context = Context<Self>;
 }
 
-/// Is noted as done.
+/// Records its number.
 #[derive(Message)]
 #[rtype(result = "u32")]
 struct RecordNumber(u32);
@@ -36,7 +36,7 @@ impl Handler<RecordNumber> for Clerk {
     }
 }
 
-/// Keeps the actor's thread until the other end is dropped.
+/// Blocks the actor's thread until the other end is dropped.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct HoldThread(Receiver<()>);
@@ -49,7 +49,7 @@ impl Handler<HoldThread> for Clerk {
     }
 }
 
-/// Sends itself a note by its own address, then waits before anything else.
+/// Sends itself a message by its own address, then waits before the next one.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct NoteLater(u32);
@@ -67,7 +67,7 @@ impl Handler<NoteLater> for Clerk {
     }
 }
 
-/// Panics.
+/// Causes a panic in the actor.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Fail;
@@ -76,7 +76,7 @@ impl Handler<Fail> for Clerk {
     type Result = ();
 
     fn handle(&mut self, Fail: Fail, _: &mut Context<Self>) {
-        panic!("told to");
+        panic!("on request");
     }
 }
 
@@ -85,7 +85,7 @@ fn supervision() -> Supervision {
     Supervision { policy, ..Supervision::of("clerk") }
 }
 
-/// A clerk on a thread of its own, and what it has done.
+/// A clerk on its own thread, and the numbers that it recorded.
 fn clerk(arbiter: &Arbiter) -> (Supervised<Clerk>, Receiver<u32>) {
     let (done, seen) = mpsc::channel();
     let clerk = Supervised::start_on(&arbiter.handle(), supervision(), move || Clerk {
@@ -95,7 +95,7 @@ fn clerk(arbiter: &Arbiter) -> (Supervised<Clerk>, Receiver<u32>) {
 }
 
 #[test]
-fn what_waits_is_counted_also_while_the_actor_is_at_work() {
+fn waiting_messages_are_counted_also_while_the_actor_is_at_work() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, seen) = clerk(&arbiter);
@@ -134,7 +134,7 @@ fn counting_loses_no_message_and_changes_no_order() {
         for number in 0..MESSAGES {
             clerk.addr().do_send(RecordNumber(number));
             if number % 64 == 0 {
-                // The actor runs dry again and again: that is when a wake could be lost.
+                // The queue becomes empty many times, which is when a wake-up could be lost.
                 assert_eq!(clerk.ask(RecordNumber(number)).await, Ok(number));
             }
         }
@@ -149,7 +149,7 @@ fn counting_loses_no_message_and_changes_no_order() {
 }
 
 #[test]
-fn an_actor_that_waits_handles_what_it_sent_itself_afterwards() {
+fn an_actor_that_waits_handles_its_own_messages_afterwards() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, seen) = clerk(&arbiter);
@@ -157,12 +157,12 @@ fn an_actor_that_waits_handles_what_it_sent_itself_afterwards() {
         clerk.addr().do_send(RecordNumber(1));
         eventually("everything is handled", || clerk.status().handled == 3).await;
         let seen: Vec<u32> = seen.try_iter().collect();
-        assert!(seen == [0, 1, 2] || seen == [0, 2, 1], "{seen:?}: first what it waited for");
+        assert!(seen == [0, 1, 2] || seen == [0, 2, 1], "{seen:?}: the awaited message is first");
     });
 }
 
 #[test]
-fn what_waits_for_an_actor_that_fails_is_answered_and_the_counts_go_on() {
+fn messages_for_a_failed_actor_are_answered_and_the_counts_continue() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, _seen) = clerk(&arbiter);
@@ -171,17 +171,17 @@ fn what_waits_for_an_actor_that_fails_is_answered_and_the_counts_go_on() {
         clerk.addr().do_send(HoldThread(held));
         clerk.addr().do_send(Fail);
         let behind = clerk.ask(RecordNumber(2));
-        // Taken out to be counted, it is lost with the others.
+        // The message that was taken from the queue for counting is lost with the others.
         assert!(clerk.status().waiting >= 2);
         drop(release);
         assert_eq!(behind.await, Err(AskError::Unknown));
         eventually("it runs again", || clerk.status().starts == 2).await;
         assert_eq!(clerk.ask(RecordNumber(3)).await, Ok(3));
-        // Answered before it is counted.
+        // The answer comes before the count.
         eventually("three are counted", || clerk.status().handled == 3).await;
         let status = clerk.status();
         assert_eq!((status.waiting, status.failures), (0, 1));
         clerk.stop().await;
-        assert_eq!(clerk.ask(RecordNumber(4)).await, Err(AskError::Unknown), "nobody is left");
+        assert_eq!(clerk.ask(RecordNumber(4)).await, Err(AskError::Unknown), "the actor is gone");
     });
 }

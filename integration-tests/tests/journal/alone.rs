@@ -1,4 +1,4 @@
-//! The journal of a node that runs alone.
+//! The journal of a single node.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ async fn commit(probe: &Addr<ProbeActor>, id: u64) {
 }
 
 #[test]
-fn what_was_committed_is_there_after_a_restart() {
+fn commits_are_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -119,7 +119,7 @@ fn a_store_is_opened_by_one_process_and_one_node_at_a_time() {
 }
 
 #[test]
-fn an_owner_whose_own_events_fit_no_entry_is_named_and_others_go_on() {
+fn an_owner_whose_own_events_fit_no_entry_is_named_and_others_continue() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -156,7 +156,7 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
         let refused = probe.send(large).await.unwrap().unwrap_err();
         assert!(matches!(refused, CommitError::TooLarge { events: 1, .. }), "{refused}");
         assert_eq!(probe.send(ReadAccounts).await.unwrap().in_flight, 0);
-        assert!(journal.stuck().is_empty(), "whoever asked for too much is refused, no more");
+        assert!(journal.stuck().is_empty(), "only the request that is too large is refused");
 
         for (part, events) in ReplicaHandle::<AccountsPiece>::parts(events).into_iter().enumerate()
         {
@@ -171,7 +171,7 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
     });
 }
 
-/// A disk that takes longer over each write than a leader may be silent for.
+/// A disk whose writes take longer than a leader may be silent.
 #[derive(Debug)]
 struct SlowDisk;
 
@@ -210,7 +210,7 @@ fn a_slow_disk_does_not_depose_the_only_node() {
 fn a_full_queue_is_refused_with_a_time_to_ask_again() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        // However slow the disk, what is taken is waited for.
+        // A slow disk delays accepted commits, but they succeed.
         let settings = JournalOptions {
             commit_timeout: Duration::from_secs(60),
             ..JournalOptions::alone(dir.path(), 1)
@@ -218,7 +218,7 @@ fn a_full_queue_is_refused_with_a_time_to_ask_again() {
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
-        // Each fills an entry, and all of them together are more than may wait.
+        // Each commit fills an entry, and all of them exceed the limit of waiting commits.
         let commits = (0..600).map(|id| {
             let events = vec![ProbeEvent::Ballast(vec![0; 30_000])];
             probe.send(CommitEvents { request: request_of(id), events })
@@ -239,7 +239,7 @@ fn a_full_queue_is_refused_with_a_time_to_ask_again() {
 }
 
 #[test]
-fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
+fn a_truncated_store_is_not_opened_unless_the_loss_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -269,7 +269,7 @@ fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
         leading(&journal).await;
         assert_eq!(probe.send(ReadAccounts).await.unwrap().books.taken, vec![0]);
         journal.stop().await;
-        // Accepted once, it is as any other store.
+        // After acceptance the store is like any other.
         open(dir.path()).await.stop().await;
     });
 }
@@ -288,7 +288,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_nobody_owns_is_never_passed_over() {
+fn events_without_an_owner_are_never_skipped() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -391,7 +391,7 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
         leading(&journal).await;
         let index = journal.status().snapshot.unwrap();
         eventually_some("only the log behind the snapshot is kept", || async {
-            // A whole segment of entries this size would be a megabyte.
+            // A complete segment of entries of this size would be a megabyte.
             (index >= 100 && journal.status().log_bytes < 200_000).then_some(())
         })
         .await;

@@ -1,5 +1,5 @@
-//! The journal on a disk that is really full: what is there can be read, nothing more is taken, and
-//! it goes on by itself once there is room.
+//! The journal on a disk that is really full. Its content is readable, new commits are refused, and it
+//! resumes without help once there is space.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ async fn taken(probe: &Addr<ProbeActor>) -> BTreeSet<u64> {
     books.taken.iter().copied().collect()
 }
 
-/// Commits once it is taken again.
+/// Commits repeatedly until the journal accepts it.
 async fn commits_again(probe: &Addr<ProbeActor>, id: u64) {
     eventually_some("there is room again", || async { commit(probe, id).await.ok() }).await;
 }
@@ -65,7 +65,7 @@ fn a_full_disk_stops_writing_and_nothing_else() {
         let refused = commit(&probe, 20).await.unwrap_err();
         assert!(matches!(refused, CommitError::DiskFull { .. }), "{refused}");
         assert_eq!(taken(&probe).await, (0..20).collect());
-        // It leads on, and its reserve is untouched.
+        // It still leads, and its reserve is unused.
         assert!(journal.leadership().borrow().epoch().is_some());
         assert_eq!(journal.status().disk_reserve, RESERVE);
         disk.clear();
@@ -79,7 +79,7 @@ fn a_full_disk_stops_writing_and_nothing_else() {
     });
 }
 
-/// Another program that takes all room in the very moment that a write has become durable.
+/// Another program that uses all space at the moment at which a write becomes durable.
 #[derive(Debug)]
 struct Greedy {
     dir: PathBuf,
@@ -97,7 +97,7 @@ impl StoreObserver for Greedy {
 }
 
 #[test]
-fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
+fn writes_in_progress_on_a_full_disk_are_finished_with_the_reserve() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     let greedy = Arc::new(Greedy { dir: dir.path().to_owned(), armed: AtomicBool::new(false) });
@@ -105,7 +105,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
         let (journal, probe) = open(dir.path(), Some(greedy.clone())).await.unwrap();
         let (mut done, mut unsure) = (BTreeSet::new(), BTreeSet::new());
         greedy.armed.store(true, Ordering::Relaxed);
-        // Those that are handed in before it is noticed.
+        // Commits that arrive before the full disk is noticed.
         let commits = (0..600).map(|id| {
             let probe = &probe;
             async move { (id, commit(probe, id).await) }
@@ -114,12 +114,12 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
             match answer {
                 Ok(()) => drop(done.insert(id)),
                 Err(CommitError::DiskFull { .. } | CommitError::Busy { .. }) => {}
-                // A slow machine may not know in time, while the store is opened again.
+                // A slow machine may not know the outcome in time, while the store is opened again.
                 Err(CommitError::Unknown { .. }) => drop(unsure.insert(id)),
                 Err(error) => panic!("{error}"),
             }
         }
-        // The write that was under way, and those that waited behind it.
+        // The write in progress, and the commits that waited for it.
         assert!(done.len() + unsure.len() > 1, "only {} were taken", done.len() + unsure.len());
         let is_whole = |held: &BTreeSet<u64>, done: &BTreeSet<u64>| {
             held.is_superset(done) && held.difference(done).all(|id| unsure.contains(id))
@@ -143,7 +143,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
 }
 
 #[test]
-fn a_journal_that_starts_on_a_full_disk_can_be_read_and_goes_on_once_there_is_room() {
+fn a_journal_that_starts_on_a_full_disk_can_be_read_and_resumes_once_there_is_space() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -162,7 +162,7 @@ fn a_journal_that_starts_on_a_full_disk_can_be_read_and_goes_on_once_there_is_ro
         commits_again(&probe, 20).await;
         journal.stop().await;
 
-        // Without a reserve there is nothing to begin with, and it is said what to do.
+        // Without a reserve the journal refuses to start and says what to do.
         disk.clear();
         std::fs::remove_file(dir.path().join("reserve")).unwrap();
         disk.fill();

@@ -1,4 +1,4 @@
-//! The journal: alone, on three nodes, on full disks and through lost power.
+//! The journal: alone, on three nodes, on full disks and after power loss.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alone;

@@ -1,5 +1,5 @@
-//! Owners of pieces that fail: rebuilt by their supervisor and the journal, or, when applying an
-//! event fails, the end of the process.
+//! Owners of pieces that fail: their supervisor and the journal rebuild them. When `apply` fails, the process
+//! ends.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -29,7 +29,7 @@ async fn open(dir: &tempfile::TempDir) -> Journal {
     Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap()
 }
 
-/// A supervision that restarts at once, however often.
+/// A supervision that restarts at once, without a limit.
 fn patient() -> Supervision {
     let policy = RestartPolicy {
         first_delay: Duration::from_millis(1),
@@ -48,7 +48,7 @@ async fn leading(probe: &Supervised<ProbeActor>) -> AccountsView {
     .await
 }
 
-/// Commits until it is answered, always under the same request id.
+/// Commits until an answer arrives, always under the same request id.
 async fn commit(probe: &Supervised<ProbeActor>, id: u64) {
     eventually_some("a commit is answered", || async {
         let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
@@ -64,11 +64,11 @@ async fn commit(probe: &Supervised<ProbeActor>, id: u64) {
 }
 
 #[test]
-fn an_owner_that_panics_is_rebuilt_and_goes_on() {
+fn an_owner_that_panics_is_rebuilt_and_continues() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(&dir).await;
-        // On an arbiter of its own: the journal must not depend on where its owners live.
+        // On its own arbiter: the journal must not depend on the threads of its owners.
         let arbiter = Arbiter::new();
         let own = journal.clone();
         let probe = Supervised::start_on(&arbiter.handle(), patient(), move || {
@@ -85,7 +85,7 @@ fn an_owner_that_panics_is_rebuilt_and_goes_on() {
         let panics = async {
             for panics in 1..=5 {
                 let until = next.load(Ordering::Relaxed) + 100;
-                eventually_some("commits go on", || async {
+                eventually_some("commits continue", || async {
                     (next.load(Ordering::Relaxed) >= until).then_some(())
                 })
                 .await;
@@ -116,7 +116,7 @@ fn an_owner_that_panics_is_rebuilt_and_goes_on() {
 }
 
 #[test]
-fn an_actor_that_fails_too_often_is_given_up() {
+fn an_actor_that_fails_too_often_is_not_restarted() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(&dir).await;
@@ -176,10 +176,10 @@ fn a_commit_of_another_epoch_than_its_entry_changes_nothing() {
             piece: PieceId::Probe,
             events: vec![],
         };
-        // Refused early where the journal knows better...
+        // Refused early where the journal has newer knowledge...
         let stale = Epoch(epoch.0 - 1);
         assert_eq!(journal.commit(commit(stale)).await, Err(CommitError::Deposed));
-        // ... and in any case when it comes to be applied.
+        // ... and in any case when it is applied.
         let (reply, answers) = oneshot::channel();
         probe.addr().do_send(JournalCommand::Apply(Apply {
             index: 1000,
@@ -219,7 +219,7 @@ fn an_actor_whose_arbiter_is_gone_has_ended() {
     });
 }
 
-/// An owner of another piece, which does nothing but restart.
+/// An owner of another piece, which only restarts.
 struct Bystander(ReplicaHandle<RemovalBook>, Journal);
 
 impl Actor for Bystander {
@@ -261,7 +261,7 @@ fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
         });
         let epoch = leading(&probe).await.epoch;
         let (next, done) = (AtomicU64::new(0), AtomicBool::new(false));
-        // Each under an id of its own, and never again: whatever came of it, it is over.
+        // Each commit has its own id and is not repeated: with any result it is over.
         let writer = || async {
             while !done.load(Ordering::Relaxed) {
                 let id = next.fetch_add(1, Ordering::Relaxed);
@@ -272,7 +272,7 @@ fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
         let panics = async {
             for panics in 1..=40 {
                 let until = next.load(Ordering::Relaxed) + 20;
-                eventually_some("commits go on", || async {
+                eventually_some("commits continue", || async {
                     (next.load(Ordering::Relaxed) >= until).then_some(())
                 })
                 .await;

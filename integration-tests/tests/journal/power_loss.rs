@@ -1,7 +1,7 @@
-//! The journal on disks that lose power and on disks that rot: everything acknowledged is there, or
-//! it is told that it is not.
+//! The journal on disks that lose power and on damaged disks: every acknowledged commit is there, or the
+//! journal reports the loss.
 //!
-//! A failing case is repeated by its seed: `REELYARD_SEED=17`.
+//! To repeat a failed case, set its seed: `REELYARD_SEED=17`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -52,7 +52,7 @@ async fn open(dir: &Path, plug: Option<Arc<Plug>>) -> Result<(Journal, Addr<Prob
     Err(why)
 }
 
-/// What was acknowledged so far.
+/// The commits that were acknowledged so far.
 #[derive(Clone, Default)]
 struct Acknowledged(Arc<Mutex<BTreeSet<u64>>>);
 
@@ -73,7 +73,7 @@ fn missing(acknowledged: &BTreeSet<u64>, books: &Books, when: &str) {
     assert!(lost.is_empty(), "{when}: {lost:?} were acknowledged and are lost");
 }
 
-/// Commits transfers from `first` on until it is told to stop; ids of each writer are its own.
+/// Commits transfers from `first` on until the test stops it. Each writer has its own range of ids.
 async fn write(
     probe: Addr<ProbeActor>,
     first: u64,
@@ -96,7 +96,7 @@ async fn write(
 }
 
 #[test]
-fn whatever_was_acknowledged_survives_a_power_loss() {
+fn every_acknowledged_commit_survives_a_power_loss() {
     let mut rng = Rng::with_seed(seed());
     let dir = tempfile::tempdir().unwrap();
     let place = |round: usize| dir.path().join(round.to_string());
@@ -120,12 +120,12 @@ fn whatever_was_acknowledged_survives_a_power_loss() {
                     tokio::spawn(write)
                 })
                 .collect();
-            // Until a random number of flushes: in the middle of whatever is done then.
+            // Stops after a random number of flushes, at any point of the current work.
             let wanted = rng.u64(1..60);
             while plug.syncs() < wanted {
                 tokio::time::sleep(Duration::from_micros(rng.u64(1..1500))).await;
             }
-            // First who was answered, then what is on the disk: they were answered after it.
+            // First the acknowledged ids, then the state of the disk: the disk is the later of the two.
             let answered = acknowledged.so_far();
             let mut chance = rng.fork();
             let image = next.clone();
@@ -140,7 +140,7 @@ fn whatever_was_acknowledged_survives_a_power_loss() {
             journal.stop().await;
             answered
         });
-        // What was answered after the plug was pulled is not on the image.
+        // Commits with an answer after the power loss are not in the image.
         *acknowledged.0.lock().unwrap() = taken;
         std::fs::remove_dir_all(here).unwrap();
     }
@@ -154,13 +154,13 @@ fn whatever_was_acknowledged_survives_a_power_loss() {
         books
     });
     acknowledged.check(&books, "the end");
-    // Otherwise the test shows less than it should.
+    // Otherwise the test checks too little.
     assert!(books.taken.len() > 50, "only {} transfers after {syncs} flushes", books.taken.len());
     assert!(snapshots > 0, "no snapshot was taken");
 }
 
 #[test]
-fn a_damaged_store_is_told_and_never_silently_shortened() {
+fn a_damaged_store_is_reported_and_never_silently_shortened() {
     let mut rng = Rng::with_seed(seed());
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
@@ -191,16 +191,16 @@ fn a_damaged_store_is_told_and_never_silently_shortened() {
         }
         std::fs::remove_dir_all(here).unwrap();
     }
-    // Otherwise the test shows less than it should.
-    assert!(told > 0 && unharmed > 0, "{told} were told and {unharmed} did no harm");
+    // Otherwise the test checks too little.
+    assert!(told > 0 && unharmed > 0, "{told} were reported and {unharmed} did no harm");
 }
 
-/// A store with snapshots, a log behind them, and everything in it acknowledged.
+/// A store with snapshots, a log after them, and only acknowledged commits.
 fn written(dir: &Path) -> BTreeSet<u64> {
     on_a_system(async {
         let (journal, probe) = open(dir, None).await.unwrap();
         let mut id = 0_u64;
-        // Some entries behind a snapshot.
+        // Some entries after a snapshot.
         while journal.status().snapshot.is_none() || !id.is_multiple_of(100) {
             let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
             probe.send(message).await.unwrap().unwrap();

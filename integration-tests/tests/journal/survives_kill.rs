@@ -1,5 +1,4 @@
-//! Whatever moment the process is killed at: nothing acknowledged is lost, nothing half applied
-//! appears.
+//! Kills the process at any moment. No acknowledged commit is lost, and no commit is applied in part.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -17,10 +16,10 @@ use reelyard_integration_tests::running::on_a_system;
 use reelyard_journal::{Journal, NoPeers};
 
 const ROUNDS: usize = 24;
-/// On a slow machine it takes more rounds until as much was seen as the test is there for.
+/// A slow machine needs more rounds for the same coverage.
 const MOST_ROUNDS: usize = 10 * ROUNDS;
-/// The process is killed at a random moment up to this long after its start: while it opens the
-/// store, while it rebuilds, while it writes, while it takes a snapshot.
+/// The process is killed at a random time up to this long after its start: while it opens the store,
+/// rebuilds, writes, or takes a snapshot.
 const LONGEST_ROUND: Duration = Duration::from_millis(350);
 
 #[test]
@@ -30,7 +29,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     let mut snapshots = BTreeSet::new();
     let (mut next, mut round) = (0, 0);
     while round < ROUNDS || acknowledged.len() <= 100 || snapshots.len() <= 2 {
-        // A slow machine needs longer until it writes at all.
+        // A slow machine needs longer until its first write.
         let longest = LONGEST_ROUND.mul_f64(1.0 + (round / ROUNDS) as f64);
         acknowledged.extend(write_and_kill(dir.path(), next, longest));
         let (books, snapshot) = reopened(dir.path());
@@ -46,7 +45,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     }
 }
 
-/// Ids that were acknowledged before the writer was killed.
+/// Returns the ids that were acknowledged before the writer was killed.
 fn write_and_kill(dir: &Path, first: u64, longest: Duration) -> Vec<u64> {
     let mut writer = Command::new(env!("CARGO_BIN_EXE_journal_writer"))
         .arg(dir)
@@ -58,7 +57,7 @@ fn write_and_kill(dir: &Path, first: u64, longest: Duration) -> Vec<u64> {
     let lines = BufReader::new(writer.stdout.take().unwrap()).lines();
     let (sender, printed) = mpsc::channel();
     let reader = thread::spawn(move || {
-        // What it printed before it died counts. A line is one write to the pipe, and never torn.
+        // All output before the kill counts. A line is one write to the pipe and is never torn.
         for id in lines.map_while(Result::ok).filter_map(|line| line.parse::<u64>().ok()) {
             sender.send(id).unwrap();
         }

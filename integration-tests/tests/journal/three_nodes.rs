@@ -39,9 +39,9 @@ impl JournalCluster {
         JournalCluster { hub, members }
     }
 
-    /// The node that leads in the newest epoch, once there is one that `wanted` agrees to.
+    /// The node that leads in the newest epoch, once `wanted` accepts one.
     async fn leader(&self, wanted: impl Fn(u64, Epoch) -> bool) -> (u64, Epoch) {
-        eventually_some("somebody leads", || async {
+        eventually_some("a node leads", || async {
             let leading = self.members.iter().filter_map(|(&node, member)| {
                 let epoch = member.journal.leadership().borrow().epoch()?;
                 Some((node, epoch))
@@ -51,7 +51,7 @@ impl JournalCluster {
         .await
     }
 
-    /// Commits transfer `id` wherever somebody leads, until it is acknowledged.
+    /// Commits transfer `id` on any leader until it is acknowledged.
     async fn commit(&self, id: u64, ballast: usize) {
         eventually_some("a commit is acknowledged", || async {
             let mut events = transfer(id, 1);
@@ -77,7 +77,7 @@ impl JournalCluster {
         self.members[&node].probe.send(ReadAccounts).await.unwrap()
     }
 
-    /// Waits until every node has applied everything, and shows what each holds.
+    /// Waits until every node has applied everything, and returns the state of each.
     async fn agreed(&self) -> Vec<AccountsView> {
         eventually_some("every node has applied everything", || async {
             let all = self.members.values().map(|member| member.journal.status());
@@ -134,7 +134,7 @@ fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
             for _ in 0..4 {
                 leaders.borrow_mut().insert(epoch, leader);
                 let so_far = acknowledged.borrow().len();
-                eventually_some("commits go on", || async {
+                eventually_some("commits continue", || async {
                     (acknowledged.borrow().len() >= so_far + 50).then_some(())
                 })
                 .await;
@@ -219,7 +219,7 @@ fn a_node_that_was_away_for_long_is_given_a_snapshot() {
 }
 
 #[test]
-fn a_whole_cluster_that_restarts_goes_on_in_a_newer_epoch() {
+fn a_cluster_that_restarts_completely_continues_in_a_newer_epoch() {
     on_a_system(async {
         let mut cluster = JournalCluster::found().await;
         for id in 0..20 {

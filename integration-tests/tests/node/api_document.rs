@@ -1,4 +1,4 @@
-//! The OpenAPI document of a real node: every call is in it, and every answer is what it says.
+//! The OpenAPI document of a real node: it contains every call, and every answer follows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -14,17 +14,17 @@ use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
 
-/// Streams without end.
+/// The calls whose answers are endless streams.
 const EVENTS: [&str; 2] = ["/api/v1/events", "/api/v1/shares/events"];
 
-/// A yard that has copied some files, failed with others, and cannot copy the rest.
+/// A yard with copied files, failed files, and files that cannot be copied.
 struct DocumentYard {
     ground: ProcessYard,
     roles: Vec<RoleProcess>,
     document: ApiDocument,
 }
 
-/// An answer.
+/// The status, type and body of an answer.
 struct DocumentResponse {
     status: u16,
     head: String,
@@ -57,7 +57,7 @@ impl DocumentYard {
         ranked.push(b"no-master.mpg".to_vec());
         let ranked: Vec<&[u8]> = ranked.iter().map(Vec::as_slice).collect();
         ground.grade(&ranked)?;
-        // A row that cannot be read, and a host that never answers.
+        // A row with a syntax error, and a host that never answers.
         std::fs::write(ground.path("input/.hitcount.history"), "historyheader:1\n\x01,,\n")?;
         std::fs::write(ground.path("input/film"), "to be moved")?;
         let token = [("token", TOKEN)];
@@ -83,7 +83,7 @@ impl DocumentYard {
             let path = yard.ground.copies(0).join(name);
             yard.wait("the copies", || holds(&path, bytes).then_some(()))?;
         }
-        yard.wait("the copies are told", || {
+        yard.wait("the copies are reported", || {
             let tasks = yard.get("/api/v1/tasks?state=done").json()?;
             (tasks["items"].as_array()?.len() == 5).then_some(())
         })?;
@@ -110,7 +110,7 @@ impl DocumentYard {
         self.curl("GET", path, &[])
     }
 
-    /// Checks one answer of the call that stands at `template` in the document.
+    /// Checks one answer of the call with the path `template` in the document.
     fn check(&self, template: &str, method: &str, answer: &DocumentResponse) -> Result<()> {
         let kind = answer.header("content-type").unwrap_or_default();
         let body = answer.json();
@@ -119,11 +119,11 @@ impl DocumentYard {
             .with_context(|| format!("{}\n{}", answer.head, answer.body))
     }
 
-    /// A path with something for each parameter with which the call can be done.
+    /// A path with valid values for the parameters of the call.
     fn filled(&self, template: &str, method: &str) -> String {
         let tasks = self.get("/api/v1/tasks?state=done&limit=1").json().unwrap();
         let host = match (template, method) {
-            // Only hosts that the configuration does not name are added and removed.
+            // Only hosts outside of the configuration are added and removed.
             ("/api/v1/hosts/{host}", "PUT" | "DELETE") => "192.0.2.7:8888".to_owned(),
             _ => self.ground.destination(0).to_string(),
         };
@@ -142,7 +142,7 @@ impl DocumentYard {
 }
 
 impl DocumentYard {
-    /// The same of a call about boxes: each has a pool of its own, so that its first lease has token 1.
+    /// The same for a call about boxes. Each call has its own pool, so that its first lease has token 1.
     fn filled_of_boxes(&self, template: &str) -> String {
         static POOLS: AtomicU32 = AtomicU32::new(0);
         let pool = format!("pool-{}", POOLS.fetch_add(1, Ordering::Relaxed));
@@ -161,7 +161,7 @@ impl DocumentYard {
     }
 }
 
-/// The body that a call takes, if it takes one.
+/// The body of a call, if it needs one.
 fn body_of(template: &str, method: &str) -> Vec<&'static str> {
     let body = match (template, method) {
         ("/api/v1/workers/{host}/reports", _) => r#"{"reports":[]}"#,
@@ -185,7 +185,7 @@ fn body_of(template: &str, method: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn the_node_serves_what_the_command_prints() -> Result<()> {
+fn the_node_serves_the_document_that_the_command_prints() -> Result<()> {
     let yard = DocumentYard::start()?;
     let served = yard.get("/api/v1/openapi.json");
     assert_eq!(served.header("content-type"), Some("application/json"));
@@ -203,14 +203,14 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
     for call in &calls {
         methods.entry(&call.path).or_default().insert(&call.method);
     }
-    // Last what changes something.
+    // Calls that change something come last.
     let mut in_order = calls.clone();
     let order = ["GET", "PUT", "PATCH", "POST", "DELETE"];
     in_order.sort_by_key(|call| order.iter().position(|method| *method == call.method));
     for call in &in_order {
         let path = yard.filled(&call.path, &call.method);
         if EVENTS.contains(&call.path.as_str()) {
-            // A stream without end: what comes in it is looked at instead.
+            // The answer is an endless stream: the test reads its events instead.
             let token = format!("Authorization: Bearer {TOKEN}");
             let more = ["-H", &token, "-H", "Last-Event-ID: none"];
             let reset = EventReader::open_at(yard.ground.node, &call.path, &more)?.next()?;
@@ -220,9 +220,9 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
         }
         let answer = yard.curl(&call.method, &path, &body_of(&call.path, &call.method));
         let done = match (call.method.as_str(), call.path.as_str()) {
-            // Everything is copied, and no other host is there to copy it to.
+            // Every file is copied, and there is no other host for a copy.
             ("POST", path) if path.starts_with("/api/v1/tasks") => answer.status == 409,
-            // The pool has no host whose worker could hand boxes over.
+            // The pool has no host with a worker that could take over boxes.
             ("POST", "/api/v1/pools/{pool}/adopt") => answer.status == 422,
             _ => (200..300).contains(&answer.status),
         };
@@ -241,7 +241,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             if answer.status == 405 {
                 let allow: BTreeSet<&str> = answer.header("allow").unwrap().split(", ").collect();
                 let told = &allow - &BTreeSet::from(["HEAD"]);
-                assert_eq!(told, methods, "{path} allows what the document has");
+                assert_eq!(told, methods, "{path} allows the documented methods");
                 yard.document.check_named("Problem", &answer.json().unwrap())?;
             }
         }
@@ -306,14 +306,14 @@ fn refusals_are_those_of_the_document() -> Result<()> {
 }
 
 #[test]
-fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Result<()> {
+fn answers_of_a_used_yard_match_the_document() -> Result<()> {
     let mut yard = DocumentYard::start()?;
-    // A copy under way, and one that fails.
+    // A running copy, and a failed one.
     yard.ground.master(b"slow.mpg", 8 << 20)?;
     let limit = "bandwidth.destinations";
     yard.roles[0].start_again_with(&[(limit, "{ default = \"1Mbit/s\" }")])?;
     yard.ground.grade(&[b"slow.mpg", b"n0.mpg", b"no-master.mpg"])?;
-    yard.wait("a copy is under way", || {
+    yard.wait("a copy runs", || {
         let tasks = yard.get("/api/v1/tasks?state=working").json()?;
         (!tasks["items"].as_array()?.is_empty()).then_some(())
     })?;
@@ -359,7 +359,7 @@ fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Res
 }
 
 #[test]
-fn files_and_hosts_are_found_by_what_they_are() -> Result<()> {
+fn files_and_hosts_are_found_by_their_attributes() -> Result<()> {
     let yard = DocumentYard::start()?;
     let names = |query: &str| -> Vec<String> {
         let files = yard.get(&format!("/api/v1/files?{query}")).json().unwrap();
@@ -381,7 +381,9 @@ fn files_and_hosts_are_found_by_what_they_are() -> Result<()> {
     };
     assert_eq!(hosts("role=source").len(), 2);
     assert_eq!(hosts("role=both"), [""; 0]);
-    yard.wait("who never answers is down", || (hosts("health=down").len() == 2).then_some(()))?;
+    yard.wait("a host that never answers is down", || {
+        (hosts("health=down").len() == 2).then_some(())
+    })?;
     let up = hosts("role=destination&health=up");
     assert_eq!(up, [yard.ground.destination(0).to_string()]);
 

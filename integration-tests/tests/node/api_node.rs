@@ -1,4 +1,4 @@
-//! The API of a real node: shapes, pages, refusals, and who may call.
+//! The API of a real node: shapes, pages, refusals, and permissions.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ struct NodeApi {
     node: RoleProcess,
 }
 
-/// An answer as curl shows it: status, head in small letters, body.
+/// An answer from curl: status, head in lower case, body.
 struct NodeApiResponse {
     status: u16,
     head: String,
@@ -64,7 +64,7 @@ impl NodeApi {
         NodeApiResponse { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// A refusal with this status, kind and words.
+    /// Checks for a refusal with this status, kind and words.
     fn refused(&self, arguments: &[&str], path: &str, status: u16, kind: &str, words: &str) {
         let answer = self.curl(arguments, path);
         assert_eq!(answer.status, status, "{path}: {}", answer.body);
@@ -97,7 +97,7 @@ fn every_list_and_view_has_its_shape() -> Result<()> {
     let file = &api.curl(&[], "/api/v1/files?limit=1").json()["items"][0];
     assert_eq!(file["name"], "%FF%20a%26b%2541.mpg");
     assert_eq!((&file["percent_encoded"], &file["rank"]), (&true.into(), &1.into()));
-    // Nothing has a master here, and the plan says so of every file.
+    // No file has a master here, and the plan says so for each.
     wait_for("the plan's count", &[&api.node], || {
         let plan = api.curl(&[], "/api/v1/plan").json();
         let mut skipped = plan["skipped"].as_array()?.iter();
@@ -119,7 +119,7 @@ fn pages_give_every_file_once_and_in_order() -> Result<()> {
     let mut ranks = Vec::new();
     let mut cursor = String::new();
     loop {
-        // More than a page may have counts as the most it may.
+        // A larger limit than the maximum counts as the maximum.
         let page = api.curl(&[], &format!("/api/v1/files?limit=5000{cursor}")).json();
         let items = page["items"].as_array().unwrap();
         assert!(items.len() <= 1000);
@@ -132,7 +132,7 @@ fn pages_give_every_file_once_and_in_order() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
+fn invalid_requests_are_refused_with_an_explanation() -> Result<()> {
     let api = NodeApi::start()?;
     for path in ["tasks", "tasks/1", "hosts", "files", "plan", "status"] {
         let path = format!("/api/v1/{path}?lmit=1");
@@ -157,7 +157,7 @@ fn what_cannot_be_meant_is_refused_in_words() -> Result<()> {
 }
 
 #[test]
-fn reports_that_are_none_are_refused() -> Result<()> {
+fn invalid_reports_are_refused() -> Result<()> {
     let api = NodeApi::start()?;
     let path = format!("/api/v1/workers/{}/reports", api.ground.destination(0));
     let json = ["-H", "content-type: application/json"];
@@ -177,7 +177,7 @@ fn reports_that_are_none_are_refused() -> Result<()> {
 }
 
 #[test]
-fn without_the_token_nothing_is_told_and_it_is_never_logged() -> Result<()> {
+fn without_the_token_no_data_is_sent_and_the_token_is_never_logged() -> Result<()> {
     let api = NodeApi::start()?;
     for path in ["/api/v1/status", "/api/v1/nope"] {
         for arguments in [&[][..], &["-H", "Authorization: Bearer wrong-wrong-wrong-wrong"]] {
@@ -187,7 +187,7 @@ fn without_the_token_nothing_is_told_and_it_is_never_logged() -> Result<()> {
             assert_eq!(answer.json()["type"], "urn:reelyard:problem:unauthorized");
         }
     }
-    // Whether it lives is told to everybody, and to HEAD too.
+    // Every client may read whether it lives, also by HEAD.
     assert_eq!(api.bare_curl(&["-I"], "/healthz").status, 200);
     let log = api.node.log_text();
     assert!(log.contains("node started"), "{log}");

@@ -1,6 +1,6 @@
-//! The client commands against a node's API: what they ask for, print, and how they end.
+//! The client commands with a node's API: their requests, output and exit codes.
 //!
-//! The node here answers with the real types of the API, served over a real socket.
+//! The node here answers with the real types of the API, over a real socket.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
 
-/// How many files the node lists, over pages of two.
+/// The number of files in the node's list, with two per page.
 const FILES: usize = 5;
 
 /// Starts the node. It ends with the process of the test.
@@ -74,7 +74,7 @@ async fn files(query: web::Query<Value>) -> HttpResponse {
     HttpResponse::Ok().json(Page { items: (from..until).map(file).collect(), next })
 }
 
-/// Names as hostile as they come; the prefix asked for is shown in each.
+/// Difficult file names; each contains the requested prefix.
 fn name(index: usize, prefix: Option<&str>) -> ShownName {
     let prefix = prefix.unwrap_or_default();
     let name = if index == 0 {
@@ -120,7 +120,7 @@ async fn cancel(id: web::Path<String>, request: HttpRequest) -> HttpResponse {
     }
 }
 
-/// Nobody knows what came of a request that is new.
+/// The outcome of every new request is unknown.
 async fn share(wanted: web::Json<Value>) -> HttpResponse {
     static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let request = wanted["request_id"].as_str().unwrap_or_default().to_owned();
@@ -136,7 +136,7 @@ async fn share(wanted: web::Json<Value>) -> HttpResponse {
     }))
 }
 
-/// Used five times, and without a limit.
+/// A share with five downloads and without a limit.
 fn unlimited() -> Value {
     json!({
         "id": "AAAAAAAAAAAAAAAAAAAAAA", "url": "http://x/s/AAAAAAAAAAAAAAAAAAAAAA", "path": "films/a",
@@ -185,7 +185,7 @@ fn files_are_listed_over_pages_with_the_faults_of_the_inputs() {
 }
 
 #[test]
-fn a_list_is_as_long_as_asked_for_and_goes_on_where_it_was_cut() {
+fn a_list_has_the_requested_length_and_continues_at_its_cut() {
     let node = node();
     let json = |arguments: &[&str]| {
         let ended = ask(node, &[&["files", "--json"], arguments].concat());
@@ -211,7 +211,7 @@ fn a_list_is_as_long_as_asked_for_and_goes_on_where_it_was_cut() {
 }
 
 #[test]
-fn what_the_node_refuses_is_told_in_words_with_4() {
+fn a_refusal_by_the_node_is_explained_with_exit_code_4() {
     let node = node();
     let ended = ask(node, &["tasks", "cancel", "7"]);
     assert_eq!(ended.code, Some(4));
@@ -225,7 +225,7 @@ fn what_the_node_refuses_is_told_in_words_with_4() {
 }
 
 #[test]
-fn a_share_of_which_nobody_knows_whether_it_was_made_is_asked_for_once_more() {
+fn a_share_with_an_unknown_outcome_is_requested_once_more() {
     let node = node();
     for named in [&[][..], &["--request-id", "order 9"]] {
         let made = ask(node, &[&["share", "create", "films/a"], named].concat());
@@ -238,7 +238,7 @@ fn a_share_of_which_nobody_knows_whether_it_was_made_is_asked_for_once_more() {
 
 #[test]
 fn a_password_that_is_typed_at_a_terminal_is_not_shown() {
-    // The terminal is Python's.
+    // Python provides the terminal.
     let program = "\
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -267,14 +267,15 @@ sys.stdout.buffer.write(seen)";
 }
 
 #[test]
-fn what_the_node_fails_at_is_told_with_1() {
+fn a_failure_of_the_node_is_reported_with_exit_code_1() {
     let node = node();
     let busy = ask(node, &["hosts"]);
     assert_eq!(busy.code, Some(1));
     assert!(busy.err.contains("more requests waiting than it takes"), "{}", busy.err);
 }
 
-/// Another HTTP server: `answer` to every request, but 200 to `HEAD /hb` where it `is_worker`.
+/// Another HTTP server: it answers every request with `answer`. If `is_worker`, it answers `HEAD /hb` with
+/// 200.
 fn another_server(answer: fn() -> HttpResponse, is_worker: bool) -> SocketAddr {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
@@ -297,7 +298,7 @@ fn another_server(answer: fn() -> HttpResponse, is_worker: bool) -> SocketAddr {
 }
 
 #[test]
-fn what_is_no_node_is_named_with_3() {
+fn another_server_is_named_with_exit_code_3() {
     let worker = another_server(|| HttpResponse::NotFound().body("404 page not found"), true);
     let page = || HttpResponse::NotFound().content_type("text/html").body("<html>no such page");
     let other = another_server(page, false);
@@ -337,7 +338,7 @@ fn downloads_of_unlimited_links_are_shown_too() {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_told_with_3() {
+fn a_missing_node_is_reported_with_exit_code_3() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for command in ["plan", "tasks", "hosts", "files"] {
         let ended = ask(closed, &[command]);

@@ -1,9 +1,9 @@
-//! The command line explains itself, and ends as its help says.
+//! The help of the command line, and exit codes as the help describes them.
 
 use reelyard_integration_tests::binary::{ended, reelyard, run};
 
 #[test]
-fn the_version_is_told() {
+fn the_version_is_printed() {
     let ended = run(&["--version"]);
     assert_eq!(ended.code, Some(0));
     assert_eq!(ended.out, format!("reelyard {}\n", env!("CARGO_PKG_VERSION")));
@@ -27,12 +27,12 @@ fn every_subcommand_has_help() {
     }
 }
 
-/// The subcommands that the help of `path` names, `help` itself aside.
+/// The subcommands in the help of `path`, without `help`.
 fn subcommands(path: &[&str]) -> Vec<Vec<String>> {
     let help = run(&[path, &["--help"]].concat()).out;
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = listed.take_while(|line| !line.is_empty()).filter_map(|line| {
-        // A line that goes on with the description of the one above is indented further.
+        // A continuation of the description above has a deeper indentation.
         line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split(' ').next()
     });
     let full = |name: &str| path.iter().chain([&name]).map(|part| (*part).to_owned()).collect();

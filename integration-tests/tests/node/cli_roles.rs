@@ -1,4 +1,4 @@
-//! The roles as an operator starts and stops them, and the client commands against a real yard.
+//! The roles as an operator starts and stops them, and the client commands with a real yard.
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::binary::{ProgramOutput, run};
@@ -37,7 +37,7 @@ fn a_second_node_is_refused_in_words_and_the_first_stops_in_order() -> Result<()
 }
 
 #[test]
-fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
+fn the_client_commands_show_a_real_yard() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"placed.mpg", 10_000)?;
     ground.grade(&[b"placed.mpg", b"nowhere.mpg"])?;
@@ -70,7 +70,7 @@ fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
     let gone = ask(&["tasks", "show", &task]);
     assert_eq!(gone.code, Some(4), "{}", gone.out);
     assert!(gone.err.contains(&format!("task {task} does not exist")), "{}", gone.err);
-    // Of a file that is placed the dashboard knows the master, without any task.
+    // For a placed file the dashboard shows the master without any task.
     let url = format!("http://{}/dashboard/filemetas", ground.node);
     let page = std::process::Command::new("curl").args(["-s", "-m", "10", &url]).output()?;
     let master = format!("<td>{}</td></tr>", ground.path("masters/placed.mpg").display());
@@ -124,7 +124,7 @@ fn a_node_is_ready_before_the_load_balancer_has_written_a_log() -> Result<()> {
         (status["ready"] == true && warns).then_some(())
     })?;
     ground.hit(b"a.mpg", 1)?;
-    wait_for("it is there", &[&node], || {
+    wait_for("the copy exists", &[&node], || {
         let status = ground.get("/api/v1/status")?;
         (!status["warnings"].to_string().contains("no event log")).then_some(())
     })
@@ -142,7 +142,7 @@ fn readiness_warns_while_no_destination_is_up() -> Result<()> {
         output.ok().and_then(|output| String::from_utf8(output.stdout).ok())
     };
     let warning = "warning: No destination is up, so no copies are possible.";
-    // It is ready all the same.
+    // It is ready nevertheless.
     wait_for("it warns", &[&node, &source], || {
         let text = ready()?;
         (text.starts_with("ready\n") && text.contains(warning)).then_some(())

@@ -1,4 +1,4 @@
-//! `reelyard store`: checked, backed up, restored, and gone on with after a loss.
+//! `reelyard store`: check, backup, restore, and continuation after a loss.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ async fn open(data_dir: &Path) -> (Journal, Addr<ProbeActor>, Epoch) {
     (journal, probe, led.unwrap())
 }
 
-/// Commits transfers, as a node would.
+/// Commits transfers as a node does.
 fn write(data_dir: &Path, ids: std::ops::Range<u64>) -> (AccountsView, Epoch) {
     on_a_system(async {
         let (journal, probe, epoch) = open(data_dir).await;
@@ -36,7 +36,7 @@ fn write(data_dir: &Path, ids: std::ops::Range<u64>) -> (AccountsView, Epoch) {
     })
 }
 
-/// Commits transfers from 0 on until a snapshot holds some, and answers how many.
+/// Commits transfers from 0 on until a snapshot contains some. Returns their number.
 fn write_until_a_snapshot(data_dir: &Path) -> u64 {
     on_a_system(async {
         let (journal, probe, _) = open(data_dir).await;
@@ -76,7 +76,7 @@ fn a_whole_store_is_described() {
     for line in ["is whole", "voters", "entries", "PIECE", "probe"] {
         assert!(words.contains(line), "{line} is not in:\n{words}");
     }
-    // Nothing is left beside it, and the node starts.
+    // No temporary file remains, and the node starts.
     let left = std::fs::read_dir(dir.path().join("journal")).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().contains("checking")), "{left:?}");
@@ -84,7 +84,7 @@ fn a_whole_store_is_described() {
 }
 
 #[test]
-fn a_store_in_use_or_not_there_is_refused_in_words() {
+fn a_store_in_use_or_missing_is_refused_with_an_explanation() {
     let dir = tempfile::tempdir().unwrap();
     let ended = store(&["check"], dir.path());
     assert_eq!(ended.code, Some(1));
@@ -107,7 +107,7 @@ fn a_store_in_use_or_not_there_is_refused_in_words() {
 }
 
 #[test]
-fn a_lost_end_is_told_and_can_be_accepted_once() {
+fn a_lost_end_is_reported_and_can_be_accepted_once() {
     let dir = tempfile::tempdir().unwrap();
     let sled = dir.path().join("journal").join("sled");
     let older = dir.path().join("older");
@@ -135,7 +135,7 @@ fn a_lost_end_is_told_and_can_be_accepted_once() {
 }
 
 #[test]
-fn a_missing_mark_and_a_damaged_middle_are_told_apart() {
+fn a_missing_mark_and_a_damaged_middle_are_distinguished() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), 0..150);
     std::fs::remove_file(dir.path().join("journal").join("mark")).unwrap();
@@ -147,7 +147,7 @@ fn a_missing_mark_and_a_damaged_middle_are_told_apart() {
     assert!(refused.contains("`mark`"), "{refused}");
     assert_eq!(check(&["--accept-loss"], dir.path()).0, Some(0));
 
-    // sled's own settings: nothing can be read without them.
+    // sled's own settings: without them nothing is readable.
     let conf = dir.path().join("journal").join("sled").join("conf");
     std::fs::write(conf, b"segment_size: 9\nuse_compression: false\nversion: 0.34\nvQ\xde.")
         .unwrap();
@@ -168,7 +168,7 @@ fn a_backup_is_restored_with_everything_in_it() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let summary: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     let file = summary["file"].as_str().unwrap();
-    // The node goes on and leads in later epochs, and is then lost.
+    // The node continues, leads in later epochs, and is then lost.
     let (_, epoch) = write(&first, written + 10..written + 20);
 
     let ended = store(&["restore", file], &second);
@@ -206,7 +206,7 @@ fn a_damaged_backup_restores_nothing() {
 }
 
 #[test]
-fn the_configuration_that_names_the_store_stands_before_or_behind_the_verb() {
+fn the_configuration_of_the_store_is_accepted_before_or_after_the_verb() {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     write(&data_dir, 0..3);
@@ -227,7 +227,7 @@ fn the_configuration_that_names_the_store_stands_before_or_behind_the_verb() {
         let ended = run(arguments);
         assert_eq!(ended.code, Some(0), "{arguments:?}: {}{}", ended.out, ended.err);
     }
-    // Without either, it says how to name the store.
+    // Without both options, the message explains how to name the store.
     let nowhere = run(&["store", "check", "--set", "data_dir=/nowhere"]);
     for words in ["/nowhere/journal", "--data-dir", "--config"] {
         assert!(nowhere.err.contains(words), "{words}: {}", nowhere.err);

@@ -1,4 +1,4 @@
-//! Old configurations, with every key the old programs knew, become good ones of ours.
+//! Old configurations with every key of the old programs become valid Reelyard configurations.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use reelyard_integration_tests::binary::{ProgramOutput, run};
 use tempfile::TempDir;
 
-/// Every key of the last cfm.
+/// Every key of the last cfm version.
 const CFM: &str = r#"
 log_dir: log
 log_level: report
@@ -141,7 +141,7 @@ fn runs_that_cfm_was_not_to_make_are_switched_off() {
             assert_eq!(ended.err.contains(&told), mode == "off", "{runs}: {}", ended.err);
         }
     }
-    // The default of a list that is not written has both.
+    // The default of a missing list contains both.
     let one = "runner:\n  setup_runs:\n    eventRuns: [makeFmm]\n    betweenEventsRuns: []\n";
     let ImportRun { ended, ours, _dir } = import("cfm.yml", one);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -173,7 +173,7 @@ fn several_centres_are_watched_as_a_list_or_a_pattern() {
 }
 
 #[test]
-fn every_key_of_cfm_yml_that_is_not_kept_is_told_with_its_line() {
+fn every_dropped_key_of_cfm_yml_is_reported_with_its_line() {
     let told = import("cfm.yml", CFM).ended.err;
     let meaningless: BTreeSet<&str> = told
         .lines()
@@ -240,7 +240,7 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
 }
 
 #[test]
-fn a_downloader_that_cannot_be_kept_is_told() {
+fn a_downloader_that_cannot_be_kept_is_reported() {
     let text = "downloader_bin: ./SampleNetIODownloader\n\
                 downloader_download_success_match_string: '(Success'\n";
     let ImportRun { ended, .. } = import("cfw.yml", text);
@@ -268,15 +268,15 @@ fn an_import_with_a_loss_is_a_file_that_nothing_starts_with_unless_it_is_accepte
     let accepted = run(&["config", "import", "--accept-loss", old.to_str().unwrap()]);
     assert_eq!(accepted.code, Some(0), "{}", accepted.err);
     assert!(accepted.out.contains("\nlisten = \"127.0.0.1:7888\""), "{}", accepted.out);
-    assert!(accepted.err.contains("bad value"), "it is still told: {}", accepted.err);
-    // A host that cannot be found is one that cfm had.
+    assert!(accepted.err.contains("bad value"), "it is still reported: {}", accepted.err);
+    // A host of cfm whose name cannot be resolved is an error.
     let lost = import("cfm.yml", "servers:\n  sources: [nowhere.invalid:8888]\n").ended;
     assert_eq!(lost.code, Some(1), "{}", lost.out);
     assert!(lost.err.contains("\"nowhere.invalid:8888\" cannot be resolved"), "{}", lost.err);
 }
 
 #[test]
-fn a_file_that_is_no_old_configuration_is_refused() {
+fn a_file_without_an_old_configuration_is_refused() {
     let broken = import("cfm.yml", "listen_addr: [\n").ended;
     assert_eq!((broken.code, broken.out.as_str()), (Some(2), ""));
     assert!(broken.err.contains("is not YAML"), "{}", broken.err);

@@ -1,4 +1,4 @@
-//! Settings of a real process: where they come from, and how wrong ones are refused.
+//! Settings of a real process: their sources, and the refusal of wrong ones.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn value<'a>(shown: &'a ProgramOutput, key: &str) -> &'a str {
 }
 
 #[test]
-fn the_shipped_files_are_what_the_program_prints() {
+fn the_shipped_files_match_the_output_of_the_program() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     for role in ["node", "worker"] {
         let shipped = fs::read_to_string(format!("{root}/config/{role}.toml")).unwrap();
@@ -41,7 +41,7 @@ fn an_argument_goes_before_the_environment_and_that_before_the_file() {
 }
 
 #[test]
-fn what_is_shown_can_be_used_as_a_file() {
+fn displayed_settings_can_be_used_as_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("shown.toml");
     let hosts = "hosts.sources=10.0.0.1:8888,10.0.0.2:8888";
@@ -83,7 +83,7 @@ fn every_fault_is_listed_with_its_place_and_the_code_is_2() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_broken_is_told() {
+fn a_missing_or_broken_file_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("node.toml");
     let path = file.to_str().unwrap();

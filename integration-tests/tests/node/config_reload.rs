@@ -1,5 +1,5 @@
-//! A running node reads its configuration again, on SIGHUP and on request: what can change at once
-//! does, what takes a restart is named, and an invalid one is refused whole.
+//! A running node reloads its configuration on SIGHUP and on request. Settings that can change at once do so,
+//! settings that need a restart are named, and an invalid file is refused completely.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use reelyard_integration_tests::old_yard::is_on;
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::Value;
 
-/// A node that is configured by a file.
+/// A node with a configuration file.
 struct NodeReloadYard {
     ground: ProcessYard,
     node: RoleProcess,
@@ -22,8 +22,8 @@ struct NodeReloadYard {
 }
 
 impl NodeReloadYard {
-    /// Starts a node whose destination is the first of two; `more` lines come behind the groups
-    /// that every configuration here has.
+    /// Starts a node whose destination is the first of two. `more` lines follow the groups that every
+    /// configuration here has.
     fn start(more: &str) -> Result<Self> {
         let ground = ProcessYard::new(1, 2)?;
         ground.grade(&[])?;
@@ -51,14 +51,14 @@ impl NodeReloadYard {
         })
     }
 
-    /// Waits until the node has logged this.
+    /// Waits until the log of the node contains this.
     fn logs(&self, words: &str) -> Result<()> {
         wait_for(&format!("the log says {words:?}"), &[&self.node], || {
             self.node.log_text().contains(words).then_some(())
         })
     }
 
-    /// `reelyard config reload`, with what it prints.
+    /// Runs `reelyard config reload` and returns its output.
     fn reload(&self, arguments: &[&str]) -> binary::ProgramOutput {
         let url = format!("http://{}", self.ground.node);
         binary::run(&[&["config", "reload", "--url", &url], arguments].concat())
@@ -89,7 +89,7 @@ catalog.poll_interval = "100ms"
     )
 }
 
-/// Where the ranking is, as a line of the configuration.
+/// The path of the ranking, as a line of the configuration.
 fn graded(ground: &ProcessYard, file: &str) -> String {
     format!("catalog.grade_info_file = \"{}\"", ground.path(file).display())
 }
@@ -117,13 +117,13 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
     wait_for("the file is copied there", &[&yard.node, &source, &destination], || {
         is_on(&yard.ground, 1, b"a.mpg").then_some(())
     })?;
-    // The same once more is no news.
+    // The same configuration again causes no message.
     yard.node.hang_up()?;
     yard.logs("the configuration was reloaded: no changes")
 }
 
 #[test]
-fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result<()> {
+fn an_invalid_configuration_is_refused_completely_with_every_fault() -> Result<()> {
     let yard = NodeReloadYard::start("")?;
     yard.configure(1, "heartbeat.intervall = \"1s\"\ntask.timeout = \"soon\"")?;
     yard.node.hang_up()?;
@@ -138,14 +138,14 @@ fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result
     ensure!(refused.err.contains("the running configuration stays in use"), "{}", refused.err);
     ensure!(refused.err.contains("is not TOML"), "{}", refused.err);
     yard.has_destination(0)?;
-    // It is no worse for it.
+    // The failed reload has no other effect.
     yard.configure(1, "")?;
     yard.node.hang_up()?;
     yard.has_destination(1)
 }
 
 #[test]
-fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()> {
+fn settings_that_need_a_restart_are_named_and_the_rest_applied() -> Result<()> {
     let mut yard = NodeReloadYard::start("http.threads = 1\n")?;
     yard.configure(1, "http.threads = 2\ntask.timeout = \"5m\"")?;
     let restart = "http.threads: 1 -> 2 (after a restart)";
@@ -193,7 +193,7 @@ fn inputs_prefixes_and_the_level_of_the_log_are_taken_at_once() -> Result<()> {
         let why = yard.ground.get("/api/v1/files/other.mpg/explain")?;
         (why["verdict"] == "ignored").then_some(())
     })?;
-    // Its hosts are not there: each probe of them makes a connection in vain.
+    // Its hosts do not run: each probe tries a connection.
     yard.logs("DEBUG")
 }
 
@@ -236,7 +236,7 @@ fn planning_is_switched_off_and_on_again() -> Result<()> {
     Ok(())
 }
 
-/// `GET` of a link at that address: its status, or 0 where nobody answers.
+/// The status of `GET` for a link at that address, or 0 without an answer.
 fn status_at(address: SocketAddr, path: &str) -> u16 {
     let url = format!("http://{address}{path}");
     let output = Command::new("curl")
@@ -265,7 +265,7 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
     ensure!(refused.err.contains("No share root is named 'films'"), "{}", refused.err);
     ensure!(refused.err.contains("Configured roots: none"), "{}", refused.err);
 
-    // Nothing was shared before: roots and listener come at once.
+    // There was no share root before: roots and listener start at once.
     yard.configure(0, &format!("{}\nshare.listen = \"{first}\"", root("films")))?;
     let reloaded = yard.reload(&[]);
     ensure!(reloaded.out.contains("share.roots: "), "{}", reloaded.out);
@@ -279,7 +279,7 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
     let refused = create("news/a.mpg");
     ensure!(refused.err.contains("Configured roots: films"), "{}", refused.err);
 
-    // Another listener, another root, other limits: the old address is given up.
+    // Another listener, another root, other limits: the old address is closed.
     let more = "share.public_url = \"http://films.example\"\nshare.connections = 7\nshare.unknown_link_burst = 5\nshare.password_burst = 3\nshare.archives = 2\nshare.send_timeout = \"5s\"";
     let roots = [root("films"), root("news")].join("\n");
     yard.configure(0, &format!("{roots}\nshare.listen = \"{second}\"\n{more}"))?;
@@ -294,7 +294,7 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
         (status_at(first, path) == 0).then_some(())
     })?;
 
-    // An address that is taken: nothing of the reload is in force, and links go on as they were.
+    // The address is in use: the reload has no effect, and links continue as before.
     let taken = yard.ground.node;
     yard.configure(0, &format!("{roots}\nshare.listen = \"{taken}\"\ntask.timeout = \"5m\""))?;
     let refused = yard.reload(&[]);
@@ -302,7 +302,7 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
     ensure!(refused.err.contains(&format!("cannot listen on {taken}")), "{}", refused.err);
     ensure!(status_at(second, path) == 200);
 
-    // The shares of a root that is taken away end; without any root nobody listens.
+    // The shares of a removed root end. Without any root the node does not listen.
     yard.configure(0, &format!("{}\nshare.listen = \"{second}\"", root("films")))?;
     ensure!(!yard.reload(&[]).out.contains("after a restart"));
     wait_for("shares of the root end", &[&yard.node], || {
@@ -311,11 +311,13 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
     ensure!(status_at(second, path) == 200);
     yard.configure(0, "")?;
     ensure!(!yard.reload(&[]).out.contains("after a restart"));
-    wait_for("nobody listens", &[&yard.node], || (status_at(second, path) == 0).then_some(()))
+    wait_for("the address is closed", &[&yard.node], || {
+        (status_at(second, path) == 0).then_some(())
+    })
 }
 
 #[test]
-fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
+fn a_download_continues_while_the_listener_is_replaced() -> Result<()> {
     let yard = NodeReloadYard::start("")?;
     std::fs::create_dir(yard.ground.path("films"))?;
     let film = vec![7; 64 << 20];
@@ -347,12 +349,12 @@ fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
     let metrics = Command::new("curl").args(["-s", "-m", "10", &metrics]).output()?;
     let metrics = String::from_utf8(metrics.stdout)?;
     let counted = |line: &str| line.starts_with("reelyard_link_downloads_total{of=\"file\"} 1");
-    ensure!(metrics.lines().any(counted), "figures go on over the reload:\n{metrics}");
+    ensure!(metrics.lines().any(counted), "figures continue over the reload:\n{metrics}");
     Ok(())
 }
 
 #[test]
-fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
+fn a_stopped_node_listens_on_no_address() -> Result<()> {
     let yard = NodeReloadYard::start("")?;
     std::fs::create_dir(yard.ground.path("films"))?;
     let film = vec![7; 64 << 20];
@@ -386,7 +388,7 @@ fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
 }
 
 #[test]
-fn another_token_is_asked_for_at_once_and_never_told() -> Result<()> {
+fn a_new_token_is_required_at_once_and_never_shown() -> Result<()> {
     let [old, new] = ["token-of-yesterday-0", "token-of-tomorrow-00"];
     let ground = ProcessYard::new(1, 2)?;
     ground.grade(&[])?;

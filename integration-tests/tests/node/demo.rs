@@ -1,4 +1,4 @@
-//! `reelyard demo`: it proves what it says, takes a real log, and leaves nothing behind.
+//! `reelyard demo`: its claims are proven, it reads a real log, and it leaves no files behind.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use reelyard_integration_tests::binary;
 use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::yard::wait_for;
 
-/// The demo, small and quick, with its files below `dir`.
+/// The demo, small and fast, with its files below `dir`.
 fn demo(dir: &Path, more: &[&str]) -> Command {
     demo_of("300KiB", dir, more)
 }
@@ -30,7 +30,7 @@ fn is_empty(dir: &Path) -> Result<bool> {
     Ok(std::fs::read_dir(dir)?.next().is_none())
 }
 
-/// Whether there is anything in this part of the one yard below `dir`.
+/// Whether this part of the only yard below `dir` contains a file.
 fn any_in(dir: &Path, part: &str) -> Option<()> {
     let yard = std::fs::read_dir(dir).ok()?.next()?.ok()?.path();
     std::fs::read_dir(yard.join(part)).ok()?.next().map(|_| ())
@@ -54,9 +54,9 @@ fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A machine whose disk is fuller than any destination may ever be still shows everything.
+/// The demo also works on a machine whose disk is fuller than any limit of a destination.
 #[test]
-fn a_disk_that_is_nearly_full_is_no_hindrance() -> Result<()> {
+fn the_demo_works_on_a_nearly_full_disk() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let place = dir.path().join("disk");
     std::fs::create_dir(&place)?;
@@ -74,12 +74,12 @@ fn a_disk_that_is_nearly_full_is_no_hindrance() -> Result<()> {
 }
 
 #[test]
-fn a_recorded_log_becomes_the_catalogue_and_its_hot_files_are_told() -> Result<()> {
+fn a_recorded_log_becomes_the_catalogue_and_its_hot_files_are_reported() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let log = tempfile::NamedTempFile::new()?;
     let mut rows = String::new();
     for i in 0..120 {
-        // One name in three is asked for at the watched server; a torn row in between.
+        // One name in three is requested at the watched server; between the rows there is a torn one.
         let (server, name) = match i % 3 {
             0 => ("10.9.9.9", format!("missed-{}.mpg", i % 2)),
             other => ("10.0.0.7", format!("served {}-{other}.mpg", i % 5)),
@@ -110,7 +110,7 @@ fn an_interrupt_ends_it_and_everything_it_started() -> Result<()> {
     interrupt(&child)?;
     let status = child.wait()?;
     let mut out = String::new();
-    // The pipe ends only once every process that has it has ended.
+    // The pipe ends when every process with an open end has ended.
     child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut out)).transpose()?;
     assert_eq!(status.code(), Some(130), "{out}");
     assert!(is_empty(dir.path())?, "{out}");
@@ -120,7 +120,7 @@ fn an_interrupt_ends_it_and_everything_it_started() -> Result<()> {
 #[test]
 fn an_interrupt_is_heard_while_the_masters_are_written() -> Result<()> {
     let dir = tempfile::tempdir()?;
-    // What takes a while to write.
+    // A file that takes a while to write.
     let mut child = demo_of("256MiB", dir.path(), &[]).spawn()?;
     wait_for("the first master", &[], || any_in(dir.path(), "masters"))?;
     interrupt(&child)?;

@@ -1,5 +1,5 @@
-//! `GET /api/v1/events` and `reelyard events` of a real node: what happens is told, in order, to whoever
-//! reads as it likes.
+//! `GET /api/v1/events` and `reelyard events` of a real node: events are reported in order, to each reader at
+//! its own speed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use reelyard_integration_tests::exposition::{Form, read};
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for, wait_until_up};
 use serde_json::Value;
 
-/// A node without hosts that answer.
+/// A node without reachable hosts.
 fn lonely() -> Result<(ProcessYard, RoleProcess)> {
     let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[b"a.mpg"])?;
@@ -23,9 +23,9 @@ fn lonely() -> Result<(ProcessYard, RoleProcess)> {
     Ok((ground, node))
 }
 
-/// Has the node publish one event, and answers once it has.
+/// Makes the node publish one event, and waits for its end.
 fn pin(ground: &ProcessYard, file: &str, method: &str) -> Result<()> {
-    // Of a name that nothing else knows.
+    // The name has no master.
     let force = if method == "PUT" { "?force=true" } else { "" };
     let url = format!("http://{}/api/v1/files/{file}/pin{force}", ground.node);
     let output = Command::new("curl").args(["-sf", "-X", method, &url]).output()?;
@@ -40,7 +40,7 @@ fn metric(ground: &ProcessYard, series: &str) -> Option<f64> {
 }
 
 #[test]
-fn the_life_of_a_copy_is_told_as_the_document_says() -> Result<()> {
+fn the_life_of_a_copy_is_reported_as_documented() -> Result<()> {
     let document = ApiDocument::read(&binary::run(&["openapi"]).out)?;
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"a.mpg", 5000)?;
@@ -85,34 +85,34 @@ fn the_life_of_a_copy_is_told_as_the_document_says() -> Result<()> {
     let placed = &seen.last().unwrap().data;
     assert_eq!((&placed["gained"], &placed["came"][0]["name"]), (&1.into(), &"a.mpg".into()));
 
-    // Ids grow one by one, and what is told is what the document says.
+    // Ids increase by one, and each event follows the document.
     let ids: Vec<(String, u64)> = seen.iter().map(id_of).collect();
     assert!(ids.is_sorted_by(|one, next| one.0 == next.0 && one.1 + 1 == next.1), "{ids:?}");
     for event in &seen {
         document.check_named("ChangeEvent", &event.data)?;
         assert_eq!(event.data["kind"], event.kind.as_str());
     }
-    // Who asked for some kinds hears of no other, with the same ids.
+    // A reader that selects some kinds gets no others, with the same ids.
     let ended = tasks.next_where(|event| {
         assert!(["task", "input"].contains(&event.kind.as_str()), "{event:?}");
         step(event, "ended")
     })?;
     assert!(seen.iter().any(|event| event.id == ended.id && step(event, "ended")));
-    // Whoever is told can see it.
+    // A reader of the event can read the new state.
     let shown =
         ground.get(&format!("/api/v1/tasks/{}", ended.data["task"]["id"].as_str().unwrap()));
     assert_eq!(shown.unwrap()["state"], "done");
     Ok(())
 }
 
-/// The start and the number in an id.
+/// The start time and the number in an id.
 fn id_of(event: &ReadEvent) -> (String, u64) {
     let (start, number) = event.id.split_once('-').unwrap();
     (start.to_owned(), number.parse().unwrap())
 }
 
 #[test]
-fn who_comes_back_hears_what_it_missed_or_that_it_missed_something() -> Result<()> {
+fn a_returning_reader_gets_the_missed_events_or_a_notice() -> Result<()> {
     let (ground, mut node) = lonely()?;
     let reader = EventReader::open(ground.node, "?kinds=pin", &[])?;
     pin(&ground, "a.mpg", "PUT")?;
@@ -124,7 +124,7 @@ fn who_comes_back_hears_what_it_missed_or_that_it_missed_something() -> Result<(
     drop(reader);
     pin(&ground, "a.mpg", "DELETE")?;
     pin(&ground, "b.mpg", "PUT")?;
-    // What changes nothing is no change.
+    // A request without an effect is no change.
     pin(&ground, "b.mpg", "PUT")?;
     let last = format!("Last-Event-ID: {}", first.id);
     let again = EventReader::open(ground.node, "?kinds=pin", &["-H", &last])?;
@@ -134,7 +134,7 @@ fn who_comes_back_hears_what_it_missed_or_that_it_missed_something() -> Result<(
     pin(&ground, "c.mpg", "PUT")?;
     assert_eq!(again.next()?.data["file"]["name"], "c.mpg");
 
-    // An id that nobody gave, and one of the process before.
+    // An unknown id, and an id of the previous process.
     let nonsense = EventReader::open(ground.node, "", &["-H", "Last-Event-ID: nonsense"])?;
     assert_eq!(nonsense.next()?.data["why"], "other_process");
     node.start_again_with(&[])?;
@@ -142,7 +142,7 @@ fn who_comes_back_hears_what_it_missed_or_that_it_missed_something() -> Result<(
     let other = EventReader::open(ground.node, "?kinds=pin", &["-H", &last])?;
     let reset = other.next()?;
     assert_eq!((reset.kind.as_str(), &reset.data["why"]), ("reset", &"other_process".into()));
-    // What was before is in the lists, and not told again.
+    // Earlier state is in the lists and is not sent again.
     pin(&ground, "d.mpg", "PUT")?;
     assert_eq!(other.next()?.data["file"]["name"], "d.mpg");
     assert_ne!(id_of(&reset).0, id_of(&first).0);
@@ -162,7 +162,7 @@ fn stopping_the_node_ends_every_stream_in_order() -> Result<()> {
     Ok(())
 }
 
-/// A connection that asked for the events and reads nothing.
+/// A connection that requested the events and reads nothing.
 fn ask(ground: &ProcessYard) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(ground.node)?;
     stream.set_read_timeout(Some(reelyard_integration_tests::waiting::PATIENCE))?;
@@ -177,7 +177,7 @@ fn status_line(stream: &TcpStream) -> Result<String> {
 }
 
 #[test]
-fn only_so_many_may_listen_and_who_left_is_noticed() -> Result<()> {
+fn the_number_of_readers_is_limited_and_closed_ones_do_not_count() -> Result<()> {
     let (ground, node) = lonely()?;
     let mut streams = Vec::new();
     for _ in 0..64 {
@@ -200,10 +200,10 @@ fn only_so_many_may_listen_and_who_left_is_noticed() -> Result<()> {
 }
 
 #[test]
-fn a_slow_reader_is_told_that_it_missed_something() -> Result<()> {
+fn a_slow_reader_gets_a_notice_of_missed_events() -> Result<()> {
     const FILES: usize = 1500;
     let ground = ProcessYard::new(1, 1)?;
-    // A long path makes long events: more than what the kernel keeps for one that reads nothing.
+    // A long path makes long events: more than the kernel buffers for a client that does not read.
     let masters = (0..14).fold(ground.path("masters"), |dir, _| dir.join("d".repeat(250)));
     std::fs::create_dir_all(&masters)?;
     let names: Vec<String> = (0..FILES).map(|number| format!("{number}.mpg")).collect();
@@ -221,10 +221,10 @@ fn a_slow_reader_is_told_that_it_missed_something() -> Result<()> {
         let done = metric(&ground, "reelyard_copies_ended_total{outcome=\"done\"}")?;
         (done == FILES as f64).then_some(())
     })?;
-    // Now it reads: what was on its way to it, then that it missed something.
+    // Now it reads: first the buffered events, then the notice that it missed some.
     let (mut tail, mut piece) = (String::new(), vec![0; 1 << 16]);
     while !tail.contains("\"why\":\"too_slow\"") {
-        anyhow::ensure!(!tail.contains(": still here"), "it was told everything");
+        anyhow::ensure!(!tail.contains(": still here"), "it got every event");
         let length = slow.read(&mut piece)?;
         anyhow::ensure!(length > 0, "the stream has ended");
         let keep = tail.len().saturating_sub(100);
@@ -235,7 +235,7 @@ fn a_slow_reader_is_told_that_it_missed_something() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() -> Result<()> {
+fn invalid_requests_are_refused() -> Result<()> {
     let (ground, _node) = lonely()?;
     for query in ["?kinds=tasks", "?kinds=", "?kind=task"] {
         let url = format!("http://{}/api/v1/events{query}", ground.node);
@@ -271,7 +271,7 @@ fn the_command_follows_over_a_restart_of_the_node() -> Result<()> {
     follower.kill()?;
     follower.wait()?;
 
-    // Without a node to begin with it says so, as every command.
+    // Without a node at the start it fails with the usual message.
     node.terminate()?;
     let ended = binary::run(&["events", "--url", &url]);
     assert_eq!(ended.code, Some(3), "{}", ended.err);
@@ -281,7 +281,7 @@ fn the_command_follows_over_a_restart_of_the_node() -> Result<()> {
 }
 
 #[test]
-fn every_kind_is_told_in_words() -> Result<()> {
+fn every_kind_is_printed_as_text() -> Result<()> {
     let (ground, node) = lonely()?;
     let url = format!("http://{}", ground.node);
     let mut command = binary::reelyard(&["events", "--url", &url]);
@@ -324,7 +324,7 @@ fn every_kind_is_told_in_words() -> Result<()> {
 }
 
 #[test]
-fn a_removal_is_told_from_its_decision_to_its_end() -> Result<()> {
+fn a_removal_is_reported_from_its_decision_to_its_end() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 5000)?;
     ground.grade(&[b"a.mpg"])?;
@@ -346,7 +346,7 @@ fn a_removal_is_told_from_its_decision_to_its_end() -> Result<()> {
     let ended = removals.next()?;
     assert_eq!((&ended.data["step"], &ended.data["ending"]), (&"ended".into(), &"removed".into()));
     assert_eq!(ended.data["host"], intended.data["host"]);
-    let kept = intended.data["keeper"].as_str().context("who keeps it")?;
+    let kept = intended.data["keeper"].as_str().context("the keeper")?;
     let kept = usize::from(kept != ground.destination(0).to_string());
     assert!(holds(&ground.copies(kept).join("a.mpg"), &bytes));
     Ok(())

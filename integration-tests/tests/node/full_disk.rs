@@ -1,4 +1,4 @@
-//! A node whose disk is really full says so, can be read as before, and goes on by itself.
+//! A node whose disk is really full reports that, remains readable, and resumes without help.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -8,7 +8,7 @@ use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::yard::{ProcessYard, free_addr, wait_for};
 
 #[test]
-fn a_node_on_a_full_disk_is_read_as_before_and_says_what_to_do() -> Result<()> {
+fn a_node_on_a_full_disk_remains_readable_and_says_what_to_do() -> Result<()> {
     let place = tempfile::tempdir()?;
     let disk = SmallDisk::mount(place.path(), 48);
     let ground = ProcessYard::new(1, 1)?;
@@ -46,13 +46,13 @@ fn a_node_on_a_full_disk_is_read_as_before_and_says_what_to_do() -> Result<()> {
     })?;
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
     disk.clear();
-    wait_for("it goes on", &[&node], || get("/readyz").filter(|said| said.starts_with("ready\n")))?;
+    wait_for("it resumes", &[&node], || get("/readyz").filter(|said| said.starts_with("ready\n")))?;
     assert!(node.terminate()?.success());
     Ok(())
 }
 
 #[test]
-fn a_link_is_revoked_on_a_full_disk_for_good() -> Result<()> {
+fn a_link_is_revoked_permanently_on_a_full_disk() -> Result<()> {
     let place = tempfile::tempdir()?;
     let disk = SmallDisk::mount(place.path(), 48);
     let shared = tempfile::tempdir()?;

@@ -7,7 +7,7 @@ use reelyard::guide::{CHAPTERS, GuideLanguage};
 use reelyard_integration_tests::binary::run;
 use reelyard_integration_tests::yard::{ProcessYard, wait_for};
 
-/// An answer as curl shows it: status, head in small letters, body.
+/// An answer from curl: status, head in lower case, body.
 struct Shown {
     status: u16,
     head: String,

@@ -1,4 +1,4 @@
-//! The guide and the README: plain sentences, links that lead somewhere, commands and settings that exist.
+//! The guide and the README: plain sentences, valid links, existing commands and settings.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use reelyard_integration_tests::prose;
 
 const README: &str = include_str!("../../../README.md");
 
-/// The most lines that the README may have.
+/// The largest number of lines of the README.
 const README_LINES: usize = 150;
 
-/// What a test of `guide_walks` runs.
+/// The names of the blocks that a test of `guide_walks` runs.
 const RUN: [&str; 13] = [
     "prepare",
     "node",
@@ -31,14 +31,14 @@ const RUN: [&str; 13] = [
     "cleaning worker",
 ];
 
-/// The English texts, by the names of their files.
+/// The English texts, by file name.
 fn english() -> Vec<(String, &'static str)> {
     let name = |chapter: &Chapter| format!("src/guide/{}.md", chapter.topic);
     let chapters = CHAPTERS.iter().map(|one| (name(one), one.text(GuideLanguage::English)));
     chapters.chain([("README.md".to_owned(), README)]).collect()
 }
 
-/// The Korean texts, by the names of their files.
+/// The Korean texts, by file name.
 fn korean() -> Vec<(String, &'static str)> {
     let written =
         CHAPTERS.iter().filter(|one| one.language(GuideLanguage::Korean) == GuideLanguage::Korean);
@@ -46,7 +46,7 @@ fn korean() -> Vec<(String, &'static str)> {
     written.map(|one| (name(one), one.text(GuideLanguage::Korean))).collect()
 }
 
-/// The blocks of all texts whose kind begins with this word, by the names of their files.
+/// The blocks of all texts whose kind begins with this word, by file name.
 fn blocks_of(word: &str) -> Vec<(String, CodeBlock<'static>)> {
     let of_text = |(file, text): (String, &'static str)| {
         code_blocks(text).into_iter().map(move |block| (file.clone(), block))
@@ -83,7 +83,7 @@ fn the_readme_is_short_and_its_commands_are_those_of_the_guide() {
     }
 }
 
-/// The addresses that the links of a text name, without code.
+/// The addresses of the links in a text, without code.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -116,7 +116,7 @@ fn every_link_leads_to_a_file_and_a_heading_that_exist() -> Result<()> {
             let folder = here.parent().context("a folder")?;
             let target: PathBuf = if path.is_empty() { here.clone() } else { folder.join(path) };
             assert!(target.exists(), "{file}: {link}");
-            // A page of the guide can lead to pages of the guide only.
+            // A page of the guide can link only to pages of the guide.
             let is_chapter = target.extension().is_some_and(|end| end == "md")
                 && target.canonicalize()?.starts_with(root.join("src/guide").canonicalize()?);
             assert!(is_chapter || file == "README.md", "{file}: {link}");

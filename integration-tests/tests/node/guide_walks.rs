@@ -1,4 +1,4 @@
-//! The commands of the guide, run as they are written there.
+//! Runs the commands of the guide as they are written there.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,17 +11,17 @@ use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::code_blocks::code_blocks;
 use reelyard_integration_tests::yard::{free_addr, wait_for};
 
-/// The exit code of `reelyard store` while a node runs on the store.
+/// The exit code of `reelyard store` while a node uses the store.
 const IN_USE: i32 = 6;
 
-/// The commands below the comment `<!-- walk: name -->` of some chapter.
+/// The commands below the comment `<!-- walk: name -->` in any chapter.
 fn walk(name: &str) -> Result<String> {
     let all = CHAPTERS.iter().flat_map(|one| code_blocks(one.text(GuideLanguage::English)));
     let mut found = all.filter(|block| block.walk == Some(name));
     Ok(found.next().with_context(|| format!("the walk {name}"))?.code)
 }
 
-/// A shell that finds the program under test, and ends at the first command that fails.
+/// A shell that finds the program under test, and ends at the first failed command.
 fn bash(commands: &str) -> Result<Command> {
     let beside = binary::path().parent().context("the binary's directory")?.to_owned();
     let path = format!("{}:{}", beside.display(), std::env::var("PATH")?);
@@ -30,7 +30,7 @@ fn bash(commands: &str) -> Result<Command> {
     Ok(shell)
 }
 
-/// What a shell prints that has to succeed.
+/// The output of a shell that must succeed.
 fn output(name: &str, shell: &mut Command) -> Result<String> {
     let ended = shell.output()?;
     let (out, err) = (String::from_utf8(ended.stdout)?, String::from_utf8_lossy(&ended.stderr));
@@ -38,19 +38,19 @@ fn output(name: &str, shell: &mut Command) -> Result<String> {
     Ok(out)
 }
 
-/// Ends a shell and whatever it has started.
+/// Kills a shell and all processes that it started.
 struct Background(Child);
 
 impl Drop for Background {
     fn drop(&mut self) {
         let group = rustix::process::Pid::from_child(&self.0);
-        // It has ended already when there is nobody to kill.
+        // An error means that the group has ended already.
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         let _ = self.0.wait();
     }
 }
 
-/// The yard of the guide, with a place and ports of its own: other programs and tests are on this
+/// The yard of the guide with its own directory and ports, because other programs and tests run on the
 /// machine too.
 struct GuideYard {
     dir: tempfile::TempDir,
@@ -89,10 +89,10 @@ impl GuideYard {
         output(name, &mut self.shell(&walk(name)?)?)
     }
 
-    /// Starts what a walk leaves in the background.
+    /// Starts the processes that a walk leaves in the background.
     fn start(&self, commands: &str) -> Result<Background> {
         let mut shell = self.shell(&format!("{commands}\nwait\n"))?;
-        // The node's address is in its own environment only: a worker would take it for its own.
+        // Only the node's environment contains its address: a worker would use it as its own.
         shell.env("REELYARD_LISTEN", &self.node).process_group(0);
         Ok(Background(shell.spawn()?))
     }
@@ -120,7 +120,7 @@ fn a_yard_is_set_up_and_used_as_written() -> Result<()> {
     for shown in ["127.0.0.21", "first.mpg", "placed", "ready"] {
         assert!(out.contains(shown), "{shown} is missing in:\n{out}");
     }
-    // The worker of this walk goes on in the background: it ends with its shell's group.
+    // The worker of this walk continues in the background: it ends with its shell's group.
     let second = walk("second destination")?.replace(" &\n", " & WORKER=$!\n");
     let out = output("second destination", &mut yard.shell(&format!("{second}kill $WORKER\n"))?)?;
     assert!(out.contains("127.0.0.22"), "{out}");
@@ -180,7 +180,7 @@ fn a_worker_cleans_a_box_as_written() -> Result<()> {
 #[test]
 fn the_guide_is_printed_and_searched_as_written() -> Result<()> {
     let commands = walk("guide")?;
-    // `head` leaves before the chapter is printed: that is no failure of the program's.
+    // `head` ends before the chapter is printed: that is not a failure of the program.
     let out = output("guide", &mut bash(&commands)?)?;
     assert!(out.contains("# Operate a yard"), "{out}");
     assert!(out.contains("glossary: "), "{out}");

@@ -1,4 +1,4 @@
-//! Rules of the source itself: one name for one type, and a map that names what exists.
+//! Rules of the source code: one name per type, and a map with existing names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,12 +32,12 @@ fn rust_files() -> Result<Vec<(String, String)>> {
     Ok(files)
 }
 
-/// The name of the type that a line defines outside of traits and functions.
+/// The type that a line defines outside of traits and functions.
 fn defined_type(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace().peekable();
     while words.peek()?.starts_with("pub") {
         let word = words.next()?;
-        // `pub(in a::b)` has a second word.
+        // `pub(in a::b)` contains a blank.
         if word.contains('(') && !word.contains(')') {
             words.find(|word| word.ends_with(')'))?;
         }
@@ -75,7 +75,7 @@ fn every_type_has_a_name_of_its_own() -> Result<()> {
 }
 
 #[test]
-fn a_definition_is_told_from_other_lines() {
+fn a_definition_is_distinguished_from_other_lines() {
     assert_eq!(defined_type("pub struct CopyKey {"), Some("CopyKey"));
     assert_eq!(defined_type("    pub(super) enum PlanVerdict<'a> {"), Some("PlanVerdict"));
     assert_eq!(defined_type("pub(in crate::cli) struct Args;"), Some("Args"));
@@ -87,7 +87,7 @@ fn a_definition_is_told_from_other_lines() {
     }
 }
 
-/// The paths within backticks of a text that begin with one of the top folders.
+/// The paths in backticks of a text that begin with one of the top folders.
 fn named_paths(text: &str) -> Vec<&str> {
     let code = text.split('`').skip(1).step_by(2);
     code.filter(|code| {

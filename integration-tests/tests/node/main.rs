@@ -1,4 +1,4 @@
-//! A node from outside: its API, its command line, its settings, its demo.
+//! A node from outside: its API, command line, settings and demo.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api_document;

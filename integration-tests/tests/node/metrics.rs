@@ -1,4 +1,4 @@
-//! `/metrics` of a running node and its workers, read by a strict reader.
+//! `/metrics` of a running node and its workers, checked by a strict reader.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -13,14 +13,14 @@ const FILES: usize = 5;
 const SIZE: usize = 10_000;
 const OPEN_METRICS: &str = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
 
-/// The page at `addr`, which must be right.
+/// The page at `addr`, which must be valid.
 fn scrape(addr: SocketAddr) -> Result<ExpositionPage> {
     let (head, body) = get(addr, "*/*")?;
     anyhow::ensure!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
     read(&body, Form::Prometheus).with_context(|| body.clone())
 }
 
-/// Head, in small letters, and body of `GET /metrics`.
+/// The head in lower case and the body of `GET /metrics`.
 fn get(addr: SocketAddr, accept: &str) -> Result<(String, String)> {
     let output = Command::new("curl")
         .args(["-s", "-i", "-m", "20", "-H", &format!("Accept: {accept}")])
@@ -32,7 +32,7 @@ fn get(addr: SocketAddr, accept: &str) -> Result<(String, String)> {
     Ok((head.to_lowercase(), body.to_owned()))
 }
 
-/// A yard of one source and one destination that has copied everything.
+/// A yard of one source and one destination that has copied every file.
 struct CopiedYard {
     ground: ProcessYard,
     node: RoleProcess,
@@ -134,7 +134,7 @@ fn actors_hosts_inputs_and_requests_are_on_the_page() -> Result<()> {
     let up = "reelyard_hosts{role=\"destination\",health=\"up\"}";
     assert_eq!((page.value(up), page.sum("reelyard_hosts")), (Some(1.0), 2.0));
 
-    // Files have no place on a page that anybody may read.
+    // File names must not be on a page without access control.
     let (_, text) = get(addr, OPEN_METRICS)?;
     assert!(!text.contains(".mpg") && !text.contains("/masters"), "{text}");
     let (head, text) = get(addr, OPEN_METRICS)?;
@@ -158,15 +158,15 @@ fn actors_hosts_inputs_and_requests_are_on_the_page() -> Result<()> {
 }
 
 #[test]
-fn failures_are_counted_by_who_is_to_blame() -> Result<()> {
+fn failures_are_counted_by_the_blamed_side() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"slow.mpg", 8 << 20)?;
     ground.grade(&[b"slow.mpg"])?;
-    // Over a minute: it does not end before its source does.
+    // The copy takes over a minute: it does not end before its source.
     let node = ground.start_node(&[("task.copy_speed", "1Mbit/s")])?;
     let mut source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
-    wait_for("the copy is under way", &[&node, &source, &destination], || {
+    wait_for("the copy runs", &[&node, &source, &destination], || {
         let page = scrape(ground.node).ok()?;
         (page.value("reelyard_tasks{state=\"working\"}") == Some(1.0)).then_some(())
     })?;

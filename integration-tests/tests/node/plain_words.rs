@@ -1,4 +1,4 @@
-//! What operators read outside the guide is plain English too: help, settings, metrics and the API.
+//! Texts for operators outside the guide are in plain English too: help, settings, metrics and the API.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use clap::Command;
 use reelyard::config::{NodeConfig, WorkerConfig, example};
 use reelyard_integration_tests::prose::{self, Paragraph};
 
-/// Fails with the faults of `texts`, each with the name of what it belongs to.
+/// Fails with the faults of `texts`, each with the name of its text.
 fn assert_plain(texts: Vec<(String, Vec<Paragraph>)>) {
     let mut faults = String::new();
     for (name, paragraphs) in &texts {
@@ -18,7 +18,7 @@ fn assert_plain(texts: Vec<(String, Vec<Paragraph>)>) {
     assert!(texts.len() > 10, "only {} texts were found", texts.len());
 }
 
-/// Adds the help of `command` and of everything below it.
+/// Adds the help of `command` and of all its subcommands.
 fn collect_help(path: &str, command: &Command, texts: &mut Vec<(String, Vec<Paragraph>)>) {
     let path = format!("{path} {}", command.get_name());
     for text in [command.get_about(), command.get_long_about()].into_iter().flatten() {

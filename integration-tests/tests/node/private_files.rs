@@ -1,4 +1,4 @@
-//! What is stored is for its owner alone, and what is named as an input is a file.
+//! Only the owner can read stored files, and named inputs must be files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,7 +17,7 @@ fn set(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_a_node_stores_and_backs_up_is_for_its_owner_alone() {
+fn files_and_backups_of_a_node_are_readable_by_their_owner_only() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     let (data, token) = (at("data"), at("token"));
@@ -58,7 +58,7 @@ fn what_a_node_stores_and_backs_up_is_for_its_owner_alone() {
 }
 
 #[test]
-fn what_a_worker_stores_is_for_its_owner_alone_and_a_shared_directory_is_left_alone() {
+fn files_of_a_worker_are_readable_by_their_owner_only_and_a_shared_directory_is_unchanged() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     let (state, copies) = (at("state"), at("copies"));
@@ -85,7 +85,7 @@ fn what_a_worker_stores_is_for_its_owner_alone_and_a_shared_directory_is_left_al
 }
 
 #[test]
-fn what_is_no_file_is_refused_at_once() {
+fn an_input_that_is_not_a_file_is_refused_at_once() {
     let place = tempfile::tempdir().unwrap();
     let pipe = place.path().join("pipe-cfm.yml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

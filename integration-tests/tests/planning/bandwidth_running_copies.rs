@@ -1,5 +1,5 @@
-//! Rates that change while copies run: by the clock, by what else goes through a host, and down to
-//! the worker that is at it.
+//! Rates that change during copies: by the schedule, by other load of a host, and down to the worker that
+//! copies.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use reelyard_yard::task_manager::{CheckTasksNow, TaskSettings};
 
 use crate::task_manager_yard::{YardPlan, destination};
 
-/// A Wednesday, 07:59:30 in Seoul.
+/// A Wednesday, 07:59:30 in Seoul, in Unix milliseconds.
 const ALMOST_EIGHT: i64 = 1_795_042_770_000;
 
 #[test]
@@ -63,14 +63,14 @@ async fn a_running_copy_takes_a_new_rate() {
     let contents = source.master(b"E.mpg", 3_000_000);
     let serving = started(source.source()).await;
     let mut settings = destination.destination(&node.url);
-    // Nothing but news ends the question for orders.
+    // Only news ends the long poll for orders.
     settings.long_poll = Duration::from_secs(50);
     let fetching = started(settings).await;
-    // At this rate it takes an hour.
+    // At this rate the copy takes an hour.
     let slow = TaskOrder { copy_speed: Some(BitsPerSecond(6_000)), ..source.order(1, b"E.mpg") };
     node.order(slow.clone());
     let under_way = || fetching.view().downloads.unwrap().under_way;
-    eventually("it is under way", || under_way().first().is_some_and(|copy| copy.bytes > 0)).await;
+    eventually("it runs", || under_way().first().is_some_and(|copy| copy.bytes > 0)).await;
     node.order(TaskOrder { copy_speed: Some(BitsPerSecond(7_000)), ..slow.clone() });
     node.order(TaskOrder { copy_speed: None, ..slow });
     assert!(matches!(node.end_of(1).await, Said::Done { size: 3_000_000, .. }));

@@ -1,5 +1,5 @@
-//! Old cfws whose downloader fails: such a host says `done` and holds nothing. The decisions run on
-//! a virtual clock, each event is applied at once, and every host polls as cfw does.
+//! Old cfws whose downloader fails: such a host reports `done` but holds nothing. The decisions use a virtual
+//! clock, each event is applied at once, and every host polls as cfw does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,37 +26,37 @@ use reelyard_yard::task_manager::{
 use crate::task_manager_yard::{GIB, SIZE, destination, source};
 
 const START: Millis = Millis(1_800_000_000_000);
-/// How many files are ranked.
+/// The number of ranked files.
 const FILES: u32 = 40;
 /// One step of the virtual clock.
 const STEP: Duration = Duration::from_millis(100);
-/// How often a cfw asks for tasks.
+/// The polling interval of a cfw.
 const POLL: Duration = Duration::from_secs(1);
-/// How long a copy takes.
+/// The duration of a copy.
 const COPYING: Duration = Duration::from_millis(600);
-/// How long the downloader takes to fail.
+/// The time until a broken downloader fails.
 const FAILING: Duration = Duration::from_millis(100);
-/// No trial takes longer.
+/// The limit of the duration of a trial.
 const LONGEST: Duration = Duration::from_secs(150);
 
-/// What a trial consists of.
+/// The parameters of a trial.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     sources: u8,
     healthy: u8,
     broken: u8,
-    /// Bytes that a broken host's disk has beyond those of the others.
+    /// Additional free bytes on the disk of a broken host.
     more_room: u64,
 }
 
-/// An old destination and what it is doing.
+/// An old destination and its current work.
 #[derive(Default)]
 struct OldHost {
     is_broken: bool,
     files: Vec<u32>,
     capacity: u64,
     polls_at: Millis,
-    /// The task and when it says `done`.
+    /// The task, its file, and the time at which the host reports `done`.
     at_work: Option<(TaskId, FileId, Millis)>,
 }
 
@@ -67,7 +67,7 @@ struct BrokenHostYard {
     dispatcher: TaskPolicy,
     hosts: BTreeMap<HostAddr, OldHost>,
     failures: BTreeMap<HostAddr, u32>,
-    /// Whom each failure was laid to, in order.
+    /// The blamed side of each failure, in order.
     blamed: Vec<Option<Blame>>,
 }
 
@@ -133,7 +133,7 @@ impl BrokenHostYard {
         self.dispatcher.on_applied(&applied, &self.book, true);
     }
 
-    /// Does what is due, and plans, until nothing changes any more.
+    /// Handles everything that is due, and plans, until nothing changes.
     fn turn(&mut self) {
         loop {
             let (dispatcher, standing) = self.standing();
@@ -161,7 +161,7 @@ impl BrokenHostYard {
         }
     }
 
-    /// Has a host seen as it is.
+    /// Makes the node observe a host.
     fn look(&mut self, host: HostAddr) {
         let at = self.now;
         let seen = |inventory, disk| HostObserved {
@@ -242,7 +242,7 @@ impl BrokenHostYard {
         self.now = self.now.after(STEP);
     }
 
-    /// Runs until every file is placed. Answers how long that took; none if it took too long.
+    /// Runs until every file is placed. Returns the time; `None` after [`LONGEST`].
     fn run(&mut self) -> Option<Duration> {
         while self.placed() < FILES as usize {
             if self.now.since(START) > LONGEST {

@@ -1,4 +1,4 @@
-//! What is copied and removed: TaskManager, Remover and the planner.
+//! Copies and removals: TaskManager, Remover and the planner.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bandwidth_running_copies;

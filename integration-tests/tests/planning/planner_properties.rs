@@ -1,4 +1,4 @@
-//! Properties of the planner, checked against an oracle that knows nothing of how it works.
+//! Properties of the planner, checked against an oracle that does not use its code.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ proptest! {
     fn a_round_plans_the_best_eligible_file_and_nothing_that_may_not_be(case in case()) {
         let mut world = PlannerWorld::of(&case);
         let round = world.round();
-        prop_assert!(round.to_look_up.is_empty(), "every master was looked at");
+        prop_assert!(round.to_look_up.is_empty(), "every master was looked up");
         let mut oracle = Oracle::new(&case);
         oracle.last_turn = world.last_planned_to();
         for task in &round.tasks {
             let file = number_of(&case, task);
-            // The best eligible file goes next: hot before graded, never an ignored or placed
-            // one, never one twice.
+            // The best eligible file is next: hot before graded, never an ignored or placed one, never the
+            // same twice.
             prop_assert_eq!(oracle.eligible().first().copied(), Some(file), "{:?}", task);
             prop_assert_ne!(task.source, task.destination);
             let source = (0..case.sources.len()).find(|&s| case.source(s) == task.source).unwrap();
@@ -45,15 +45,15 @@ proptest! {
             oracle.occupy(source, destination, task.size);
             oracle.planned.insert(file);
         }
-        // Nothing that could still go was left behind.
+        // No file that could be copied remains.
         prop_assert_eq!(oracle.eligible(), Vec::<usize>::new());
     }
 
     #[test]
-    fn what_is_planned_can_be_applied_and_the_next_round_plans_nothing_more(case in case()) {
+    fn a_plan_can_be_applied_and_the_next_round_plans_nothing_more(case in case()) {
         let mut world = PlannerWorld::of(&case);
         let round = world.round();
-        // In flight it occupies what it needs, and so it does once it is applied.
+        // A task in progress occupies its space before and after it is applied.
         let events: Vec<TaskEvent> = round.tasks.iter().cloned().map(TaskEvent::Created).collect();
         world.in_flight.begin(RequestId(u128::MAX), events.clone());
         prop_assert!(world.round().tasks.is_empty());
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_of_which_a_copy_is_being_recorded_is_not_planned(case in case()) {
+    fn a_file_whose_copy_is_being_recorded_is_not_planned(case in case()) {
         let planned = PlannerWorld::of(&case).round().tasks;
         let Some(best) = planned.first() else { return Ok(()) };
         let mut world = PlannerWorld::of(&case);
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn following_changes_comes_to_the_same_as_looking_at_everything_anew(
+    fn incremental_changes_give_the_same_plan_as_a_complete_pass(
         case in case(),
         emptied in any::<proptest::sample::Index>(),
     ) {
@@ -121,7 +121,7 @@ proptest! {
             }
             world.complete(&round.tasks);
             if forgetful {
-                // Where the ring stopped does not depend on tasks that are still in the list.
+                // The position in the ring does not depend on tasks that are still in the list.
                 world.forget_ended();
             }
             let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
@@ -137,7 +137,7 @@ fn files_without_room_are_looked_at_once_and_come_back_with_the_room() {
     for file in &mut case.files {
         file.size = 100;
     }
-    // The roomy one is away, and the other has no room for any.
+    // The host with space is down, and the other one has no space for any file.
     case.destinations[0].up = false;
     case.destinations[1].room = Some(50);
     let mut world = PlannerWorld::of(&case);
@@ -154,19 +154,19 @@ fn files_without_room_are_looked_at_once_and_come_back_with_the_room() {
 }
 
 #[test]
-fn an_old_source_with_nobody_to_serve_keeps_no_round_searching() {
+fn an_old_source_without_a_destination_keeps_no_round_searching() {
     let mut case = PlannerCase::plain(2, 1, 50, false);
     case.sources[1].ours = false;
     let mut world = PlannerWorld::of(&case);
     let round = world.round();
     assert_eq!(round.tasks.len(), 1);
-    assert_eq!(round.waiting, Some(PlannerWaits::Source), "and it says what it waits for");
+    assert_eq!(round.waiting, Some(PlannerWaits::Source), "and it names the reason of the wait");
 }
 
 #[test]
-fn a_source_that_can_serve_nobody_keeps_no_round_searching() {
+fn a_source_that_can_serve_no_destination_keeps_no_round_searching() {
     let mut case = PlannerCase::plain(1, 2, 50, false);
-    // One destination backs off together with it, the other is full.
+    // One destination is in backoff together with it, the other is full.
     case.held_pairs = vec![(0, 0)];
     case.destinations[1].room = Some(0);
     let round = PlannerWorld::of(&case).round();
@@ -180,7 +180,7 @@ fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
     for file in &mut case.files {
         file.size = 100;
     }
-    // The free source is an old one, and goes with the destination only that has little room.
+    // The free source is an old cfw, and fits only the destination with little space.
     case.sources[0].ours = false;
     case.destinations[0].fetches_from_old = true;
     case.destinations[0].room = Some(50);
@@ -193,9 +193,8 @@ fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
     for second in 1..4 {
         assert!(world.round_at(NOW.after(Duration::from_secs(second))).tasks.is_empty());
     }
-    assert_eq!(world.wanted(), 1, "all but the one under way are set aside");
-    // The small one among those that come later is found all the same, and so are the others once
-    // there is a pair for them.
+    assert_eq!(world.wanted(), 1, "all except the running one are set aside");
+    // The planner finds the small file among the later ones, and the others once a pair of hosts fits.
     world.look(&case, 599, 10, NOW);
     let task = world.round_at(NOW.after(Duration::from_secs(4))).tasks.remove(0);
     assert_eq!((task.name, task.destination), (case.name(599), case.destination(0)));
@@ -216,7 +215,7 @@ fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
     assert!(world.round().to_look_up.is_empty());
     let later = NOW.after(Duration::from_secs(3600));
     assert_eq!(world.round_at(later).to_look_up.len(), 16);
-    assert!(world.round_at(later).to_look_up.is_empty(), "so many a second");
+    assert!(world.round_at(later).to_look_up.is_empty(), "the rate is limited");
     world.look(&case, 7, 5000, later);
     assert!(world.round_at(later).tasks.is_empty(), "it is as large as before");
     world.look(&case, 7, 500, later);
@@ -224,7 +223,7 @@ fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
 }
 
 #[test]
-fn a_hot_file_that_fits_nowhere_is_named_however_busy_the_sources_are() {
+fn a_hot_file_that_fits_nowhere_is_named_also_with_busy_sources() {
     let mut case = PlannerCase::plain(1, 2, 4, false);
     for file in [1, 2, 3] {
         case.files[file].hits = 10 - file as u32;
@@ -239,7 +238,7 @@ fn a_hot_file_that_fits_nowhere_is_named_however_busy_the_sources_are() {
         wants.iter().map(|wish| (wish.size, wish.hits)).collect()
     };
     assert_eq!(named(&mut world), [(100, 9), (100, 8), (100, 7)], "hottest first");
-    // A destination that is away just now, and has room, is waited for.
+    // The planner waits for a destination that has space and is down.
     case.destinations[1].up = false;
     case.destinations[1].room = Some(100);
     world.see(case.destination(1), &case.destinations[1], None);
@@ -254,7 +253,7 @@ fn room_that_was_made_for_a_file_is_kept_for_it() {
     for (file, size) in [(0, 10), (1, 60), (2, 80)] {
         case.files[file].size = size;
     }
-    // The hottest fits by itself; the room is for the other one.
+    // The hottest file fits without more space; the freed space is for the other one.
     case.destinations[0].room = Some(100);
     let mut world = PlannerWorld::of(&case);
     let until = NOW.after(Duration::from_secs(60));
@@ -263,8 +262,12 @@ fn room_that_was_made_for_a_file_is_kept_for_it() {
     let planned = |round: &PlanningRound| -> Vec<FileName> {
         round.tasks.iter().map(|task| task.name.clone()).collect()
     };
-    assert_eq!(planned(&round), [case.name(2), case.name(0)], "what is left over is anybody's");
+    assert_eq!(
+        planned(&round),
+        [case.name(2), case.name(0)],
+        "the remaining space is for any file"
+    );
     assert_eq!(round.wants_room.iter().map(|wish| wish.size).collect::<Vec<_>>(), [60]);
     let round = world.round_at(until);
-    assert_eq!(planned(&round)[0], case.name(1), "but not for ever");
+    assert_eq!(planned(&round)[0], case.name(1), "but not permanently");
 }

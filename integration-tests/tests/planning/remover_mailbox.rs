@@ -1,5 +1,5 @@
-//! The Remover by its messages: a real journal, a real TaskManager beside it, a manual clock, and
-//! probes in the place of the Catalog and the CfwWorkers.
+//! The Remover over messages: a real journal, a real TaskManager, a manual clock, and probes in place of the
+//! Catalog and the CfwWorkers.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,11 +28,11 @@ use reelyard_yard::task_manager::TaskSettings;
 
 use crate::task_manager_yard::{GIB, SIZE, SharedWorld, TaskManagerYard, YardPlan, destination};
 
-/// Deletions as their hosts were asked for them, and how they are answered.
+/// The deletions that hosts were asked for, and their answers.
 #[derive(Default)]
 struct Deletions {
     asked: Vec<(HostAddr, FileName)>,
-    /// They are carried out, and the answer is lost.
+    /// The host deletes the copy, but its answer is lost.
     untold: bool,
 }
 
@@ -73,7 +73,7 @@ struct RemoverYard {
     deletions: Arc<Mutex<Deletions>>,
 }
 
-/// What settings a test wants, and how full its destinations are to be.
+/// The settings of a test, which define how full its destinations become.
 fn settings() -> (TaskSettings, RemoverSettings) {
     (TaskSettings::default(), RemoverSettings::default())
 }
@@ -147,7 +147,7 @@ impl RemoverYard {
         self.remover.send(RisingChanged(Arc::new(rising))).await.unwrap();
     }
 
-    /// A host holds these files from now on, and both actors see it.
+    /// Puts these files on a host and makes both actors observe it.
     async fn holds(&self, host: HostAddr, files: &[&str]) {
         let ids: Vec<u32> = files.iter().map(|file| self.yard.file(file).0).collect();
         self.yard.alter(host, |probed| {
@@ -158,15 +158,15 @@ impl RemoverYard {
         self.see(host).await;
     }
 
-    /// Both actors see a host as it is.
+    /// Makes both actors observe a host.
     async fn see(&self, host: HostAddr) {
         let worker = self.yard.probes.refresh.to(host).unwrap();
-        // A host that is silent tells nobody.
+        // A host that does not answer sends no notification.
         let _ = worker.send(reelyard_yard::cfw_worker::Refresh).await.unwrap();
         self.yard.settle().await;
     }
 
-    /// A round, and what it came to.
+    /// Runs a round and returns its result.
     async fn round(&self) -> Arc<RemoverView> {
         let before = self.board.view().last.as_ref().map(|round| round.at);
         self.yard.clock.advance(Duration::from_millis(10));
@@ -199,7 +199,7 @@ async fn nothing_goes_before_the_host_of_the_copy_that_stays_has_confirmed_it() 
     yard.grade(&["a", "b"]).await;
     yard.holds(destination(1), &["a", "b"]).await;
     yard.holds(destination(2), &["a"]).await;
-    // The roomier host keeps its copy, and does not answer now.
+    // The host with more space keeps its copy, and does not answer now.
     yard.yard.alter(destination(2), |host| host.silent = true);
     let view = yard.round().await;
     let decided = view.last.as_ref().unwrap().decided[0].clone();
@@ -228,7 +228,7 @@ async fn a_deletion_without_an_answer_stays_open_until_its_host_was_listed() {
     yard.round().await;
     yard.until("the host is asked", |_| (!yard.asked().is_empty()).then_some(())).await;
     let view = yard.round().await;
-    assert_eq!((view.open.len(), view.history.len()), (1, 0), "nobody knows what became of it");
+    assert_eq!((view.open.len(), view.history.len()), (1, 0), "the result is unknown");
     assert_eq!(view.last.as_ref().unwrap().decided, [], "it counts as gone");
     yard.yard.clock.advance(Duration::from_secs(1));
     yard.see(destination(1)).await;
@@ -238,7 +238,7 @@ async fn a_deletion_without_an_answer_stays_open_until_its_host_was_listed() {
 }
 
 #[actix::test]
-async fn what_is_pinned_stays_and_a_dry_run_removes_nothing() {
+async fn pinned_files_stay_and_a_dry_run_removes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let removals = RemoverSettings { mode: RemovalMode::DryRun, ..RemoverSettings::default() };
     let yard = opened(dir.path(), 2, (TaskSettings::default(), removals)).await;
@@ -265,7 +265,7 @@ async fn the_removal_and_the_copy_for_a_much_hotter_file_are_one_plan() {
     let files: Vec<String> = (0..20).map(|file| format!("f{file:02}")).collect();
     let mut graded: Vec<&str> = files.iter().map(String::as_str).collect();
     graded.extend(["warm", "hot"]);
-    // Eighteen of twenty fill the disk up to its limit: the two worst wait for room.
+    // Eighteen of twenty fill the disk up to its limit: the two worst files wait for space.
     yard.yard.alter(destination(1), |host| host.capacity = 20 * GIB);
     yard.holds(destination(1), &graded[..18]).await;
     yard.grade(&graded).await;

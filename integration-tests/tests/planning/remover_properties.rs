@@ -1,4 +1,4 @@
-//! Whatever the hosts hold and whatever goes wrong with them: what the Remover may never do.
+//! Invariants of the Remover for all states of hosts and all faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use reelyard_yard::task_manager::plan::WantsRoom;
 
 const FILES: u32 = 14;
 const HOSTS: u8 = 5;
-/// Every file's size, so that a disk's figures follow from what it holds.
+/// The size of every file, so that the use of a disk follows from its files.
 const SIZE: u64 = 10;
 const CAPACITY: u64 = 100;
-/// Hits from which on room is made.
+/// The number of hits from which the Remover frees space.
 const MUCH_HOTTER: u32 = 4;
-/// The share of a disk that may go for one file, in percent and in bytes.
+/// The largest part of a disk that it may free for one file: percent and bytes, because of [`CAPACITY`].
 const SHARE: u32 = 20;
 
-/// One file, drawn once.
+/// One randomly drawn file.
 #[derive(Clone, Debug)]
 struct FileTraits {
     graded: bool,
@@ -42,44 +42,44 @@ struct FileTraits {
     hot: bool,
 }
 
-/// One host, drawn once.
+/// One randomly drawn host.
 #[derive(Clone, Debug)]
 struct RemoverHost {
     standing: CopyHolderStatus,
     old: bool,
     files: BTreeSet<u32>,
-    /// Bytes of others on its disk.
+    /// Bytes of other programs on its disk.
     foreign: u64,
 }
 
-/// What happens between rounds.
+/// A step between rounds.
 #[derive(Clone, Debug)]
 enum RemoverStep {
     Down(u8),
     Up(u8),
-    /// A copy appears that nobody planned.
+    /// A copy appears without a plan.
     Copied(u8, u32),
-    /// A copy vanishes, and its host does not tell.
+    /// A copy vanishes without a report of its host.
     Lost(u8, u32),
     Listed(u8),
-    /// A hot file that fits nowhere: which, its size, and its hits; none any more without hits.
+    /// A hot file that fits on no host: its number, size and hits. Without hits the request ends.
     Wanted(u32, u64, u32),
-    /// A round; the next deletions go as these say.
+    /// A round; the next deletions end as listed.
     Round(Vec<Deletion>),
     Wait(u64),
 }
 
-/// How a deletion goes.
+/// The result of a deletion.
 #[derive(Clone, Copy, Debug)]
 enum Deletion {
     Done,
-    /// It is carried out, and the answer lost.
+    /// The host deletes the copy, but its answer is lost.
     DoneUntold,
-    /// It never arrives.
+    /// The request never arrives.
     Lost,
-    /// It arrives after the next listing.
+    /// The request arrives after the next listing.
     Late,
-    /// It was not sent.
+    /// The request was not sent.
     NotAsked,
 }
 
@@ -133,7 +133,7 @@ fn happening() -> impl Strategy<Value = RemoverStep> {
     ]
 }
 
-/// The yard as it truly is, and the Remover's view of it.
+/// The true state of the yard, and the Remover's view of it.
 struct RemoverWorld {
     names: NameTable,
     ids: Vec<FileId>,
@@ -142,9 +142,9 @@ struct RemoverWorld {
     desk: RemoverPolicy,
     book: RemovalBook,
     now: Millis,
-    /// Deletions on their way.
+    /// Deletions in transit.
     late: Vec<(HostAddr, u32)>,
-    /// Files that the disk of a host was relieved of: the only ones that may have no copy left.
+    /// Files that were removed because a disk was too full: only these may have no copy left.
     relieved: BTreeSet<u32>,
 }
 
@@ -224,7 +224,7 @@ impl RemoverWorld {
         (drawn.files.len() as u64 * SIZE + drawn.foreign).min(CAPACITY)
     }
 
-    /// The host says what it holds, if it answers.
+    /// The host reports its files if it answers.
     fn list(&mut self, addr: HostAddr) {
         self.now = self.now.after(Duration::from_millis(10));
         let (drawn, up) = &self.hosts[&addr];
@@ -269,7 +269,7 @@ impl RemoverWorld {
         self.desk.on_applied(&applied, &self.book, true);
     }
 
-    /// What became clear is put on record.
+    /// Records the known results.
     fn clear(&mut self) {
         let in_flight = InFlight::default();
         let standpoint =
@@ -290,7 +290,7 @@ impl RemoverWorld {
         u32::try_from(self.ids.iter().position(|id| *id == file).unwrap()).unwrap()
     }
 
-    /// A whole round. Answers how many copies were to go.
+    /// Runs a complete round. Returns the number of planned deletions.
     fn round(&mut self, deletions: &[Deletion]) -> usize {
         self.clear();
         let proposal = self.propose();
@@ -319,7 +319,7 @@ impl RemoverWorld {
         events.len()
     }
 
-    /// The planner has no room for a file, or wants none any more.
+    /// The planner has no space for a file, or no longer wants it.
     fn want(&mut self, file: u32, size: u64, hits: u32) {
         let wish = WantsRoom {
             file: self.ids[file as usize],
@@ -334,8 +334,8 @@ impl RemoverWorld {
         self.desk.set_room_wanted(RoomWanted { files, rooms });
     }
 
-    /// What goes for one file goes from one host, is no more than the share, and is for one that is
-    /// much hotter.
+    /// Checks the deletions for one file: they are on one host, at most the allowed part, and for a file that
+    /// is much hotter.
     fn check_rooms(&self, events: &[RemovalEvent]) {
         let mut goes: BTreeMap<&FileName, BTreeMap<HostAddr, u64>> = BTreeMap::new();
         for event in events {
@@ -412,7 +412,7 @@ impl RemoverWorld {
             RemoverStep::Listed(index) => self.list(host(index)),
             RemoverStep::Wanted(file, size, hits) => self.want(file, size, hits),
             RemoverStep::Round(deletions) => {
-                // A copy whose deletion is still on its way is as good as gone.
+                // A copy whose deletion is in transit does not count.
                 let is_sure = |world: &RemoverWorld, file| {
                     let mut holders = world.holders(file).into_iter();
                     holders.any(|addr| !world.late.contains(&(addr, file)))
@@ -429,7 +429,7 @@ impl RemoverWorld {
         }
     }
 
-    /// Rounds without trouble until nothing is to go; answers how many that took.
+    /// Runs rounds without faults until nothing is left to remove. Returns their number.
     fn settle(&mut self) -> usize {
         for rounds in 0..50 {
             self.now = self.now.after(Duration::from_secs(3600));
@@ -454,7 +454,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_and_everything_comes_to_rest(
+    fn no_copy_is_lost_and_all_work_ends(
         traits in prop::collection::vec(traits(), FILES as usize),
         hosts in prop::collection::vec(drawn(), HOSTS as usize),
         happenings in prop::collection::vec(happening(), 0..40),

@@ -1,4 +1,4 @@
-//! What the TaskManager tells of changes: each once, whatever becomes of the actor.
+//! The change notifications of the TaskManager: each change once, also over restarts of the actor.
 
 use reelyard_api::{Change, ChangeEvent, HostEvent};
 use reelyard_core::change_feed::{ChangeId, Feed, FeedListener, ListenFrom};
@@ -12,7 +12,7 @@ use crate::task_manager_yard::{YardPlan, destination};
 
 const START: i64 = 1_000_000;
 
-/// What was told of copies, and of files that hosts hold, up to the change of that number.
+/// The notifications about copies and holdings up to the change with the number `last`.
 async fn told_to(listener: &mut FeedListener<ChangeEvent>, last: u64) -> Vec<String> {
     let mut told = Vec::new();
     while listener.received_up_to().number < last {
@@ -31,7 +31,7 @@ async fn told_to(listener: &mut FeedListener<ChangeEvent>, last: u64) -> Vec<Str
 }
 
 #[test]
-fn each_step_of_a_copy_is_told_once_and_in_order() {
+fn each_step_of_a_copy_is_reported_once_and_in_order() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
@@ -49,7 +49,7 @@ fn each_step_of_a_copy_is_told_once_and_in_order() {
 }
 
 #[test]
-fn what_is_applied_again_is_not_told_again() {
+fn events_that_are_applied_again_are_not_reported_again() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let plot = YardPlan::of(1, 1);
@@ -58,7 +58,7 @@ fn what_is_applied_again_is_not_told_again() {
         let task = yard.open_task("a.mpg").await;
         yard.fail(&task, Blame::File).await;
         yard.ended(&task, TaskState::Failed).await;
-        // Another incarnation applies everything anew from the log.
+        // A restarted actor applies the complete log again.
         let again = plot.open_on_telling(yard.journal.clone(), START, yard.changes.clone());
         again.until("the new one has the task", |view| view.ended.get(&task.id).cloned()).await;
         again.until("and leads", |view| view.epoch).await;
@@ -70,7 +70,7 @@ fn what_is_applied_again_is_not_told_again() {
         let of_copy: Vec<&String> = told.iter().filter(|one| one.ends_with(" a.mpg")).collect();
         assert_eq!(of_copy, ["Created Ready a.mpg", "Ended Failed a.mpg"], "{told:?}");
 
-        // In another process, what was before is no news.
+        // Another process does not report earlier changes.
         let later = Feed::new(&Clock::manual(Millis(START + 1)));
         let other = plot.open_on_telling(again.journal.clone(), START + 1, later.clone());
         other.until("it has the task too", |view| view.ended.get(&task.id).cloned()).await;
@@ -80,7 +80,7 @@ fn what_is_applied_again_is_not_told_again() {
 }
 
 #[test]
-fn a_host_that_is_reset_is_told_with_who_asked() {
+fn the_reset_of_a_host_is_reported_with_its_caller() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
@@ -106,7 +106,7 @@ fn a_host_that_is_reset_is_told_with_who_asked() {
 }
 
 #[test]
-fn a_back_off_is_told_with_whom_it_is_about_and_again_when_it_is_forgotten() {
+fn a_backoff_is_reported_with_its_host_and_again_at_its_end() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

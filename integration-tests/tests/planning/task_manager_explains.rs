@@ -1,4 +1,4 @@
-//! The TaskManager explains why a file is or is not planned.
+//! The TaskManager explains why it plans or does not plan a file.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn explain(yard: &TaskManagerYard, file: &[u8]) -> Explanation {
     yard.manager.send(ExplainFile { name }).await.unwrap()
 }
 
-/// What the destinations say, by address.
+/// The statements about the destinations, by address.
 fn destinations(told: &Explanation) -> Vec<Says> {
     told.destinations.iter().map(|destination| destination.says).collect()
 }
@@ -39,7 +39,7 @@ fn every_stage_of_a_file_is_explained() {
         assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::UnderWay));
         assert_eq!(told.task, Some(task.id));
 
-        // The only source is busy: the others wait, the hot one first.
+        // The only source is busy: the others wait, the hot file first.
         let told = explain(&yard, b"b.mpg").await;
         assert_eq!((told.verdict, told.rank, told.hits), (PlanVerdict::WaitsForTurn, Some(2), 0));
         assert_eq!(told.master, MasterState::Found { dir: "/data".to_owned(), size: SIZE });
@@ -67,7 +67,7 @@ fn every_stage_of_a_file_is_explained() {
 }
 
 #[test]
-fn what_nobody_knows_and_what_is_not_there_is_explained_too() {
+fn unknown_and_missing_files_are_explained_too() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
@@ -78,7 +78,7 @@ fn what_nobody_knows_and_what_is_not_there_is_explained_too() {
         let told = explain(&yard, b"\xff nobody").await;
         assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Ungraded));
         assert_eq!((told.rank, told.master, told.ahead), (None, MasterState::NotListed, None));
-        assert_eq!(yard.names.find(b"\xff nobody"), None, "a question makes no name known");
+        assert_eq!(yard.names.find(b"\xff nobody"), None, "a question adds no name");
         let told = explain(&yard, b"gone.mpg").await;
         assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::MasterAbsent));
         assert_eq!(told.master, MasterState::Absent);

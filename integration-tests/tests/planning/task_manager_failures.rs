@@ -1,4 +1,4 @@
-//! The TaskManager and what goes wrong: failures, silence, hosts that go, claims that are not so.
+//! The TaskManager and its failures: failed tasks, silence, hosts that go down, false reports.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn file(task: &Task) -> Blamed {
 }
 
 #[test]
-fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
+fn a_bad_file_backs_off_longer_each_time_and_starves_no_other() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 1).open_up(dir.path(), START).await;
@@ -72,7 +72,7 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
 }
 
 #[test]
-fn a_bad_file_starves_nobody_whoever_is_blamed_for_it() {
+fn a_bad_file_starves_no_other_whichever_side_is_blamed() {
     for blame in [Blame::Source, Blame::Pair] {
         let dir = tempfile::tempdir().unwrap();
         on_a_system(async {
@@ -132,7 +132,7 @@ fn a_file_is_to_blame_once_it_failed_at_a_second_destination() {
 }
 
 #[test]
-fn a_bad_source_backs_off_and_the_other_goes_on() {
+fn a_bad_source_backs_off_and_the_other_continues() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(2, 1).open_up(dir.path(), START).await;
@@ -163,7 +163,7 @@ fn a_bad_pair_leaves_both_to_others() {
 }
 
 #[test]
-fn one_of_ours_is_given_up_after_its_last_sign_of_life_and_not_before() {
+fn a_reelyard_copy_is_abandoned_after_its_last_sign_of_life_and_not_before() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -182,13 +182,13 @@ fn one_of_ours_is_given_up_after_its_last_sign_of_life_and_not_before() {
         let again = yard.open_task("a.mpg").await;
         assert_ne!(again.destination, task.destination, "the silent one backs off");
         let taken = yard.report(&task, Said::Progress { bytes: 5 }).await;
-        assert_eq!(taken.cancelled, [task.id], "it is told to give up");
+        assert_eq!(taken.cancelled, [task.id], "it must abandon the copy");
         yard.journal.stop().await;
     });
 }
 
 #[test]
-fn a_task_nobody_begins_ends_and_goes_elsewhere() {
+fn a_task_that_no_host_begins_ends_and_goes_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -203,7 +203,7 @@ fn a_task_nobody_begins_ends_and_goes_elsewhere() {
 }
 
 #[test]
-fn a_busy_destination_of_ours_is_not_blamed_for_what_waits_its_turn() {
+fn a_busy_reelyard_destination_is_not_blamed_for_waiting_tasks() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(2, 1).open_up(dir.path(), START).await;
@@ -258,7 +258,7 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
         yard.patch(&good, OldState::Done).await.unwrap();
         yard.ended(&good, TaskState::Done).await;
 
-        // This one says done and has nothing (spec D1).
+        // This host reports done but has no copy (spec D1).
         let bad = yard.open_task("b.mpg").await;
         yard.patch(&bad, OldState::Working).await.unwrap();
         yard.pass(MINUTE).await;
@@ -315,7 +315,7 @@ fn a_done_that_was_lost_is_learnt_from_the_inventory() {
 }
 
 #[test]
-fn what_a_host_had_under_way_fails_when_it_is_down_and_goes_on_while_it_is_suspect() {
+fn copies_of_a_host_fail_when_it_is_down_and_continue_while_it_is_suspect() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -356,7 +356,7 @@ fn a_cancelled_task_ends_at_once_and_repeating_the_request_changes_nothing() {
 }
 
 #[test]
-fn a_stranger_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
+fn an_unknown_host_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -369,7 +369,7 @@ fn a_stranger_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
         yard.manager.send(reports(destination(2))).await.unwrap().unwrap();
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.open_task("b.mpg").await;
-        assert_eq!(yard.board.view().open.len(), 1, "a.mpg is there already");
+        assert_eq!(yard.board.view().open.len(), 1, "a.mpg has a copy already");
         yard.journal.stop().await;
     });
 }
@@ -392,7 +392,7 @@ fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_f
         assert_eq!((yard.board.view().open.len(), failures(&yard.board.view())), (0, Some(1)));
         yard.pass(MINUTE).await;
         let mut one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
-        // Nobody begins it: the destination's failure, whatever the file did before.
+        // No host begins the task: that is a failure of the destination, whatever the file did before.
         yard.pass(5 * MINUTE).await;
         yard.ended(&one, TaskState::Timeout).await;
         yard.until("it counts on", |view| (failures(view) == Some(2)).then_some(())).await;
@@ -401,7 +401,7 @@ fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_f
             one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
             yard.settle().await;
             assert_eq!(yard.board.view().open.len(), 1, "one at a time");
-            // A trial that takes long is not forgotten meanwhile.
+            // The test of a host keeps its state while a long copy runs.
             yard.report(&one, Said::Working).await;
             yard.pass(20 * MINUTE).await;
             yard.finish(&one).await;
@@ -468,7 +468,7 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
 }
 
 #[test]
-fn a_copy_is_planned_again_once_another_program_stands_in_the_place_of_its_destination() {
+fn a_copy_is_planned_again_once_another_program_replaces_its_destination() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 1).open_up(dir.path(), START).await;
@@ -476,7 +476,7 @@ fn a_copy_is_planned_again_once_another_program_stands_in_the_place_of_its_desti
         let task = yard.open_task("a.mpg").await;
         yard.report(&task, Said::Working).await;
         yard.pass(MINUTE).await;
-        // An old cfw never takes up what another program began.
+        // An old cfw never continues a copy that another program began.
         yard.alter(destination(1), |host| host.kind = HostKind::Cfw);
         yard.look(destination(1)).await;
         yard.pass(4 * MINUTE).await;
@@ -537,7 +537,7 @@ fn a_copy_that_has_not_begun_is_withdrawn_once_the_file_is_elsewhere() {
 }
 
 #[test]
-fn a_copy_under_way_goes_on_where_the_file_appears_elsewhere() {
+fn a_running_copy_continues_when_the_file_appears_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = old_plot(1, 2).open_up(dir.path(), START).await;

@@ -1,4 +1,4 @@
-//! The TaskManager notices that somebody else manages its yard too, and what is no sign of that.
+//! The TaskManager detects another manager of its yard, and ignores events that are no sign of one.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination};
 
 const START: i64 = 1_800_000_000_000;
 
-/// The signs that are shown, and whether each is sure.
+/// The reported signs, and whether each is certain.
 fn signs(view: &TaskManagerView) -> Vec<(Option<HostAddr>, StrangerSign, bool)> {
     view.strangers.iter().map(|one| (one.host, one.sign, one.sure)).collect()
 }
 
 async fn until(yard: &TaskManagerYard, host: Option<HostAddr>, sign: StrangerSign, sure: bool) {
-    let what = format!("{sign:?} is told");
+    let what = format!("{sign:?} is reported");
     let told = |view: &TaskManagerView| signs(view).contains(&(host, sign, sure)).then_some(());
     yard.until(&what, told).await;
 }
@@ -34,7 +34,7 @@ fn report(id: i64, file: &str, said: Said) -> Report {
 }
 
 #[test]
-fn a_cluster_has_one_id_for_ever() {
+fn a_cluster_has_one_permanent_id() {
     let dir = tempfile::tempdir().unwrap();
     let mut ids = Vec::new();
     for _ in 0..2 {
@@ -54,7 +54,7 @@ fn a_cluster_has_one_id_for_ever() {
 }
 
 #[test]
-fn work_on_a_task_that_was_never_made_is_proof_and_on_a_forgotten_one_is_none() {
+fn work_on_an_unknown_task_is_proof_but_not_on_a_forgotten_one() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
@@ -62,7 +62,7 @@ fn work_on_a_task_that_was_never_made_is_proof_and_on_a_forgotten_one_is_none() 
         let task = yard.open_task("a.mpg").await;
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
-        // The operator drops it from the list, and its worker reports once more.
+        // The operator deletes it from the list, and its worker reports once more.
         let (asked_by, request) = ("operator".to_owned(), RequestId::random());
         let cancel = CancelTask { id: task.id, asked_by, request };
         yard.manager.send(cancel).await.unwrap().unwrap();
@@ -89,14 +89,14 @@ fn work_on_a_task_that_was_never_made_is_proof_and_on_a_forgotten_one_is_none() 
 }
 
 #[test]
-fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
+fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let mut plot = YardPlan::of(1, 1);
         plot.old = true;
         let yard = plot.open(dir.path(), START).await;
         let host = destination(1);
-        // What is there at the first look was there before us.
+        // Files of the first observation are older than this manager.
         let old = yard.file("before.mpg");
         yard.alter(host, |probed| {
             probed.files.insert(old.0);
@@ -108,7 +108,7 @@ fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
         yard.until("it is placed", files(1)).await;
         assert_eq!(signs(&yard.board.view()), []);
 
-        // A copy of ours that was given up comes late.
+        // A copy of an abandoned task arrives late.
         yard.grade(&["late.mpg"]).await;
         let task = yard.open_task("late.mpg").await;
         yard.pass(Duration::from_secs(10 * 60)).await;
@@ -135,7 +135,7 @@ fn copies_that_come_and_go_without_us_are_hints_and_late_ones_of_ours_none() {
 }
 
 #[test]
-fn what_a_worker_tells_of_others_is_compared_with_ourselves() {
+fn a_workers_report_of_managers_is_compared_with_this_node() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let mut plot = YardPlan::of(1, 2);

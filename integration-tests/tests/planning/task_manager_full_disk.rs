@@ -1,4 +1,4 @@
-//! The TaskManager of a node whose journal takes nothing.
+//! The TaskManager of a node whose journal refuses commits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::task_manager_yard::YardPlan;
 const START: i64 = 1_800_000_000_000;
 
 #[test]
-fn what_cannot_be_committed_is_decided_again_only_after_a_pause() {
+fn a_failed_commit_is_decided_again_only_after_a_pause() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        // A disk on which nothing has the room that is asked for takes no commit.
+        // The reserve is larger than any disk, therefore the journal refuses every commit.
         let settings = JournalOptions { reserve: 1 << 60, ..JournalOptions::alone(dir.path(), 1) };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
         let yard = YardPlan::of(1, 1).open_on(journal, START);

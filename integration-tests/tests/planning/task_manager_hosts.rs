@@ -1,4 +1,5 @@
-//! The hosts on record: modes, silence, and hosts added at run time, over restarts and leaders.
+//! The hosts on record: modes, silence, and hosts that were added at run time, over restarts and changes of
+//! the leader.
 
 use std::time::Duration;
 
@@ -21,14 +22,14 @@ fn set_mode(host: HostAddr, mode: HostMode) -> SetHostMode {
     SetHostMode { host, mode, asked_by: "test".to_owned(), request: RequestId::random() }
 }
 
-/// What the roll says of a host first, in an incarnation that shows itself anew.
+/// The first record of a host in a list of hosts of a restarted actor.
 async fn first_told(yard: &TaskManagerYard, host: HostAddr) -> Option<HostRecord> {
     let mut watch = yard.board.host_roster().watch();
     let roll: Option<HostRoster> = watch.wait_for(Option::is_some).await.unwrap().clone();
     roll.unwrap().hosts.get(&host).copied()
 }
 
-/// Waits until the roll names a host: that of a new node is empty at first.
+/// Waits until the list of hosts contains a host: the list of a new node is empty at first.
 async fn until_told(yard: &TaskManagerYard, host: HostAddr) {
     let mut watch = yard.board.host_roster().watch();
     let names = |roll: &Option<HostRoster>| {
@@ -42,7 +43,7 @@ async fn until_recorded(yard: &TaskManagerYard, what: &str, holds: impl Fn(&Host
 }
 
 #[test]
-fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
+fn hosts_are_published_only_after_their_complete_record_is_known() {
     let dir = tempfile::tempdir().unwrap();
     let plot = YardPlan::of(1, 2);
     let (resting, added) = (destination(1), destination(7));
@@ -59,7 +60,7 @@ fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
         }
     });
     on_a_system(async move {
-        // Opened without waiting for anything: the first that is told is all there is.
+        // Opened without waiting: the first list is complete.
         let settings = reelyard_journal::JournalOptions::alone(dir.path(), 1);
         let pieces = [reelyard_core::event::PieceId::Tasks];
         let transport = std::sync::Arc::new(reelyard_journal::NoPeers);
@@ -83,7 +84,7 @@ fn a_repeated_request_is_answered_as_before() {
         yard.manager.send(add.clone()).await.unwrap().unwrap();
         let remove = RemoveHost { host, asked_by: "test".to_owned(), request: RequestId::random() };
         yard.manager.send(remove.clone()).await.unwrap().unwrap();
-        // Neither adds nor removes anything once more.
+        // A repetition adds or removes nothing.
         yard.manager.send(add).await.unwrap().unwrap();
         yard.manager.send(remove).await.unwrap().unwrap();
         assert!(!yard.board.view().hosts.iter().any(|shown| shown.host == host));
@@ -94,7 +95,7 @@ fn a_repeated_request_is_answered_as_before() {
 }
 
 #[test]
-fn a_mode_takes_back_what_it_says_and_the_file_goes_elsewhere() {
+fn a_mode_withdraws_its_tasks_and_the_file_goes_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async move {
         let yard = YardPlan::of(2, 2).open_up(dir.path(), START).await;
@@ -102,14 +103,14 @@ fn a_mode_takes_back_what_it_says_and_the_file_goes_elsewhere() {
         let (a, b) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
         yard.report(&a, Said::Working).await;
         yard.settle().await;
-        // It has begun: it is let finish.
+        // The copy has begun and may finish.
         yard.manager.send(set_mode(a.destination, HostMode::Draining)).await.unwrap().unwrap();
         yard.finish(&a).await;
         yard.ended(&a, TaskState::Done).await;
         yard.manager.send(set_mode(b.destination, HostMode::Maintenance)).await.unwrap().unwrap();
         let taken_back = yard.ended(&b, TaskState::Cancelled).await;
         assert_eq!(taken_back.reason, Some(format!("{} is in maintenance", b.destination)));
-        // Nobody is left who takes anything.
+        // No host is left that accepts copies.
         yard.pass(Duration::from_secs(60)).await;
         assert!(yard.board.view().open.is_empty());
         yard.manager.send(set_mode(a.destination, HostMode::Active)).await.unwrap().unwrap();
@@ -136,7 +137,7 @@ fn a_long_silence_is_a_loss_also_over_a_restart_and_ends_with_an_answer() {
         let later = START + i64::try_from((DAY * 4).as_millis()).unwrap();
         let yard = plot.open(dir.path(), later).await;
         yard.pass(Duration::from_secs(1)).await;
-        // Four days have passed, and this process has not asked it yet.
+        // Four days have passed, and this process has not called the host yet.
         assert!(yard.board.view().hosts.iter().all(|host| !host.record.lost));
         yard.health(silent, Health::Down).await;
         until_recorded(&yard, "the loss", |record| record.lost).await;
@@ -154,7 +155,7 @@ fn a_long_silence_is_a_loss_also_over_a_restart_and_ends_with_an_answer() {
 }
 
 #[test]
-fn a_new_configuration_is_put_on_record_and_what_left_takes_its_tasks_along() {
+fn a_new_configuration_is_recorded_and_a_removed_host_loses_its_tasks() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async move {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

@@ -1,4 +1,4 @@
-//! The TaskManager and what hosts' links carry: weights, marks, and what is not known.
+//! The TaskManager and the load of network links: weights, limits, and unknown loads.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn marks(source: Option<u32>, destination: Option<u32>) -> LinkRules {
     }
 }
 
-/// Has a source tell what its link carries.
+/// Makes a source report the load of its link.
 async fn source_tells(yard: &TaskManagerYard, percent: u64) {
     let (host, at) = (source(1), yard.clock.now());
     let traffic = Some((traffic(percent), at));
@@ -47,7 +47,7 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2, marks(None, Some(80))).open_up(dir.path(), START).await;
-        // The first one has more room: it would get everything.
+        // The first host has more space: without weights it would get every copy.
         yard.alter(destination(2), |host| host.used = 500 * GIB);
         destination_tells(&yard, 1, Some(81)).await;
         destination_tells(&yard, 2, Some(80)).await;
@@ -62,7 +62,7 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         assert_eq!(says[1], (Says::NoSource, link(80)), "at the mark is not above it");
         let view = yard.board.view();
         assert_eq!(view.hosts[1].no_destination, Some(Unusable::BusyLink), "{:?}", view.hosts);
-        // By hand it is refused in words.
+        // A request by hand is refused with an explanation.
         let (name, asked_by) = (TaskManagerYard::name("c.mpg"), "op".to_owned());
         let (source, request) = (None, RequestId::random());
         let asked = CopyFile { name, destination: destination(1), source, asked_by, request };
@@ -97,7 +97,7 @@ fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_kn
         yard.finish(&task).await;
         yard.settle().await;
         assert!(yard.board.view().open.is_empty());
-        // A figure that nobody renews is no figure after a while.
+        // A load without an update expires after a while.
         yard.pass(Duration::from_secs(41)).await;
         for last in [1, 2] {
             yard.look(destination(last)).await;
@@ -113,7 +113,7 @@ fn copies_go_where_room_and_link_together_are_best() {
     on_a_system(async {
         let links = LinkRules { weights: Weights { room: 1, traffic: 1 }, ..LinkRules::default() };
         let yard = plot(1, 3, links).open_up(dir.path(), START).await;
-        // Rooms 900, 800 and 700 GiB, and links 60, 5 and 0 % used.
+        // Space 900, 800 and 700 GiB, and links 60, 5 and 0 % in use.
         for (last, used, percent) in [(1, 0, 60), (2, 100, 5), (3, 200, 0)] {
             yard.alter(destination(last), |host| host.used = used * GIB);
             destination_tells(&yard, last, Some(percent)).await;
@@ -121,7 +121,7 @@ fn copies_go_where_room_and_link_together_are_best() {
         yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         assert_eq!(task.destination, destination(2));
-        // One of which nothing is known counts like the average of the others: behind an idle one.
+        // A host with an unknown load counts like the average of the others: it comes after an idle one.
         destination_tells(&yard, 2, None).await;
         yard.finish(&task).await;
         let task = yard.open_task("b.mpg").await;
@@ -130,7 +130,7 @@ fn copies_go_where_room_and_link_together_are_best() {
         yard.finish(&task).await;
         let task = yard.open_task("c.mpg").await;
         assert_eq!(task.destination, destination(1), "it has more free than the average");
-        // Where nothing is known of any, the roomiest goes first.
+        // When all loads are unknown, the host with the most space is first.
         yard.alter(destination(1), |host| host.used = 500 * GIB);
         for last in 1..=3 {
             destination_tells(&yard, last, None).await;

@@ -44,7 +44,7 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
             let asked: u64 = world.hosts.values().map(|host| host.refreshes).sum();
             (world.arrived.len(), asked)
         };
-        assert_eq!(arrived, 12, "each CfwWorker was told");
+        assert_eq!(arrived, 12, "each CfwWorker got a message");
         assert_eq!(asked, 0, "a CfwWorker looks by itself at a host that comes up");
         yard.journal.stop().await;
     });
@@ -99,8 +99,8 @@ fn tasks_and_placements_survive_a_restart() {
         let under_way = yard.open_task("b.mpg").await;
         yard.journal.stop().await;
 
-        // Nothing is known of the hosts any more, and the one that holds `a.mpg` stays down: it
-        // is not copied a second time for that.
+        // After a restart the state of hosts is unknown, and the holder of `a.mpg` stays down. The file must
+        // not get a second copy.
         let yard = plot.open(dir.path(), START + 60_000).await;
         assert_eq!(*yard.open_task("b.mpg").await, *under_way);
         assert_eq!(yard.board.view().ended[&done.id].state, TaskState::Done);
@@ -164,8 +164,8 @@ fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_co
         let other = if holder == destination(1) { destination(2) } else { destination(1) };
         yard.journal.stop().await;
 
-        // The holder answers its probes and tells its disk, but its list fails from now on. It has
-        // more room than the other one.
+        // The holder answers probes and reports its disk, but its list fails from now on. It has more space
+        // than the other host.
         let yard = plot.open(dir.path(), START + 60_000).await;
         yard.alter(other, |host| host.used = host.capacity / 2);
         for host in [source(1), destination(1), destination(2)] {
@@ -194,7 +194,7 @@ fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_co
 }
 
 #[test]
-fn what_a_host_lists_is_not_copied_again() {
+fn a_file_in_the_list_of_a_host_is_not_copied_again() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
@@ -217,7 +217,7 @@ fn what_a_host_lists_is_not_copied_again() {
 }
 
 #[test]
-fn whoever_does_not_lead_decides_nothing() {
+fn a_node_that_does_not_lead_decides_nothing() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

@@ -1,5 +1,5 @@
-//! Three TaskManagers on three journals over a network in memory: whoever leads decides, all hold
-//! the same.
+//! Three TaskManagers on three journals over a network in memory: the leader decides, and all hold the same
+//! state.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ async fn leader(yards: &[TaskManagerYard], epoch: u64) -> usize {
 
 type TaskReplicaState = (Vec<Arc<Task>>, Vec<Arc<Task>>, Vec<(HostAddr, Vec<String>)>);
 
-/// What a node holds, in names: numbers of files are each node's own.
+/// The state of a node with names instead of file ids, because file ids differ between nodes.
 fn held(yard: &TaskManagerYard, view: &TaskManagerView) -> TaskReplicaState {
     let named = |id| yard.names.name(reelyard_core::names::FileId(id)).to_string();
     let placements = view.placements.iter().map(|(host, files)| {
@@ -76,8 +76,8 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
             all.iter().all(|held| *held == all[0] && held.0.len() == 1).then_some(())
         })
         .await;
-        // A task is on record everywhere before whoever decided it is told.
-        let counted = eventually_some("who decided has counted", || async {
+        // A task is on record everywhere before its leader gets the outcome.
+        let counted = eventually_some("the leader has counted it", || async {
             let counted = yards.iter().map(|yard| yard.board.view().counters.created);
             let counted: Vec<u64> = counted.collect();
             (counted.iter().sum::<u64>() >= 2).then_some(counted)

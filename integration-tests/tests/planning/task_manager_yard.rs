@@ -1,5 +1,5 @@
-//! A yard for message-driven tests of the TaskManager: the real journal in a directory, a manual
-//! clock, and probes that stand in for the Catalog and the CfwWorkers.
+//! A yard for tests of the TaskManager over messages: a real journal in a directory, a manual clock, and
+//! probes in place of the Catalog and the CfwWorkers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -39,21 +39,21 @@ use reelyard_yard::task_manager::{
 
 pub const GIB: u64 = 1 << 30;
 
-/// The size of every master.
+/// The size of every master in bytes.
 pub const SIZE: u64 = GIB;
 
-/// What the probes know, and a test may change.
+/// The state behind the probes, which a test may change.
 #[derive(Default)]
 pub struct ProbedWorld {
     pub masters: HashMap<FileId, MasterLook>,
     pub hosts: BTreeMap<HostAddr, ProbedHost>,
     /// Every file that was looked up, in order.
     pub looked_up: Vec<FileId>,
-    /// Copies that the TaskManager told a CfwWorker of.
+    /// Copies whose arrival the TaskManager reported to a CfwWorker.
     pub arrived: Vec<(HostAddr, FileId)>,
 }
 
-/// A host as its probe answers for it.
+/// A host as its probe reports it.
 #[derive(Clone, Debug, Default)]
 pub struct ProbedHost {
     pub kind: HostKind,
@@ -62,7 +62,7 @@ pub struct ProbedHost {
     pub used: u64,
     pub capacity: u64,
     pub refreshes: u64,
-    /// What its link carries, in percent of its speed and out only; told when it is looked at.
+    /// The outgoing load of its link in percent of its speed; reported with an observation.
     pub link_percent: Option<u64>,
 }
 
@@ -92,7 +92,7 @@ struct ProbeWorker {
     told: ObservationSubscribers,
 }
 
-/// Who is told what a host looks like.
+/// The subscribers of observations.
 pub type ObservationSubscribers = Arc<Mutex<Vec<Recipient<HostObserved>>>>;
 
 impl Actor for ProbeWorker {
@@ -144,7 +144,7 @@ fn observation(host: HostAddr, probed: &ProbedHost, at: Millis) -> HostObserved 
     }
 }
 
-/// A link of which so much is used for sending, by others than us.
+/// A link whose outgoing load by other programs is `percent`.
 pub fn traffic(percent: u64) -> Traffic {
     let (sends, receives) = (BitsPerSecond(percent * 10_000_000), BitsPerSecond(0));
     let (interface, speed) = ("eth0".to_owned(), Some(BitsPerSecond(1_000_000_000)));
@@ -152,12 +152,12 @@ pub fn traffic(percent: u64) -> Traffic {
     Traffic { interface, speed, all: Rates { sends, receives }, copies, over_ms: 10_000 }
 }
 
-/// A source with this last number.
+/// A source whose address ends with `last`.
 pub fn source(last: u8) -> HostAddr {
     format!("10.0.1.{last}:8888").parse().unwrap()
 }
 
-/// A destination with this last number.
+/// A destination whose address ends with `last`.
 pub fn destination(last: u8) -> HostAddr {
     format!("10.0.2.{last}:8888").parse().unwrap()
 }
@@ -179,13 +179,13 @@ pub struct TaskManagerYard {
     pub probes: YardProbes,
 }
 
-/// Who answers in the place of the Catalog and the CfwWorkers.
+/// The actor in place of the Catalog and the CfwWorkers.
 pub struct YardProbes {
     pub look_up: Route<LookUpMasters>,
     pub refresh: HostRoutes<Refresh>,
 }
 
-/// What a yard consists of.
+/// The configuration of a yard.
 #[derive(Clone)]
 pub struct YardPlan {
     pub settings: TaskSettings,
@@ -193,14 +193,14 @@ pub struct YardPlan {
     pub destinations: Vec<HostAddr>,
     /// Whether the destinations are old cfws.
     pub old: bool,
-    /// What shows who this node is.
+    /// The identity of this node; `None` without detection of other managers.
     pub badge: Option<ManagerIdentity>,
-    /// What the Remover shows.
+    /// The published state of the Remover.
     pub removals: RemoverViewHandle,
 }
 
 impl YardPlan {
-    /// So many sources and destinations, all of them ours.
+    /// A plan with this number of Reelyard sources and destinations.
     pub fn of(sources: u8, destinations: u8) -> Self {
         YardPlan {
             settings: TaskSettings::default(),
@@ -212,7 +212,7 @@ impl YardPlan {
         }
     }
 
-    /// Opens the yard in `dir`, with its clock at `start`; nothing is known of any host.
+    /// Opens the yard in `dir`, with its clock at `start`. No host has been observed.
     pub async fn open(&self, dir: &Path, start: i64) -> TaskManagerYard {
         let settings = JournalOptions::alone(dir, 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
@@ -221,13 +221,13 @@ impl YardPlan {
         yard
     }
 
-    /// Opens the yard on a journal, whether its node leads or not.
+    /// Opens the yard on a journal whose node may or may not lead.
     pub fn open_on(&self, journal: Journal, start: i64) -> TaskManagerYard {
         let changes = Feed::new(&Clock::manual(Millis(start)));
         self.open_on_telling(journal, start, changes)
     }
 
-    /// Opens the yard on a journal, and tells of changes on this feed.
+    /// Opens the yard on a journal, and reports changes on this feed.
     pub fn open_on_telling(
         &self,
         journal: Journal,
@@ -285,14 +285,14 @@ impl YardPlan {
         TaskManagerYard { names, clock, journal, manager, board, world, changes, told, probes }
     }
 
-    /// Opens the yard and has every host seen and up.
+    /// Opens the yard, with every host observed and up.
     pub async fn open_up(&self, dir: &Path, start: i64) -> TaskManagerYard {
         let yard = self.open(dir, start).await;
         self.up(&yard).await;
         yard
     }
 
-    /// Has every host seen and up.
+    /// Makes every host observed and up.
     pub async fn up(&self, yard: &TaskManagerYard) {
         for &host in &self.sources {
             let kind = if self.old { HostKind::Cfw } else { ours(host) };
@@ -349,7 +349,7 @@ impl TaskManagerYard {
         self.manager.send(HealthChanged { host, from, to, at }).await.unwrap();
     }
 
-    /// Has a destination seen as it is.
+    /// Makes the TaskManager observe a host.
     pub async fn look(&self, host: HostAddr) {
         let seen = {
             let world = self.world.lock().unwrap();
@@ -358,7 +358,7 @@ impl TaskManagerYard {
         self.manager.send(seen).await.unwrap();
     }
 
-    /// The host tells what it is and its disk, while its list fails.
+    /// The host reports its identity and disk, but its list fails.
     pub async fn look_without_list(&self, host: HostAddr) {
         let seen = {
             let world = self.world.lock().unwrap();
@@ -371,13 +371,13 @@ impl TaskManagerYard {
         change(self.world.lock().unwrap().hosts.get_mut(&host).unwrap());
     }
 
-    /// Moves the clock and lets the TaskManager notice.
+    /// Moves the clock and makes the TaskManager handle it.
     pub async fn pass(&self, time: Duration) {
         self.clock.advance(time);
         self.manager.send(CheckTasksNow).await.unwrap();
     }
 
-    /// Waits until everything decided so far is applied: one more commit goes behind it.
+    /// Waits until all decisions so far are applied, by another commit after them.
     pub async fn settle(&self) {
         let host = *self.world.lock().unwrap().hosts.keys().next().unwrap();
         let name = TaskManagerYard::name(&format!("behind-{}", self.names.len()));
@@ -387,7 +387,7 @@ impl TaskManagerYard {
         self.manager.send(reports).await.unwrap().unwrap();
     }
 
-    /// Waits until the view shows something.
+    /// Waits until `show` returns a value for the view.
     pub async fn until<T>(&self, what: &str, show: impl Fn(&TaskManagerView) -> Option<T>) -> T {
         eventually_some(what, || {
             let shown = show(&self.board.view());
@@ -411,20 +411,20 @@ impl TaskManagerYard {
         .await
     }
 
-    /// Reports on a task as its destination.
+    /// Sends a report on a task as its destination.
     pub async fn report(&self, task: &Task, said: Said) -> ReportsTaken {
         let report = Report { task: task.id, name: task.name.clone(), at: self.clock.now(), said };
         let reports = TakeReports { host: task.destination, reports: vec![report] };
         self.manager.send(reports).await.unwrap().unwrap()
     }
 
-    /// Has a task done by its destination, one of ours.
+    /// Finishes a task as its Reelyard destination.
     pub async fn finish(&self, task: &Task) {
         self.land(task);
         self.report(task, Said::Done { size: task.size, hash: ContentHash([7; 32]) }).await;
     }
 
-    /// Puts the copy of a task on its destination, which says nothing.
+    /// Puts the copy of a task on its destination without a report.
     pub fn land(&self, task: &Task) {
         let file = self.names.intern(&task.name);
         self.alter(task.destination, |host| {
@@ -437,7 +437,7 @@ impl TaskManagerYard {
         self.report(task, Said::Failed { blame, reason: "as the test wants it".to_owned() }).await;
     }
 
-    /// What an old cfw does: `PATCH`.
+    /// Sends the `PATCH` of an old cfw.
     pub async fn patch(&self, task: &Task, to: OldState) -> Result<(), ChangeRefused> {
         let change = ChangeTask { id: task.id, to: Some(to), request: RequestId::random() };
         self.manager.send(change).await.unwrap()

@@ -1,4 +1,4 @@
-//! Shares by the API and the command line of a real node, and their links by curl.
+//! Shares over the API and the command line of a real node, and their links with curl.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
-/// A node with a root that may be shared from.
+/// A node with a share root.
 struct ShareApiNode {
     ground: ProcessYard,
     node: RoleProcess,
@@ -55,7 +55,7 @@ impl ShareApiNode {
         (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
     }
 
-    /// What a new share of `path` is answered with.
+    /// The answer to the creation of a share for `path`.
     fn create(&self, path: &str, more: Value) -> Value {
         let mut wanted = json!({ "path": path });
         wanted.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -118,7 +118,7 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
     assert!(back.err.contains("the share has ended: revoked"), "{}", back.err);
     let nobody = place.share(&["revoke", "--path", "flims"], "");
     assert_eq!((nobody.code, nobody.out.as_str()), (Some(0), "0 ended; nothing matched\n"));
-    // An id of the time when such were drawn, which looks like the option for help.
+    // An id in the format of an earlier version, which looks like an option for help.
     let old = place.share(&["show", &format!("-h{}", "A".repeat(20))], "");
     assert_eq!(old.code, Some(4), "{} {}", old.out, old.err);
     let ended = place.share(&["revoke", "--path", "films", "--json"], "");
@@ -138,7 +138,7 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_shared_so_is_refused_with_its_reason() -> Result<()> {
+fn an_invalid_share_is_refused_with_its_reason() -> Result<()> {
     let place = ShareApiNode::start(&[("share.max_ttl", "8d"), ("share.max_per_owner", "1")])?;
     place.create("films/a.mpg", json!({ "owner": "jo" }));
     for (wanted, status, kind, words) in [
@@ -182,7 +182,7 @@ fn a_request_that_is_repeated_makes_one_link_also_over_a_kill() -> Result<()> {
 }
 
 #[test]
-fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Result<()> {
+fn shares_that_expired_while_the_node_was_down_are_refused_by_its_first_answer() -> Result<()> {
     let mut place = ShareApiNode::start(&[])?;
     let short = place.create("films/a.mpg", json!({ "ttl": "1s" }));
     place.node.kill();
@@ -190,7 +190,7 @@ fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Res
     let Rfc3339(deadline) = short["expires_at"].as_str().unwrap().parse()?;
     wait_for("its deadline", &[], || (Clock::system().now() >= deadline).then_some(()))?;
     place.node.start_again()?;
-    // Until it knows its shares it says so; then it never says anything else than that it ended.
+    // Until the node knows its shares it answers 503. Every later answer says that the link has ended.
     let first = wait_for("the link is answered", &[&place.node], || {
         Some(place.fetch(&url).0).filter(|status| ![0, 503].contains(status))
     })?;
@@ -202,7 +202,7 @@ fn what_came_due_while_the_node_was_down_is_refused_by_its_first_answer() -> Res
 }
 
 #[test]
-fn a_paused_reclaim_refuses_all_the_same_and_goes_on_when_it_is_resumed() -> Result<()> {
+fn a_paused_reclaim_still_refuses_and_continues_when_it_is_resumed() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let paused = place.share(&["pause-reclaim"], "");
     assert!(paused.out.contains("reclaim is paused by api"), "{}{}", paused.out, paused.err);
@@ -219,7 +219,7 @@ fn a_paused_reclaim_refuses_all_the_same_and_goes_on_when_it_is_resumed() -> Res
 }
 
 #[test]
-fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
+fn a_link_works_after_each_move_of_its_file() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let (file, dir) =
         (place.create("films/new/b.mpg", json!({})), place.create("films/new", json!({})));
@@ -277,7 +277,7 @@ fn a_request_that_is_repeated_after_its_file_was_moved_is_answered_as_before() -
 }
 
 #[test]
-fn what_is_written_as_people_write_it_is_taken_or_refused_with_a_hint() -> Result<()> {
+fn human_input_is_accepted_or_refused_with_a_hint() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let share = place.create("films/new/", json!({}));
     assert_eq!(share["path"], "films/new");
@@ -328,7 +328,7 @@ fn a_name_of_a_request_is_good_for_that_request_only() -> Result<()> {
 }
 
 #[test]
-fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
+fn a_link_ends_with_its_file_and_not_before_that_is_certain() -> Result<()> {
     let place = ShareApiNode::start(&[("share.removed_after", "100ms")])?;
     let share = place.create("films/a.mpg", json!({}));
     let url = format!("{}/file", share["url"].as_str().unwrap());
@@ -342,7 +342,7 @@ fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
 }
 
 #[test]
-fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
+fn a_removed_root_ends_its_links() -> Result<()> {
     let mut place = ShareApiNode::start(&[])?;
     let share = place.create("films/a.mpg", json!({}));
     place.node.start_again_with(&[("share.roots", "{}")])?;
@@ -374,13 +374,13 @@ fn another_password_is_another_request() -> Result<()> {
     assert_eq!((change("three").0, change("three").0), (200, 200));
     let (status, refused) = change("four");
     assert_eq!((status, refused["type"].as_str()), (409, Some(reused)));
-    // What was answered once holds, also when the password is another one by now.
+    // The first answer still holds, even with another password.
     assert_eq!(create("one").1["id"], first["id"]);
     Ok(())
 }
 
 #[test]
-fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> {
+fn a_file_that_moves_during_its_share_is_shared_at_its_new_path() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let mut at = "films/a.mpg";
     for n in 0..20_u64 {
@@ -388,7 +388,7 @@ fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> 
         let (status, share) = std::thread::scope(|scope| {
             let wanted = json!({ "path": at, "password": "open sesame" });
             let creating = scope.spawn(|| place.ask("POST", "/shares", Some(wanted)));
-            // Somewhere between the first look and the answer.
+            // At a random time between the first check and the answer.
             std::thread::sleep(Duration::from_millis(n));
             let to = json!({ "from": at, "to": other });
             assert_eq!(place.ask("POST", "/files/move", Some(to)).0, 200);
@@ -407,7 +407,7 @@ fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> 
 }
 
 #[test]
-fn a_share_that_never_was_is_told_and_the_others_end_all_the_same() -> Result<()> {
+fn an_unknown_share_is_reported_and_the_others_still_end() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let urls = ["films/a.mpg", "films/new"].map(|path| {
         let share = place.create(path, json!({}));

@@ -1,4 +1,4 @@
-//! The pages of public links as a person sees them, in a real Chromium.
+//! The pages of public links in a real Chromium.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use reelyard_integration_tests::waiting::eventually_some;
 use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::Deadline;
 
-/// Waits until an element shows something that fits.
+/// Waits until an element shows a text that `fits` accepts.
 async fn shows(browser: &Browser, selector: &str, fits: impl Fn(&str) -> bool) -> String {
     eventually_some(&format!("{selector} shows it"), || async {
         browser.text(selector).await.unwrap().filter(|text| fits(text))
@@ -17,7 +17,7 @@ async fn shows(browser: &Browser, selector: &str, fits: impl Fn(&str) -> bool) -
     .await
 }
 
-/// Waits until the browser has saved this.
+/// Waits until the browser has saved this file.
 async fn saved(browser: &Browser, name: &str, bytes: &[u8]) {
     let file = browser.downloads().join(name);
     eventually_some("it is saved", || async {
@@ -41,7 +41,7 @@ async fn the_time_left_counts_down_and_at_its_end_the_page_says_that_the_link_ha
     let later = shows(&browser, ".countdown", |left| left != first).await;
     let seconds = |text: &str| text.trim_end_matches(" s").parse::<u64>().unwrap();
     assert!(seconds(&later) < seconds(&first) && seconds(&first) <= 8, "{first}, {later}");
-    // The clock of the links is a manual one: it comes to the deadline before the browser does.
+    // The manual clock of the links reaches the deadline before the browser does.
     links.clock.advance(lasts);
     let text = shows(&browser, "main", |text| text.contains("expired")).await;
     assert!(text.contains("This link has expired. It ended at "), "{text}");
@@ -52,7 +52,7 @@ async fn the_time_left_counts_down_and_at_its_end_the_page_says_that_the_link_ha
     links.stop().await;
 }
 
-/// A link with a password, from its form to the file.
+/// Opens a link with a password, from its form to the file.
 async fn open_by_password(runs_scripts: bool) {
     let links = ManualLinks::start(|_| {});
     let name = "Grüße & \"mehr\".mpg";
@@ -77,7 +77,7 @@ async fn open_by_password(runs_scripts: bool) {
     let left = shows(&browser, ".countdown", |_| true).await;
     assert!(left == "1 d 0 h" || left == "23 h 59 min", "{left}");
     browser.click("a.button").await.unwrap();
-    // What a file system of others would not take, the browser leaves out of the name.
+    // The browser replaces characters that some file systems refuse.
     saved(&browser, "Grüße & _mehr_.mpg", b"0123456789").await;
     browser.open(&links.url(id, "")).await.unwrap();
     let text = shows(&browser, "main", |text| text.contains("0 of 1")).await;
@@ -96,7 +96,7 @@ async fn all_of_it_works_without_scripts() {
 }
 
 #[actix::test]
-async fn without_scripts_the_time_left_stands_there_and_does_not_move() {
+async fn without_scripts_the_time_left_is_shown_and_does_not_change() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/a", b"x");
     let id = links.share("dir", |new| {

@@ -1,4 +1,4 @@
-//! A client of shares that remembers what it was answered, and what it was not.
+//! A client of shares that records its answers and its unanswered requests.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_integration_tests::waiting::eventually_some;
 use serde_json::{Value, json};
 
-/// What is shared.
+/// The content of the shared file.
 pub const FILM: &[u8] = b"0123456789";
 
-/// Where a node is asked.
+/// The API of a node.
 #[derive(Clone)]
 pub struct ShareApi {
     http: reqwest::Client,
@@ -21,13 +21,13 @@ pub struct ShareApi {
 
 impl ShareApi {
     pub fn new(node: SocketAddr, links: SocketAddr) -> Self {
-        // Whoever was the first to ask for TLS has chosen it for all.
+        // The first user of TLS in the process sets the provider; a second call fails without harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap();
         ShareApi { http, node, links }
     }
 
-    /// Status and body; none when nothing is known of what came of it.
+    /// The status and body of a call; `None` when the outcome is unknown.
     pub async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Option<(u16, Value)> {
         let url = format!("http://{}/api/v1{path}", self.node);
         let mut asked = self.http.request(method.parse().unwrap(), url);
@@ -40,20 +40,19 @@ impl ShareApi {
         (status < 500).then(|| (status, serde_json::from_str(&text).unwrap_or(Value::Null)))
     }
 
-    /// The same of a node that is up.
+    /// The same for a node that is up.
     pub async fn answer(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         eventually_some("an answer", || self.ask(method, path, body.clone())).await
     }
 
-    /// Waits until a share is gone for the node itself, too.
+    /// Waits until the node has also reclaimed a share.
     pub async fn reclaimed(&self, id: &str) {
         let path = format!("/shares/{id}");
         let reclaimed = || async { (self.ask("GET", &path, None).await?.0 == 410).then_some(()) };
         eventually_some("it is reclaimed", reclaimed).await;
     }
 
-    /// Asks a link for its bytes, from an address of its own. None when nothing is known of what came
-    /// of it.
+    /// Downloads a link from the address `from`. `None` when the outcome is unknown.
     async fn download(&self, id: &str, from: Ipv4Addr) -> Option<u16> {
         let asked = self.http.get(format!("http://{}/s/{id}/file", self.links));
         let answer = asked.header("x-forwarded-for", from.to_string()).send().await.ok()?;
@@ -65,7 +64,7 @@ impl ShareApi {
         (status < 500).then_some(status)
     }
 
-    /// Whatever a node answers first of this link that has to do with it: it has ended.
+    /// Checks that the first relevant answer for this link is that it has ended.
     pub async fn refused_at_first(&self, id: &str) {
         let told = eventually_some("the link is answered", || {
             self.download(id, Ipv4Addr::new(10, 255, 0, 1))
@@ -75,18 +74,18 @@ impl ShareApi {
     }
 }
 
-/// What a client knows of a share.
+/// The knowledge of a client about a share.
 #[derive(Clone, Debug)]
 pub struct KnownShare {
     pub id: String,
-    /// How many downloads it allows; 0 for any number.
+    /// The allowed number of downloads; 0 for any number.
     limit: u32,
-    /// Downloads that were counted, as it was told.
+    /// Downloads that the node confirmed as counted.
     pub taken: u32,
-    /// Those of which it was not told whether they were.
+    /// Downloads with an unknown outcome.
     unsure: u32,
     deadline: Millis,
-    /// Who or what told it that it has ended.
+    /// The source of the knowledge that it has ended.
     pub ended: Option<&'static str>,
 }
 
@@ -95,13 +94,13 @@ impl KnownShare {
         self.limit > 0 && self.taken + self.unsure >= self.limit
     }
 
-    /// Whether it may be told as ended at `now`.
+    /// Whether the node may report its end at `now`.
     fn may_have_ended(&self, now: Millis) -> bool {
         self.ended.is_some() || now >= self.deadline || self.is_exhausted()
     }
 }
 
-/// What a client wants. Shares are named by their places in its list.
+/// A request of a client. Shares are named by their positions in its list.
 #[derive(Clone, Debug)]
 enum ClientRequest {
     Create { limit: u32, body: Value },
@@ -110,17 +109,17 @@ enum ClientRequest {
     Download { share: usize },
 }
 
-/// A client.
+/// A client with its shares and its open request.
 pub struct ShareClient {
     api: ShareApi,
     random: fastrand::Rng,
     number: u8,
-    /// How many names it has given to requests, and addresses to downloads.
+    /// The number of request names and download addresses so far.
     names: u16,
     pub shares: Vec<KnownShare>,
-    /// How many it made that had ended before it was told their ids.
+    /// The number of shares that ended before the client received their ids.
     pub unseen: usize,
-    /// What it was not answered.
+    /// The request without an answer.
     open: Option<ClientRequest>,
 }
 
@@ -134,7 +133,7 @@ impl ShareClient {
         ShareClient { api, random, number, names: 0, shares: Vec::new(), unseen: 0, open: None }
     }
 
-    /// Those that have come due, unless it waits to hear of another deadline.
+    /// The shares whose deadline has passed, except those with an unknown new deadline.
     pub fn overdue(&self, now: Millis) -> impl Iterator<Item = &str> {
         let shares = self.shares.iter().enumerate();
         let due = shares.filter(move |(number, share)| {
@@ -153,7 +152,7 @@ impl ShareClient {
         matches!(self.open, Some(ClientRequest::Extend { share: other, .. }) if other == share)
     }
 
-    /// Does one thing after the other until it is not answered.
+    /// Sends requests until one gets no answer.
     pub async fn work(&mut self) {
         while self.open.is_none() {
             let wish = self.wish();
@@ -163,15 +162,15 @@ impl ShareClient {
         }
     }
 
-    /// The node is there again: what it was not answered is asked again by the same name, and what
-    /// it was answered before holds.
+    /// After a restart of the node, repeats the request without an answer under the same name, and checks
+    /// earlier answers.
     pub async fn settle(&mut self) {
         match self.open.take() {
             None => {}
-            // Whoever clicks again has another download.
+            // A repeated click is another download.
             Some(ClientRequest::Download { share }) => self.shares[share].unsure += 1,
             Some(wish) => {
-                // A node that is up may still be about to lead.
+                // A node that is up may not lead yet.
                 while !self.get(&wish, true).await {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
@@ -182,7 +181,7 @@ impl ShareClient {
         }
     }
 
-    /// Compares what it knows of a share with what the node says.
+    /// Compares its knowledge of a share with the node's answer.
     async fn compare(&mut self, share: usize) {
         let known = &mut self.shares[share];
         let (status, told) = self.api.answer("GET", &format!("/shares/{}", known.id), None).await;
@@ -217,7 +216,7 @@ impl ShareClient {
             }
             return ClientRequest::Create { limit, body };
         }
-        // The newest ones are of more interest than those that have long ended.
+        // The newest shares are more interesting than those that ended long ago.
         let share = count - 1 - random.usize(..count.min(12));
         match random.u8(..8) {
             0 => {
@@ -236,7 +235,7 @@ impl ShareClient {
         format!("{} {}", self.number, self.names)
     }
 
-    /// Asks for it. Answers whether it was answered.
+    /// Sends a request. Returns whether it had an answer.
     async fn get(&mut self, wish: &ClientRequest, again: bool) -> bool {
         match wish {
             ClientRequest::Create { limit, body } => self.create(*limit, body).await,
@@ -258,7 +257,7 @@ impl ShareClient {
                 let (taken, unsure, deadline) = (0, 0, expires(&told));
                 self.shares.push(KnownShare { id, limit, taken, unsure, deadline, ended: None });
             }
-            // It was made, and is over.
+            // It was created, and has ended.
             410 => self.unseen += 1,
             _ => panic!("{body}: {status} {told}"),
         }
@@ -278,7 +277,7 @@ impl ShareClient {
             }
             410 => {
                 assert!(may_be_over || known.may_have_ended(now()), "{known:?}: {told}");
-                // One that is exhausted is there until nobody may resume it.
+                // An exhausted share remains while a client may resume a download.
                 if !known.is_exhausted() {
                     known.ended.get_or_insert("it was refused other terms");
                 }
@@ -293,7 +292,7 @@ impl ShareClient {
         let path = format!("/shares/{}?hard={hard}", known.id);
         let Some((status, told)) = self.api.ask("DELETE", &path, None).await else { return false };
         assert_eq!(status, 204, "{known:?}: {told}");
-        known.ended.get_or_insert("it was taken back");
+        known.ended.get_or_insert("it was revoked");
         true
     }
 

@@ -1,4 +1,4 @@
-//! Three nodes as far as shares go: on journals over a network in memory, each with a clock of its own.
+//! The share parts of three nodes: on journals over a network in memory, each with its own clock.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 pub const START: Millis = Millis(1_800_000_000_000);
 
-/// A node as far as shares go.
+/// The share parts of one node.
 pub struct ShareNode {
     pub journal: Journal,
     pub expiry: Addr<ShareExpiry>,
@@ -74,7 +74,7 @@ impl ShareNode {
         }
     }
 
-    /// The actor looks at its clock, and at what there is to do by it.
+    /// Makes the actor read its clock and handle everything that is due.
     pub async fn takes_a_turn(&self) {
         let now = self.clock.advance(Duration::from_millis(1));
         eventually("a turn is taken", || self.board.view().at >= now).await;
@@ -110,7 +110,7 @@ impl ShareCluster {
         .await
     }
 
-    /// The node that leads now, if it is known.
+    /// The present leader, if it is known.
     pub fn leading(&self) -> Option<&ShareNode> {
         self.nodes.iter().filter(|node| node.epoch() > 0).max_by_key(|node| node.epoch())
     }
@@ -119,7 +119,7 @@ impl ShareCluster {
         eventually(what, || self.nodes.iter().all(&is_so)).await;
     }
 
-    /// The same while time passes: what came to nothing is tried again after a while.
+    /// Waits while time passes: a failed commit is tried again after a pause.
     pub async fn in_time(&self, what: &str, is_so: impl Fn(&ShareNode) -> bool) {
         let so_far = |node: &ShareNode| {
             node.clock.advance(Duration::from_millis(5));
@@ -128,7 +128,7 @@ impl ShareCluster {
         eventually(what, || self.nodes.iter().filter(|node| !so_far(node)).count() == 0).await;
     }
 
-    /// Asks whoever leads, by the same name until there is an answer of the table.
+    /// Sends a request to the leader under the same id until the table answers.
     pub async fn until_told<M, T>(&self, asked: M) -> Result<T, ShareError>
     where
         M: Message<Result = Result<T, ShareError>> + Clone + Send + 'static,
@@ -144,14 +144,13 @@ impl ShareCluster {
         .await
     }
 
-    /// A new share, made once.
+    /// Creates one share.
     pub async fn created(&self, wanted: CreateShare) -> ShareId {
         let wanted = CreateShare { request: Some(RequestId::random()), ..wanted };
         self.until_told(wanted).await.unwrap().id()
     }
 
-    /// Whatever they are asked, all answer the same; and every share that was created is there or
-    /// has ended.
+    /// Checks that all nodes give the same answers, and that every created share exists or has ended.
     pub async fn hold_the_same(&self, ids: &[ShareId]) -> ShareReplicaState {
         let held = eventually_some("all hold the same", || async {
             let held = join_all(self.nodes.iter().map(|node| held(node, ids))).await;
@@ -175,7 +174,7 @@ impl ShareCluster {
     }
 }
 
-/// What a node holds.
+/// The state of a node.
 #[derive(Debug, PartialEq)]
 pub struct ShareReplicaState {
     pub shares: Vec<Arc<Share>>,

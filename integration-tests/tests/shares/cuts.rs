@@ -1,4 +1,4 @@
-//! How running downloads of public links are cut: by a hard revoke, and where the file changes.
+//! Aborts of running downloads of public links: by a hard revoke, and by a change of the file.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// More than the kernel keeps for a connection.
+/// More bytes than the kernel buffers for a connection.
 const LARGE: usize = 24 << 20;
 
-/// The most that a client with a small buffer can still read once its connection was reset: what
-/// had arrived.
+/// The largest number of bytes that a client with a small buffer can read after a reset: the data that had
+/// arrived.
 const ARRIVED: usize = 1 << 20;
 
 fn revoke(links: &ManualLinks, id: ShareId) {
@@ -23,14 +23,14 @@ fn revoke(links: &ManualLinks, id: ShareId) {
     links.apply(&ShareEvent::Ended { ids, why, cut: true, by });
 }
 
-/// A connection whose client has room for little.
+/// A connection whose client has a small buffer.
 async fn connect(links: &ManualLinks) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 << 10).unwrap();
     socket.connect(links.addr()).await.unwrap()
 }
 
-/// How much still comes, and how it ends.
+/// The number of remaining bytes, and the error at the end.
 async fn drain(mut client: TcpStream) -> (usize, Option<ErrorKind>) {
     let (mut got, mut buffer) = (0, vec![0; 64 << 10]);
     loop {
@@ -43,7 +43,7 @@ async fn drain(mut client: TcpStream) -> (usize, Option<ErrorKind>) {
 }
 
 #[actix::test]
-async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
+async fn a_hard_revoke_drops_data_that_the_kernel_has_not_sent() {
     let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; LARGE]);
     links.write("dir/a", &vec![7; LARGE]);
@@ -53,7 +53,7 @@ async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
         let asked = format!("GET /s/{id}/{part} HTTP/1.1\r\nHost: h\r\n\r\n");
         client.write_all(asked.as_bytes()).await.unwrap();
         client.read_exact(&mut [0; 12]).await.unwrap();
-        // Until the kernel takes no more; if this is too short, less is to be taken back.
+        // Waits until the kernel takes no more data. If this is too short, the test has less to check.
         tokio::time::sleep(Duration::from_millis(300)).await;
         revoke(&links, id);
         eventually("it is cut", || links.server.counters().cut > cut).await;
@@ -65,7 +65,7 @@ async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
 }
 
 #[actix::test]
-async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
+async fn a_hard_revoke_drops_a_file_that_the_kernel_buffered_completely() {
     let links = ManualLinks::start(|settings| settings.request_timeout = PATIENCE);
     links.write("a", &vec![7; 2 * ARRIVED]);
     let id = links.share("a", |_| {});
@@ -76,7 +76,7 @@ async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
         .unwrap();
     eventually("all of it is handed over", || links.server.counters().bytes > 0).await;
     revoke(&links, id);
-    eventually("it is taken back", || links.server.counters().connections == 0).await;
+    eventually("its connection is closed", || links.server.counters().connections == 0).await;
     let (got, end) = drain(client).await;
     assert_eq!(end, Some(ErrorKind::ConnectionReset), "after {got} bytes");
     assert!(got < ARRIVED, "{got}");
@@ -89,14 +89,14 @@ async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
         let count = client.read(&mut answer).await.unwrap();
         let answer = String::from_utf8_lossy(&answer[..count]);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
-        // Longer than it takes to look whether a download may go on.
+        // Longer than the interval of checks of a running download.
         tokio::time::sleep(Duration::from_millis(600)).await;
     }
     links.stop().await;
 }
 
 #[actix::test]
-async fn a_hard_revoke_takes_back_what_is_under_tls() {
+async fn a_hard_revoke_drops_data_under_tls() {
     let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; LARGE]);
@@ -120,7 +120,7 @@ async fn a_hard_revoke_takes_back_what_is_under_tls() {
         client
     });
     let client = TcpStream::from_std(client.await.unwrap()).unwrap();
-    // As in the clear: if this is too short, less is to be taken back.
+    // As without TLS: if this is too short, the test has less to check.
     tokio::time::sleep(Duration::from_millis(300)).await;
     revoke(&links, id);
     eventually("it is cut", || links.server.counters().cut == 1).await;
@@ -131,7 +131,7 @@ async fn a_hard_revoke_takes_back_what_is_under_tls() {
 }
 
 #[actix::test]
-async fn a_file_that_is_overwritten_meanwhile_does_not_pass_for_whole() {
+async fn a_file_that_is_overwritten_meanwhile_does_not_count_as_complete() {
     let links = ManualLinks::start(|_| {});
     for speaks_tls in [false, true] {
         links.write("a", &vec![7; LARGE]);

@@ -1,4 +1,4 @@
-//! The ShareExpiryActor by its messages: a real journal, a manual clock.
+//! The ShareExpiryActor over messages: a real journal, a manual clock.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -33,7 +33,7 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
     assert!(share.is_live(yard.clock.now()) && yard.is_there(share.id()));
     yard.clock.advance(Duration::from_millis(1));
     assert!(!share.is_live(yard.clock.now()));
-    // By its own timer, which wakes at least once a second.
+    // By its own timer, which wakes it at least once a second.
     let tombstone = yard.ended(share.id()).await;
     assert_eq!((tombstone.why, tombstone.ended), (ShareEnding::Expired, START.after(seconds(60))));
     eventually("it is counted", || yard.board.view().counters.reclaimed == 1).await;
@@ -44,7 +44,7 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
 }
 
 #[actix::test]
-async fn what_was_created_outlives_a_restart_and_what_came_due_meanwhile_goes_first() {
+async fn shares_survive_a_restart_and_those_that_expired_meanwhile_end_first() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let yard = opened(dir.path(), settings(), &clock).await;
@@ -62,7 +62,7 @@ async fn what_was_created_outlives_a_restart_and_what_came_due_meanwhile_goes_fi
     assert_eq!(yard.ended(short.id()).await.why, ShareEnding::Expired);
     assert_eq!(yard.board.find(long.id()), ShareLookup::Live(long.clone()));
     assert_eq!(yard.ended(revoked.id()).await.why, ShareEnding::Revoked);
-    // Whoever repeats a request is answered as before.
+    // A repeated request gets its first answer.
     let again = yard.create(CreateShare { request, ..film(600) }).await;
     assert_eq!((again.id(), yard.board.view().totals.created), (long.id(), 3));
     yard.closed().await;
@@ -103,7 +103,7 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
 }
 
 #[actix::test]
-async fn a_hard_revoke_tells_running_downloads_to_stop() {
+async fn a_hard_revoke_aborts_running_downloads() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let (soft, hard) = (yard.create(film(60)).await.id(), yard.create(film(60)).await.id());
@@ -134,7 +134,7 @@ async fn exactly_as_many_downloads_are_given_as_a_share_allows() {
     left.sort_unstable();
     assert_eq!(left, [0, 1, 2]);
     assert_eq!(yard.told().await, [(0, id, ShareNotificationKind::Ended(ShareEnding::Exhausted))]);
-    // Told, and still there for those who resume.
+    // The end is reported, but the share remains for clients that resume.
     assert!(yard.is_there(id));
     yard.advance(24 * 60 * 60).await;
     assert_eq!(yard.ended(id).await.why, ShareEnding::Exhausted);
@@ -155,7 +155,7 @@ async fn the_parts_of_one_clients_download_count_once_and_may_be_resumed() {
     let resumed = answers.iter().filter(|answer| **answer == Ok(DownloadAdmission::Resumed));
     assert_eq!(resumed.count(), 7);
     assert_eq!(yard.take(id, 7, true).await, Ok(DownloadAdmission::Resumed));
-    // It began with a part: the whole is its own, once.
+    // It began with a part. The complete download is its own, once.
     assert_eq!(yard.take(id, 7, false).await, Ok(DownloadAdmission::Counted { left: 0 }));
     assert_eq!(refused(yard.take(id, 7, false).await), ShareRefusal::Exhausted);
     assert_eq!(refused(yard.take(id, 8, true).await), ShareRefusal::Exhausted);
@@ -203,7 +203,7 @@ async fn at_the_limit_the_least_recently_used_goes() {
     let fourth = yard.create(film(600)).await;
     assert_eq!(yard.ended(ids[1].id()).await.why, ShareEnding::Evicted);
     assert!(yard.is_there(ids[0].id()) && yard.is_there(ids[2].id()));
-    // As many at a time as there are shares: what is under way makes no room twice.
+    // As many requests at a time as there are shares: two of them must not evict the same share.
     for _ in 0..7 {
         let many = join_all((0..3).map(|_| yard.expiry.send(film(600)))).await;
         assert!(many.into_iter().all(|created| created.unwrap().is_ok()));
@@ -228,17 +228,17 @@ async fn at_the_limit_the_least_recently_used_goes() {
 }
 
 #[actix::test]
-async fn shares_of_what_is_gone_end_however_many_there_are() {
+async fn any_number_of_shares_of_missing_files_end() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let kept = yard.create(film(100_000)).await;
-    // One of them is due, and was told already: it ends among the first ones without a word.
+    // One of them is due and was reported already: it ends among the first without a notification.
     let limited = CreateShare { max_downloads: NonZeroU32::new(1), ..film(100_000) };
     let taken = yard.create(limited).await;
     yard.pause(true).await;
     assert_eq!(yard.take(taken.id(), 7, false).await, Ok(DownloadAdmission::Counted { left: 0 }));
     yard.clock.advance(seconds(24 * 60 * 60));
-    // More than one event ends.
+    // More shares than one event ends.
     let others = futures::stream::iter(0..2000).map(|_| yard.create(film(60)));
     let mut others: Vec<_> = others.buffer_unordered(100).collect().await;
     others.insert(0, taken.clone());
@@ -249,7 +249,7 @@ async fn shares_of_what_is_gone_end_however_many_there_are() {
         let gone = ids.iter().map(|id| (*id, place.clone())).collect();
         EndRemoved { gone, asked_by: "a test".to_owned() }
     };
-    // What has been moved since it was looked for is not gone.
+    // A path that has moved since the search is not missing.
     let elsewhere = SharePath::new("elsewhere").unwrap();
     assert_eq!(yard.expiry.send(removed(elsewhere)).await.unwrap(), Ok(0));
     let here = || removed(taken.path().clone());
@@ -269,7 +269,7 @@ async fn shares_of_what_is_gone_end_however_many_there_are() {
 }
 
 #[actix::test]
-async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
+async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let hook = "billing".to_owned();
@@ -310,12 +310,12 @@ async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
     assert_eq!(told.happenings.iter().map(|told| told.number).collect::<Vec<_>>(), [2]);
     yard.expiry.send(RecordDelivery { hook, up_to: told.next }).await.unwrap().unwrap();
     yard.advance(0).await;
-    eventually("what was told is forgotten", || yard.board.view().happenings == 0).await;
+    eventually("delivered events are deleted", || yard.board.view().happenings == 0).await;
     yard.closed().await;
 }
 
 #[actix::test]
-async fn a_clock_that_is_set_is_noticed_and_brings_nothing_back() {
+async fn a_clock_change_is_noticed_and_revives_no_share() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let (near, far) = (yard.create(film(60)).await, yard.create(film(7200)).await);
@@ -336,7 +336,7 @@ async fn a_clock_that_is_set_is_noticed_and_brings_nothing_back() {
 }
 
 #[actix::test]
-async fn thousands_that_are_due_at_once_all_go_and_the_most_overdue_first() {
+async fn thousands_of_due_shares_all_end_and_the_most_overdue_first() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let created: Vec<_> = futures::stream::iter(0..6000)
@@ -357,7 +357,7 @@ async fn thousands_that_are_due_at_once_all_go_and_the_most_overdue_first() {
 }
 
 #[actix::test]
-async fn changes_are_told_as_they_happen() {
+async fn changes_are_reported_immediately() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let journal = JournalOptions::alone(dir.path(), 1);
@@ -366,7 +366,7 @@ async fn changes_are_told_as_they_happen() {
     let mut listener = feed.listen(ListenFrom::Now).unwrap();
     let yard = opened_on(journal, settings(), &clock, Some(feed.publisher())).await;
     let id = yard.create(film(60)).await.id();
-    // What happens is news whatever clocks say.
+    // Every event is reported, at any setting of the clock.
     clock.step_by(-7_200_000);
     yard.pause(true).await;
     yard.revoke(&[id], false).await;

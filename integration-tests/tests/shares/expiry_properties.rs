@@ -1,5 +1,5 @@
-//! Whatever is asked for, whenever the node is restarted and however its clock is set: the table of
-//! shares agrees with a plain model of the rules.
+//! The table of shares agrees with a simple model of the rules for all requests, restarts and settings of the
+//! clock.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -18,13 +18,13 @@ use reelyard_shares::share_expiry::{
 };
 
 const START: i64 = 1_000_000;
-/// How long a counted download may be resumed, in milliseconds.
+/// The time in which a counted download may be resumed, in milliseconds.
 const RESUME: i64 = 20;
-/// How long before its deadline the end of a share is announced.
+/// The time from the announcement of an end to the deadline, in milliseconds.
 const NOTICE: i64 = 10;
 const PATHS: [&str; 5] = ["a", "a/x", "a/y/z", "b", "b/x"];
 
-/// What happens next. Shares are named by their places in the order of their creation.
+/// The next step. A share is named by its position in the order of creation.
 #[derive(Clone, Debug)]
 enum ShareStep {
     Create {
@@ -32,12 +32,12 @@ enum ShareStep {
         path: usize,
         limit: u32,
     },
-    /// New terms: for how long, or for ever, and on what condition.
+    /// New terms: a lifetime or none, and a condition.
     Change(usize, Option<u64>, Option<OnlyIf>),
     Revoke(Vec<usize>, bool),
     Take(usize, u64, bool),
-    /// A file is renamed, and what becomes of that; so many shares an entry, and whether the node
-    /// starts anew after each.
+    /// A rename of a file and its result. Includes the number of shares per entry, and whether the node
+    /// restarts after each entry.
     Move {
         from: usize,
         to: usize,
@@ -45,17 +45,17 @@ enum ShareStep {
         most: u64,
         restart: bool,
     },
-    /// The files of a path, and of all below it, are gone.
+    /// The files of a path and below it are removed.
     Remove(usize),
     Pause(bool),
-    /// Time passes.
+    /// Time passes, in milliseconds.
     Wait(u64),
-    /// The clock is set.
+    /// The wall clock is set.
     Set(i64),
-    /// What is due is reclaimed, so many at most.
+    /// Reclaims due shares, at most this number.
     Reclaim(usize),
     Notice,
-    /// The node starts anew, from a snapshot.
+    /// Restarts the node from a snapshot.
     Restart,
 }
 
@@ -92,20 +92,20 @@ fn op() -> impl Strategy<Value = ShareStep> {
     ]
 }
 
-/// A share, as the rules have it.
+/// The state of a share by the rules.
 #[derive(Clone, Debug)]
 struct Modelled {
     path: String,
-    /// None for never.
+    /// The deadline; `None` for a share without one.
     deadline: Option<i64>,
     limit: u32,
-    /// Every counted download: who, and when.
+    /// Every counted download: client and time.
     taken: Vec<(u64, i64)>,
-    /// Whose last one began with a part, and who have not begun the whole since.
+    /// Clients whose last download began with a part, and which have not begun a complete one since.
     in_part: BTreeMap<u64, i64>,
     noticed: bool,
     ended: Option<ShareEnding>,
-    /// Whether running downloads are to be cut.
+    /// Whether running downloads must be aborted.
     cut: bool,
 }
 
@@ -125,7 +125,7 @@ impl Modelled {
         self.ended.is_none() && self.due().is_none_or(|due| now < due)
     }
 
-    /// Ends for this reason, or by time if that came first.
+    /// Ends the share for this reason, or by time if that was earlier.
     fn end(&mut self, now: i64, why: ShareEnding) {
         if self.ended.is_none() {
             let by_time = if self.exhausted().is_some() {
@@ -146,9 +146,9 @@ struct ShareWorld {
     now: i64,
     model: Vec<Modelled>,
     paused: bool,
-    /// When the last reclaimed share was due.
+    /// The deadline of the last reclaimed share.
     last: i64,
-    /// How many notices the model has told.
+    /// The number of notifications in the model.
     noticed: usize,
 }
 
@@ -407,7 +407,7 @@ impl ShareWorld {
         }
     }
 
-    /// What is due goes, and never one before another that was due earlier.
+    /// Reclaims due shares, in the order of their deadlines.
     fn reclaim(&mut self, most: usize) {
         if self.paused {
             return;
@@ -488,7 +488,7 @@ impl ShareWorld {
         self.check_told();
     }
 
-    /// Each end was told exactly once, and those of the last downloads when they were taken.
+    /// Checks that each end was reported exactly once, and the end by the last download at its start.
     fn check_told(&self) {
         let told = self.table.happenings(0, 1000).happenings;
         let count =
@@ -524,7 +524,7 @@ proptest! {
             world.step(op);
             world.check();
         }
-        // Whatever happened: once time has passed and reclaim goes on, all that has a deadline ends.
+        // In all cases: after enough time, and with reclaim active, every share with a deadline ends.
         world.step(&ShareStep::Pause(false));
         world.step(&ShareStep::Wait(1000));
         world.step(&ShareStep::Reclaim(1000));

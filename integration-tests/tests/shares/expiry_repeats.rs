@@ -1,5 +1,5 @@
-//! Requests that are repeated before they are answered, and what is decided meanwhile: the
-//! ShareExpiryActor by its messages.
+//! Requests that are repeated before their answer, and decisions meanwhile: the ShareExpiryActor over
+//! messages.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn ann() -> Option<ShareOwner> {
 }
 
 #[actix::test]
-async fn a_creation_that_is_repeated_before_it_is_answered_does_not_stand_in_its_own_way() {
+async fn a_creation_that_is_repeated_before_its_answer_does_not_conflict_with_itself() {
     let dir = tempfile::tempdir().unwrap();
     let settings = ShareExpirySettings { max_per_owner: 1, max_shares: 2, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;
@@ -37,7 +37,7 @@ async fn a_creation_that_is_repeated_before_it_is_answered_does_not_stand_in_its
 }
 
 #[actix::test]
-async fn who_repeats_takes_nobody_elses_room() {
+async fn a_repetition_uses_no_other_clients_quota() {
     let dir = tempfile::tempdir().unwrap();
     let settings =
         ShareExpirySettings { max_shares: 3, at_limit: AtLimit::LeastRecentlyUsed, ..settings() };
@@ -79,7 +79,7 @@ async fn a_change_that_is_repeated_before_it_is_answered_meets_its_own_condition
 }
 
 #[actix::test]
-async fn what_may_have_been_moved_since_it_was_looked_at_is_looked_at_again() {
+async fn a_path_that_may_have_moved_since_its_check_is_checked_again() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let looked = yard.board.moves_begun(&root(), &path("d/film.mkv"));
@@ -92,7 +92,7 @@ async fn what_may_have_been_moved_since_it_was_looked_at_is_looked_at_again() {
 }
 
 #[actix::test]
-async fn a_full_owner_is_given_no_share_of_another_but_for_one_whose_time_has_come() {
+async fn a_full_owner_gets_another_share_only_once_one_has_expired() {
     let dir = tempfile::tempdir().unwrap();
     let settings = ShareExpirySettings { max_per_owner: 2, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;
@@ -112,7 +112,7 @@ async fn a_full_owner_is_given_no_share_of_another_but_for_one_whose_time_has_co
 }
 
 #[actix::test]
-async fn what_is_being_moved_does_not_end_because_it_is_not_where_it_was() {
+async fn a_share_in_a_move_does_not_end_because_its_old_path_is_missing() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(600)).await.id();
@@ -137,7 +137,7 @@ async fn what_is_being_moved_does_not_end_because_it_is_not_where_it_was() {
 }
 
 #[actix::test]
-async fn no_limit_is_lowered_below_what_was_taken() {
+async fn no_limit_is_lowered_below_the_number_of_downloads() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let limited = CreateShare { max_downloads: NonZeroU32::new(3), ..film(600) };
@@ -154,7 +154,7 @@ async fn no_limit_is_lowered_below_what_was_taken() {
 }
 
 #[actix::test]
-async fn downloads_are_cut_also_of_what_is_forgotten() {
+async fn downloads_of_forgotten_shares_are_aborted_too() {
     let dir = tempfile::tempdir().unwrap();
     let settings = ShareExpirySettings { keep_tombstones: 0, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;

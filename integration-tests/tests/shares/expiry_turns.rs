@@ -1,4 +1,4 @@
-//! When the ShareExpiryActor looks what is due, and what it tells of how late it was.
+//! The turns of the ShareExpiryActor, and its reports of delays.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ async fn the_next_turn_begins_when_the_next_share_is_due() {
     })
     .await;
     yard.clock.advance(Duration::from_millis(300));
-    // Nobody asks it to: the turn that was planned reclaims it.
+    // Without any message, the planned turn reclaims it.
     yard.ended(id).await;
     yard.closed().await;
 }
 
 #[actix::test]
-async fn what_was_reclaimed_is_counted_with_how_late_that_was() {
+async fn reclaimed_shares_are_counted_with_their_delay() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     yard.pause(true).await;

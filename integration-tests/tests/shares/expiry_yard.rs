@@ -1,4 +1,4 @@
-//! The ShareExpiryActor on a real journal, with a manual clock, for tests by its messages.
+//! The ShareExpiryActor on a real journal with a manual clock, for tests over messages.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -78,7 +78,7 @@ pub async fn opened_on(
     opened_keeping(journal, settings, clock, feed, None).await
 }
 
-/// The same, with the time kept in a file.
+/// Opens the actor with the time stored in a file.
 pub async fn opened_keeping(
     journal: Journal,
     settings: ShareExpirySettings,
@@ -136,7 +136,7 @@ impl ShareExpiryYard {
         self.expiry.send(ReclaimNow).await.unwrap().unwrap();
     }
 
-    /// How a share ended, once it has.
+    /// Waits for the end of a share and returns its reason.
     pub async fn ended(&self, id: ShareId) -> Tombstone {
         eventually_some("the share ends", || {
             let found = self.board.find(id);
@@ -150,7 +150,7 @@ impl ShareExpiryYard {
         .await
     }
 
-    /// Returns once nothing is known of a share any more.
+    /// Waits until the record of a share is deleted.
     pub async fn forgotten(&self, id: ShareId) {
         let asked = || async {
             self.expiry.send(ReclaimNow).await.unwrap().unwrap();

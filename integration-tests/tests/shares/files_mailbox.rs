@@ -1,5 +1,5 @@
-//! Moves of what is shared and removals, by messages: over a real disk and a real journal, also when
-//! the node is stopped between any two steps.
+//! Moves and removals of shared paths over messages: on a real disk with a real journal, also with a stop of
+//! the node between any two steps.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -42,7 +42,7 @@ async fn a_move_takes_the_file_and_every_share_along_and_is_made_once() {
 }
 
 #[actix::test]
-async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
+async fn a_refused_move_is_refused_again_and_leaves_no_trace() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let id = yard.create("films/d/a").await;
@@ -56,7 +56,7 @@ async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
     ] {
         assert_eq!(refused(yard.make(wanted(from, to)).await), why, "{from} {to}");
     }
-    // Only the disk finds out, once it is on record.
+    // Only the disk detects the conflict, after the record.
     std::fs::create_dir(ground.path("films/empty")).unwrap();
     let onto = MoveFile { overwrite: true, ..wanted("films/empty", "films/d") };
     assert_eq!(refused(yard.make(onto.clone()).await), MoveRefused::TargetNotEmpty);
@@ -66,7 +66,7 @@ async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
 }
 
 #[actix::test]
-async fn what_is_overwritten_takes_its_shares_along() {
+async fn an_overwritten_file_ends_its_shares() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (moved, there) = (yard.create("films/d/a").await, yard.create("films/other").await);
@@ -91,7 +91,7 @@ async fn more_shares_than_one_entry_takes_follow_in_several() {
     yard.closed().await;
 }
 
-/// What a node leaves behind that was stopped right after it had put a move on record.
+/// The state that a node leaves when it stops right after the record of a move.
 async fn begun(ground: &ShareDirectories, from: &str, to: &str) -> (ShareId, ShareId, NewMove) {
     let yard = table_alone(ground).await;
     let (id, above) = (yard.create(&format!("{from}/a")).await, yard.create(from).await);
@@ -134,7 +134,7 @@ async fn a_node_that_was_stopped_after_the_rename_finds_the_file_where_it_is() {
     let ground = ShareDirectories::new();
     let (id, above, new) = begun(&ground, "films/d", "more/e").await;
     std::fs::rename(ground.path("films/d"), ground.path("more/e")).unwrap();
-    // Something else may have taken the old path since.
+    // The old path may contain something else since then.
     std::fs::create_dir(ground.path("films/d")).unwrap();
     let yard = opened(&ground).await;
     assert_eq!(yard.make(again(&new)).await, Ok(Moved { followed: 2, ended: 0 }));
@@ -153,7 +153,7 @@ async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
     std::fs::rename(ground.path("films/d"), ground.path("films/e")).unwrap();
     let yard = table_alone(&ground).await;
     let (number, end) = (0, MoveEnd::Moved);
-    // Nobody waits for the end of it.
+    // No client waits for its end.
     let settling = yard.expiry.send(SettleMove { number, end });
     let began = || ids.iter().any(|id| yard.said(*id).unwrap() == "films/e/a");
     eventually("the first have followed", began).await;
@@ -166,7 +166,7 @@ async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
 }
 
 #[actix::test]
-async fn what_is_at_neither_path_after_a_stop_ends() {
+async fn shares_of_a_file_at_neither_path_after_a_stop_end() {
     let ground = ShareDirectories::new();
     let (id, above, _) = begun(&ground, "films/d", "more/e").await;
     std::fs::rename(ground.path("films/d"), ground.path("aside")).unwrap();
@@ -175,7 +175,7 @@ async fn what_is_at_neither_path_after_a_stop_ends() {
     yard.closed().await;
 }
 
-/// A disk that confirms nothing until it is mended.
+/// A disk whose syncs fail until it is repaired.
 #[derive(Debug, Default)]
 struct Failing {
     mended: AtomicBool,
@@ -208,7 +208,7 @@ impl ShareFileSystem for Failing {
 }
 
 #[actix::test]
-async fn a_move_that_the_disk_does_not_confirm_is_told_as_done_only_once_it_does() {
+async fn a_move_is_reported_as_done_only_after_the_disk_confirms_it() {
     let ground = ShareDirectories::new();
     let disk = Arc::<Failing>::default();
     let yard = opened_on(&ground, disk.clone()).await;
@@ -223,7 +223,7 @@ async fn a_move_that_the_disk_does_not_confirm_is_told_as_done_only_once_it_does
         seen.is_some_and(|seen| seen.why.is_some() && seen.moving.new.to == wanted.to)
     })
     .await;
-    assert_eq!(yard.said(id).unwrap(), "films/d/a", "nobody says that it was moved");
+    assert_eq!(yard.said(id).unwrap(), "films/d/a", "no record says that it was moved");
     disk.mended.store(true, Ordering::SeqCst);
     assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 1, ended: 0 }), "repeated");
     assert_eq!(yard.said(id).unwrap(), "more/e/a");
@@ -255,7 +255,7 @@ async fn a_move_is_seen_as_long_as_its_root_is_away() {
 }
 
 #[actix::test]
-async fn what_is_missing_for_long_enough_ends_and_what_comes_back_does_not() {
+async fn shares_of_missing_files_end_after_a_time_and_those_that_return_do_not() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (gone, back) = (yard.create("films/d/a").await, yard.create("films/other").await);
@@ -285,9 +285,9 @@ async fn ends_nothing(
     yard.shares.note_missing(id);
     yard.sweep().await;
     let told = || yard.board.view().unreachable.get(&root("films")).cloned();
-    eventually("it is told", || told().is_some_and(|told| told.contains(why))).await;
-    // Whatever was found is told only after what is to end has ended.
-    eventually("it was looked at by a pass, and once more after its time", || {
+    eventually("it is reported", || told().is_some_and(|told| told.contains(why))).await;
+    // The result is reported only after the end of the shares that must end.
+    eventually("a pass checked it, and again after its time", || {
         let view = yard.board.view();
         view.sweeps > before.sweeps && view.looked_again > before.looked_again
     })
@@ -325,6 +325,6 @@ async fn a_root_that_cannot_be_reached_ends_nothing() {
     yard.create("films/d/a").await;
     yard.sweep().await;
     assert_eq!(yard.ended(id).await, ShareEnding::Removed, "of a root that can be reached");
-    eventually("that is told", || yard.board.view().unreachable.is_empty()).await;
+    eventually("the view shows it", || yard.board.view().unreachable.is_empty()).await;
     yard.closed().await;
 }

@@ -1,5 +1,5 @@
-//! Moves of what is shared by three nodes on one storage, over a network in memory: a node that loses
-//! the lead before it renames touches nothing.
+//! Moves of shared paths by three nodes on one storage, over a network in memory. A node that loses
+//! leadership before the rename changes nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ use reelyard_shares::share_files::{
 
 const START: Millis = Millis(1_800_000_000_000);
 
-/// Puts a move on record and answers that only once its node has lost the lead, if it is to.
+/// Records a move. If the request selects it, the answer arrives only after the node has lost leadership.
 struct Delayed {
     expiry: Addr<ShareExpiry>,
     board: ShareViewHandle,
@@ -56,7 +56,7 @@ impl Handler<BeginMove> for Delayed {
     }
 }
 
-/// Whoever asks by this name finds that the node loses the lead meanwhile.
+/// The caller whose move makes the node lose leadership.
 const LOSER: &str = "the unlucky";
 
 struct ShareFilesNode {

@@ -1,4 +1,4 @@
-//! A ShareFilesActor over a real disk and a real journal, and what it needs.
+//! A ShareFilesActor over a real disk and a real journal, with its environment.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 pub const START: Millis = Millis(1_700_000_000_000);
 
-/// Where everything is: a journal, and two roots on one file system.
+/// The directories: a journal, and two roots on one file system.
 pub struct ShareDirectories {
     pub dir: TempDir,
 }
@@ -63,7 +63,7 @@ pub fn place(at: &str) -> ShareLocation {
     ShareLocation { root: root(name), path: path.parse().unwrap() }
 }
 
-/// Without anybody who looks at the disk.
+/// Starts the table without an actor that reads the disk.
 pub async fn table_alone(ground: &ShareDirectories) -> ShareFilesYard {
     let settings = JournalOptions::alone(ground.path("journal"), 1);
     let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
@@ -143,7 +143,7 @@ impl ShareFilesYard {
         self.files.as_ref().unwrap().send(SweepNow).await.unwrap();
     }
 
-    /// Where a share says that it is; none once it has ended.
+    /// The path of a share by its record; `None` after its end.
     pub fn said(&self, id: ShareId) -> Option<String> {
         match self.shares.find(id) {
             ShareLookup::Live(share) => Some(format!("{}/{}", share.root(), share.path())),

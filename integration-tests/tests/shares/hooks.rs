@@ -1,5 +1,5 @@
-//! Webhooks of a real node: what happens to shares is told outside, signed, in order and at least once,
-//! whatever becomes of the receiver and of the node.
+//! Webhooks of a real node: events of shares are sent signed, in order and at least once, also over failures
+//! of the receiver and the node.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use reelyard_integration_tests::hook_receiver::{HookReceiver, ReceiverMode, SECR
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
-/// A node with a root and webhooks, configured by a file.
+/// A node with a share root and webhooks, configured by a file.
 struct WebhookNode {
     ground: ProcessYard,
     node: RoleProcess,
@@ -45,7 +45,7 @@ impl WebhookNode {
         })
     }
 
-    /// Goes by other hooks from now on.
+    /// Reloads the configuration with other webhooks.
     fn reload(&self, hooks: &str) -> Result<String> {
         let file = self.ground.path("node.toml");
         std::fs::write(file, configuration(&self.ground, &self.links, hooks))?;
@@ -86,16 +86,16 @@ impl WebhookNode {
         share["id"].as_str().unwrap().to_owned()
     }
 
-    /// Makes a share and takes it back: that is one happening.
+    /// Creates a share and revokes it, which is one event.
     fn revoked(&self) -> String {
         let id = self.create(&json!({}));
         self.ask("DELETE", &format!("/shares/{id}"), &Value::Null).unwrap();
         id
     }
 
-    /// Waits until the receiver took so many, and answers their numbers.
+    /// Waits until the receiver accepted `count` requests, and returns their numbers.
     fn taken(&self, receiver: &HookReceiver, count: usize) -> Result<Vec<u64>> {
-        wait_for(&format!("{count} are told"), &[&self.node], || {
+        wait_for(&format!("{count} are delivered"), &[&self.node], || {
             let taken: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
             (taken.len() >= count).then_some(taken)
         })
@@ -121,7 +121,7 @@ keep_ended = "1s"
 }
 
 #[test]
-fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()> {
+fn webhooks_send_the_events_signed_and_in_order() -> Result<()> {
     let receiver = HookReceiver::start()?;
     let place = WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     let events = EventReader::open(place.ground.node, "?kinds=share", &[])?;
@@ -166,8 +166,7 @@ fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()
 }
 
 #[test]
-fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_nobody()
--> Result<()> {
+fn a_failing_receiver_gets_everything_later_and_delays_no_other() -> Result<()> {
     let (bad, good) = (HookReceiver::start()?, HookReceiver::start()?);
     let both = format!(
         "webhooks = {{ bad = {}, good = {} }}",
@@ -199,7 +198,7 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
     assert!(place.hook("bad")["oldest"].is_i64());
     let back =
         wait_for("its address is free", &[&place.node], || HookReceiver::start_at(addr).ok())?;
-    // The same settings but for one: it is tried at once.
+    // All settings except one are equal: the node tries it at once.
     let both = format!("webhooks = {{ bad = {}, good = {} }}", back.hook(""), good.hook(""));
     assert!(place.reload(&both)?.contains("share.webhooks"));
     assert_eq!(place.taken(&back, 3)?, [0, 1, 2], "in order, and none is lost");
@@ -215,7 +214,7 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
 }
 
 #[test]
-fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<()> {
+fn over_https_only_a_receiver_that_the_system_trusts_gets_events() -> Result<()> {
     let ground = ProcessYard::new(1, 0)?;
     let [trusted, other] = ["trusted", "other"].map(|name| Pem::make(&ground.path(""), name));
     let (good, bad) = (HookReceiver::start_tls(&trusted)?, HookReceiver::start_tls(&other)?);
@@ -230,7 +229,7 @@ fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<(
         (reason.starts_with("it cannot be reached") && reason.contains("certificate")).then_some(())
     })?;
     assert!(bad.received().is_empty());
-    // Once the system trusts it, a reload does.
+    // Once the system trusts the certificate, a reload does too.
     std::fs::copy(&other.certificate, &trusted.certificate)?;
     let bad = format!("webhooks = {{ bad = {} }}", bad.hook(", timeout = \"3s\""));
     place.reload(&bad)?;
@@ -238,7 +237,7 @@ fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<(
 }
 
 #[test]
-fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
+fn after_kill_9_delivery_resumes_and_nothing_is_lost() -> Result<()> {
     let receiver = HookReceiver::start()?;
     let mut place =
         WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
@@ -255,11 +254,11 @@ fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
     receiver.is_to(ReceiverMode::Takes);
     place.node.start_again()?;
     place.until_up()?;
-    wait_for("all are told", &[&place.node], || {
+    wait_for("all are delivered", &[&place.node], || {
         let told: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
         (told.last() == Some(&5)).then_some(())
     })?;
-    // Killed while it delivers, at whatever point that is.
+    // Kills the node during a delivery, at any point.
     for round in 0..3 {
         for _ in 0..10 {
             place.revoked();
@@ -268,7 +267,7 @@ fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
         place.node.start_again()?;
         place.until_up()?;
         let last = 5 + 10 * (round + 1);
-        wait_for("all are told", &[&place.node], || {
+        wait_for("all are delivered", &[&place.node], || {
             (receiver.taken().last()?.number() == last).then_some(())
         })?;
     }
@@ -280,7 +279,7 @@ fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
 }
 
 #[test]
-fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result<()> {
+fn a_new_webhook_begins_with_its_creation_and_gets_only_selected_events() -> Result<()> {
     let place = WebhookNode::start("")?;
     place.revoked();
     let receiver = HookReceiver::start()?;
@@ -303,7 +302,7 @@ fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result
     let id = place.create(&json!({ "max_downloads": 1 }));
     let link = format!("http://{}/s/{id}/file", place.links);
     assert!(Command::new("curl").args(["-s", "-f", "-o", "/dev/null", &link]).status()?.success());
-    // What was not told when it was gone is not told when it is back.
+    // Events that the removed webhook did not receive are not sent after its return.
     wait_for("it is free", &[&place.node], || {
         place.reload(&table).ok()?;
         (place.hook("late")["told_up_to"] == 4).then_some(())
@@ -313,7 +312,7 @@ fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result
 }
 
 #[test]
-fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Result<()> {
+fn undelivered_events_are_dropped_when_too_old_and_the_loss_is_reported() -> Result<()> {
     let receiver = HookReceiver::start()?;
     receiver.is_to(ReceiverMode::Refuses(500, None));
     let hooks =
@@ -334,7 +333,7 @@ fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Resul
 }
 
 #[test]
-fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> Result<()> {
+fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<()> {
     let mut place = WebhookNode::start("")?;
     let node = place.ground.node;
     let open = |query: &str, last: Option<&str>| {
@@ -373,7 +372,7 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
     place.revoked();
     assert_eq!(again.next()?.id, "4");
 
-    // Numbers that are yet to come, and ids of another stream.
+    // Future numbers, and ids of another stream.
     for lost in ["77", "1700000000000-5"] {
         let lost = open("", Some(lost))?;
         let reset = lost.next()?;
@@ -399,7 +398,7 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
 }
 
 #[test]
-fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
+fn the_events_lost_with_a_removed_webhook_are_logged() -> Result<()> {
     let receiver = HookReceiver::start()?;
     receiver.is_to(ReceiverMode::Refuses(503, None));
     let place = WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
@@ -414,7 +413,7 @@ fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
 }
 
 #[test]
-fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<()> {
+fn a_request_for_deleted_events_names_the_first_kept_one() -> Result<()> {
     let place = WebhookNode::start("webhook_retention = \"1s\"")?;
     place.revoked();
     place.revoked();
@@ -426,7 +425,7 @@ fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<(
     })?;
     assert_eq!((reset.kind.as_str(), reset.id.as_str()), ("reset", "1"));
     assert_eq!((&reset.data["kind"], &reset.data["why"]), (&json!("reset"), &json!("too_old")));
-    // Who asks for whatever is kept misses nothing.
+    // A reader that requests everything in memory misses nothing.
     let all = EventReader::open_at(place.ground.node, &format!("{path}?from=0"), &[])?;
     let behind = EventReader::open_at(place.ground.node, path, &behind_first)?;
     assert_eq!(behind.next()?.kind, "reset");

@@ -1,5 +1,5 @@
-//! What public links answer where it is easily answered wrongly: after a swap on the disk, behind a
-//! proxy, and to whoever asks twice.
+//! Answers of public links in difficult cases: after a swap on the disk, behind a proxy, and for repeated
+//! requests.
 
 use std::num::NonZeroU32;
 use std::os::unix::fs::symlink;
@@ -17,13 +17,13 @@ fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
     move |new| new.password = Some(hash)
 }
 
-/// Sends the form of a link's page, from an address.
+/// Sends the form of a link's page from an address.
 async fn enter(links: &ManualLinks, id: ShareId, password: &str, from: &str) -> CurlResponse {
     let (field, from) = (format!("password={password}"), format!("X-Forwarded-For: {from}"));
     links.get(id, "", &["-H", &from, "--data-urlencode", &field]).await
 }
 
-/// All that comes on a connection after `text` was sent in one packet.
+/// The complete answer on a connection after `text` was sent in one packet.
 async fn ask(links: &ManualLinks, text: &str) -> String {
     let mut stream = TcpStream::connect(links.addr()).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
@@ -34,7 +34,7 @@ async fn ask(links: &ManualLinks, text: &str) -> String {
 }
 
 #[actix::test]
-async fn a_file_that_became_a_directory_is_not_what_was_shared_nor_the_other_way_round() {
+async fn a_file_that_became_a_directory_is_not_served_nor_the_reverse() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     links.write("dir/a", b"film");
@@ -84,7 +84,7 @@ async fn right_passwords_use_up_no_tries_and_wrong_ones_do() {
 }
 
 #[actix::test]
-async fn behind_a_path_of_a_proxy_everything_leads_to_that_path() {
+async fn behind_a_path_of_a_proxy_every_link_has_that_path() {
     let links = ManualLinks::start(|settings| {
         settings.public_url = Some("https://share.example.net/dl/here".into());
     });
@@ -110,7 +110,7 @@ async fn behind_a_path_of_a_proxy_everything_leads_to_that_path() {
 }
 
 #[actix::test]
-async fn after_an_answer_that_is_the_last_there_is_no_other() {
+async fn the_last_answer_is_followed_by_no_other() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let (open, closed) = (links.share("a", |_| {}), links.share("a", locked("right")));
@@ -141,7 +141,7 @@ async fn after_an_answer_that_is_the_last_there_is_no_other() {
 }
 
 #[actix::test]
-async fn the_page_of_a_directory_counts_what_its_archive_has() {
+async fn the_page_of_a_directory_counts_the_entries_of_its_archive() {
     let links = ManualLinks::start(|_| {});
     links.write("other/secret", b"secret");
     links.write("dir/a", &[7; 2048]);

@@ -1,5 +1,4 @@
-//! Downloads of public links at the edge of what they may: at deadlines, and where something breaks
-//! off in their middle.
+//! Downloads of public links at their limits: at deadlines, and with interruptions.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,13 +10,13 @@ use reelyard_shares::share_expiry::{
 };
 use tokio::task::JoinHandle;
 
-/// More than the kernel keeps for a connection.
+/// More bytes than the kernel buffers for a connection.
 const LARGE: usize = 24 << 20;
 
-/// What curl tells of an answer whose connection was reset.
+/// The exit code of curl for a reset connection.
 const RESET: i32 = 56;
 
-/// A download that is slow enough to be still running when something happens; how curl ends.
+/// Starts a slow download that still runs at a later event. Returns the exit code of curl.
 async fn running(links: &ManualLinks, id: ShareId, part: &str, more: &[&str]) -> JoinHandle<i32> {
     let begun = || match (part, links.server.counters()) {
         // By then the directory was listed.
@@ -44,7 +43,7 @@ fn end(links: &ManualLinks, id: ShareId, why: ShareEnding) {
     links.apply(&ShareEvent::Ended { ids: vec![id], why, cut: false, by: "test".to_owned() });
 }
 
-/// Links that cut at the deadline, with a large file.
+/// Links that abort downloads at the deadline, with a large file.
 fn strict() -> ManualLinks {
     let links = ManualLinks::start(|settings| settings.cut_at_deadline = true);
     links.write("a", &vec![7; LARGE]);
@@ -70,13 +69,13 @@ async fn only_the_deadline_cuts_and_no_other_end() {
     });
     let of_again = running(&links, again, "/file", &[]).await;
     links.clock.advance(RESUME_WITHIN);
-    assert_eq!(of_again.await.unwrap(), 0, "nobody may resume it any more, which it does not need");
+    assert_eq!(of_again.await.unwrap(), 0, "it needs no resume, which is no longer allowed");
     assert_eq!(links.server.counters().cut, 0);
     links.stop().await;
 }
 
 #[actix::test]
-async fn a_deadline_that_is_moved_meanwhile_counts_where_it_is_now() {
+async fn the_newest_deadline_counts_for_running_downloads() {
     let links = strict();
     let (later, sooner) = (links.share("a", |_| {}), links.share("a", |_| {}));
     let of_later = running(&links, later, "/file", &[]).await;
@@ -97,7 +96,7 @@ async fn a_deadline_that_is_moved_meanwhile_counts_where_it_is_now() {
 }
 
 #[actix::test]
-async fn a_deadline_cuts_also_what_ended_before_it_and_is_forgotten() {
+async fn a_deadline_also_aborts_downloads_of_forgotten_shares() {
     let links = strict();
     let forget = || {
         let (tombstones_before, happenings_before, hooks) = (u64::MAX, 0, Vec::new());
@@ -135,18 +134,18 @@ async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chun
 
     let download = running(&links, id, "/zip", &["--http1.0"]).await;
     links.stop().await;
-    assert_eq!(download.await.unwrap(), RESET, "nobody sends the rest");
+    assert_eq!(download.await.unwrap(), RESET, "the rest is never sent");
 }
 
 #[actix::test]
-async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
+async fn a_rename_during_an_archive_does_not_omit_the_file() {
     let links = ManualLinks::start(|_| {});
     let elsewhere = |name: &str| links.outside().join(name);
     for (moved, to) in [
         ("dir/b", links.below("dir/c")),
         ("dir/b", elsewhere("b")),
         ("dir/sub", links.below("dir/a sub")),
-        // It comes to where everything was listed, or sent, already.
+        // The archive reaches it after everything was listed or sent.
         ("dir/sub/x", links.below("dir/x")),
         ("dir/z/x", links.below("dir/+/x")),
     ] {
@@ -165,7 +164,7 @@ async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
 }
 
 #[actix::test]
-async fn what_is_added_while_an_archive_is_made_does_not_break_it_off() {
+async fn an_added_file_does_not_abort_an_archive() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; LARGE]);
     links.write("dir/sub/x", b"x");

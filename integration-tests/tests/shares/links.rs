@@ -1,5 +1,4 @@
-//! Public links to files, asked for with a real curl: which bytes they serve, to whom, and until
-//! when.
+//! Public links to files with a real curl: the served bytes, the allowed clients, and the end.
 
 use std::num::NonZeroU32;
 use std::os::unix::fs::symlink;
@@ -22,7 +21,7 @@ use reelyard_shares::share_expiry::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes of which no two stretches are alike.
+/// Bytes without repeated sections.
 fn film(length: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(7);
     std::iter::repeat_with(|| random.u8(..)).take(length).collect()
@@ -157,7 +156,7 @@ async fn a_link_is_live_until_its_deadline_and_not_at_it() {
 }
 
 #[actix::test]
-async fn what_was_never_a_link_tells_nothing() {
+async fn an_unknown_link_reveals_nothing() {
     let links = ManualLinks::start(|_| {});
     let unknown = links.get(ShareId::random().unwrap(), "/file", &[]).await;
     let malformed = links.ask("/s/x/file", &[]).await;
@@ -177,7 +176,7 @@ async fn what_was_never_a_link_tells_nothing() {
 }
 
 #[actix::test]
-async fn only_what_is_below_the_root_is_served() {
+async fn only_paths_below_the_root_are_served() {
     let links = ManualLinks::start(|_| {});
     std::fs::write(links.outside().join("secret"), b"secret").unwrap();
     symlink("../secret", links.below("out")).unwrap();
@@ -222,12 +221,12 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     let begun = links.get(id, "/file", &["-r", "0-1"]).await;
     let resume = format!("If-Range: {}", begun.header("etag").unwrap());
     std::fs::rename(links.below("old/a.mp4"), links.below("new/a.mp4")).unwrap();
-    // Something else may take the old path before it is on record that the file has left it.
+    // The old path may contain something else before the move of the file is on record.
     links.write("old/a.mp4", b"not shared");
     assert_eq!(read(id).await, film);
-    assert_eq!(read(other).await.0, 404, "what it stood for was overwritten");
+    assert_eq!(read(other).await.0, 404, "its file was overwritten");
     let rest = links.get(id, "/file", &["-r", "2-", "-H", &resume]).await;
-    assert_eq!((rest.status, rest.text().as_str()), (206, "lm"), "a download goes on");
+    assert_eq!((rest.status, rest.text().as_str()), (206, "lm"), "a download continues");
     assert_eq!(links.get(id, "", &[]).await.status, 200);
     links.apply(&ShareEvent::MoveSettled { number: 0, end: MoveEnd::Moved, most: 1 });
     assert_eq!((read(id).await, read(other).await.0), (film.clone(), 410));
@@ -237,7 +236,7 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     assert!(links.board.take_missing().is_empty());
     std::fs::remove_file(links.below("new/a.mp4")).unwrap();
     assert_eq!(read(id).await.0, 404);
-    assert_eq!(links.board.take_missing(), [id], "whoever looks after that hears of it");
+    assert_eq!(links.board.take_missing(), [id], "the path is reported as missing");
     let (ids, why, by) = (vec![id], ShareEnding::Removed, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: false, by });
     let removed = links.get(id, "/file", &[]).await;
@@ -262,19 +261,19 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     assert_eq!(links.get(id, "", &[]).await.status, 200, "the page");
     assert_eq!(taken(), 0);
     assert_eq!(status(&["-r", "0-9"]).await, 206);
-    assert_eq!(taken(), 1, "a range of somebody new");
+    assert_eq!(taken(), 1, "a range of a new client");
     assert_eq!(status(&["-r", "10-19"]).await, 206);
-    assert_eq!(taken(), 1, "it goes on");
+    assert_eq!(taken(), 1, "it continues");
     assert_eq!(status(&[]).await, 200);
-    assert_eq!(taken(), 1, "what began with a part may begin the whole, once");
+    assert_eq!(taken(), 1, "a download that began with a part may begin completely, once");
     assert_eq!(status(&[]).await, 200);
     assert_eq!(taken(), 2);
     assert_eq!(status(&[]).await, 410, "all are taken");
-    assert_eq!(status(&["-r", "20-29"]).await, 206, "who took one may resume");
+    assert_eq!(status(&["-r", "20-29"]).await, 206, "a counted client may resume");
     assert_eq!(status(&["-r", "0-"]).await, 410, "the whole file as a range is a new download");
     let newcomer = ["-H", "X-Forwarded-For: 192.0.2.1"];
     for more in [&["-I"][..], &["-r", "20-29"], &["-H", "If-None-Match: *"]] {
-        assert_eq!(status(&[&newcomer, more].concat()).await, 410, "{more:?} of somebody new");
+        assert_eq!(status(&[&newcomer, more].concat()).await, 410, "{more:?} of a new client");
     }
     assert!(links.get(id, "", &[]).await.text().contains("All downloads of this link are used"));
 
@@ -285,7 +284,7 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     links.stop().await;
 }
 
-/// A download that is slow enough to be still running when something happens to its share.
+/// Starts a slow download that still runs at a later event of its share.
 async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/file"), links.server.counters().downloads);
     let download = tokio::spawn(async move {
@@ -297,7 +296,7 @@ async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i3
 }
 
 #[actix::test]
-async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
+async fn a_hard_revoke_aborts_running_downloads_and_a_deadline_does_not() {
     let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; 24 << 20]);
     let (soft, due) = (links.share("a", |_| {}), links.share("a", |_| {}));
@@ -319,7 +318,7 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
 }
 
 #[actix::test]
-async fn a_deadline_cuts_where_that_is_configured() {
+async fn a_deadline_aborts_downloads_if_configured() {
     let links = ManualLinks::start(|settings| settings.cut_at_deadline = true);
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
@@ -331,7 +330,7 @@ async fn a_deadline_cuts_where_that_is_configured() {
 }
 
 #[actix::test]
-async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
+async fn a_guessing_client_is_rate_limited_and_others_are_not() {
     let links = ManualLinks::start(|settings| {
         settings.guesses = NonZeroU32::new(3).unwrap();
         settings.guess_every = Duration::from_secs(600);
@@ -353,7 +352,7 @@ async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
     assert!((1..=600).contains(&wait), "{wait}");
     assert_eq!(guess("192.0.2.1", "/s/x").await.status, 429, "at the page, too");
     let hit = guess("192.0.2.1", &format!("/s/{id}/file")).await.status;
-    assert_eq!(hit, 429, "a hit looks like a miss from now on, or guessing would go on");
+    assert_eq!(hit, 429, "a hit now looks like a miss, otherwise guessing would continue");
     assert_eq!(guess("192.0.2.2", "/s/x/file").await.status, 404);
     assert_eq!(guess("192.0.2.2", &format!("/s/{id}/file")).await.status, 200);
     assert_eq!(links.server.counters().throttled, 3);
@@ -361,7 +360,7 @@ async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
 }
 
 #[actix::test]
-async fn connections_are_bounded_and_who_only_waits_makes_room() {
+async fn connections_are_bounded_and_idle_ones_are_closed_first() {
     let links = ManualLinks::start(|settings| settings.connections_per_address = 2);
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
@@ -398,7 +397,7 @@ async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
 }
 
 #[actix::test]
-async fn what_is_no_request_is_answered_and_left() {
+async fn an_invalid_request_is_answered_and_its_connection_closed() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let id = links.share("a", |_| {});
@@ -423,18 +422,18 @@ async fn what_is_no_request_is_answered_and_left() {
 }
 
 #[actix::test]
-async fn stopping_breaks_off_what_is_running() {
+async fn stopping_aborts_running_downloads() {
     let links = ManualLinks::start(|_| {});
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
     let (url, download) = (links.url(id, "/file"), running(&links, id).await);
     links.stop().await;
     assert_eq!(download.await.unwrap(), 18);
-    assert_eq!(curl(&[&url]).await.exit, 7, "nobody listens");
+    assert_eq!(curl(&[&url]).await.exit, 7, "the address is closed");
 }
 
-/// Answers every question for a download as `answer` says, which is told how often that request was
-/// asked before.
+/// Answers every request for a download with the result of `answer`. Its argument is the number of earlier
+/// attempts of that request.
 struct ScriptedAdmissions<F>(F, std::collections::HashMap<RequestId, usize>);
 
 impl<F: Unpin + 'static> Actor for ScriptedAdmissions<F> {
@@ -455,7 +454,7 @@ where
     }
 }
 
-/// Status and text of the answer to a link whose downloads are limited, and counted so.
+/// The status and text of a link with limited downloads and these answers of the counter.
 async fn counted_by(
     answer: impl Fn(&TakeDownload, usize) -> Result<DownloadAdmission, ShareError> + Unpin + 'static,
 ) -> (u16, String) {
@@ -486,7 +485,7 @@ async fn counted_by(
 }
 
 #[actix::test]
-async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
+async fn a_link_that_ends_while_a_download_is_counted_says_why() {
     for (refusal, status, words) in [
         (ShareRefusal::Ended { why: ShareEnding::Revoked }, 410, "was revoked"),
         (ShareRefusal::Ended { why: ShareEnding::Removed }, 410, "removed"),
@@ -500,7 +499,7 @@ async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
 }
 
 #[actix::test]
-async fn what_ails_this_node_is_not_told_to_visitors() {
+async fn faults_of_the_node_are_not_shown_to_visitors() {
     let full = || CommitError::DiskFull { why: "/data/journal has 17 bytes left".to_owned() };
     for error in [full(), CommitError::NotLeader { leader: Some(3) }, CommitError::Stopped] {
         let (status, text) = counted_by(move |_, _| Err(error.clone().into())).await;
@@ -509,7 +508,7 @@ async fn what_ails_this_node_is_not_told_to_visitors() {
 }
 
 #[actix::test]
-async fn a_download_that_may_have_been_counted_is_asked_for_once_more_by_the_same_name() {
+async fn a_download_with_an_unknown_outcome_is_requested_again_under_the_same_id() {
     let answer = |asked: &TakeDownload, before| match before {
         0 => Err(CommitError::Unknown { request: asked.request }.into()),
         1 => Err(CommitError::Busy { retry_after: Duration::from_millis(1) }.into()),
@@ -519,7 +518,7 @@ async fn a_download_that_may_have_been_counted_is_asked_for_once_more_by_the_sam
 }
 
 #[actix::test]
-async fn a_link_of_which_the_last_download_was_taken_says_so_also_after_its_deadline() {
+async fn an_exhausted_link_says_so_also_after_its_deadline() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let deadline = Deadline::at(START.after(Duration::from_secs(60)));

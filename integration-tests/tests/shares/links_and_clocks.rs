@@ -1,5 +1,5 @@
-//! Links while the wall clock is wrong, stepped or corrected: the actor with a journal, and links to
-//! what it holds.
+//! Links while the wall clock is wrong, stepped or corrected: the actor with a journal, and links to its
+//! shares.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::expiry_yard::{
 const HOUR_MS: i64 = 3_600_000;
 const TEN_YEARS_MS: i64 = 10 * 365 * 24 * HOUR_MS;
 
-/// A journal with its actor, and links to it.
+/// A journal with its actor, and links to its shares.
 struct LinkClockYard {
     yard: ShareExpiryYard,
     site: LinkSite,
@@ -37,7 +37,7 @@ impl LinkClockYard {
         LinkClockYard::of(opened(dir, settings(), clock).await, clock)
     }
 
-    /// The same, with the time kept in a file as by a node.
+    /// The same with the time stored in a file, as on a node.
     async fn keeping_time(dir: &Path, clock: &Clock) -> Self {
         let journal = JournalOptions::alone(dir.join("journal"), 1);
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
@@ -69,7 +69,7 @@ impl LinkClockYard {
         self.site.get(id, "/file", &[]).await.status
     }
 
-    /// How many of these are answered with this status.
+    /// The number of these links with this status.
     async fn count(&self, ids: &[ShareId], status: u16) -> usize {
         let mut count = 0;
         for id in ids {
@@ -78,10 +78,10 @@ impl LinkClockYard {
         count
     }
 
-    /// A turn, and whatever it commits.
+    /// Runs a turn and waits for its commits.
     async fn turn(&self) {
         self.yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
-        // What is answered behind its commits. Its deadline is the same by every clock.
+        // An answer after its commits. Its deadline is the same by every clock.
         let late = ShareLifetime::At(Millis::LAST);
         self.yard.create(CreateShare { path: path("a"), term: late, ..film(1) }).await;
     }
@@ -141,7 +141,7 @@ async fn a_running_node_holds_a_jump_of_hours_until_it_has_lasted() {
 }
 
 #[actix::test]
-async fn what_was_refused_stays_refused_when_the_clock_steps_back() {
+async fn refused_links_stay_refused_when_the_clock_steps_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -158,7 +158,7 @@ async fn what_was_refused_stays_refused_when_the_clock_steps_back() {
 }
 
 #[actix::test]
-async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind() {
+async fn refused_links_stay_refused_at_a_start_with_a_clock_that_is_behind() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -179,7 +179,7 @@ async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind()
 }
 
 #[actix::test]
-async fn time_goes_on_after_a_small_step_back() {
+async fn time_continues_after_a_small_step_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -196,7 +196,7 @@ async fn time_goes_on_after_a_small_step_back() {
 }
 
 #[actix::test]
-async fn an_hour_forward_is_followed_at_once() {
+async fn a_jump_of_an_hour_forward_is_followed_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -208,7 +208,7 @@ async fn an_hour_forward_is_followed_at_once() {
 }
 
 #[actix::test]
-async fn what_ends_while_the_node_is_off_stays_ended_though_the_clock_steps_back_meanwhile() {
+async fn links_that_end_while_the_node_is_off_stay_ended_after_a_clock_step_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
@@ -266,7 +266,7 @@ async fn an_operator_confirms_the_clock_either_way() {
     assert_eq!((place.status(late).await, place.status(early).await), (200, 410));
     assert_eq!(place.yard.board.view().trouble, None);
     place.close().await;
-    // It is on record, too.
+    // It is also on record.
     let place = LinkClockYard::open(dir.path(), &clock).await;
     assert_eq!(place.status(late).await, 200);
     place.close().await;
@@ -291,7 +291,7 @@ async fn no_link_gets_a_deadline_that_only_a_wrong_clock_allows() {
     assert_eq!(both.deadline().instant(), Some(until));
     clock.advance(seconds(300));
     assert_eq!(refused(create(asked()).await.unwrap()), held(600));
-    // Once it is corrected, and so once it is confirmed.
+    // After the correction, and the same after the confirmation.
     clock.step_by(-2 * HOUR_MS);
     let share = create(asked()).await.unwrap().unwrap();
     assert_eq!(share.deadline().instant(), Some(Millis(START.0 + 360_000)));
@@ -323,14 +323,14 @@ fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
         let confirm = ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
         let failed = place.yard.expiry.send(confirm).await.unwrap().unwrap_err();
         assert!(matches!(failed, CommitError::DiskFull { .. }), "{failed}");
-        assert_eq!(place.status(id).await, 410, "what was refused stays refused");
+        assert_eq!(place.status(id).await, 410, "a refused link stays refused");
         disk.clear();
         place.close().await;
     });
 }
 
 #[actix::test]
-async fn figures_of_what_is_due_are_right_while_reclaim_is_paused_and_after() {
+async fn figures_of_due_shares_are_right_during_and_after_a_paused_reclaim() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -343,7 +343,7 @@ async fn figures_of_what_is_due_are_right_while_reclaim_is_paused_and_after() {
     assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
     assert_eq!(board.view().stale(), 1.0);
     assert!(place.yard.pause(false).await);
-    // In no view are more due than there are.
+    // No view has more due shares than exist.
     let gone = || {
         let view = board.view();
         assert!(view.backlog <= view.shares, "{} of {}", view.backlog, view.shares);

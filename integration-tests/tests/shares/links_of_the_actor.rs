@@ -1,5 +1,4 @@
-//! Public links over a real ShareExpiryActor with a real journal: what it decides is what is
-//! served.
+//! Public links over a real ShareExpiryActor with a real journal: they serve what it decides.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -21,7 +20,7 @@ use tempfile::TempDir;
 
 const TTL: Duration = Duration::from_secs(3600);
 
-/// The actor, and links to what it holds.
+/// The actor, and links to its shares.
 struct ActorLinksYard {
     _journal_dir: TempDir,
     journal: Journal,
@@ -72,7 +71,7 @@ impl ActorLinksYard {
 }
 
 #[actix::test]
-async fn as_many_downloads_as_are_allowed_whoever_comes_at_once() {
+async fn parallel_clients_get_exactly_the_allowed_downloads() {
     let yard = ActorLinksYard::open().await;
     yard.site.write("a", &[7; 100_000]);
     let id = yard.share("a", Some(3)).await;
@@ -80,7 +79,7 @@ async fn as_many_downloads_as_are_allowed_whoever_comes_at_once() {
     let all = futures::future::join_all((0..12).map(|_| yard.status(id, &[]))).await;
     assert_eq!(all.iter().filter(|status| **status == 200).count(), 3, "{all:?}");
     assert_eq!(all.iter().filter(|status| **status == 410).count(), 9, "{all:?}");
-    assert_eq!(yard.status(id, &["-r", "5-"]).await, 206, "who took one may resume");
+    assert_eq!(yard.status(id, &["-r", "5-"]).await, 206, "a counted client may resume");
     yard.stop().await;
 }
 
@@ -106,12 +105,12 @@ async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
         .await;
     let active = yard.site.get(id, "/file", &[]).await;
     assert_eq!(active.status, 410);
-    assert_eq!(passive.body, active.body, "nobody sees a difference");
+    assert_eq!(passive.body, active.body, "the answers are equal");
     yard.stop().await;
 }
 
 #[actix::test]
-async fn a_hard_revoke_reaches_what_is_running() {
+async fn a_hard_revoke_reaches_running_downloads() {
     let yard = ActorLinksYard::open().await;
     yard.site.write("a", &vec![7; 24 << 20]);
     let id = yard.share("a", None).await;

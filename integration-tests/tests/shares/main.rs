@@ -1,4 +1,4 @@
-//! Shares: their actor, their links, their files, and who hears of their ends.
+//! Shares: their actor, links, files and notifications.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api;

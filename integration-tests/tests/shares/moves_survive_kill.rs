@@ -1,4 +1,4 @@
-//! Moves of what is shared on a real node that is killed while it makes them.
+//! Moves of shared paths on a real node that is killed meanwhile.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use reelyard_integration_tests::binary;
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
-/// Status and body of what curl is told; status 0 for no answer.
+/// The status and body of curl's answer; status 0 without an answer.
 fn curl(arguments: &[&str]) -> (u16, String) {
     let mut curl = Command::new("curl");
     let output = curl.args(["-s", "-m", "20", "-w", "\n%{http_code}"]).args(arguments).output();
@@ -28,20 +28,20 @@ fn ask(node: SocketAddr, method: &str, path: &str, body: &Value) -> (u16, Value)
     (status, serde_json::from_str(&body).unwrap_or(Value::Null))
 }
 
-/// Something shared that is moved to and fro.
+/// A shared path that is moved between two places.
 #[derive(Clone, Debug)]
 struct Shuttle {
-    /// Its two paths below the root, and at which of them it is.
+    /// Its two paths below the root, and the index of the present one.
     paths: [&'static str; 2],
     at: usize,
-    /// What is shared, below it, and what is in that.
+    /// The shared path below it, and the content of that file.
     below: &'static str,
     bytes: &'static str,
     id: String,
     url: String,
 }
 
-/// Who moves, and what it was not answered.
+/// A client that moves, and its request without an answer.
 #[derive(Clone, Debug)]
 struct Mover {
     shuttles: [Shuttle; 2],
@@ -50,7 +50,7 @@ struct Mover {
 }
 
 impl Mover {
-    /// Moves one after the other until it is not answered.
+    /// Moves repeatedly until one request gets no answer.
     fn work(&mut self, node: SocketAddr) {
         while self.open.is_none() {
             let moved = self.made % 2;
@@ -67,7 +67,7 @@ impl Mover {
         }
     }
 
-    /// Asks again by the same name: it was moved, is moved now, or was not and never will be.
+    /// Repeats the request under the same name: the move was done, is done now, or is refused permanently.
     fn settle(&mut self, node: SocketAddr) {
         let Some((moved, body)) = self.open.take() else { return };
         match ask(node, "POST", "/files/move", &body) {
@@ -117,7 +117,7 @@ impl ShareMoveYard {
         self.ground.path("films")
     }
 
-    /// Has things moved, and kills the node when it has made so many moves more.
+    /// Starts moves, and kills the node after `moves` of them.
     fn kill_while_it_moves(&mut self, moves: u64) -> Result<()> {
         let (node, mut mover) = (self.ground.node, self.mover.clone());
         let handled = || {
@@ -138,7 +138,7 @@ impl ShareMoveYard {
         Ok(())
     }
 
-    /// The first answer of each link that has to do with it is what is shared.
+    /// Checks that the first relevant answer of each link is the shared content.
     fn links_answer(&self) -> Result<()> {
         for Shuttle { url, bytes, .. } in &self.mover.shuttles {
             let told = wait_for("the link is answered", &[&self.node], || {
@@ -150,7 +150,7 @@ impl ShareMoveYard {
         Ok(())
     }
 
-    /// Everything is where it was told to be, and its share says so.
+    /// Checks that every file is at its reported path, and that its share agrees.
     fn all_is_where_it_was_told(&self) {
         for Shuttle { paths, at, below, bytes, id, .. } in &self.mover.shuttles {
             let (here, there) = (self.root().join(paths[*at]), self.root().join(paths[1 - at]));
@@ -177,10 +177,10 @@ impl ShareMoveYard {
 }
 
 #[test]
-fn whatever_was_answered_is_so_and_every_link_goes_on() -> Result<()> {
+fn every_answer_holds_and_every_link_works() -> Result<()> {
     let mut place = ShareMoveYard::start()?;
     for round in 0..6 {
-        // At another moment in each round.
+        // At another time in each round.
         place.kill_while_it_moves(2 + round)?;
         place.node.start_again()?;
         place.links_answer()?;
@@ -193,17 +193,17 @@ fn whatever_was_answered_is_so_and_every_link_goes_on() -> Result<()> {
 }
 
 #[test]
-fn a_move_that_nobody_can_settle_is_seen() -> Result<()> {
+fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
     let mut place = ShareMoveYard::start()?;
     let (root, aside) = (place.root(), place.ground.path("aside"));
-    // Until it is killed between putting a move on record and telling what became of it.
+    // Repeats until the kill falls between the record of a move and its answer.
     let seen = wait_for("a move is found begun", &[], || {
         place.kill_while_it_moves(1).unwrap();
         std::fs::rename(&root, &aside).unwrap();
         std::fs::create_dir(&root).unwrap();
         place.node.start_again().unwrap();
         place.until_it_leads().unwrap();
-        let seen = wait_for("it is looked at", &[&place.node], || {
+        let seen = wait_for("the pass has checked it", &[&place.node], || {
             let moves = place.unsettled();
             moves.iter().all(|one| one["why"].is_string()).then_some(moves)
         });

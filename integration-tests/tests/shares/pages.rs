@@ -1,4 +1,4 @@
-//! The pages of public links and their passwords, asked for with a real curl.
+//! The pages of public links and their passwords, with a real curl.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,14 +18,14 @@ async fn enter(links: &ManualLinks, id: ShareId, password: &str, more: &[&str]) 
     links.get(id, "", &[&["--data-urlencode", &field], more].concat()).await
 }
 
-/// The cookie of an answer, as the browser sends it again.
+/// The cookie of an answer, as the browser returns it.
 fn cookie(answer: &CurlResponse) -> String {
     let set = answer.header("set-cookie").unwrap();
     format!("Cookie: {}", set.split(';').next().unwrap())
 }
 
 #[actix::test]
-async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
+async fn a_page_shows_the_share_and_runs_no_foreign_code() {
     let links = ManualLinks::start(|settings| {
         settings.public_url = Some("https://share.example.net/".into());
     });
@@ -58,7 +58,7 @@ async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
 }
 
 #[actix::test]
-async fn a_directory_shows_what_is_in_it() {
+async fn a_directory_shows_its_entries() {
     let links = ManualLinks::start(|_| {});
     links.write("season/1.mp4", &[7; 2048]);
     links.write("season/extras/x.mp4", b"x");
@@ -114,7 +114,7 @@ async fn a_password_opens_this_link_and_no_other() {
 }
 
 #[actix::test]
-async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
+async fn tries_are_bounded_by_link_and_by_address_and_an_open_session_stays() {
     let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(3).unwrap();
         settings.password_every = Duration::from_secs(600);
@@ -144,7 +144,7 @@ async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
 }
 
 #[actix::test]
-async fn who_guesses_passwords_learns_nothing_from_others_who_know_theirs() {
+async fn a_password_guesser_learns_nothing_from_successful_clients() {
     let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(2).unwrap();
         settings.password_every = Duration::from_secs(600);
@@ -180,7 +180,7 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
     let page = links.get(id, "", &[&proxied[..], &["-H", &cookie]].concat()).await;
     assert_eq!(page.status, 200);
     let (told, page) = ("another device", page.text());
-    assert!(!page.contains(told), "without public_url nobody knows the address of the proxy");
+    assert!(!page.contains(told), "without public_url the address of the proxy is unknown");
     assert!(!page.contains("share.example.net"), "a client said so, by way of the proxy");
     let plain = enter(&links, id, "right", &[]).await;
     assert!(!plain.header("set-cookie").unwrap().contains("Secure"));
@@ -199,7 +199,7 @@ async fn a_page_believes_no_host_that_a_client_names() {
 }
 
 #[actix::test]
-async fn a_form_that_is_none_is_refused_without_harm() {
+async fn an_invalid_form_is_refused_without_harm() {
     let links =
         ManualLinks::start(|settings| settings.request_timeout = Duration::from_millis(300));
     links.write("a", b"x");
@@ -222,7 +222,7 @@ async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
     }
     let id = links.share("huge", |_| {});
     let html = links.get(id, "", &[]).await.text();
-    // Not printed where it fails: it is long.
+    // The page is too long for a failure message.
     assert!(html.contains("more than 10000 entries"));
     assert!(html.contains("and more than 9500 more"));
     assert_eq!(html.matches("<td class=\"size\">").count(), 500);
@@ -230,7 +230,7 @@ async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
 }
 
 #[actix::test]
-async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resume() {
+async fn a_late_client_gets_the_reason_and_a_counted_download_may_resume() {
     let links = ManualLinks::start(|settings| {
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
@@ -249,7 +249,7 @@ async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resu
     let held = page(&taker).await;
     assert_eq!(held.status, 200);
     let html = held.text();
-    // A button that begins anew would only be refused.
+    // A button that starts a new download would only be refused.
     assert!(html.contains("0 of 1") && !html.contains(&button), "{html}");
     assert!(html.contains("can be resumed"), "{html}");
     let anew = links.get(id, "/file", &["-H", &taker]).await;

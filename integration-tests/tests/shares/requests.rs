@@ -1,4 +1,4 @@
-//! Requests to public links as some clients write them, and how those are told that are refused.
+//! Requests of unusual clients to public links, and the texts of refusals.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use reelyard_shares::share_expiry::ShareId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What comes on a connection until it ends.
+/// Everything that arrives on a connection until its end.
 async fn ask(links: &ManualLinks, text: &str) -> String {
     let mut stream = TcpStream::connect(links.addr()).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
@@ -48,7 +48,7 @@ async fn a_connection_ends_where_one_of_its_headers_says_so() {
 }
 
 #[actix::test]
-async fn a_link_with_a_slash_at_its_end_leads_to_the_one_without() {
+async fn a_link_with_a_final_slash_redirects_to_the_one_without() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let id = links.share("a", |_| {});
@@ -66,7 +66,7 @@ async fn a_link_with_a_slash_at_its_end_leads_to_the_one_without() {
 }
 
 #[actix::test]
-async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
+async fn an_invalid_form_is_refused_on_a_page_like_all_others() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let hash = hash_password("right").unwrap();
@@ -94,7 +94,7 @@ async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
 }
 
 #[actix::test]
-async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
+async fn a_page_that_asks_to_wait_does_not_call_the_link_unknown() {
     let links = ManualLinks::start(|settings| {
         settings.guesses = NonZeroU32::MIN;
         settings.guess_every = Duration::from_secs(600);
@@ -110,7 +110,7 @@ async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
 }
 
 #[actix::test]
-async fn what_was_replaced_is_not_said_to_be_resumable() {
+async fn a_replaced_file_is_not_called_resumable() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"a film");
     let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
@@ -118,11 +118,7 @@ async fn what_was_replaced_is_not_said_to_be_resumable() {
     assert_eq!(begun.status, 206);
     let resume = format!("If-Range: {}", begun.header("etag").unwrap());
     assert_eq!(links.get(id, "/file", &["-r", "2-3", "-H", &resume]).await.status, 206);
-    assert_eq!(
-        links.get(id, "/file", &[]).await.status,
-        200,
-        "the whole of what began with a part"
-    );
+    assert_eq!(links.get(id, "/file", &[]).await.status, 200, "the complete file after a part");
     let anew = links.get(id, "/file", &[]).await;
     assert!(anew.status == 410 && anew.text().contains("can be resumed"), "{}", anew.text());
     links.write("a", b"another film");
@@ -167,7 +163,7 @@ async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
     links.stop().await;
 }
 
-/// A running download of `mebibytes` MiB at 8 MiB/s. Its result is the exit code of curl.
+/// Starts a download of `mebibytes` MiB at 8 MiB/s. Its result is the exit code of curl.
 async fn running(links: &ManualLinks, mebibytes: usize) -> tokio::task::JoinHandle<i32> {
     links.write("a", &vec![7; mebibytes << 20]);
     let url = links.url(links.share("a", |_| {}), "/file");
@@ -180,7 +176,7 @@ async fn running(links: &ManualLinks, mebibytes: usize) -> tokio::task::JoinHand
 }
 
 #[actix::test]
-async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
+async fn a_draining_server_lets_downloads_finish_and_accepts_no_client() {
     let links = ManualLinks::start(|_| {});
     let running = running(&links, 12).await;
     let url = links.url(ShareId(1), "");
@@ -188,16 +184,16 @@ async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
     let draining = site.server.drain(std::future::pending());
     let late = async {
         let refused = || async { (curl(&[&url]).await.exit == 7).then_some(()) };
-        eventually_some("nobody is let in", refused).await;
+        eventually_some("new clients are refused", refused).await;
     };
     futures::join!(draining, late);
-    assert_eq!(running.await.unwrap(), 0, "what ran has finished");
+    assert_eq!(running.await.unwrap(), 0, "the running download has finished");
 }
 
 #[actix::test]
-async fn a_server_that_drains_in_a_hurry_cuts_what_runs() {
+async fn a_drain_without_time_aborts_running_downloads() {
     let links = ManualLinks::start(|_| {});
-    // More than the buffers of two sockets hold: what they hold reaches curl after the cut.
+    // More than the buffers of two sockets hold, because buffered data reaches curl after the abort.
     let running = running(&links, 128).await;
     let site = links.into_site();
     site.server.drain(std::future::ready(())).await;

@@ -1,4 +1,4 @@
-//! Roots that are not there, come, go, and become other directories.
+//! Roots that are missing, appear, disappear, and become other directories.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ impl ShareFilesYard {
         self.files.as_ref().unwrap().send(CheckRoots).await.unwrap();
     }
 
-    /// Lets what is missing be missing for so long.
+    /// Lets the removal time of missing paths pass.
     async fn wait_for_what_is_missing(&self, removed_after: Duration) {
         let sweep_every = Duration::from_secs(3600);
         let settings = ShareFilesSettings { removed_after, sweep_every };
@@ -33,9 +33,9 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     let disk = Disk::new();
     let yard = opened(&disk).await;
     let (id, kept) = (yard.create("films/other").await, yard.create("films/d/a").await);
-    // As a file system is unmounted that holds all, and another one mounted that holds some.
+    // Simulates the unmount of a file system with all files, and the mount of one with some of them.
     fs::rename(disk.path("films"), disk.path("aside")).unwrap();
-    eventually("it is told", || {
+    eventually("it is reported", || {
         yard.files.as_ref().unwrap().do_send(CheckRoots);
         yard.board.view().unreachable.contains_key(&root("films"))
     })
@@ -52,7 +52,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     .await;
     let sweeps = yard.board.view().sweeps;
     yard.sweep().await;
-    eventually("what is missing is seen", || yard.board.view().missing == 1).await;
+    eventually("the missing path is noticed", || yard.board.view().missing == 1).await;
     eventually("a pass has ended", || yard.board.view().sweeps > sweeps).await;
     assert!(yard.said(id).is_some(), "it may be about to come");
     yard.make(wanted("films/d/a", "films/d/c")).await.unwrap();
@@ -70,7 +70,7 @@ async fn nothing_is_moved_into_a_directory_that_was_the_root() {
     fs::rename(disk.path("more"), disk.path("more.old")).unwrap();
     fs::create_dir(disk.path("more")).unwrap();
     match yard.make(wanted("films/other", "more/other")).await {
-        // The node has seen meanwhile what is there.
+        // Meanwhile the node has observed the new content.
         Ok(_) => assert!(disk.path("more/other").exists()),
         told => assert_eq!(refused(told), MoveRefused::RootAway),
     }
@@ -85,7 +85,7 @@ struct ShareRootsNode {
 }
 
 impl ShareRootsNode {
-    /// A node with a root that is there and one that is not.
+    /// Starts a node with an existing root and a missing one.
     fn start() -> Result<Self> {
         let ground = ProcessYard::new(1, 0)?;
         fs::create_dir(ground.path("films"))?;
@@ -101,7 +101,7 @@ impl ShareRootsNode {
         Ok(place)
     }
 
-    /// Status and body of a call of the API.
+    /// The status and body of an API call.
     fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let mut command = Command::new("curl");
         command.args(["-s", "-m", "20", "-X", method, "-w", "\n%{http_code}"]);
@@ -124,7 +124,7 @@ impl ShareRootsNode {
 }
 
 #[test]
-fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Result<()> {
+fn a_missing_root_delays_nothing_and_is_opened_when_it_appears() -> Result<()> {
     let place = ShareRootsNode::start()?;
     assert_eq!(place.create("films/a").0, 201);
     let (status, told) = place.create("nas/b");
@@ -135,7 +135,7 @@ fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Re
     );
     let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": "nas/a" }));
     assert!(told.0 == 503 && told.1.to_string().contains("try again"), "{told:?}");
-    wait_for("it is told", &[&place.node], || {
+    wait_for("it is reported", &[&place.node], || {
         let log = place.node.log_text();
         (log.contains("root unreachable") && log.contains("root=nas")).then_some(())
     })?;
@@ -150,14 +150,14 @@ fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Re
     let link = format!("{}/file", share.1["url"].as_str().unwrap());
     let fetched = Command::new("curl").args(["-s", "-m", "20", &link]).output()?;
     assert_eq!(fetched.stdout, b"b");
-    wait_for("that is told", &[&place.node], || {
+    wait_for("that is reported", &[&place.node], || {
         place.node.log_text().contains("root reachable again").then_some(())
     })?;
     Ok(())
 }
 
 #[test]
-fn a_root_that_is_not_there_now_is_told_by_a_check_and_one_that_is_none_refused() {
+fn a_check_reports_a_missing_root_and_refuses_an_invalid_one() {
     let dir = tempfile::tempdir().unwrap();
     let check = |root: &str| {
         run(&["config", "check", "--set", &format!("share.roots={{ films = \"{root}\" }}")])
@@ -182,7 +182,7 @@ fn no_path_forges_a_line_of_the_log() -> Result<()> {
     let to = format!("films/x\n{forged}");
     let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": to }));
     assert_eq!(told.0, 200, "{told:?}");
-    let log = wait_for("it is told", &[&place.node], || {
+    let log = wait_for("it is reported", &[&place.node], || {
         Some(place.node.log_text()).filter(|log| log.contains("move started"))
     })?;
     assert!(log.contains("forged") && !log.contains('\u{1b}'), "{log}");

@@ -1,6 +1,5 @@
-//! Shares of a real node that is killed again and again, at any moment, while several clients make,
-//! extend, take back and read links: what was answered holds, what has ended stays ended, and what
-//! happened is told outside.
+//! Shares of a real node that is killed repeatedly at random times, while clients create, extend, revoke and
+//! read links. Confirmed requests hold, ended shares stay ended, and every event is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -19,10 +18,10 @@ use crate::clients::{FILM, ShareApi, ShareClient};
 const ROUNDS: usize = 9;
 const CLIENTS: u8 = 4;
 
-/// The node is killed at a random moment up to so long after it has answered.
+/// The node is killed at a random time up to this long after its first answer.
 const LONGEST_ROUND: Duration = Duration::from_millis(900);
 
-/// How soon after its start a node has reclaimed what is overdue.
+/// The time after a start in which a node must reclaim overdue shares.
 const SOON: Duration = Duration::from_secs(5);
 
 struct ShareKillYard {
@@ -71,10 +70,10 @@ impl ShareKillYard {
         assert_eq!(status, 200, "{told}");
     }
 
-    /// What clients do until the node is killed.
+    /// Runs the clients until the node is killed.
     async fn round(&mut self, clients: Vec<ShareClient>) -> Vec<ShareClient> {
         let wait = self.at_random(LONGEST_ROUND);
-        // Where nothing is reclaimed, only the comparison with the clock refuses what is overdue.
+        // While reclaim is paused, only the comparison with the clock refuses overdue shares.
         self.is_paused = self.random.bool();
         self.pause(self.is_paused).await;
         let working = clients.into_iter().map(|mut client| {
@@ -90,8 +89,8 @@ impl ShareKillYard {
         join_all(working).await.into_iter().map(Result::unwrap).collect()
     }
 
-    /// Starts it again, sometimes twice; what came due meanwhile is refused by its first answer and
-    /// reclaimed soon.
+    /// Starts the node again, sometimes twice. It must refuse overdue shares in its first answer and reclaim
+    /// them soon.
     async fn restart(&mut self, clients: &[ShareClient]) {
         let overdue = || {
             let now = Clock::system().now();
@@ -121,7 +120,7 @@ impl ShareKillYard {
         self.until_up().await;
     }
 
-    /// The ids of all that have not ended.
+    /// The ids of all shares that have not ended.
     async fn listed(&self) -> BTreeSet<String> {
         let (mut ids, mut cursor) = (BTreeSet::new(), String::new());
         loop {
@@ -143,7 +142,7 @@ impl ShareKillYard {
         self.api.answer("GET", "/shares/reclaim", None).await.1
     }
 
-    /// What all clients know together holds.
+    /// Checks the combined knowledge of all clients.
     async fn check(&self, clients: &[ShareClient]) {
         let known = || clients.iter().flat_map(|client| &client.shares);
         let ids: BTreeSet<&str> = known().map(|share| &*share.id).collect();
@@ -151,9 +150,9 @@ impl ShareKillYard {
         let listed = self.listed().await;
         let is_back = |id: &&str| listed.contains(*id);
         let closed = known().filter(|share| share.ended.is_some()).map(|share| &*share.id);
-        assert_eq!(closed.filter(is_back).collect::<Vec<_>>(), [""; 0], "what has ended is back");
+        assert_eq!(closed.filter(is_back).collect::<Vec<_>>(), [""; 0], "an ended share is back");
         let strangers = listed.iter().filter(|id| !ids.contains(id.as_str()));
-        assert_eq!(strangers.count(), 0, "what nobody asked for is there");
+        assert_eq!(strangers.count(), 0, "an unrequested share exists");
         let ghosts: usize = clients.iter().map(|client| client.unseen).sum();
         let reclaim = self.totals().await;
         assert_eq!(reclaim["totals"]["created"], ids.len() + ghosts, "{reclaim}");
@@ -163,13 +162,13 @@ impl ShareKillYard {
         );
     }
 
-    /// Everything has ended, and each end was told.
+    /// Checks that all shares have ended and that each end was reported.
     async fn check_told(&self, clients: &[ShareClient]) {
         let (_, hooks) = self.api.answer("GET", "/shares/hooks", None).await;
         assert_eq!(hooks["items"][0]["dropped"].as_u64().unwrap_or(0), 0, "{hooks}");
         let mut told = BTreeMap::<u64, (String, String)>::new();
         let ids = || clients.iter().flat_map(|client| &client.shares).map(|share| &share.id);
-        eventually("every end is told", || {
+        eventually("every end is reported", || {
             told.clear();
             for one in self.receiver.taken() {
                 let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -193,7 +192,7 @@ fn ended(reclaim: &Value) -> u64 {
 }
 
 #[test]
-fn what_was_answered_holds_however_often_the_node_is_killed() {
+fn answers_hold_over_any_number_of_kills() {
     let seed = fastrand::u64(..);
     eprintln!("seed {seed}");
     on_a_system(async {

@@ -1,5 +1,5 @@
-//! Shares on three nodes over a network in memory, each with a clock of its own: whoever leads
-//! decides, the others refuse by comparison, and all hold the same.
+//! Shares on three nodes over a network in memory, each with its own clock. The leader decides, the others
+//! refuse overdue shares by comparison, and all hold the same state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -20,7 +20,7 @@ use reelyard_shares::share_expiry::{
 
 use crate::cluster::*;
 
-/// How soon overdue shares are to be gone once a node leads.
+/// The time after the start of leadership in which overdue shares must end.
 const SOON: Duration = Duration::from_secs(5);
 
 #[test]
@@ -32,7 +32,7 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         let leader = cluster.leading().unwrap();
         cluster.everywhere("all serve both", |node| node.serves(soon) && node.serves(late)).await;
 
-        // By the clocks of the followers its time has come, and not by that of the leader.
+        // By the clocks of the followers its time is over, but not by that of the leader.
         let followers = || cluster.nodes.iter().filter(|node| node.epoch() == 0);
         for follower in followers() {
             follower.clock.advance(seconds(60));
@@ -51,22 +51,22 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         };
         assert!(cluster.nodes.iter().all(untouched));
 
-        // Nobody can commit, and by everybody's clock its time has come.
+        // No node can commit, and by every clock its time is over.
         for node in NODES {
             cluster.hub.isolate(node);
         }
         leader.clock.advance(seconds(60));
-        cluster.everywhere("nobody leads", |node| node.epoch() == 0).await;
+        cluster.everywhere("no node leads", |node| node.epoch() == 0).await;
         join_all(cluster.nodes.iter().map(ShareNode::takes_a_turn)).await;
         for node in &cluster.nodes {
             assert!(!node.serves(soon) && node.serves(late));
-            assert_eq!(node.ended(soon), None, "nobody says so");
+            assert_eq!(node.ended(soon), None, "no node says so");
         }
         cluster.hub.heal();
         let is_gone = |node: &ShareNode| node.ended(soon) == Some(ShareEnding::Expired);
         cluster.in_time("all have deleted it", is_gone).await;
 
-        // One that is behind deletes what it would still serve.
+        // A node whose clock is behind deletes shares that it would still serve.
         let brief = cluster.created(film(10)).await;
         cluster.everywhere("all serve it", |node| node.serves(brief)).await;
         cluster.leading().unwrap().clock.advance(seconds(10));
@@ -75,15 +75,15 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         let held = cluster.hold_the_same(&[soon, late, brief]).await;
         assert_eq!((held.shares.len(), held.totals.expired), (1, 2));
         let reclaimed = |node: &ShareNode| node.board.view().counters.reclaimed;
-        // What a leader had set out before it was cut off counts for nobody.
+        // Work that a leader began before it was isolated has no effect.
         let counted = cluster.nodes.iter().map(reclaimed).sum::<u64>();
-        assert!((1..=2).contains(&counted), "only who leads reclaims: {counted}");
+        assert!((1..=2).contains(&counted), "only the leader reclaims: {counted}");
         cluster.stop().await;
     });
 }
 
 #[test]
-fn a_leader_that_comes_back_goes_on_at_once() {
+fn a_leader_that_comes_back_continues_at_once() {
     on_a_system(async {
         let cluster = ShareCluster::new(&settings()).await;
         let first = cluster.created(film(60)).await;
@@ -94,12 +94,12 @@ fn a_leader_that_comes_back_goes_on_at_once() {
         for node in NODES {
             cluster.hub.isolate(node);
         }
-        // It reclaims, and cannot know what becomes of that.
+        // It reclaims, and cannot know the outcome.
         leader.clock.advance(seconds(60));
         leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
         let is_held = || leader.epoch() == 0 && leader.board.view().counters.uncommitted > 0;
-        eventually("it steps back with a commit under way", is_held).await;
-        // Its log is the longest: of these two no other can lead.
+        eventually("it steps back with a commit in progress", is_held).await;
+        // It has the longest log: of these two no other node can lead.
         let other = (old + 1) % 3;
         cluster.hub.rejoin(NODES[old]);
         cluster.hub.rejoin(NODES[other]);
@@ -114,18 +114,18 @@ fn a_leader_that_comes_back_goes_on_at_once() {
     });
 }
 
-/// What clients were told while the leader changed.
+/// The answers to clients while the leader changed.
 #[derive(Default)]
 struct CountedDownloads {
     stop: AtomicBool,
-    /// Downloads of which they were told that they count.
+    /// Downloads that were confirmed as counted.
     counted: AtomicU64,
 }
 
-/// How many take downloads at a time.
+/// The number of parallel clients.
 const TAKERS: u64 = 4;
 
-/// Takes one download after the other; asks for each until it is known what came of it.
+/// Downloads repeatedly, and repeats each request until its outcome is known.
 async fn take_on(
     cluster: &ShareCluster,
     id: ShareId,
@@ -144,7 +144,7 @@ async fn take_on(
     counted
 }
 
-/// Creates one share after the other, each by a name of its own.
+/// Creates shares one after the other, each under its own name.
 async fn create_on(cluster: &ShareCluster, told: &CountedDownloads) -> Vec<(RequestId, ShareId)> {
     let mut made = Vec::new();
     while !told.stop.load(Ordering::SeqCst) {
@@ -186,7 +186,7 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
                 node.clock.advance(seconds(1));
             }
 
-            // It still believes that it leads: what it is asked for stands in its log alone.
+            // It still believes that it leads: the request is only in its own log.
             let request = RequestId::random();
             let lost = CreateShare { request: Some(request), ..film(86_400) };
             let told_first = leader.create(lost.clone()).await;
@@ -222,7 +222,7 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
         assert_eq!((live, held.shares.len()), (expected.clone(), expected.len()));
         let limited = held.shares.iter().find(|share| share.id() == limited).unwrap();
         let taken = u64::from(limited.downloads().unwrap().taken());
-        assert_eq!(taken, counted.iter().sum::<u64>(), "each that was told counts once");
+        assert_eq!(taken, counted.iter().sum::<u64>(), "each confirmed download counts once");
         let ended = |found: &ShareLookup| matches!(found, ShareLookup::Ended(grave) if grave.why == ShareEnding::Expired);
         assert!(held.found.iter().all(ended), "nothing is resurrected");
         let mut tellings = BTreeMap::<ShareId, u64>::new();

@@ -1,4 +1,4 @@
-//! Public links under TLS, asked for with a real curl: everything is as in the clear.
+//! Public links over TLS with a real curl: everything works as without TLS.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes of which no two stretches are alike.
+/// Bytes without repeated sections.
 fn film(length: usize) -> Vec<u8> {
     let mut film = vec![0; length];
     fastrand::Rng::with_seed(7).fill(&mut film);
@@ -117,7 +117,7 @@ async fn a_directory_arrives_as_an_archive() {
     links.write("season/empty", b"");
     let id = links.share("season", |_| {});
     let saved = links.outside().join("saved.zip");
-    // To one that knows no chunks only the end told by TLS says that it is whole.
+    // For a client without chunked encoding, only the TLS close message proves a complete answer.
     for version in ["--http1.1", "--http1.0"] {
         let from = ["--no-include", "--cacert", text(&pem.certificate), version];
         let into = ["-o", text(&saved), &links.url(id, "/zip")];
@@ -127,7 +127,7 @@ async fn a_directory_arrives_as_an_archive() {
     links.stop().await;
 }
 
-/// A download that is slow enough to be still running when something happens.
+/// Starts a slow download that still runs at a later event.
 async fn running(links: &ManualLinks, pem: &Pem, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/file"), links.server.counters().downloads);
     let ca = pem.certificate.clone();
@@ -140,7 +140,7 @@ async fn running(links: &ManualLinks, pem: &Pem, id: ShareId) -> tokio::task::Jo
 }
 
 #[actix::test]
-async fn a_hard_revoke_cuts_what_is_running_and_a_soft_one_does_not() {
+async fn a_hard_revoke_aborts_running_downloads_and_a_soft_one_does_not() {
     let links = ManualLinks::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; 24 << 20]);
@@ -157,7 +157,7 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_soft_one_does_not() {
 }
 
 #[actix::test]
-async fn a_new_certificate_is_shown_to_whoever_connects_then() {
+async fn a_new_certificate_applies_to_new_connections() {
     let links = ManualLinks::start(|_| {});
     let old = links.speak_tls("old");
     links.write("a", &vec![7; 24 << 20]);
@@ -169,12 +169,12 @@ async fn a_new_certificate_is_shown_to_whoever_connects_then() {
         curl(&["--cacert", text(&pem.certificate), "-r", "0-9", &url]).await.exit
     };
     assert_eq!((by(&new).await, by(&old).await), (0, 60), "it is another one");
-    assert_eq!(download.await.unwrap(), 0, "what was running went on");
+    assert_eq!(download.await.unwrap(), 0, "the running download continued");
     links.stop().await;
 }
 
 #[actix::test]
-async fn who_speaks_no_tls_is_told_or_left() {
+async fn a_client_without_tls_gets_an_answer_or_a_closed_connection() {
     let links =
         ManualLinks::start(|settings| settings.request_timeout = Duration::from_millis(300));
     links.speak_tls("links");
@@ -189,17 +189,17 @@ async fn who_speaks_no_tls_is_told_or_left() {
     let mut garbage = TcpStream::connect(links.addr()).await.unwrap();
     garbage.write_all(&[0; 100]).await.unwrap();
     let mut told = Vec::new();
-    // Whether it gets the alert or a reset, the connection is over.
+    // Either an alert or a reset ends the connection.
     let _ = garbage.read_to_end(&mut told).await;
     assert!(told.is_empty() || told[0] == 21, "{told:?}");
     drop(TcpStream::connect(links.addr()).await.unwrap());
     eventually("they are gone", || links.server.counters().connections == 0).await;
-    assert_eq!(links.server.counters().no_tls, 4, "one just looked whether somebody listens");
+    assert_eq!(links.server.counters().no_tls, 4, "one connection sent nothing and does not count");
     links.stop().await;
 }
 
 #[actix::test]
-async fn who_does_not_get_on_with_tls_makes_room() {
+async fn a_silent_tls_connection_is_closed_for_a_new_one() {
     let links = ManualLinks::start(|settings| settings.connections_per_address = 1);
     links.speak_tls("links");
     links.write("a", b"x");

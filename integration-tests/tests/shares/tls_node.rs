@@ -1,4 +1,4 @@
-//! TLS of public links as a node is configured for it: at its start, and at a reload.
+//! TLS of public links in the configuration of a node: at its start, and at a reload.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn faults(settings: &[(&str, &Path)]) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_certificate_is_told_in_words() {
+fn errors_of_a_certificate_are_explained() {
     let place = tempfile::tempdir().unwrap();
     let [pem, other] = ["one", "other"].map(|name| Pem::make(place.path(), name));
     let both =
@@ -47,7 +47,7 @@ fn what_is_wrong_with_a_certificate_is_told_in_words() {
     assert!(alone.contains("share.tls.certificate: is missing: share.tls.key is set"), "{alone}");
 }
 
-/// What curl gets of `url`, trusting nobody but `pem`.
+/// The answer of curl for `url`, with trust only in `pem`.
 fn fetch(pem: &Pem, url: &str) -> String {
     let mut curl = Command::new("curl");
     curl.args(["-s", "-m", "20", "--cacert"]).arg(&pem.certificate);

@@ -1,4 +1,4 @@
-//! The actors of webhooks by their messages: a real journal, a manual clock, a real receiver.
+//! The actors of webhooks over messages: a real journal, a manual clock, a real receiver.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ use reelyard_shares::webhook::{
     WebhookSettings, WebhookView, WebhookViewHandle, webhook_client,
 };
 
-/// A node as far as shares and one webhook go.
+/// The parts of a node for shares and one webhook.
 struct WebhookYard {
     journal: Journal,
     expiry: Addr<ShareExpiry>,
@@ -70,7 +70,7 @@ fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYa
 }
 
 impl WebhookYard {
-    /// Makes a share and takes it back: that is one happening.
+    /// Creates a share and revokes it, which is one event.
     async fn revoked(&self) {
         let create = CreateShare {
             root: RootName::new("films").unwrap(),
@@ -119,12 +119,12 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
     assert_eq!(trouble.until.since(clock.now()), Duration::from_secs(1000));
     receiver.is_to(ReceiverMode::Takes);
     clock.advance(Duration::from_secs(999));
-    // Asked something: it has looked at its clock by then, and had no reason to do anything.
+    // After this answer it has read its clock, and had no reason to act.
     yard.revoked().await;
     yard.until("it has heard", |hook| hook.backlog == 3).await;
     assert_eq!((receiver.received().len(), yard.view.load().counters.failed_tries), (1, 1));
     clock.advance(Duration::from_secs(1));
-    yard.until("it is told everything", |hook| hook.counters.delivered == 3).await;
+    yard.until("it got everything", |hook| hook.counters.delivered == 3).await;
     let numbers: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
     assert_eq!(numbers, [0, 1, 2]);
     let told = receiver.taken()[0].head.clone();
@@ -134,7 +134,7 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
 }
 
 #[actix::test]
-async fn another_url_is_told_at_once_what_the_former_did_not_take() {
+async fn a_new_url_gets_at_once_what_the_previous_one_refused() {
     let (dir, clock) = (tempfile::tempdir().unwrap(), manual_clock());
     let (dead, alive) = (HookReceiver::start().unwrap(), HookReceiver::start().unwrap());
     let yard = opened(alone(dir.path()).await, &clock, &dead);
@@ -149,7 +149,7 @@ async fn another_url_is_told_at_once_what_the_former_did_not_take() {
         })
         .await
         .unwrap();
-    yard.until("it is told", |hook| hook.counters.delivered == 1).await;
+    yard.until("it is delivered", |hook| hook.counters.delivered == 1).await;
     assert_eq!(alive.taken()[0].number(), 0);
     yard.journal.stop().await;
 }
@@ -162,14 +162,14 @@ async fn many_happenings_take_few_commits() {
     for _ in 0..50 {
         yard.revoked().await;
     }
-    yard.until("all are told", |hook| hook.counters.delivered == 50).await;
-    // By a clock that stands still the cursor moves once, at the first.
+    yard.until("all are delivered", |hook| hook.counters.delivered == 50).await;
+    // With a clock that does not advance, the cursor moves once, at the first event.
     let applied = yard.journal.status().applied.unwrap();
     assert!(applied < 50 * 2 + 10, "{applied} entries");
     yard.journal.stop().await;
 }
 
-/// The node that leads in an epoch after `epoch`, and knows how far its hook was told.
+/// The node that leads in an epoch after `epoch` and knows the cursor of its webhook.
 async fn leader(yards: &[WebhookYard], epoch: u64) -> (usize, u64) {
     eventually_some("one leads", || async {
         let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
@@ -181,7 +181,7 @@ async fn leader(yards: &[WebhookYard], epoch: u64) -> (usize, u64) {
 }
 
 #[test]
-fn the_leader_alone_tells_and_the_next_one_goes_on() {
+fn only_the_leader_delivers_and_the_next_one_continues() {
     let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
     on_a_system(async {
         let (hub, receiver) = (MemoryHub::default(), HookReceiver::start().unwrap());
@@ -196,18 +196,18 @@ fn the_leader_alone_tells_and_the_next_one_goes_on() {
         }
         let (old, epoch) = leader(&yards, 0).await;
         yards[old].revoked().await;
-        yards[old].until("it is told", |hook| hook.counters.delivered == 1).await;
+        yards[old].until("it is delivered", |hook| hook.counters.delivered == 1).await;
         receiver.is_to(ReceiverMode::Refuses(500, None));
         yards[old].revoked().await;
         yards[old].until("it fails", |hook| hook.trouble.is_some()).await;
-        // By a clock that stands still the old leader does not try again.
+        // With a clock that does not advance, the old leader does not try again.
         receiver.is_to(ReceiverMode::Takes);
         hub.isolate(NODES[old]);
         let (new, _) = leader(&yards, epoch).await;
         assert_ne!(new, old);
-        yards[old].until("the old leader tells nothing", |hook| !hook.tells).await;
+        yards[old].until("the old leader delivers nothing", |hook| !hook.tells).await;
         yards[new].revoked().await;
-        eventually("the new one goes on", || {
+        eventually("the new one continues", || {
             let taken = receiver.taken();
             taken.last().is_some_and(|one| one.number() == 2)
         })

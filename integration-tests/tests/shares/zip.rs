@@ -1,4 +1,4 @@
-//! Shared directories as archives, fetched with a real curl and opened with a real unzip.
+//! Shared directories as archives, downloaded with a real curl and extracted with a real unzip.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Fetches the archive of a share into a file.
+/// Downloads the archive of a share into a file.
 async fn fetch(links: &ManualLinks, id: ShareId, more: &[&str]) -> (i32, PathBuf) {
     let saved = links.outside().join("saved.zip");
     let into = ["--no-include", "-o", saved.to_str().unwrap(), &links.url(id, "/zip")];
@@ -28,7 +28,7 @@ fn unzip(arguments: &[&str], archive: &Path) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// All files below `dir` with their contents; directories without.
+/// All files below `dir` with their contents; directories have none.
 fn tree(dir: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_owned()];
@@ -141,7 +141,7 @@ async fn more_files_than_a_small_archive_can_have() {
     links.stop().await;
 }
 
-/// An archive that is slow enough to be still on its way when something happens.
+/// Starts a slow archive download that still runs at a later event.
 async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i32> {
     let (url, before) = (links.url(id, "/zip"), links.server.counters().bytes);
     let download = tokio::spawn(async move {
@@ -190,7 +190,7 @@ async fn a_directory_that_is_renamed_meanwhile_is_still_the_same() {
 }
 
 #[actix::test]
-async fn what_can_never_be_whole_takes_no_download() {
+async fn an_archive_that_can_never_be_complete_counts_no_download() {
     let links = ManualLinks::start(|_| {});
     let one = NonZeroU32::new(1);
     let refused = async |id: ShareId, words: &str| {
@@ -207,8 +207,8 @@ async fn what_can_never_be_whole_takes_no_download() {
     assert_eq!((answer.exit, answer.status), (0, 200), "it was not used up");
     assert_eq!(links.get(deep, "/zip", &[]).await.status, 410);
 
-    // A byte that is no text takes three in the archive. Each system call takes a path of 4,096:
-    // from where one is, one goes further.
+    // A byte that is not text takes three bytes in the archive. Each system call accepts a path of 4,096
+    // bytes, therefore the test changes the directory step by step.
     let name = std::ffi::OsStr::from_bytes(&[0xff; 255]);
     let mut dir = std::fs::File::open(links.below("")).unwrap();
     for name in std::iter::once("long".as_ref()).chain(std::iter::repeat_n(name, 90)) {
@@ -220,7 +220,7 @@ async fn what_can_never_be_whole_takes_no_download() {
     links.stop().await;
 }
 
-/// Runs a test of this file once more, without what lets root read everything; none if it runs so.
+/// Repeats a test of this file without root's privilege to read everything. `None` when it already runs so.
 fn again_without_privileges(test: &str) -> Option<Output> {
     const MARK: &str = "REELYARD_TEST_WITHOUT_PRIVILEGES";
     if std::env::var_os(MARK).is_some() {
@@ -302,7 +302,7 @@ async fn no_address_has_all_the_turns() {
         client.write_all(path.as_bytes()).await.unwrap();
         let mut status = [0; 12];
         client.read_exact(&mut status).await.unwrap();
-        // What is not read is not taken: it stays as it is.
+        // The test reads nothing from these connections, therefore the data stays in the buffers.
         slow.push((client, String::from_utf8_lossy(&status[9..]).into_owned()));
     }
     let statuses: Vec<&str> = slow.iter().map(|(_, status)| status.as_str()).collect();

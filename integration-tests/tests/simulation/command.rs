@@ -1,4 +1,4 @@
-//! `reelyard simulate`: a yard over days, by the rules of a node.
+//! `reelyard simulate`: a yard over several days, with the rules of a node.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use reelyard_integration_tests::binary::{ProgramOutput, run};
 use reelyard_simulate::options::{DemandOptions, SimulationOptions, SyntheticOptions, YardOptions};
 use reelyard_simulate::{Rules, SimulationReport, simulate};
 
-/// A yard of five destinations whose disks hold three of five files.
+/// A yard of five destinations whose disks hold three fifths of the files.
 fn small() -> SimulationOptions {
     SimulationOptions {
         seed: 1,
@@ -29,7 +29,7 @@ fn small() -> SimulationOptions {
     }
 }
 
-/// Drifting, with new titles and rises.
+/// A demand that drifts, with new titles and sudden rises.
 fn demand() -> SyntheticOptions {
     SyntheticOptions {
         files: 1_000,
@@ -41,7 +41,7 @@ fn demand() -> SyntheticOptions {
     }
 }
 
-/// Nothing changes but by chance.
+/// A demand that changes only by chance.
 fn steady() -> SyntheticOptions {
     SyntheticOptions { drift: 0.0, new_titles_per_day: Some(0), rises_per_day: Some(0), ..demand() }
 }
@@ -70,7 +70,7 @@ fn the_same_seed_gives_the_same_report() -> Result<()> {
 
 #[test]
 fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
-    // The disks begin over their limits, and the catalogue is larger than all of them.
+    // The disks begin above their limits, and the catalogue is larger than all disks.
     for seed in [1, 2, 3] {
         let yard = YardOptions { start_fill: Some(97), ..small().yard };
         let demand = DemandOptions::Synthetic(steady());
@@ -81,7 +81,7 @@ fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
             ensure!(day.tally.removed.files == 0, "day {number}: {:?}", day.tally);
         }
         ensure!(report.churn.twice_for_room == 0, "a cycle: {:?}", report.churn);
-        // What came back was small enough for what was left below the low-water mark.
+        // The returned copies were small enough for the space below the low-water mark.
         let (came_back, removed) = (report.churn.in_all.bytes, report.all.removed.bytes);
         ensure!(came_back * 10 < removed, "{came_back} of {removed} bytes came back");
         ensure!(report.lost == 0 && report.fill_at_end.over_limit == 0);
@@ -95,12 +95,12 @@ fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
         let report = simulated(&SimulationOptions { seed, ..small() }, &["remover.interval=1m"])?;
         ensure!(report.hot.served > 0, "nothing got hot: {:?}", report.hot);
         ensure!(report.hot.p95_s < Some(1800.0), "{:?}", report.hot);
-        // Only what is hot, and what is better than what went, has a reason to move.
+        // Only hot files, and files that are better than removed ones, have a reason to move.
         let hot = report.hot.served + report.hot.unserved;
         let for_room = report.removals.iter().filter(|(why, _)| **why != "duplicate");
         let for_room: u64 = for_room.map(|(_, removed)| removed.files).sum();
         ensure!(for_room > 0 && for_room <= 20 * hot, "{for_room} went for {hot} hot files");
-        // What goes for a hot file is not soon wanted again, nor driven out by the next one.
+        // A file that is removed for a hot one is hardly ever wanted again soon, or removed for the next one.
         ensure!(report.churn.within_a_day.files <= for_room / 20, "{:?}", report.churn);
         ensure!(report.churn.twice_for_room == 0, "{:?}", report.churn);
         ensure!(report.lost == 0, "{} files were lost", report.lost);
@@ -108,9 +108,9 @@ fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
     Ok(())
 }
 
-/// Clients ask for other files from day to day, and the disks are full.
+/// Clients request other files from day to day, and the disks are full.
 #[test]
-fn room_for_what_gets_hot_keeps_a_full_yard_useful() -> Result<()> {
+fn space_for_files_that_become_hot_keeps_a_full_yard_useful() -> Result<()> {
     let last_ratio = |set: &[&str]| -> Result<f64> {
         let options = SimulationOptions { seed: 1, days: Some(14), ..small() };
         let report = simulated(&options, &[set, &["remover.interval=1m"]].concat())?;
@@ -134,7 +134,7 @@ fn disks_are_brought_and_kept_below_their_limits() -> Result<()> {
 }
 
 #[test]
-fn copies_follow_what_the_ranking_wants_and_none_is_lost() -> Result<()> {
+fn copies_follow_the_ranking_and_none_is_lost() -> Result<()> {
     let yard = YardOptions { failures: 0.02, ..small().yard };
     let report = simulated(&SimulationOptions { yard, ..small() }, &["copies.by_grade_info=true"])?;
     ensure!(report.copies.failed > 0, "{:?}", report.copies);
@@ -152,7 +152,7 @@ fn an_empty_yard_fills_from_its_sources() -> Result<()> {
     ensure!(report.copies.done.files > 400 && report.copies.sources_busy > 0.05);
     let ratios: Vec<_> = report.hours.iter().filter_map(|hour| hour.tally.hit_ratio()).collect();
     ensure!(ratios.first() < ratios.last(), "{ratios:?}");
-    // A dry run says what it would do, and does nothing.
+    // A dry run reports its plan and changes nothing.
     let yard = YardOptions { start_fill: Some(97), ..small().yard };
     let dry = simulated(
         &SimulationOptions { yard, days: Some(1), ..small() },
@@ -162,7 +162,7 @@ fn an_empty_yard_fills_from_its_sources() -> Result<()> {
     Ok(())
 }
 
-/// A log of an hour in which 40 files are asked for, some of them much.
+/// Writes a log of an hour with requests for 40 files, some of them frequent.
 fn write_inputs(dir: &Path) -> Result<()> {
     let mut log = String::new();
     for second in 0..3600_i64 {
@@ -234,7 +234,7 @@ fn a_log_is_a_demand() -> Result<()> {
     let expected =
         ["copies-and-removals.svg", "disk-fill.svg", "hit-ratio.svg", "time-to-serve.svg"];
     ensure!(names == expected, "{names:?}");
-    // Disks have a fill at the beginning; what is counted by the hour begins with the first.
+    // Disks have a level at the start. Values per hour begin with the first hour.
     let leftmost = |name: &str| leftmost_of_curves(&Path::new(&pictures).join(name));
     let (fill, ratio) = (leftmost("disk-fill.svg")?, leftmost("hit-ratio.svg")?);
     ensure!(fill < ratio, "the disks' curves begin at {fill}, the hits' at {ratio}");
@@ -245,7 +245,7 @@ fn a_log_is_a_demand() -> Result<()> {
     Ok(())
 }
 
-/// The smallest x of all curves of a picture; what is grey belongs to its frame.
+/// The smallest x of all curves of a picture. Grey lines belong to its frame.
 fn leftmost_of_curves(picture: &Path) -> Result<i64> {
     let svg = std::fs::read_to_string(picture)?;
     let curves = svg.split("<polyline").skip(1).filter(|tag| {
@@ -259,7 +259,7 @@ fn leftmost_of_curves(picture: &Path) -> Result<i64> {
     xs.min().with_context(|| format!("no curve in {}", picture.display()))
 }
 
-/// Every element that begins also ends, in order, and there is text and a curve.
+/// Checks that every element is closed in order, and that there is text and a curve.
 fn check_svg(svg: &str) -> Result<()> {
     let mut open: Vec<&str> = Vec::new();
     for part in svg.split('<').skip(1) {
@@ -277,7 +277,7 @@ fn check_svg(svg: &str) -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused_in_words() -> Result<()> {
+fn invalid_simulations_are_refused_with_an_explanation() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let empty = dir.path().join("empty.log").display().to_string();
     std::fs::write(&empty, "no row of a log\n")?;

@@ -1,10 +1,10 @@
-//! Whole yards, simulated: see `integration-tests/src/simulation/README.md`.
+//! Complete simulated yards: see `integration-tests/src/simulation/README.md`.
 
 use std::ops::Range;
 
 use reelyard_integration_tests::simulation::{Figures, run};
 
-/// Seeds of one test; several tests share them, so that they run side by side.
+/// The number of seeds of one test. Several tests share all seeds and run in parallel.
 const SEEDS: u64 = 260;
 
 fn all_hold(seeds: Range<u64>) {
@@ -15,9 +15,9 @@ fn all_hold(seeds: Range<u64>) {
         all.add(verdict.figures);
     }
     println!("{all:?}");
-    // Seeds in which nothing happens would prove nothing.
+    // Seeds without events would prove nothing.
     assert!(all.copies > SEEDS && all.commits > 10 * SEEDS, "{all:?}");
-    // Second copies are exceptions.
+    // Second copies must be rare.
     assert!(50 * all.untold < all.copies && 50 * all.late < all.copies, "{all:?}");
 }
 
@@ -51,7 +51,7 @@ fn the_same_seed_happens_the_same_way_twice() {
     assert_ne!(run(1).trace, run(2).trace);
 }
 
-/// The seed of `REELYARD_SEED`, told line by line; a fixed one without it.
+/// The seed of `REELYARD_SEED` with a complete trace; a fixed one without it.
 #[test]
 fn one_seed() {
     let seed = std::env::var("REELYARD_SEED").ok().and_then(|seed| seed.parse().ok());

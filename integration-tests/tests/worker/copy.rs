@@ -83,7 +83,7 @@ async fn a_host_may_be_both_source_and_destination() {
     };
     let contents = one.master(b"E.mpg", 100_000);
     let (first, second) = (started(both(&one)).await, started(both(&other)).await);
-    // The stand-in orders everything from everybody: both fetch it, one from itself.
+    // The stand-in sends all orders to all workers: both fetch the file, one from itself.
     node.order(one.order(1, b"E.mpg"));
     assert!(matches!(node.end_of(1).await, Said::Done { .. }));
     let copies = [one.copies().join("E.mpg"), other.copies().join("E.mpg")];

@@ -1,4 +1,4 @@
-//! The data port: which bytes it serves to whom.
+//! The data port: the bytes that it serves, and the clients that it admits.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -78,7 +78,7 @@ async fn bytes_ranges_and_hashes_are_served() {
 }
 
 #[actix::test]
-async fn copies_are_served_but_not_what_is_still_arriving() {
+async fn copies_are_served_but_not_partial_ones() {
     let rig = Rig::new();
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();
@@ -132,13 +132,13 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
     node.stop().await;
 }
 
-/// What comes back for `request`, to the end of the connection.
+/// The answer to `request`, up to the end of the connection.
 async fn raw(addr: SocketAddr, request: Vec<u8>) -> String {
     let answer = tokio::task::spawn_blocking(move || {
         let mut stream = TcpStream::connect(addr).unwrap();
         stream.write_all(&request).unwrap();
         let mut answer = Vec::new();
-        // A refused client may see a reset behind the answer.
+        // A refused client may see a reset after the answer.
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     });
@@ -150,7 +150,7 @@ async fn clients_that_misbehave_are_sent_away() {
     let rig = Rig::new();
     rig.master(b"E.mpg", 10);
     let mut settings = rig.source();
-    // Every good request must come within it too.
+    // Every valid request must also be complete within this time.
     settings.data_port.request_timeout = Duration::from_secs(3);
     settings.data_port.connections = 2;
     let worker = started(settings).await;
@@ -158,7 +158,7 @@ async fn clients_that_misbehave_are_sent_away() {
 
     let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000)).into_bytes();
     assert!(raw(data, long).await.starts_with("HTTP/1.1 431 "));
-    // An answer is seen a moment before its connection is let go of.
+    // The client sees the answer a moment before the worker closes the connection.
     eventually("room again", || worker.view().data_port.connections == 0).await;
     assert!(raw(data, b"nonsense\r\n\r\n".to_vec()).await.starts_with("HTTP/1.1 400 "));
     eventually("room again", || worker.view().data_port.connections == 0).await;
@@ -177,13 +177,13 @@ async fn clients_that_misbehave_are_sent_away() {
 }
 
 #[actix::test]
-async fn one_connection_too_many_is_told_to_come_back() {
+async fn a_connection_above_the_limit_gets_a_retry_time() {
     let rig = Rig::new();
     let mut settings = rig.source();
     settings.data_port.connections = 2;
     let worker = started(settings).await;
     let data = worker.view().data_listen;
-    // More than the buffers between take: both are being sent to.
+    // More than the buffers hold: the worker sends to both clients.
     std::fs::write(rig.data().join("E.mpg"), vec![0; 48 << 20]).unwrap();
     let request = format!("GET {} HTTP/1.1\r\n\r\n", masters(&rig, "E.mpg"));
     let held = [0, 1].map(|_| {
@@ -223,7 +223,7 @@ async fn a_restarted_source_knows_its_hashes_without_reading_again() {
     {
         let store = StateStore::open(&state).unwrap();
         assert_eq!(store.hash(&identity).unwrap(), Some(known));
-        // A hash that reading the file could never give.
+        // A hash that differs from the content of the file.
         store.remember_hash(&identity, ContentHash([9; 32])).unwrap();
         store.sync().unwrap();
     }

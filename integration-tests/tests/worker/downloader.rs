@@ -1,4 +1,4 @@
-//! The Downloader by its messages alone: a manual clock, a source on a thread, no node.
+//! The Downloader over messages: a manual clock, a source on a thread, no node.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn ends(work: &LinkWork) -> usize {
 }
 
 #[actix::test]
-async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
+async fn an_end_is_durable_before_its_report_and_kept_until_accepted() {
     let mut bench = DownloaderRig::new();
     let orders =
         vec![bench.order(1, SourceTrouble::Errs), bench.order(2, SourceTrouble::WrongHash)];
@@ -104,7 +104,7 @@ async fn stopping_is_answered_when_the_last_copy_has_ended() {
 }
 
 #[actix::test]
-async fn what_the_node_cancels_is_given_up() {
+async fn a_cancelled_copy_is_abandoned() {
     let mut bench = DownloaderRig::new();
     let orders =
         vec![bench.order(1, SourceTrouble::FallsSilent), bench.order(2, SourceTrouble::Errs)];
@@ -118,7 +118,7 @@ async fn what_the_node_cancels_is_given_up() {
     assert!(reports.iter().all(|report| report.task == TaskId(2)), "the next one had its turn");
 }
 
-/// Makes a downloader panic.
+/// Causes a panic in a downloader.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct PanicDownloader;

@@ -1,5 +1,5 @@
-//! Copies from sources that are old cfws, by the program that cfw itself was given (spec 2.5):
-//! real processes, whose whole group ends with them (spec D17).
+//! Copies from old cfws as sources with cfw's own external program (spec 2.5). It uses real processes, and a
+//! whole process group ends with its copy (spec D17).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ContentHash, Said, TaskOrder};
 use regex::bytes::Regex;
 
-/// Starts two processes that ignore SIGTERM, one of them in a session of its own, and hangs.
+/// Starts two processes that ignore SIGTERM, one of them in its own session, and hangs.
 const HANGS: &str = r#"
 trap '' TERM
 sh -c 'trap "" TERM; echo $$ > "$0/child"; while :; do sleep 600; done' "$DIR" &
@@ -25,7 +25,7 @@ echo $$ > "$DIR/leader"
 while :; do sleep 600; done
 "#;
 
-/// A yard of an old source, our destination with a program, and a stand-in for the node.
+/// A yard of an old source, a Reelyard destination with a program, and a stand-in for the node.
 struct ExternalDownloaderYard {
     source: Rig,
     destination: Rig,
@@ -71,7 +71,7 @@ impl ExternalDownloaderYard {
         std::fs::read_dir(temp).unwrap().next().is_none()
     }
 
-    /// Waits until the program and what it started run, and answers whether any still does, later.
+    /// Waits until the program and its processes run. Returns a check whether any still runs.
     async fn running(&self) -> impl Fn() -> bool + use<> {
         let mut pids = Vec::new();
         for name in ["leader", "child", "stray"] {
@@ -108,7 +108,7 @@ async fn a_program_is_called_as_cfw_calls_it_and_its_copy_is_hashed_but_not_call
 }
 
 #[actix::test]
-async fn whatever_a_program_leaves_or_says_a_failure_is_told_and_cleared_away() {
+async fn every_failure_of_a_program_is_reported_and_its_remains_are_removed() {
     let cases = [
         (
             "echo half > \"$2\"; echo 'cannot open /data2' >&2; exit 3",
@@ -266,7 +266,7 @@ async fn a_program_that_sets_its_files_room_aside_at_once_shows_that_it_lives() 
         let reports = old.node.reports();
         reports.iter().filter(|one| one.said == Said::Progress { bytes: 10 }).count()
     };
-    eventually("it is told twice that all is there", || signs() >= 2).await;
+    eventually("full progress is reported twice", || signs() >= 2).await;
     std::fs::write(old.file("go"), b"").unwrap();
     let end = old.node.end_of(1).await;
     assert!(matches!(end, Said::DoneUnverified { size: 10, .. }), "{end:?}");

@@ -1,4 +1,4 @@
-//! Copies that fail: who is blamed, and that nothing is left behind.
+//! Failed copies: the blamed side, and the removal of all remains.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use reelyard_protocol::worker::{Blame, Said, TaskId, TaskOrder};
 
 fn left_behind(rig: &Rig) -> usize {
     let count = |dir| std::fs::read_dir(dir).unwrap().count();
-    // The directory of temporary files itself is there always.
+    // The directory of temporary files always exists.
     count(rig.copies()) - 1 + count(rig.copies().join("temp.downloaded"))
 }
 
-/// Has a worker fetch from a source with `trouble` and answers what it reports.
+/// Makes a worker fetch from a source with `trouble` and returns its report.
 async fn end_with(trouble: SourceTrouble) -> (Blame, String) {
     let (destination, node) = (Rig::new(), FakeNode::start());
     let mut settings = destination.destination(&node.url);
@@ -59,7 +59,7 @@ async fn a_source_that_misbehaves_is_blamed_for_it() {
     }
 }
 
-/// Has a worker fetch `name` in `dir` from a healthy source.
+/// Makes a worker fetch `name` in `dir` from a healthy source.
 async fn end_of_fetching(dir: &str, name: &[u8], prepare: impl Fn(&Rig)) -> Said {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     prepare(&source);
@@ -164,7 +164,7 @@ async fn a_disk_over_its_limit_takes_nothing() {
     node.stop().await;
 }
 
-/// How full the disk of the copies is; at least 1, or the test could not set a limit below.
+/// The use of the disk with the copies in percent; at least 1, so that a test can set a lower limit.
 fn tempfile_disk_percent(rig: &Rig) -> u32 {
     let base = reelyard_worker::downloader::base_dir::BaseDir::open(&rig.copies()).unwrap();
     let percent = base.disk().unwrap().used_percent;

@@ -1,4 +1,4 @@
-//! A destination whose disk is really full: a small tmpfs, mounted as root or by sudo.
+//! A destination whose disk is really full: a small tmpfs, mounted as root or with sudo.
 
 use reelyard_core::event::Epoch;
 use reelyard_integration_tests::small_disk::SmallDisk;

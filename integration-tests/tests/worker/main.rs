@@ -1,4 +1,4 @@
-//! A worker as a process: its wire, its copies, its restarts.
+//! A worker as a process: its wire, copies and restarts.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod copy;

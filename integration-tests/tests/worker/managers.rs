@@ -1,4 +1,4 @@
-//! A worker tells who had to do with it lately.
+//! A worker reports the managers that called it recently.
 
 use reelyard_core::clock::Clock;
 use reelyard_core::host::HostAddr;
@@ -16,7 +16,7 @@ async fn info(host: HostAddr) -> WorkerInfo {
 }
 
 #[actix::test]
-async fn who_lists_and_deletes_is_noted_by_name_or_by_address() {
+async fn callers_that_list_or_delete_are_recorded_by_name_or_address() {
     let rig = Rig::new();
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();
@@ -24,7 +24,7 @@ async fn who_lists_and_deletes_is_noted_by_name_or_by_address() {
     let http = without_tls().no_proxy().build().unwrap();
     let url = |path: &str| format!("http://{}{path}", rig.host);
     let begun = Clock::system().now();
-    // Anybody may probe, ask for the disk, and ask what it is.
+    // Every program may send a probe, and request the disk use and the identity.
     http.head(url("/hb")).send().await.unwrap();
     http.get(url("/df")).send().await.unwrap();
     assert!(info(rig.host).await.managers.is_empty());

@@ -1,4 +1,4 @@
-//! Our worker under an old Go cfm (spec 2.1, 2.4, 4.9), without cfw's defects D1, D15 and D18.
+//! A Reelyard worker with an old Go cfm (spec 2.1, 2.4, 4.9), without cfw's defects D1, D15 and D18.
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use reelyard_integration_tests::waiting::eventually;
@@ -54,7 +54,7 @@ async fn a_failed_copy_is_never_called_done() {
 }
 
 #[actix::test]
-async fn a_lost_answer_is_repeated_and_a_task_from_before_a_restart_is_taken_up() {
+async fn a_lost_answer_is_repeated_and_an_earlier_task_is_resumed_after_a_restart() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
     source.master(b"E.mpg", 1000);
     let working = Planned { status: "working".into(), ..task(&source, &destination, "E.mpg") };
@@ -71,17 +71,17 @@ async fn a_lost_answer_is_repeated_and_a_task_from_before_a_restart_is_taken_up(
 }
 
 #[actix::test]
-async fn a_task_that_replaces_another_goes_on_where_that_was() {
+async fn a_task_that_replaces_another_resumes_its_copy() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
-    // What is in the buffers of the connection is lost, and so is what was not hashed yet.
+    // Data in the buffers of the connection is lost, and so is data without a hash.
     let (size, far, lost) = (40_000_000, 16_000_000, 12_000_000);
     let contents = source.master(b"long.mpg", size);
     cfm.plan(1, task(&source, &destination, "long.mpg"));
     let serving = started(source.source()).await;
     let fetching = started(destination.destination(&cfm.url)).await;
     let sent = || serving.view().data_port.bytes;
-    eventually("a copy well under way", || sent() > far).await;
-    // As cfm does when its task_timeout is over.
+    eventually("a copy in its middle", || sent() > far).await;
+    // As cfm does after its task_timeout.
     cfm.plan(2, task(&source, &destination, "long.mpg"));
     cfm.forget(1);
     eventually("done", || cfm.status(2).as_deref() == Some("done")).await;
@@ -93,9 +93,9 @@ async fn a_task_that_replaces_another_goes_on_where_that_was() {
 }
 
 #[actix::test]
-async fn a_task_that_cfm_forgets_is_given_up() {
+async fn a_task_that_cfm_forgets_is_abandoned() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
-    // At 80 Mbit/s, as the stand-in says, this takes most of a minute.
+    // At 80 Mbit/s, the stand-in's rate, this takes most of a minute.
     source.master(b"long.mpg", 1);
     let long = std::fs::OpenOptions::new().write(true).open(source.data().join("long.mpg"));
     long.unwrap().set_len(500_000_000).unwrap();
@@ -103,10 +103,10 @@ async fn a_task_that_cfm_forgets_is_given_up() {
     let serving = started(source.source()).await;
     let fetching = started(destination.destination(&cfm.url)).await;
     let downloads = || fetching.view().downloads.unwrap();
-    eventually("a copy under way", || !downloads().under_way.is_empty()).await;
+    eventually("a running copy", || !downloads().under_way.is_empty()).await;
     cfm.forget(1);
     eventually("a copy given up", || downloads().counters.given_up == 1).await;
-    // Of what had come a part may be kept for another try, but nothing of it is a copy.
+    // A part of the received data may remain for another attempt, but it is not a copy.
     assert!(!destination.copies().join("long.mpg").exists());
     assert_eq!(downloads().counters.done, 0);
     fetching.stop().await;

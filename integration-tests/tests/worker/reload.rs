@@ -1,5 +1,5 @@
-//! A running worker reads its configuration again on SIGHUP: what can change at once does, what takes
-//! a restart is named, and an invalid one is refused whole.
+//! A running worker reloads its configuration on SIGHUP. Settings that can change at once do so, settings
+//! that need a restart are named, and an invalid file is refused completely.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ struct WorkerReloadYard {
 }
 
 impl WorkerReloadYard {
-    /// Starts it; `more` lines come behind those that every configuration here has.
+    /// Starts the yard; `more` lines follow those that every configuration here has.
     fn start(more: &str) -> Result<Self> {
         let ground = ProcessYard::new(1, 1)?;
         ground.grade(&[])?;
@@ -38,20 +38,20 @@ impl WorkerReloadYard {
         Ok(WorkerReloadYard { ground, node, source, destination, file, data_port })
     }
 
-    /// Writes the file anew and sends SIGHUP.
+    /// Writes the file again and sends SIGHUP.
     fn reload(&self, more: &str) -> Result<()> {
         std::fs::write(&self.file, configuration(&self.ground, self.data_port, more))?;
         self.destination.hang_up()
     }
 
-    /// Waits until the worker has logged this.
+    /// Waits until the log of the worker contains this.
     fn logs(&self, words: &str) -> Result<()> {
         wait_for(&format!("the log says {words:?}"), &[&self.destination], || {
             self.destination.log_text().contains(words).then_some(())
         })
     }
 
-    /// Waits until a copy is there.
+    /// Waits until a copy is complete.
     fn has(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let roles = [&self.node, &self.source, &self.destination];
         wait_for(&format!("{name} is copied"), &roles, || {
@@ -86,7 +86,7 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
     let third = yard.ground.master(b"c.mpg", 2_000_000)?;
     yard.ground.grade(&[b"a.mpg"])?;
     yard.has("a.mpg", &first)?;
-    // More than half is used: the worker begins no other.
+    // More than half of the disk is in use: the worker starts no other copy.
     yard.ground.grade(&[b"a.mpg", b"b.mpg"])?;
     let roles = [&yard.node, &yard.source, &yard.destination];
     wait_for("the worker refuses the next", &roles, || {
@@ -98,7 +98,7 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
     yard.reload("capacity = \"1000KiB\"\nstorage.limit_percent = 100")?;
     yard.logs("set anew: storage.limit_percent: 50 -> 100")?;
     yard.has("b.mpg", &second)?;
-    // The third does not fit the quota, whatever the limit.
+    // The third copy exceeds the quota, at any limit.
     yard.ground.grade(&[b"a.mpg", b"b.mpg", b"c.mpg"])?;
     wait_for("the file does not fit", &roles, || {
         let why = yard.ground.get("/api/v1/files/c.mpg/explain")?;
@@ -108,13 +108,13 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
     yard.logs("set anew: capacity: \"1000KiB\" -> \"10MiB\"")?;
     yard.logs("set anew: copies_at_once: 4 -> 2")?;
     yard.has("c.mpg", &third)?;
-    // The same once more is no news.
+    // The same configuration again causes no message.
     yard.destination.hang_up()?;
     yard.logs("the configuration was reloaded: no changes")
 }
 
 #[test]
-fn what_takes_a_restart_is_named_and_an_invalid_configuration_refused_whole() -> Result<()> {
+fn settings_that_need_a_restart_are_named_and_an_invalid_configuration_is_refused() -> Result<()> {
     let mut yard = WorkerReloadYard::start("storage.limit_percent = 100")?;
     let elsewhere = yard.ground.path("elsewhere");
     std::fs::create_dir_all(&elsewhere)?;
@@ -132,12 +132,12 @@ fn what_takes_a_restart_is_named_and_an_invalid_configuration_refused_whole() ->
         "cannot reload, the running configuration stays in use: the configuration has 2 faults:",
     )?;
     yard.logs("did you mean copies_at_once?")?;
-    // It is no worse for it, and told again what waits for a restart.
+    // The worker continues, and its log repeats the settings that need a restart.
     let bytes = yard.ground.master(b"a.mpg", 1000)?;
     yard.ground.grade(&[b"a.mpg"])?;
     yard.has("a.mpg", &bytes)?;
     yard.reload(&more)?;
-    wait_for("it is told again", &[&yard.destination], || {
+    wait_for("it is reported again", &[&yard.destination], || {
         let log = yard.destination.log_text();
         (log.matches("needs a restart: source_dirs: [] ->").count() == 2).then_some(())
     })?;
@@ -187,7 +187,7 @@ fn a_yard_takes_another_token_without_a_restart() -> Result<()> {
             (status(host, new)? == "200" && status(host, old)? == "401").then_some(())
         })?;
     }
-    // Orders, reports, listings, the source's data port: all go by the new one.
+    // Orders, reports, listings and the source's data port all use the new token.
     let second = ground.master(b"b.mpg", 100_000)?;
     ground.grade(&[b"a.mpg", b"b.mpg"])?;
     copied("b.mpg", &second)?;

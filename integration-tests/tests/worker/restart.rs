@@ -1,4 +1,4 @@
-//! What a worker knows after a restart.
+//! The state of a worker after a restart.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -10,17 +10,17 @@ use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Said, TaskOrder};
 use reelyard_worker::downloader::state_store::StateStore;
 
-/// What starts a destination that can be killed.
+/// The program of a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
 
-/// An order that takes over a minute: whatever is done to its copy is done in its middle.
+/// An order that takes over a minute, so that a test can act in the middle of its copy.
 fn slow(order: TaskOrder) -> TaskOrder {
     let copy_speed = Some(BitsPerSecond(order.size * 8 / 80));
     TaskOrder { copy_speed, ..order }
 }
 
 #[actix::test]
-async fn a_report_that_nobody_took_is_delivered_after_the_restart() {
+async fn an_undelivered_report_is_delivered_after_the_restart() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     source.master(b"E.mpg", 1000);
     let serving = started(source.source()).await;
@@ -28,7 +28,7 @@ async fn a_report_that_nobody_took_is_delivered_after_the_restart() {
     let fetching = started(destination.destination(&node.url)).await;
     node.order(source.order(1, b"E.mpg"));
     let unacknowledged = || fetching.view().downloads.unwrap().unacknowledged == 1;
-    eventually("an end that nobody takes", unacknowledged).await;
+    eventually("an unacknowledged end", unacknowledged).await;
     fetching.stop().await;
     node.be_deaf(false);
 
@@ -50,7 +50,7 @@ async fn a_copy_under_way_at_a_stop_is_begun_again() {
     let fetching = started(destination.destination(&node.url)).await;
     node.order(slow(source.order(1, b"E.mpg")));
     let under_way = || !fetching.view().downloads.unwrap().under_way.is_empty();
-    eventually("a copy under way", under_way).await;
+    eventually("a running copy", under_way).await;
     fetching.stop().await;
     assert!(!node.reports().iter().any(|report| report.is_end()));
     node.order(source.order(1, b"E.mpg"));
@@ -73,7 +73,7 @@ async fn a_worker_killed_in_a_copy_begins_it_again_and_leaves_nothing_behind() {
     let temp_files = || std::fs::read_dir(&temp).map_or(0, Iterator::count);
 
     let first = WorkerProcess::start(PROGRAM, &destination, &node);
-    eventually("a copy under way", || temp_files() == 1).await;
+    eventually("a running copy", || temp_files() == 1).await;
     drop(first);
     assert_eq!(temp_files(), 1, "killed, it could not clean up");
     assert!(!destination.copies().join("E.mpg").exists());
@@ -96,7 +96,7 @@ async fn a_worker_killed_before_its_report_was_taken_still_delivers_it() {
     node.be_deaf(true);
     node.order(source.order(1, b"E.mpg"));
     let first = WorkerProcess::start(PROGRAM, &destination, &node);
-    eventually("an end that nobody takes", || node.refused_ends() > 0).await;
+    eventually("an unacknowledged end", || node.refused_ends() > 0).await;
     drop(first);
     std::fs::remove_file(source.data().join("E.mpg")).unwrap();
     node.be_deaf(false);
@@ -122,7 +122,7 @@ fn reports_survive_kill_9() {
             .unwrap();
         let lines = BufReader::new(keeper.stdout.take().unwrap()).lines();
         for line in lines.take(20) {
-            // Printed only after the store said that it is durable.
+            // The keeper prints a number only after the store reported it as durable.
             known = line.unwrap().parse::<i64>().unwrap();
         }
         keeper.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Copies that are interrupted go on where they were.
+//! Interrupted copies continue at the same position.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use reelyard_integration_tests::worker_process::WorkerProcess;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, Said, TaskId, TaskOrder};
 
-/// What starts a destination that can be killed.
+/// The program of a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 48 * MIB + 5;
 
-/// Of these many bytes at least a resumed copy is not sent again.
+/// The least number of bytes that a resumed copy does not receive again.
 const SPARED: u64 = 3 * MIB as u64;
 
-/// An order of which ten seconds are left once it is well under way. What is done then is done in its
-/// middle, on a slow machine too.
+/// An order that still has ten seconds left when a test acts. The test then acts in the middle of the copy,
+/// on a slow machine too.
 fn slow(order: TaskOrder) -> TaskOrder {
     TaskOrder { copy_speed: Some(BitsPerSecond(32_000_000)), ..order }
 }
@@ -31,13 +31,13 @@ fn destination(rig: &Rig, node: &FakeNode) -> WorkerSettings {
     settings
 }
 
-/// Waits until a task has gone beyond what a resumed copy is spared.
+/// Waits until a task has received more bytes than [`SPARED`].
 async fn well_under_way(node: &FakeNode, id: i64) {
     let far =
         |said: &Said| matches!(said, Said::Progress { bytes } if *bytes > SPARED + MIB as u64);
     let reached =
         || node.reports().iter().any(|report| report.task == TaskId(id) && far(&report.said));
-    eventually("a copy well under way", reached).await;
+    eventually("a copy in its middle", reached).await;
 }
 
 fn temps(rig: &Rig) -> Vec<PathBuf> {
@@ -53,7 +53,7 @@ fn copied(rig: &Rig) -> Vec<u8> {
     std::fs::read(rig.copies().join("E.mpg")).unwrap()
 }
 
-/// A destination that was stopped in the middle of a slow copy of `E.mpg`, and what it left.
+/// A destination that was stopped in the middle of a slow copy of `E.mpg`, and its partial file.
 async fn interrupted(source: &Rig, destination_rig: &Rig, node: &FakeNode) -> (Worker, PathBuf) {
     let serving = started(source.source()).await;
     let fetching = started(destination(destination_rig, node)).await;
@@ -68,7 +68,7 @@ async fn interrupted(source: &Rig, destination_rig: &Rig, node: &FakeNode) -> (W
 }
 
 #[actix::test]
-async fn a_destination_that_is_killed_asks_only_for_what_it_has_not() {
+async fn a_killed_destination_requests_only_the_missing_bytes() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;
@@ -91,12 +91,12 @@ async fn a_destination_that_is_killed_asks_only_for_what_it_has_not() {
 }
 
 #[actix::test]
-async fn a_source_that_comes_back_goes_on_with_the_same_copy() {
+async fn a_source_that_comes_back_continues_the_same_copy() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;
     let mut settings = destination(&rig, &node);
-    // However long the source is away under load.
+    // Enough attempts for a source that is away for long under load.
     settings.resume.tries = 8;
     let fetching = started(settings).await;
     node.order(slow(source.order(1, b"E.mpg")));
@@ -134,7 +134,7 @@ async fn a_master_that_was_replaced_meanwhile_is_copied_from_its_beginning() {
 }
 
 #[actix::test]
-async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
+async fn a_resumed_copy_whose_hash_is_wrong_is_started_again() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", SIZE);
     let (serving, left) = interrupted(&source, &rig, &node).await;
@@ -152,7 +152,7 @@ async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
     node.stop().await;
 }
 
-/// Puts the hash of other bytes under the one interrupted copy.
+/// Stores the hash of other bytes for the interrupted copy.
 fn other_state(rig: &Rig) {
     use reelyard_file_server::tree_hash::{TreeHasher, Trunk};
     use reelyard_worker::downloader::state_store::StateStore;
@@ -167,7 +167,7 @@ fn other_state(rig: &Rig) {
 }
 
 #[actix::test]
-async fn another_source_goes_on_with_what_the_first_one_sent() {
+async fn another_source_continues_the_copy_of_the_first_one() {
     let (first, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = first.master(b"E.mpg", SIZE);
     let (gone, _) = interrupted(&first, &rig, &node).await;
@@ -189,7 +189,7 @@ async fn another_source_goes_on_with_what_the_first_one_sent() {
 }
 
 #[actix::test]
-async fn a_source_that_stays_away_is_told_and_what_it_sent_is_kept() {
+async fn a_lost_source_is_reported_and_its_bytes_are_kept() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;

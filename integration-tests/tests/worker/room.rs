@@ -1,4 +1,4 @@
-//! How much a destination takes, and what it clears away.
+//! The limits of a destination, and the files that it removes.
 
 use std::time::{Duration, SystemTime};
 
@@ -31,7 +31,7 @@ async fn a_quota_is_a_disk_of_that_size_and_never_overbooked() {
     assert_eq!(disk["used_size"], "1048576");
     assert_eq!(disk["used_percent"], 13);
 
-    // All at once: there is room for two.
+    // All orders at once: there is space for two.
     for (id, name) in [(1, b"1.mpg"), (2, b"2.mpg"), (3, b"3.mpg")] {
         node.order(source.order(id, name));
     }
@@ -52,7 +52,7 @@ async fn a_quota_is_a_disk_of_that_size_and_never_overbooked() {
 }
 
 #[actix::test]
-async fn what_cfw_left_behind_goes_when_it_is_old_and_nothing_else() {
+async fn old_remains_of_cfw_are_removed_and_nothing_else() {
     let rig = Rig::new();
     let temp = rig.copies().join("temp.downloaded");
     std::fs::create_dir(&temp).unwrap();

@@ -1,4 +1,4 @@
-//! Small copies that are made in runs: asked for together, over one connection.
+//! Small copies in one batch: requested together, over one connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
 use reelyard_protocol::worker::{Blame, Said, TaskOrder};
 
-/// Stands between a destination and a source's data port.
+/// A proxy between a destination and a source's data port.
 struct ThrottledProxy {
     addr: SocketAddr,
     state: Arc<ThrottledProxyState>,
@@ -19,10 +19,10 @@ struct ThrottledProxy {
 #[derive(Default)]
 struct ThrottledProxyState {
     connections: AtomicUsize,
-    /// How many bytes of answers the first connection lets through.
+    /// The number of answer bytes that the first connection passes on.
     first_lets_through: usize,
     passed: AtomicUsize,
-    /// Whether it waits before it lets the rest through.
+    /// Whether it delays the remaining bytes.
     is_shut: Mutex<bool>,
     opened: Condvar,
 }
@@ -75,8 +75,8 @@ impl ThrottledProxyState {
     }
 }
 
-/// What of a run arrives over one connection, and the rest of it: `copies` small files, the answers
-/// cut off after `lets_through` bytes.
+/// A batch of `copies` small files over one connection, cut after `lets_through` bytes of the answers, and
+/// the rest afterwards.
 async fn all_arrive(copies: i64, lets_through: usize) -> usize {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
@@ -87,7 +87,7 @@ async fn all_arrive(copies: i64, lets_through: usize) -> usize {
     let mut contents = Vec::new();
     for id in 1..=copies {
         let name = format!("{id}.mpg");
-        // The last is empty.
+        // The last file is empty.
         contents.push(source.master(name.as_bytes(), (copies - id) as usize * 20_000));
         node.order(TaskOrder {
             source_data: Some(between.addr),
@@ -115,9 +115,9 @@ async fn a_run_comes_over_one_connection() {
 }
 
 #[actix::test]
-async fn a_run_whose_connection_breaks_off_arrives_all_the_same() {
+async fn a_run_whose_connection_breaks_still_arrives() {
     for lets_through in [0, 10, 100_000, 500_000] {
-        // One more to look whether the byte at which it broke off can be read at all.
+        // One more byte, to check that the byte at the break is readable.
         let connections = all_arrive(12, lets_through).await;
         assert!((2..=3).contains(&connections), "{lets_through}: {connections}");
     }
@@ -133,7 +133,7 @@ async fn a_master_that_is_gone_fails_by_itself() {
         node.order(source.order(id, name));
         match name {
             b"b.mpg" => std::fs::remove_file(source.data().join("b.mpg")).unwrap(),
-            // Another size than the planned one.
+            // Its size differs from the plan.
             b"c.mpg" => std::fs::write(source.data().join("c.mpg"), &contents[..500]).unwrap(),
             _ => {}
         }
@@ -160,7 +160,7 @@ async fn a_master_that_is_gone_fails_by_itself() {
 }
 
 #[actix::test]
-async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
+async fn a_withdrawn_copy_does_not_delay_its_run() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
     let state = ThrottledProxyState {
@@ -195,7 +195,7 @@ async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
 }
 
 #[actix::test]
-async fn a_master_that_is_large_by_now_holds_no_other_of_its_run_up() {
+async fn a_master_that_has_grown_does_not_delay_its_run() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
     let state = ThrottledProxyState {
@@ -211,7 +211,7 @@ async fn a_master_that_is_large_by_now_holds_no_other_of_its_run_up() {
         let order = source.order(id, name.as_bytes());
         node.order(TaskOrder { source_data: Some(between.addr), ..order });
     }
-    // The second has grown since.
+    // The second file has grown since the plan.
     source.master(b"2.mpg", 3_000_000);
     let mut settings = destination.destination(&node.url);
     settings.copies_at_once = 1;

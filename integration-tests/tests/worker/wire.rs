@@ -1,4 +1,4 @@
-//! cfw's wire on our worker, byte for byte (spec 2, 2.2), and what Reelyard adds to it.
+//! cfw's wire on a Reelyard worker, byte for byte (spec 2, 2.2), and Reelyard's additions.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use reelyard_integration_tests::waiting::eventually_some;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
 use reelyard_protocol::worker::WorkerInfo;
 
-/// Sends a request as it is written and answers what comes, without the date.
+/// Sends a request unchanged and returns the answer without the date.
 async fn raw(host: HostAddr, request: &str, headers: &str) -> String {
     let request = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n");
     let answer = tokio::task::spawn_blocking(move || {
@@ -90,7 +90,7 @@ async fn heartbeat_files_and_the_router_answer_as_cfw() {
 }
 
 #[actix::test]
-async fn the_disk_is_told_as_cfw_tells_it() {
+async fn the_disk_is_reported_as_by_cfw() {
     let rig = Rig::new();
     let worker = worker(&rig).await;
     let answer = raw(rig.host, "GET /df", "").await;
@@ -175,7 +175,7 @@ async fn a_deposed_leader_deletes_nothing() {
     };
     let delete = async |name: &str, epoch: &str| delete_as(of(1), name, epoch).await;
     assert_eq!(delete("a", "5").await, "200");
-    // What no leader of this cluster says leaves its epoch as it is.
+    // Messages that are not from a leader of this cluster do not change the epoch.
     assert_eq!(delete("nothing", "6").await, "404");
     assert_eq!(delete("b", "18446744073709551615").await, "412");
     assert_eq!(delete_as(of(2), "b", "7").await, "412");
@@ -251,7 +251,7 @@ async fn a_worker_is_ready_when_its_node_gives_orders_and_its_disks_can_be_read(
     let told = readyz().await;
     assert!(told.starts_with("HTTP/1.1 503") && told.contains("/more cannot be read: "), "{told}");
     std::fs::create_dir(&masters).unwrap();
-    // It wants a token that the worker does not have.
+    // It requires a token that the worker does not have.
     node.demand(&SharedToken::new("0123456789abcdef").unwrap());
     eventually_some("the token is missing", || has("HTTP/1.1 503", "requires a token")).await;
     worker.stop().await;

@@ -1,4 +1,4 @@
-//! What an operator asks for by hand, through real processes.
+//! Requests of an operator by hand, with real processes.
 
 use anyhow::Result;
 use reelyard_integration_tests::binary;
@@ -19,17 +19,17 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
     let to = [ground.destination(0).to_string(), ground.destination(1).to_string()];
     let copy =
         |file: &str, to: &str| binary::run(&["files", "--url", &url, "copy", file, "--to", to]);
-    wait_for("what is graded is placed, what is not is not", &roles, || {
+    wait_for("graded files are placed, others are not", &roles, || {
         let on = |i: usize| holds(&ground.copies(i).join("graded.mpg"), &graded);
         (on(0) || on(1)).then_some(())
     })?;
     let begun = copy("asked for.mpg", &to[1]);
     assert_eq!(begun.code, Some(0), "{}", begun.err);
     assert!(begun.out.contains("is being copied to"), "{}", begun.out);
-    wait_for("it is there", &roles, || {
+    wait_for("the copy exists", &roles, || {
         holds(&ground.copies(1).join("asked for.mpg"), &bytes).then_some(())
     })?;
-    let line = wait_for("the history tells who asked", &roles, || {
+    let line = wait_for("the history names the caller", &roles, || {
         let lines = ground.get("/api/v1/history?file=asked%20for.mpg")?;
         Some(lines["items"].as_array()?.first()?.clone())
     })?;
@@ -44,7 +44,7 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
         assert_eq!(refused.code, Some(4), "{file}: {}", refused.out);
         assert!(refused.err.contains(why), "{file}: {}", refused.err);
     }
-    // What is pinned may have as many copies as somebody wants.
+    // A pinned file may have any number of copies.
     assert_eq!(binary::run(&["files", "--url", &url, "pin", "asked for.mpg"]).code, Some(0));
     wait_for("the pin is known", &roles, || {
         let begun = copy("asked for.mpg", &to[0]);
@@ -60,7 +60,7 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
 }
 
 #[test]
-fn what_was_cancelled_is_tried_again_on_request() -> Result<()> {
+fn a_cancelled_task_is_tried_again_on_request() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"slow.mpg", 4 << 20)?;
     ground.grade(&[b"slow.mpg"])?;
@@ -70,7 +70,7 @@ fn what_was_cancelled_is_tried_again_on_request() -> Result<()> {
     let patient = ("task.back_off_base", "\"1h\"");
     let mut node = ground.start_node(&[slow, patient, ("task.back_off_cap", "\"1h\"")])?;
     let url = format!("http://{}", ground.node);
-    let id = wait_for("it is under way", &[&node, &source, &destination], || {
+    let id = wait_for("it runs", &[&node, &source, &destination], || {
         let tasks = ground.get("/api/v1/tasks?state=working")?;
         Some(tasks["items"].as_array()?.first()?["id"].as_str()?.to_owned())
     })?;
@@ -82,7 +82,7 @@ fn what_was_cancelled_is_tried_again_on_request() -> Result<()> {
         refused.err
     );
     assert_eq!(tasks(&["cancel", &id]).code, Some(0));
-    wait_for("nothing is under way", &[&node, &source, &destination], || {
+    wait_for("no copy runs", &[&node, &source, &destination], || {
         let tasks = ground.get("/api/v1/tasks?state=open")?;
         tasks["items"].as_array()?.is_empty().then_some(())
     })?;

@@ -37,7 +37,7 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
     let url = format!("http://{}", ground.node);
     let plan =
         |arguments: &[&str]| run(&[&["plan", "--url", &url, "--explain"], arguments].concat());
-    // As its bytes, and as lists show it.
+    // As its bytes, and in the form of the lists.
     let mut command = reelyard(&["plan", "--url", &url, "--explain"]);
     let by_bytes = ended(command.arg(OsStr::from_bytes(name)));
     let by_text = plan(&["%FF%20a%26b%2541.mpg", "--percent-encoded"]);
@@ -67,10 +67,10 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
 }
 
 #[test]
-fn files_and_plan_tell_what_an_explanation_tells() -> Result<()> {
+fn files_and_plan_agree_with_an_explanation() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let huge = std::fs::File::create(ground.path("masters").join("huge.mpg"))?;
-    // Larger than any disk on which tests are run, and not a byte of it written.
+    // Larger than any disk in a test, and sparse.
     huge.set_len(8 << 40)?;
     ground.grade(&[b"huge.mpg", b"ad 1.mpg", b"ad 2.mpg", b"missing.mpg"])?;
     let roles = [
@@ -83,7 +83,7 @@ fn files_and_plan_tell_what_an_explanation_tells() -> Result<()> {
         let told = ground.get("/api/v1/files/huge.mpg/explain")?;
         (told["verdict"] == "too_big").then_some(())
     })?;
-    let reasons = wait_for("the plan tells it too", &roles, || {
+    let reasons = wait_for("the plan shows it too", &roles, || {
         let plan = ground.get("/api/v1/plan")?;
         let skipped = plan["skipped"].as_array()?.iter();
         let reasons: Vec<(String, u64)> = skipped

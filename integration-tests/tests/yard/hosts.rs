@@ -1,5 +1,5 @@
-//! Hosts change while a real node runs: they are added, drained, left alone and removed, by the
-//! command line, and the node knows it after a restart.
+//! Hosts change while a real node runs. The command line adds, drains, pauses and removes them, and the node
+//! keeps the changes over a restart.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -12,12 +12,12 @@ use reelyard_integration_tests::old_yard::{
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 use serde_json::Value;
 
-/// `reelyard <arguments>` of the yard's node.
+/// Runs `reelyard <arguments>` with the yard's node.
 fn reelyard(ground: &ProcessYard, arguments: &[&str]) -> ProgramOutput {
     binary::run(&[arguments, &["--url", &format!("http://{}", ground.node)]].concat())
 }
 
-/// The same, which must succeed and print these words.
+/// Runs a command that must succeed and print these words.
 fn told(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     let ended = reelyard(ground, arguments);
     ensure!(ended.code == Some(0), "{arguments:?}: {}", ended.err);
@@ -25,7 +25,7 @@ fn told(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     Ok(())
 }
 
-/// The same, which must be refused in these words.
+/// Runs a command that must be refused with these words.
 fn refused(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     let ended = reelyard(ground, arguments);
     ensure!(ended.code == Some(4), "{arguments:?} ended with {:?}: {}", ended.code, ended.out);
@@ -38,7 +38,7 @@ fn shown(ground: &ProcessYard, host: SocketAddr) -> Option<Value> {
     ground.get(&format!("/api/v1/hosts/{host}"))
 }
 
-/// Waits until the API shows a host so.
+/// Waits until the API shows this state of a host.
 fn wait_until_shown(
     ground: &ProcessYard,
     node: &RoleProcess,
@@ -86,7 +86,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     wait_until_shown(&ground, &node, added, &is_up)?;
     comes_to(&ground, &[&node, &source, &destination], &["a.mpg"], 0)?;
 
-    // Killed, not stopped: only what is durable counts.
+    // Killed, not stopped: only durable state counts.
     node.kill();
     node.start_again()?;
     wait_until_shown(&ground, &node, added, &is_up)?;
@@ -98,20 +98,20 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     refused(&ground, &["hosts", "remove", &addr], "is not a host of this yard")?;
     ground.master(b"c.mpg", 50_000)?;
     ground.grade(&[b"a.mpg", b"c.mpg"])?;
-    wait_for("nobody can take it", &[&node], || {
+    wait_for("no host can take it", &[&node], || {
         let why = ground.get("/api/v1/files/c.mpg/explain")?;
         (why["verdict"] == "no_destination").then_some(())
     })?;
     ensure!(!is_on(&ground, 0, b"c.mpg"));
 
-    // It comes back as another one: what it holds is asked anew.
+    // It returns as a new host: its files are listed again.
     told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is now a host of the yard")?;
     wait_until_shown(&ground, &node, added, &[("files", 3.into())])?;
     Ok(())
 }
 
 #[test]
-fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
+fn configured_hosts_are_changed_in_the_configuration() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.grade(&[])?;
     let node = ground.start_node(&[])?;
@@ -149,7 +149,7 @@ fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result
     )?;
     let resting = [("mode", "maintenance".into()), ("health", "unknown".into())];
     wait_until_shown(&ground, &node, host, &resting)?;
-    // The last call may have been on its way; any other one takes longer than several of these.
+    // The last call may have been in transit; every other one takes longer than several of these.
     old[0].set_frozen(true);
     let calls = || old[0].calls().len();
     let stays_alone = |node: &RoleProcess, calls_before: usize| -> Result<()> {
@@ -178,7 +178,7 @@ fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result
 }
 
 #[test]
-fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()> {
+fn a_drained_host_gets_nothing_new_and_shows_the_remaining_files() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let source = ground.start_source(0, &[])?;
     let destinations = [ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
@@ -189,7 +189,7 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
     let node = ground.start_node(&[("ignore.prefixes", "[\"MN1\"]")])?;
     let drained = ground.destination(1);
     wait_until_shown(&ground, &node, drained, &[("health", "up".into()), ("files", 2.into())])?;
-    wait_for("what it holds is on record", &[&node], || {
+    wait_for("its files are on record", &[&node], || {
         let held = ground.get("/api/v1/files/MN1advert.mpg/explain")?;
         held["held_on"][0]["confirmed"].is_number().then_some(())
     })?;
@@ -212,7 +212,7 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
     Ok(())
 }
 
-/// What a path of the node is answered with, as text.
+/// The body of a path of the node, as text.
 fn page(ground: &ProcessYard, path: &str) -> Option<String> {
     let url = format!("http://{}{path}", ground.node);
     let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
@@ -223,9 +223,9 @@ fn page(ground: &ProcessYard, path: &str) -> Option<String> {
 type Settings<'a> = &'a [(&'a str, &'a str)];
 
 #[test]
-fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
+fn a_missing_or_different_token_is_shown_at_once() -> Result<()> {
     let ours = "token-of-this-yard-0";
-    // Settings of the node and of the worker, and what each side says.
+    // Settings of the node and of the worker, and the message of each side.
     let cases: [(Settings<'_>, Settings<'_>, &str, &str); 3] = [
         (
             &[("token", ours)],
@@ -272,7 +272,7 @@ fn call_worker(ground: &ProcessYard, headers: &[&str], method: &str, path: &str)
 }
 
 #[test]
-fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
+fn a_worker_that_obeys_another_cluster_is_adopted_by_its_node() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let source = ground.start_source(0, &[])?;
     let worker = ground.start_destination(0, &[])?;
@@ -282,7 +282,7 @@ fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
         })
     };
     answers(&worker)?;
-    // Without a token anybody can do what only an operator should.
+    // Without a token every program can do what only an operator should.
     let absurd = "Reelyard-Epoch: 18446744073709551615";
     let stranger = "Reelyard-Manager: 0000000000000000000000000000beef/1";
     ensure!(call_worker(&ground, &[absurd], "DELETE", "/files/x").as_deref() == Some("412"));
@@ -292,7 +292,7 @@ fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
     let node = ground.start_node(&[])?;
     let roles = [&node, &source, &worker];
     let host = ground.destination(0).to_string();
-    // The worker asks this node for orders itself: that is whom its operator wants it to obey.
+    // The worker requests orders from this node: its operator wants it to obey this one.
     comes_to(&ground, &roles, &["a.mpg"], 0)?;
     ensure!(worker.log_text().contains("now obeys another cluster"), "{}", worker.log_text());
     told(&ground, &["hosts", "adopt", &host], "obeys this cluster in epoch")?;

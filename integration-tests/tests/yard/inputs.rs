@@ -1,4 +1,4 @@
-//! Inputs that go bad under a running node: it goes on with the last good catalogue and says so.
+//! Inputs that become invalid while a node runs: it continues with the last valid catalogue and reports that.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn readyz(ground: &ProcessYard) -> Option<(u16, String)> {
 }
 
 #[test]
-fn a_vanished_grade_file_is_told_and_the_last_good_catalogue_stays() -> Result<()> {
+fn a_vanished_grade_file_is_reported_and_the_last_good_catalogue_stays() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let first = ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg", b"second.mpg"])?;
@@ -36,7 +36,7 @@ fn a_vanished_grade_file_is_told_and_the_last_good_catalogue_stays() -> Result<(
         readyz(&ground).filter(|(status, _)| *status == 503)
     })?;
     assert!(body.contains(".grade.info"), "{body}");
-    // The catalogue is still known: a master that turns up is placed by its old grade.
+    // The catalogue is still in use: a new master is placed by its old grade.
     let second = ground.master(b"second.mpg", 5_000)?;
     wait_for("the second copy", &roles, || {
         holds(&ground.copies(0).join("second.mpg"), &second).then_some(())

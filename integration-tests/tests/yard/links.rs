@@ -1,5 +1,5 @@
-//! Real processes: what links carry decides about copies. The workers read it where the kernel would
-//! write it, in a directory of the test's own.
+//! Real processes: the load of network links decides about copies. The workers read the load from a directory
+//! of the test, in the format of the kernel.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 
-/// What a link of these tests can carry.
+/// The speed of a link in these tests.
 const SPEED: &str = "100Mbit/s";
 
-/// A network interface as sysfs shows it, over which so many bytes a second go out.
+/// A network interface in the format of sysfs, with a constant rate of sent bytes per second.
 struct FakeInterface {
     sysfs: PathBuf,
     rate: Arc<AtomicU64>,
@@ -22,7 +22,7 @@ struct FakeInterface {
 }
 
 impl FakeInterface {
-    /// A link that carries `mbits` Mbit/s from the beginning.
+    /// A link that sends `mbits` Mbit/s from the start.
     fn carrying(sysfs: PathBuf, mbits: u64) -> Result<Self> {
         let dir = sysfs.join("class/net/eth7/statistics");
         std::fs::create_dir_all(&dir)?;
@@ -56,7 +56,7 @@ impl FakeInterface {
     }
 }
 
-/// In one step, as the kernel does it.
+/// Writes a value in one step, as the kernel does.
 fn write(dir: &Path, file: &str, value: u64) -> std::io::Result<()> {
     std::fs::write(dir.join("new"), format!("{value}\n"))?;
     std::fs::rename(dir.join("new"), dir.join(file))
@@ -120,9 +120,9 @@ fn a_host_above_its_mark_gets_nothing_until_it_is_below() -> Result<()> {
 }
 
 #[test]
-fn a_source_is_not_held_back_by_what_its_own_copies_take() -> Result<()> {
+fn a_source_is_not_held_back_by_the_load_of_its_own_copies() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
-    // As the kernel would count them: whatever the source sends.
+    // The counters follow the bytes that the source sends.
     let link = FakeInterface::carrying(ground.path("sys"), 0)?;
     let source = ground.start_source(0, &link.settings())?;
     let destination = ground.start_destination(0, &[])?;
@@ -140,12 +140,12 @@ fn a_source_is_not_held_back_by_what_its_own_copies_take() -> Result<()> {
         ground.master(name.as_bytes(), 20_000_000)?;
     }
     ground.grade(&names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>())?;
-    wait_for("a copy is under way", &roles, || {
+    wait_for("a copy runs", &roles, || {
         let tasks = ground.get("/api/v1/tasks?state=working")?;
         (!tasks["items"].as_array()?.is_empty()).then_some(())
     })?;
     link.carries(82);
-    let told = wait_for("the copies are told apart", &roles, || {
+    let told = wait_for("the load of the copies is separate", &roles, || {
         let traffic = traffic()?;
         let all = traffic["sends"].as_u64()?;
         let copies = traffic["copies"]["sends"].as_u64()?;

@@ -1,4 +1,4 @@
-//! Whole yards of real processes, new and old.
+//! Complete yards of real processes, new and old.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod by_hand;

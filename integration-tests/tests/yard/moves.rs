@@ -1,6 +1,6 @@
-//! A yard moves from cfm and cfw to Reelyard host by host, in either order, as
-//! `config/moving-from-cfm.md` says, and is used all the while: every file that is added at any
-//! stage is placed exactly once and nothing that was placed before is touched.
+//! A yard moves from cfm and cfw to Reelyard host by host, in either order, as `config/moving-from-cfm.md`
+//! describes, and is in use meanwhile. Every file that is added at any stage is placed exactly once, and
+//! earlier copies do not change.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for, wait_
 
 const HOSTS: usize = 2;
 
-/// One host of the yard, before or after.
+/// One host of the yard, before or after its move.
 enum MovingHost {
     Old(
         #[allow(dead_code, reason = "they live as long as the host")] (StandInCfw, Option<Polling>),
@@ -22,7 +22,7 @@ enum MovingHost {
     Ours(RoleProcess),
 }
 
-/// Who plans.
+/// The program that plans the yard at this stage.
 enum ActiveManager {
     Nobody,
     Cfm(StandInCfm),
@@ -39,7 +39,7 @@ struct MigrationYard {
 }
 
 impl MigrationYard {
-    /// Everything is old.
+    /// Starts a yard with only old programs.
     fn old() -> Result<Self> {
         let ground = ProcessYard::new(HOSTS, HOSTS)?;
         ground.grade(&[])?;
@@ -78,7 +78,7 @@ impl MigrationYard {
         Ok(())
     }
 
-    /// Our node takes cfm's place and its address, so that nothing is changed on any cfw.
+    /// A Reelyard node replaces cfm at the same address, so that no cfw needs a change.
     fn replace_cfm(&mut self) -> Result<()> {
         self.quiet()?;
         self.manager = ActiveManager::Nobody;
@@ -94,8 +94,8 @@ impl MigrationYard {
         Ok(())
     }
 
-    /// An old cfm takes a host that does not answer for an empty one (spec D10): it is stopped for
-    /// as long as the host changes. Our node needs nothing of the kind.
+    /// An old cfm treats a host without an answer as empty (spec D10). Therefore it is stopped while the host
+    /// changes. A Reelyard node needs no stop.
     fn replace_destination(&mut self, number: usize) -> Result<()> {
         let is_cfm = matches!(self.manager, ActiveManager::Cfm(_));
         if is_cfm {
@@ -113,7 +113,7 @@ impl MigrationYard {
         Ok(())
     }
 
-    /// Two files come to the catalogue, and both are placed; whatever was placed stays as it was.
+    /// Adds two files to the catalogue and waits for both copies. Earlier copies must not change.
     fn is_used(&mut self, stage: &str) -> Result<()> {
         for number in 0..2 {
             let name = format!("{stage} {number}.mpg");
@@ -137,7 +137,7 @@ impl MigrationYard {
         Ok(())
     }
 
-    /// Waits until nothing is planned or under way.
+    /// Waits until nothing is planned or in progress.
     fn quiet(&self) -> Result<()> {
         let roles: Vec<&RoleProcess> = self.roles().collect();
         wait_for("no task", &roles, || match &self.manager {
@@ -160,7 +160,7 @@ impl MigrationYard {
         ours.chain(node)
     }
 
-    /// Our node planned only what was added since it is there, and each once.
+    /// Checks that the node planned only files that were added since its start, and each once.
     fn node_copied(&self, stages: &[&str]) -> Result<()> {
         let tasks = self.ground.get("/api/v1/tasks?limit=200").context("the tasks")?;
         let tasks = tasks["items"].as_array().context("a list")?;

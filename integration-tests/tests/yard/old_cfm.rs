@@ -1,5 +1,5 @@
-//! Real worker processes under an old cfm (spec 2.1, 2.4, 4.9): they copy, and say `done` of
-//! nothing that is not in place.
+//! Real worker processes with an old cfm (spec 2.1, 2.4, 4.9): they copy, and report `done` only for copies
+//! in place.
 
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
@@ -25,7 +25,7 @@ async fn a_worker_does_the_tasks_of_cfm_and_never_calls_a_failed_copy_done() {
     cfm.plan(2, task(&ground, "absent.mpg"));
     cfm.plan(3, Planned { destination: "127.0.0.1:1".to_owned(), ..task(&ground, "other's") });
     let source = ground.start_source(0, &[]).unwrap();
-    // A cfm's task is tried once: a source that is not up yet would end it.
+    // A cfm tries a task once: a source that is not up yet would end it.
     wait_until_up(ground.source(0), &source).unwrap();
     let mut destination = ground.start_destination(0, &settings).unwrap();
 
@@ -36,7 +36,7 @@ async fn a_worker_does_the_tasks_of_cfm_and_never_calls_a_failed_copy_done() {
     assert_eq!(cfm.status(3).as_deref(), Some("ready"), "it is another host's");
     assert!(!cfm.patches().contains(&(2, "done".to_owned())), "{}", destination.log_text());
 
-    // A task that was under way when the worker died is taken up again, not left `working`.
+    // A task in progress at the death of the worker is resumed, and does not stay `working`.
     let late = ground.master(b"late.mpg", 300_000).unwrap();
     destination.kill();
     cfm.plan(4, Planned { status: "working".to_owned(), ..task(&ground, "late.mpg") });

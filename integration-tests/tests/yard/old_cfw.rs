@@ -1,5 +1,5 @@
-//! A real node over old cfws: they poll `GET /tasks`, copy with a downloader of their own, and say
-//! `done` whatever came of it (spec 2.4, 2.5, 4.9). Also yards that are half old, half new.
+//! A real node with old cfws: they poll `GET /tasks`, copy with their own downloader, and report `done` for
+//! every result (spec 2.4, 2.5, 4.9). Also yards with old and new hosts.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -33,7 +33,7 @@ fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Re
     ground.grade(&names)?;
     let _sources = [old_source(&ground, 0)?, old_source(&ground, 1)?];
     let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
-    // What a mangled name would hit.
+    // The files that a corrupted name would affect.
     for innocent in ["a", "c", "A1.mpg"] {
         std::fs::write(ground.copies(0).join(innocent), innocent)?;
     }
@@ -62,7 +62,7 @@ fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Re
 }
 
 #[test]
-fn a_host_whose_list_never_comes_holds_nobody_back_and_is_named() -> Result<()> {
+fn a_host_whose_list_never_comes_delays_no_other_and_is_named() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 20_000)?;
     ground.grade(&[b"a.mpg"])?;
@@ -91,7 +91,7 @@ fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
     let masters: Vec<_> =
         names.iter().map(|name| ground.master(name.as_bytes(), 50_000)).collect::<Result<_>>()?;
     ground.grade(&names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>())?;
-    // Our destination cannot fetch from the old source, the old one can fetch from both.
+    // A Reelyard destination cannot fetch from the old source; the old one can fetch from both.
     let _old = old_source(&ground, 0)?;
     let source = ground.start_source(1, &[])?;
     let host = old_destination(&ground, 0)?;
@@ -119,7 +119,7 @@ fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
 }
 
 #[test]
-fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() -> Result<()> {
+fn names_that_an_old_cfw_cannot_carry_go_to_reelyard_workers_or_are_reported() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let long = [b'y'; 236];
     let uncarried: [&[u8]; 3] = [b"\xff\xfe.mpg", b"bell\x07.mpg", &long];
@@ -131,7 +131,7 @@ fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() ->
     let host = old_destination(&ground, 0)?;
     let _polling = polling(&ground, &host, DownloaderBehavior::Copies);
     let node = start_node(&ground, &[])?;
-    // Only the old one is there so far. It gets what it can carry, and the rest is told.
+    // So far there is only the old host. It gets the files that it can carry, and the node reports the rest.
     wait_for("the plain file", &[&node, &source], || {
         (copies(&ground, 2, b"plain.mpg", &plain) == 1).then_some(())
     })?;
@@ -157,7 +157,7 @@ fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() ->
 }
 
 #[test]
-fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result<()> {
+fn a_cfw_that_fails_everything_backs_off_with_a_reason_and_starves_no_other() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let names = ["first.mpg", "second.mpg", "third.mpg"];
     for name in names {
@@ -186,7 +186,7 @@ fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result
 }
 
 #[test]
-fn what_is_not_listed_yet_is_not_done_and_the_wire_shows_it_as_done() -> Result<()> {
+fn a_file_that_is_not_listed_yet_is_not_done_but_the_wire_shows_done() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -194,7 +194,7 @@ fn what_is_not_listed_yet_is_not_done_and_the_wire_shows_it_as_done() -> Result<
     let host = old_destination(&ground, 0)?;
     let node = start_node(&ground, &[("calls.list_timeout", "50s")])?;
     let ready = wait_for("a task", &[&node], || task_in(&ground, "E.mpg", "ready"))?;
-    // The claim is checked by a list that is asked for after it: that one is held back.
+    // The report is checked by a later list: that list is delayed.
     host.set_holding_lists(true);
     let _polling = polling(&ground, &host, DownloaderBehavior::Copies);
     wait_for("done on cfm's wire", &[&node], || {
@@ -235,7 +235,7 @@ fn a_hanging_downloader_times_out_and_the_file_goes_elsewhere() -> Result<()> {
 }
 
 #[test]
-fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> Result<()> {
+fn a_task_that_no_host_picks_up_ends_and_another_destination_gets_the_file() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -244,12 +244,12 @@ fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> R
     let settings =
         [("task.pickup_timeout", "1s"), ("task.back_off_base", "2s"), ("task.back_off_cap", "2s")];
     let node = start_node(&ground, &settings)?;
-    // Neither polls: full above its own limit, for instance (spec D4).
-    let first = wait_for("the end of a task nobody began", &[&node], || {
+    // Neither host polls: for example, each is full above its own limit (spec D4).
+    let first = wait_for("the end of a task that no host began", &[&node], || {
         task_in(&ground, "E.mpg", "timeout")
     })?;
     let blamed = usize::from(first["destination"] == ground.destination(1).to_string());
-    // Whoever is tried meanwhile ends so too, and is tried again.
+    // Other hosts that are tried meanwhile fail too, and are tried again.
     wait_for("it is in backoff", &[&node], || {
         let plan = ground.get("/api/v1/plan")?;
         let mut held = plan["back_offs"].as_array()?.iter();
@@ -284,10 +284,10 @@ fn the_files_of_a_frozen_cfw_are_never_copied_again_elsewhere() -> Result<()> {
         let own = ground.destination(0).to_string();
         hosts.into_iter().find(|host| host["host"] == own && host["health"] == "down")
     };
-    // Also a node that starts anew and cannot ask it at all knows what it held.
+    // A restarted node that cannot list the host still knows its files.
     for next in ["one.mpg", "two.mpg"] {
         wait_for("the frozen one down", &[&node], is_down)?;
-        // A later file is placed: planning went on, and the frozen one's file was not planned.
+        // A later file is placed: planning continued, and the frozen host's file was not planned.
         let bytes = ground.master(next.as_bytes(), 5_000)?;
         ground.grade(&[b"held.mpg", next.as_bytes()])?;
         wait_for("the next file", &[&node], || {
@@ -315,7 +315,7 @@ fn a_done_sent_while_the_node_was_down_is_learnt_from_the_inventory() -> Result<
     wait_for("it works", &[&node], || task_in(&ground, "E.mpg", "working"))?;
     node.kill();
     drop(hanging);
-    // The copy ends, and its `PATCH` finds nobody; it is not sent again (spec D18).
+    // The copy ends, and its `PATCH` gets no answer; cfw does not send it again (spec D18).
     std::fs::write(ground.copies(0).join("E.mpg"), &bytes)?;
     node.start_again()?;
     let ended = wait_for("the same task done", &[&node], || {
@@ -363,7 +363,7 @@ fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> R
     let hanging = polling(&ground, &host, DownloaderBehavior::Hangs);
     let node = start_node(&ground, &[])?;
     let begun = wait_for("it works", &[&node], || task_in(&ground, "E.mpg", "working"))?;
-    // Its heartbeats go on all the time: the node sees no gap.
+    // Its heartbeats continue all the time: the node sees no gap.
     drop(hanging);
     let _copying = polling(&ground, &host, DownloaderBehavior::Copies);
     let done = wait_for("the copy", &[&node], || task_in(&ground, "E.mpg", "done"))?;
@@ -376,7 +376,7 @@ fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> R
 }
 
 #[test]
-fn a_cfw_in_the_place_of_our_worker_copies_what_that_had_begun() -> Result<()> {
+fn a_cfw_that_replaces_a_reelyard_worker_takes_over_its_tasks() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 2_000_000)?;
     ground.grade(&[b"E.mpg"])?;

@@ -1,5 +1,4 @@
-//! A real node with an old source and our worker as a destination that fetches from it with an
-//! external program.
+//! A real node with an old source, and a Reelyard destination that fetches from it with an external program.
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::external_program::{COPIES, is_alive, pid_in, script};
@@ -17,7 +16,7 @@ fn a_file_that_only_an_old_source_serves_comes_to_a_destination_with_a_program()
     let bytes = ground.master(b"E.mpg", 50_000)?;
     ground.grade(&[b"E.mpg"])?;
     let _source = old_source(&ground, 0)?;
-    // This one has no way to fetch from it, and gets nothing.
+    // This destination cannot fetch from the source, and gets nothing.
     let without = ground.start_destination(0, &[])?;
     let with = destination(&ground, 1, COPIES)?;
     let node = start_node(&ground, &[])?;
@@ -25,9 +24,9 @@ fn a_file_that_only_an_old_source_serves_comes_to_a_destination_with_a_program()
     let done = wait_for("the copy", &roles, || task_in(&ground, "E.mpg", "done"))?;
     assert!(holds(&ground.copies(1).join("E.mpg"), &bytes));
     assert_eq!(done["hash"], blake3::hash(&bytes).to_hex().as_str());
-    let said = done["reason"].as_str().context("what is said of it")?;
+    let said = done["reason"].as_str().context("its reason")?;
     assert!(said.contains("not compared"), "{said}");
-    // Old programs have no word for "unlimited".
+    // The old wire has no value for "unlimited".
     assert_eq!(done["copy_speed"], 10_000_000);
     Ok(())
 }

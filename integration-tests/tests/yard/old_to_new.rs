@@ -1,4 +1,4 @@
-//! A yard on its way from old hosts to ours.
+//! A yard in the middle of its move from old hosts to Reelyard.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use reelyard_integration_tests::stand_in_cfw::DownloaderBehavior;
 use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for, wait_until_up};
 
 #[test]
-fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
+fn a_reelyard_worker_replaces_an_old_cfw_and_keeps_its_files() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let first = ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg"])?;
@@ -22,7 +22,8 @@ fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
     wait_for("the first done", &[&node], || task_in(&ground, "first.mpg", "done"))?;
     drop((polls, host));
     let worker = ground.start_destination(0, &[])?;
-    // Not UTF-8: only ours can carry it, so its copy shows that the node knows who answers now.
+    // The name is not UTF-8. Only a Reelyard worker can carry it, so its copy proves that the node knows the
+    // new program.
     let second = ground.master(b"\xff.mpg", 5_000)?;
     ground.grade(&[b"first.mpg", b"\xff.mpg"])?;
     wait_for("the second", &[&node, &source, &worker], || {
@@ -36,7 +37,7 @@ fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
 }
 
 #[test]
-fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
+fn no_other_program_can_end_a_reelyard_copy_by_reporting_done() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 2_000_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -46,7 +47,7 @@ fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
     let roles = [&node, &source, &destination];
     let working = wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
     let id = working["id"].as_str().context("an id")?;
-    // The old wire asks nobody who he is (spec D37).
+    // The old wire has no authentication (spec D37).
     let patched = std::process::Command::new("curl")
         .args(["-sf", "-X", "PATCH", "-d", r#"{"status":"done"}"#])
         .arg(format!("http://{}/tasks/{id}", ground.node))
@@ -68,7 +69,7 @@ fn a_worker_notices_at_once_that_a_node_is_in_the_place_of_its_cfm() -> Result<(
     ground.grade(&[b"first.mpg"])?;
     let source = ground.start_source(0, &[])?;
     wait_until_up(ground.source(0), &source)?;
-    // Long between two questions: it does not see that nobody answers for a moment.
+    // A long polling interval: the worker does not notice a short absence.
     let destination = ground.start_destination(0, &[("poll_interval", "2s")])?;
     wait_until_up(ground.destination(0), &destination)?;
     let cfm = StandInCfm::start(CfmSettings {

@@ -1,4 +1,4 @@
-//! Real processes, real files: a catalogue ends up on the destinations, each file once.
+//! Real processes, real files: a catalogue is copied to the destinations, each file once.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
 
 const LONG: [u8; 255] = [b'x'; 255];
 
-/// Names as the issue of hostile names has them; every one is a file that a disk can hold.
+/// Difficult names; each is valid on a disk.
 const NAMES: [&[u8]; 9] = [
     b"plain_K20180602222428.mpg",
     b"a#b.mpg",
@@ -29,14 +29,14 @@ fn hostile_names_are_copied_exactly_as_named_and_each_once() -> Result<()> {
     for (i, name) in NAMES.iter().enumerate() {
         masters.insert(name.to_vec(), ground.master(name, 10_000 + i * 70_001)?);
     }
-    // What a wrong copy would hit: names that the hostile ones turn into when they are mangled.
+    // The files that a wrong copy would overwrite: the names that result from corrupted ones.
     for innocent in ["a", "c", "A1.mpg"] {
         std::fs::create_dir_all(ground.copies(0))?;
         std::fs::write(ground.copies(0).join(innocent), innocent)?;
     }
     ground.master(b"MN1advert.mpg", 5_000)?;
     std::fs::write(ground.path("outside.mpg"), "outside")?;
-    // A line of grade.info cannot hold a newline: that name cannot be asked for, and is not.
+    // A line of grade.info cannot hold a newline: that name is not requested.
     let asked: Vec<&[u8]> = NAMES.iter().copied().filter(|name| !name.contains(&b'\n')).collect();
     let mut graded = asked.clone();
     graded.extend([&b"MN1advert.mpg"[..], b"../outside.mpg", b"no such master.mpg"]);

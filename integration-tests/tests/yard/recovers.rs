@@ -1,5 +1,5 @@
-//! Real processes that are killed in the middle of their work: nothing is lost, nothing is done
-//! twice, nothing half-copied is ever in place.
+//! Real processes that are killed in the middle of their work. Nothing is lost, nothing is done twice, and no
+//! partial copy is ever in place.
 
 use anyhow::Result;
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
@@ -15,7 +15,7 @@ struct RecoveryYard {
     node: RoleProcess,
 }
 
-/// One source, two destinations, six files that take a minute each until [`RecoveryYard::hurry`].
+/// One source, two destinations, and six files that take a minute each until [`RecoveryYard::hurry`].
 fn slow_yard() -> Result<RecoveryYard> {
     let ground = ProcessYard::new(1, 2)?;
     let masters = NAMES.iter().map(|name| ground.master(name, SIZE)).collect::<Result<_>>()?;
@@ -38,16 +38,16 @@ impl RecoveryYard {
         (0..2).filter(is_whole).count()
     }
 
-    /// The id of a task that is being worked on and has made progress.
+    /// The id of a task with progress.
     fn working_task(&self) -> Result<String> {
-        wait_for("a copy under way", &self.roles(), || {
+        wait_for("a running copy", &self.roles(), || {
             let tasks = self.ground.get("/api/v1/tasks?state=working")?;
             let task = tasks["items"].as_array()?.first()?.clone();
             Some(task["id"].as_str()?.to_owned())
         })
     }
 
-    /// Lets the copies go as fast as they can from now on.
+    /// Removes the rate limit of the copies.
     fn hurry(&mut self) -> Result<()> {
         self.node.start_again_with(&[("task.copy_speed", "100Mbit/s")])
     }
@@ -70,7 +70,7 @@ impl RecoveryYard {
 }
 
 #[test]
-fn a_node_killed_in_the_middle_goes_on_with_the_same_task() -> Result<()> {
+fn a_node_killed_in_the_middle_continues_the_same_task() -> Result<()> {
     let mut yard = slow_yard()?;
     let task = yard.working_task()?;
     yard.node.kill();
@@ -116,7 +116,7 @@ fn a_source_killed_in_the_middle_is_blamed_and_used_again_when_it_is_back() -> R
 }
 
 #[test]
-fn every_role_stops_cleanly_when_told_to() -> Result<()> {
+fn every_role_stops_cleanly_on_request() -> Result<()> {
     let mut yard = slow_yard()?;
     yard.working_task()?;
     for role in [&mut yard.node, &mut yard.source].into_iter().chain(&mut yard.destinations) {

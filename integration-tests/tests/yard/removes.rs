@@ -1,4 +1,4 @@
-//! Real processes, real files: what is too much goes, what stays is there to the last byte.
+//! Real processes, real files: excess copies are removed, and the remaining ones are complete.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
 use serde_json::Value;
 
-/// Rounds of planning and of removing come quickly.
+/// Short intervals between the rounds of planning and removing.
 const QUICK: [(&str, &str); 3] = [
     ("remover.interval", "\"200ms\""),
     ("calls.disk_interval", "\"500ms\""),
@@ -20,7 +20,7 @@ fn put(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     Ok(std::fs::write(dir.join(name), bytes)?)
 }
 
-/// How many of the first `destinations` hold this file whole.
+/// The number of the first `destinations` that hold this complete file.
 fn copies(ground: &ProcessYard, destinations: usize, name: &str, bytes: &[u8]) -> usize {
     (0..destinations).filter(|i| holds(&ground.copies(*i).join(name), bytes)).count()
 }
@@ -32,7 +32,7 @@ fn everything_is_looked_at(ground: &ProcessYard, roles: &[&RoleProcess]) -> Resu
 }
 
 #[test]
-fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
+fn excess_copies_are_removed_and_protected_ones_stay() -> Result<()> {
     let ground = ProcessYard::new(1, 3)?;
     let twice = ground.master(b"twice.mpg", 300_000)?;
     let thrice = ground.master(b"thrice.mpg", 200_000)?;
@@ -48,7 +48,7 @@ fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
     put(&ground.copies(0), "twice.mpg", &twice)?;
     put(&ground.copies(2), "twice.mpg", &twice)?;
     let source = ground.start_source(0, &[])?;
-    // The node first, so that the pin is on record before anybody lists a copy.
+    // The node first, so that the pin is on record before any host lists a copy.
     let mut settings = QUICK.to_vec();
     settings.push(("ignore.prefixes", "[\"AD-\"]"));
     let node = ground.start_node(&settings)?;
@@ -69,8 +69,8 @@ fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
     assert_eq!(copies(&ground, 3, "pinned.mpg", &pinned), 3);
     assert_eq!(copies(&ground, 3, "AD-spot.mpg", &advert), 3);
     assert_eq!(copies(&ground, 3, "orphan.mpg", b"no master has this"), 3);
-    // It was three removals, each with the name of the copy that stays, and nobody else's doing.
-    let lines = wait_for("the history tells them", &roles, || {
+    // There were three removals, each with the name of the remaining copy, and no others.
+    let lines = wait_for("the history lists them", &roles, || {
         let lines = ground.get("/api/v1/history?what=removal")?["items"].as_array()?.clone();
         (lines.len() == 3).then_some(lines)
     })?;
@@ -90,7 +90,7 @@ fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
 }
 
 #[test]
-fn a_dry_run_says_what_it_would_remove_and_removes_nothing() -> Result<()> {
+fn a_dry_run_reports_removals_and_removes_nothing() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"a.mpg", 10_000)?;
     ground.grade(&[b"a.mpg"])?;
@@ -103,7 +103,7 @@ fn a_dry_run_says_what_it_would_remove_and_removes_nothing() -> Result<()> {
     settings.push(("remover.mode", "\"dry-run\""));
     let node = ground.start_node(&settings)?;
     let roles = [&node, &source, &destinations[0], &destinations[1]];
-    let would: Value = wait_for("it says what it would remove", &roles, || {
+    let would: Value = wait_for("it reports its removals", &roles, || {
         let view = ground.get("/api/v1/removals")?;
         (!view["decided"].as_array()?.is_empty()).then_some(view)
     })?;
@@ -149,13 +149,13 @@ fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Re
         names.iter().zip(&masters).map(there).collect()
     };
     let first = |n: usize| -> Vec<bool> { (0..names.len()).map(|i| i < n).collect() };
-    // Nine fit below the low-water mark of 38.4 MiB.
+    // Nine files fit below the low-water mark of 38.4 MiB.
     wait_for("it is filled up to the mark, best first", &roles, || {
         (held() == first(9)).then_some(())
     })?;
     everything_is_looked_at(&ground, &roles)?;
     assert_eq!(held(), first(9));
-    // Somebody else needs the disk: 56 MiB of 64 are more than the limit of 51.2.
+    // Another program needs the disk: 56 MiB of 64 are more than the limit of 51.2.
     put(&ground.copies(0), "AD-foreign.bin", &vec![7; 20 * MIB])?;
     wait_for("the worst five went", &roles, || (held() == first(4)).then_some(()))?;
     everything_is_looked_at(&ground, &roles)?;
@@ -165,12 +165,12 @@ fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Re
         (host["disk"]["used"].as_u64()? < 40 * MIB as u64).then_some(())
     })?;
     everything_is_looked_at(&ground, &roles)?;
-    assert_eq!(held(), first(4), "what went stays away while there is no room for it");
+    assert_eq!(held(), first(4), "removed files stay away while there is no space");
     let lines = ground.get("/api/v1/history?what=removal").context("history")?;
     let lines = lines["items"].as_array().context("lines")?;
     assert_eq!(lines.len(), 5, "{lines:?}");
     assert!(lines.iter().all(|line| line["reason"]["over_limit"]["limit"].is_u64()), "{lines:?}");
-    // With room again they come back, best first.
+    // With free space they return, best first.
     std::fs::remove_file(ground.copies(0).join("AD-foreign.bin"))?;
     wait_for("they come back", &roles, || (held() == first(9)).then_some(()))?;
     drop(destination);
@@ -179,7 +179,7 @@ fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Re
 }
 
 #[test]
-fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> {
+fn space_is_freed_for_a_much_hotter_file_and_for_no_other() -> Result<()> {
     const MIB: usize = 1 << 20;
     let ground = ProcessYard::new(1, 1)?;
     std::fs::create_dir_all(ground.copies(0))?;
@@ -212,7 +212,8 @@ fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> 
         names.iter().zip(&masters).map(there).collect()
     };
     let first = |n: usize| -> Vec<bool> { (0..names.len()).map(|i| i < n).collect() };
-    // Nine fit below the low-water mark of 38.4 MiB, and up to the limit of 41.6 MiB none of 10.
+    // Nine files fit below the low-water mark of 38.4 MiB. Another 10 MiB do not fit below the limit of
+    // 41.6 MiB.
     wait_for("it is filled up to the mark, best first", &roles, || {
         (held() == first(9)).then_some(())
     })?;
@@ -241,7 +242,7 @@ fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> 
 }
 
 #[test]
-fn a_host_that_is_drained_is_emptied_once_others_hold_its_files() -> Result<()> {
+fn a_drained_host_is_emptied_once_others_hold_its_files() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let mut masters = Vec::new();
     for i in 0..4 {
@@ -265,7 +266,7 @@ fn a_host_that_is_drained_is_emptied_once_others_hold_its_files() -> Result<()> 
     assert_eq!((on(0), on(1)), (4, 0));
     let url = format!("http://{}", ground.node);
     let drained = ground.destination(0).to_string();
-    wait_for("what it holds is on record", &roles, || {
+    wait_for("its files are on record", &roles, || {
         let host = ground.get(&format!("/api/v1/hosts/{drained}"))?;
         (host["files"].as_u64()? == 5).then_some(())
     })?;

@@ -1,4 +1,4 @@
-//! Clients that send slowly, read nothing, or only hold connections, before a real node.
+//! Clients that send slowly, read nothing, or only hold connections, on a real node.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::waiting::PATIENCE;
 use reelyard_integration_tests::yard::{ProcessYard, wait_for};
 
-/// The most connections from one address in this test.
+/// The largest number of connections from one address in this test.
 const PER_ADDRESS: usize = 8;
 
 fn sent(to: SocketAddr, text: &str) -> Result<TcpStream> {
@@ -18,7 +18,7 @@ fn sent(to: SocketAddr, text: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether the other end has closed, whatever it sent before.
+/// Whether the other end has closed the connection, with or without earlier data.
 fn is_closed(stream: &mut TcpStream) -> bool {
     let mut buffer = [0; 4096];
     loop {
@@ -31,7 +31,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn slow_bodies_are_cut_and_lock_nobody_out_while_a_stream_of_events_lasts() -> Result<()> {
+fn slow_bodies_are_cut_and_lock_no_client_out_during_an_event_stream() -> Result<()> {
     let ground = ProcessYard::new(0, 0)?;
     let per_address = PER_ADDRESS.to_string();
     let settings =
@@ -42,14 +42,14 @@ fn slow_bodies_are_cut_and_lock_nobody_out_while_a_stream_of_events_lasts() -> R
     let events = "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n";
     let mut events = sent(ground.node, events)?;
     wait_for("the stream of events begins", &[&node], || events.peek(&mut [0]).ok())?;
-    // cfm's wire needs no token, and reads up to 64 KiB.
+    // cfm's wire needs no token, and accepts up to 64 KiB.
     let slow = "PATCH /tasks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{";
     let begun = Instant::now();
     let mut all = Vec::new();
     for _ in 0..5 * PER_ADDRESS {
         all.push(sent(ground.node, slow)?);
     }
-    // From the same address: one of the slow ones makes room.
+    // From the same address: one of the slow connections is closed for it.
     ground.get("/api/v1/status").context("the API is locked out")?;
     let mut closed = 0;
     while closed < 4 * PER_ADDRESS {

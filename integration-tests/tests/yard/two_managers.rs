@@ -1,4 +1,4 @@
-//! Two nodes that know nothing of each other on the same hosts, as real processes: both say so.
+//! Two independent nodes on the same hosts, as real processes: both report it.
 
 use std::process::Command;
 
@@ -7,13 +7,13 @@ use reelyard_integration_tests::binary::run;
 use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, holds, wait_for};
 use serde_json::Value;
 
-/// `GET` as text, whatever the status.
+/// The body of a `GET`, for any status.
 fn curl(url: &str) -> String {
     let output = Command::new("curl").args(["-s", "-m", "10", url]).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
 }
 
-/// The signs that the node at `node` tells of a host.
+/// The signs of another manager that the node reports for a host.
 fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
     let hosts: Value = serde_json::from_str(&curl(&format!("http://{node}/api/v1/hosts"))).ok()?;
     let host = hosts["items"].as_array()?.iter().find(|one| one["host"] == host)?.clone();
@@ -23,7 +23,7 @@ fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
 }
 
 #[test]
-fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
+fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"a.mpg", 100_000)?;
     ground.grade(&[b"a.mpg"])?;
@@ -33,7 +33,7 @@ fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
     let roles = [&source, &destination, &first];
     wait_for("the copy", &roles, || holds(&ground.copies(0).join("a.mpg"), &bytes).then_some(()))?;
     let (node, host) = (ground.node.to_string(), ground.destination(0).to_string());
-    // Alone it has nothing to tell, also after a restart.
+    // A single node has nothing to report, also after a restart.
     first.kill();
     first.start_again()?;
     wait_for("it leads again and warns of nothing", &[&first], || {
@@ -57,10 +57,12 @@ fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
     let told = |node: &str, sign: &str| {
         signs(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())
     };
-    wait_for("the first is told of the second", &roles, || told(&node, "other_cluster"))?;
-    wait_for("the second is told whose orders count", &roles, || told(&other, "orders_elsewhere"))?;
+    wait_for("the first reports the second", &roles, || told(&node, "other_cluster"))?;
+    wait_for("the second reports the effective manager", &roles, || {
+        told(&other, "orders_elsewhere")
+    })?;
 
-    // It still does its work, and says so beside the warning.
+    // It still works, and reports that next to the warning.
     let ready = curl(&format!("http://{node}/readyz"));
     assert!(ready.starts_with("ready\nwarning: somebody else manages this yard too"), "{ready}");
     let url = format!("http://{node}");
@@ -71,7 +73,7 @@ fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
         (&status["ready"], status["warnings"].as_array().map(Vec::len)),
         (&true.into(), Some(1))
     );
-    // Told once, however often it is seen.
+    // It is reported once, for any number of observations.
     let lines = first.log_text();
     let lines: Vec<&str> = lines.lines().filter(|line| line.contains("OtherCluster")).collect();
     assert_eq!(lines.len(), 1, "{lines:?}");

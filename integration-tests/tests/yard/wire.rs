@@ -1,5 +1,5 @@
-//! The old wires on real processes, byte for byte: cfm's on a node that really plans (spec 2.1),
-//! cfw's on a worker (spec 2.2).
+//! The old wires on real processes, byte for byte: cfm's on a node that really plans (spec 2.1), cfw's on a
+//! worker (spec 2.2).
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
 const JSON: &str = "application/json;charset=UTF-8";
 const TEXT: &str = "text/plain;charset=UTF-8";
 
-/// An answer as it came.
+/// A complete answer as received.
 #[derive(Debug)]
 struct WireResponse {
     status: u16,
@@ -27,13 +27,13 @@ impl WireResponse {
         named.next().map_or("", |(_, value)| value)
     }
 
-    /// Status, content type and body at once.
+    /// Status, content type and body.
     fn all(&self) -> (u16, &str, &str) {
         (self.status, self.header("content-type"), &self.body)
     }
 }
 
-/// Sends a request with these headers as it is written and reads until the other side closes.
+/// Sends a request with these headers unchanged and reads until the other side closes.
 fn raw(addr: SocketAddr, line: &str, headers: &str, body: &str) -> Result<WireResponse> {
     let mut stream = TcpStream::connect(addr)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -52,7 +52,7 @@ fn call(addr: SocketAddr, line: &str, body: &str) -> Result<WireResponse> {
     raw(addr, line, "", body)
 }
 
-/// A node with one old source and one old destination that never polls: its one task waits.
+/// A node with one old source and one old destination that never polls: its only task waits.
 struct WaitingYard {
     ground: ProcessYard,
     node: RoleProcess,
@@ -87,7 +87,7 @@ impl WaitingYard {
         call(self.ground.node, &line.replace("ID", &self.id), body)
     }
 
-    /// The status of the task on the list; none when it is not there.
+    /// The status of the task in the list; `None` when the list does not contain it.
     fn status(&self) -> Result<Option<String>> {
         let list: serde_json::Value = serde_json::from_str(&self.call("GET /tasks", "")?.body)?;
         Ok(list[0]["status"].as_str().map(str::to_owned))
@@ -119,7 +119,7 @@ fn a_planned_task_is_listed_byte_for_byte() -> Result<()> {
 #[test]
 fn a_task_changes_as_cfms_table_has_it_and_each_change_is_seen_at_once() -> Result<()> {
     let yard = waiting_yard()?;
-    // What changes nothing: the id, the body, the task, the transition, in cfm's order.
+    // Requests without an effect: a wrong id, body, task or transition, in cfm's order.
     let long = format!("{{\"status\":\"done\",\"x\":\"{}\"}}", "x".repeat(64 << 10));
     for (line, body, status) in [
         ("PATCH /tasks/abc", "not json", 400),
@@ -219,7 +219,7 @@ fn the_dashboards_show_the_real_yard() -> Result<()> {
     Ok(())
 }
 
-/// A worker with files, and no node that answers.
+/// A worker with files, and without a reachable node.
 fn worker(more: &[(&str, &str)]) -> Result<(ProcessYard, RoleProcess)> {
     let ground = ProcessYard::new(0, 1)?;
     std::fs::create_dir(ground.copies(0))?;

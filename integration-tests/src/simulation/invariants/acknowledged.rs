@@ -1,5 +1,4 @@
-//! "The caller is answered only after that": no acknowledged commit is ever lost or half-applied, and
-//! repeating a request is safe.
+//! An acknowledged commit is never lost or applied in part, and a repeated request is safe.
 
 use reelyard_core::event::RequestId;
 use reelyard_replication::CommitAnswer;
@@ -8,14 +7,14 @@ use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;
 use crate::simulation::replica::Replica;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "acknowledged";
 
-/// A commit that was acknowledged with so many outcomes stands in the history, whole. Answers
-/// where: index and term.
+/// Checks that the history contains an acknowledged commit completely, with this number of outcomes. Returns
+/// its index and term.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the violation.
 pub fn check(
     record: &JudgeRecord,
     request: RequestId,
@@ -31,7 +30,7 @@ pub fn check(
     Ok((index, term))
 }
 
-/// What was acknowledged is durable on a majority.
+/// Checks that acknowledged commits are durable on a majority.
 pub fn check_durable<'a>(
     at: (u64, u64),
     replicas: impl ExactSizeIterator<Item = &'a Replica>,
@@ -46,7 +45,7 @@ pub fn check_durable<'a>(
     (NAME, verdict)
 }
 
-/// A request that is repeated is answered as before.
+/// Checks that a repeated request gets its first answer.
 pub fn check_repeated(
     request: RequestId,
     before: &CommitAnswer,

@@ -1,4 +1,4 @@
-//! "Whoever is to blame for a failure backs off", and never longer than the cap.
+//! The party that caused a failure backs off, and never longer than the cap.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use reelyard_yard::task_manager::BackingOff;
 
 use super::InvariantCheck;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "back-off";
 
-/// Somebody backs off from `at` on.
+/// Checks a backoff that begins at `at`.
 pub fn check(back_off: &BackingOff, at: Millis, cap: Duration) -> InvariantCheck {
     let lasts = back_off.until.since(at);
     let told = || format!("{} backs off for {lasts:?}", back_off.blamed);

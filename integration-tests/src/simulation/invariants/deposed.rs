@@ -1,5 +1,5 @@
-//! "A deposed leader can decide nothing": a commit whose epoch is not its entry's term changes
-//! nothing, however late it arrives.
+//! A deposed leader can decide nothing: a commit whose epoch differs from its entry's term has no effect, at
+//! any time.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use reelyard_yard::task_manager::TaskBook;
 
 use super::InvariantCheck;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "deposed";
 
-/// An entry of `term` was applied.
+/// Checks an applied entry of `term`.
 pub fn check(
     index: u64,
     term: u64,

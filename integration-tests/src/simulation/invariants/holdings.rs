@@ -1,12 +1,15 @@
-//! "Missing beats wrong": a leader says of a host only what the host told. A copy that was on a disk
-//! before the host was asked for its list, and still is, is never put on record as gone, nor is one
-//! that this leader saw put on record since it got there; and no copy is planned of a file that lay on
-//! some disk before its host was asked for its list.
+//! A leader uses only what a host reported; a missing copy is better than a wrong one. These events must not
+//! happen:
 //!
-//! Not held against a leader: that its list is older than what another one put on record, where it
-//! cannot know. A snapshot does not say when copies arrived, and clocks that jumped may differ.
+//! - A leader records a copy as gone, although the copy was on the disk before the request for the list and
+//!   still is.
+//! - A leader records a copy as gone, although it saw the copy recorded after its arrival.
+//! - A leader plans a copy of a file that was on some disk before the request for that host's list.
 //!
-//! The true disks decide here, not the record: that one follows what leaders say.
+//! A leader may use a list that is older than another leader's record, where it cannot know that. A snapshot
+//! does not contain the arrival times of copies, and clocks that jumped may differ.
+//!
+//! The true disks decide here. The record does not decide, because it follows the leaders.
 
 use std::collections::BTreeMap;
 
@@ -17,44 +20,44 @@ use reelyard_yard::task_manager::{NewTask, TaskEvent};
 use super::InvariantCheck;
 use super::wires::ProgramCapabilities;
 
-/// Its name.
-pub const NAME: &str = "told";
+/// The name of the invariant in a violation.
+pub const NAME: &str = "holdings";
 
-/// What a leader knows, in virtual milliseconds.
+/// The knowledge of a leader, in virtual milliseconds.
 pub struct LeaderKnowledge {
-    /// When the list was asked for that it last had of each host.
+    /// The request time of the last list of each host.
     pub lists: BTreeMap<HostAddr, u64>,
-    /// Since when it follows the log.
+    /// The time from which it follows the log.
     pub follows: u64,
 }
 
-/// Who holds a file, and since when, in virtual milliseconds.
+/// The holders of each file, and the time of arrival in virtual milliseconds.
 pub type OnDisk = BTreeMap<FileName, BTreeMap<HostAddr, u64>>;
 
-/// What is true of the disks, and what a leader was told of them.
+/// The true state of the disks, and the knowledge of a leader.
 pub struct GroundTruth<'a> {
-    /// The disks.
+    /// The true holders of each file.
     pub disks: &'a OnDisk,
-    /// When each copy was last put on record.
+    /// The time of the last record of each copy.
     pub confirmed: &'a BTreeMap<(HostAddr, FileName), u64>,
-    /// The programs there.
+    /// The capabilities of the program on each host.
     pub programs: &'a BTreeMap<HostAddr, ProgramCapabilities>,
-    /// Whether all nodes' clocks always told the same.
+    /// Whether the clocks of all nodes always agreed.
     pub clocks_agree: bool,
-    /// What the leader knows.
+    /// The knowledge of the leader.
     pub knows: &'a LeaderKnowledge,
 }
 
 impl GroundTruth<'_> {
-    /// Since when `host` truly has a file, if a list of it can tell.
+    /// The time from which `host` truly has a file; `None` when its list cannot name the file.
     fn since(&self, host: HostAddr, name: &FileName) -> Option<u64> {
-        // The list of an old cfw has a name a line.
+        // The list of an old cfw has one name per line.
         let is_ours = self.programs.get(&host).is_some_and(|program| program.ours);
         let is_told = is_ours || !name.as_bytes().contains(&b'\n');
         self.disks.get(name)?.get(&host).copied().filter(|_| is_told)
     }
 
-    /// The leader decides on an event.
+    /// Checks a leader's decision on an event.
     pub fn check_removed(&self, event: &TaskEvent) -> InvariantCheck {
         let TaskEvent::InventoryDiffered { host, removed, .. } = event else {
             return (NAME, Ok(()));
@@ -72,14 +75,14 @@ impl GroundTruth<'_> {
         (NAME, what.map_or(Ok(()), Err))
     }
 
-    /// The leader plans a task.
+    /// Checks a task that a leader plans.
     pub fn check_planned(&self, task: &NewTask) -> InvariantCheck {
         let mut lists = self.knows.lists.iter();
         let holder = lists.find(|(host, asked)| {
             self.since(**host, &task.name).is_some_and(|since| since < **asked)
         });
         let what = holder.map(|(host, _)| {
-            format!("{} copies {:?}, which {host} told that it has", task.id, task.name)
+            format!("{} copies {:?}, which {host} reported before", task.id, task.name)
         });
         (NAME, what.map_or(Ok(()), Err))
     }

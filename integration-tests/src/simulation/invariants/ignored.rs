@@ -1,14 +1,14 @@
-//! "An ignored name goes nowhere."
+//! Ignored names are never placed.
 
 use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::scene::IGNORED;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "ignored";
 
-/// A task was created.
+/// Checks a new task.
 pub fn check(task: &NewTask) -> InvariantCheck {
     let verdict = match task.name.as_bytes().starts_with(IGNORED) {
         true => Err(format!("{} copies {:?}", task.id, task.name)),

@@ -1,6 +1,6 @@
-//! Once everything works again and time passes: every file that can have a copy gets one, nobody waits
-//! for it for ever, every end is told, all nodes agree. "A failure ends the task ... the rest goes on":
-//! files that cannot be read may fail for ever, and must hold back nobody.
+//! After all faults are removed, every file that can have a copy gets one. No party waits for it without end,
+//! every end is reported, and all nodes agree. A failure ends only its own task: files that cannot be read
+//! may fail without end, and must not delay others.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::simulation::host::SimulatedProgram;
 use crate::simulation::scene::IGNORED;
 use crate::simulation::world::SimulationWorld;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "liveness";
 
-/// What is still to come.
+/// The missing results.
 pub fn missing(world: &SimulationWorld) -> Vec<String> {
     let mut missing = Vec::new();
     let end = world.context.judge.record.history.len() as u64;
@@ -25,7 +25,7 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
         }
     }
     if !world.nodes.iter().any(|node| node.own.epoch().is_some()) {
-        missing.push("nobody leads".to_owned());
+        missing.push("no node leads".to_owned());
     }
     let unreadable =
         |name: &FileName| world.yard.masters.get(name).is_none_or(|master| !master.readable);
@@ -46,13 +46,13 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
         if let SimulatedProgram::Ours(ours) = &host.program
             && ours.unacknowledged().next().is_some()
         {
-            missing.push(format!("{} has reports that nobody took", host.party()));
+            missing.push(format!("{} has reports that no node accepted", host.party()));
         }
     }
     missing
 }
 
-/// The files that must get a copy.
+/// The files that must have a copy.
 fn placeable(world: &SimulationWorld) -> BTreeSet<FileName> {
     let yard = &world.yard;
     let hot = world.scene.settings.ungraded_hot.then_some(&yard.hot);

@@ -1,4 +1,4 @@
-//! What must hold, one file each, in the words of the design.
+//! The invariants, one file each, in the words of the design.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +23,17 @@ pub mod signs;
 pub mod sources;
 pub mod wires;
 
-/// The name of an invariant, and what came of a check of it.
+/// The name of an invariant, and the result of its check.
 pub type InvariantCheck = (&'static str, Result<(), String>);
 
-/// Copies beyond the first, which the promise of one copy allows: see [`one_copy`].
+/// Copies beyond the first that the invariant of one copy allows: see [`one_copy`].
 #[derive(Clone, Debug, Default)]
 pub struct Exceptions {
-    /// Their task had been given up or taken back when they arrived: nobody waited for them.
+    /// Copies of tasks that were abandoned or withdrawn before the arrival.
     pub late: u64,
-    /// Another host held the file without anybody having been told.
+    /// Copies of files that another host held without a report to any node.
     pub untold: u64,
-    /// Every task that was ever planned: where it went, and with what.
+    /// The destination and file of every planned task.
     pub given_up: BTreeMap<TaskId, (HostAddr, FileName)>,
 }
 

@@ -1,22 +1,22 @@
-//! "What a host was last confirmed to hold counts until that host says otherwise, also while it is
-//! down": no copy is planned of a file that some host is on record to hold.
+//! The last confirmed holdings of a host count until the host reports otherwise, also while it is down. No
+//! copy is planned of a file that some host holds by the record.
 //!
-//! A second copy may still come to be, and is counted in [`Exceptions`](super::Exceptions):
+//! A second copy is still possible. [`Exceptions`](super::Exceptions) counts these cases:
 //!
-//! - *late*: its task had been given up (silent for too long, its host down) or taken back, and the
-//!   host had not heard of it yet, or could not (an old cfw never does);
-//! - *untold*: the file lay on a host that nobody had been able to ask (a host never listed is waited
-//!   for only so long), that had got it late, or whose files were changed by hand since.
+//! - *late*: the task had been abandoned (no sign of life, host down) or withdrawn. The host had not received
+//!   that yet, or could not (an old cfw never does).
+//! - *untold*: the file was on a host that no node had been able to ask, because the wait for a host without
+//!   a list is limited. Or the host got the file late, or its files were changed by hand.
 
 use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "one copy";
 
-/// A task was created.
+/// Checks a new task.
 pub fn check(record: &JudgeRecord, task: &NewTask) -> InvariantCheck {
     let holder = record.holders.get(&task.name).and_then(|holders| holders.first());
     let told = holder.map(|host| format!("{} copies {:?}, which {host} holds", task.id, task.name));

@@ -1,14 +1,14 @@
-//! "No two open tasks copy one file."
+//! No two open tasks copy the same file.
 
 use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "one task a file";
 
-/// A task was created.
+/// Checks a new task.
 pub fn check(record: &JudgeRecord, task: &NewTask) -> InvariantCheck {
     let other = record.open.values().find(|open| open.name == task.name);
     let told = other.map(|other| format!("{} and {} copy {:?}", other.id, task.id, task.name));

@@ -1,5 +1,5 @@
-//! "`Done` and `Failed` are kept by the worker until they were taken": what a worker forgets is on
-//! record.
+//! A worker keeps `Done` and `Failed` until a node accepts them: the record contains every report that a
+//! worker deletes.
 
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Report, Said};
@@ -7,10 +7,10 @@ use reelyard_protocol::worker::{Report, Said};
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "reports arrive";
 
-/// A worker forgot a report.
+/// Checks a report that a worker deleted.
 pub fn check(record: &JudgeRecord, host: HostAddr, report: &Report) -> InvariantCheck {
     let (task, name) = (report.task, &report.name);
     let lost = match report.said {
@@ -20,6 +20,6 @@ pub fn check(record: &JudgeRecord, host: HostAddr, report: &Report) -> Invariant
         Said::Failed { .. } => record.open.contains_key(&task),
         Said::Working | Said::Progress { .. } => false,
     };
-    let what = || format!("{host} forgot how {task} of {name:?} ended, and nobody knows");
+    let what = || format!("{host} forgot how {task} of {name:?} ended, and no record has it");
     (NAME, if lost { Err(what()) } else { Ok(()) })
 }

@@ -1,6 +1,5 @@
-//! "A copy appears under its name only when its bytes are hashed, equal to the source's, and synced."
-//! An old cfw checks nothing (spec D2) and tells no hash: of what it fetches, and of what is fetched
-//! from it, this is not promised.
+//! A copy gets its name only when its bytes are hashed, equal to the source's, and synced. An old cfw checks
+//! nothing (spec D2) and sends no hash. The invariant excludes its own copies and copies from it.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +8,10 @@ use reelyard_core::names::FileName;
 
 use super::InvariantCheck;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "right bytes";
 
-/// A copy got its name.
+/// Checks a copy that got its name.
 pub fn check(
     versions: &BTreeSet<(FileName, u64)>,
     host: HostAddr,

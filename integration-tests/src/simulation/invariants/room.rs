@@ -1,6 +1,5 @@
-//! "Never onto a full disk": a copy is planned only where it fits, by what the planner knew: the disk
-//! as last told, what arrived since, and everything on its way there, decided but not yet applied
-//! copies included.
+//! A copy is planned only where it fits, by the knowledge of the planner. That is the last report of the
+//! disk, later arrivals, and all copies in progress there, decided ones included.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +10,10 @@ use reelyard_yard::task_manager::{TaskBook, TaskEvent, TaskPolicy};
 
 use super::InvariantCheck;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "room";
 
-/// A round was planned, and none of it handed in.
+/// Checks a planned round before any of it is committed.
 pub fn check(
     round: &PlanningRound,
     desk: &TaskPolicy,
@@ -36,7 +35,7 @@ pub fn check(
         let coming = coming.entry(task.destination).or_default();
         *coming += task.size;
         let Some(host) = desk.hosts().get(task.destination) else {
-            return (NAME, Err(format!("{} goes to a stranger", task.id)));
+            return (NAME, Err(format!("{} goes to an unknown host", task.id)));
         };
         let Some((disk, at)) = host.disk else {
             return (NAME, Err(format!("{} goes to a disk that is not known", task.id)));

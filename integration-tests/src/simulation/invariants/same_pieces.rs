@@ -1,5 +1,5 @@
-//! "`apply` ... is deterministic": the pieces of all nodes are equal at the same log index, however
-//! they came there.
+//! `apply` is deterministic: the pieces of all nodes are equal at the same log index, whether from entries or
+//! from a snapshot.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -9,10 +9,10 @@ use reelyard_yard::task_manager::TaskBook;
 use super::InvariantCheck;
 use crate::simulation::judge::Committed;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "same pieces";
 
-/// The same entry, applied by two nodes.
+/// Checks the same entry on two nodes.
 pub fn check(index: u64, before: &Committed, now: &Committed) -> InvariantCheck {
     let pieces = before.piece.zip(now.piece).is_none_or(|(before, now)| before == now);
     let verdict = if (before.term, before.payload) != (now.term, now.payload) {
@@ -27,7 +27,7 @@ pub fn check(index: u64, before: &Committed, now: &Committed) -> InvariantCheck 
     (NAME, verdict)
 }
 
-/// A hash of everything in the piece, by names: numbers of names differ from process to process.
+/// A hash of everything in the piece, by file names: the ids of names differ from process to process.
 pub fn digest(book: &TaskBook) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut add = |json: serde_json::Result<Vec<u8>>| hasher.write(&json.unwrap_or_default());

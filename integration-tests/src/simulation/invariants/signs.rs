@@ -1,5 +1,4 @@
-//! "No sign of life for too long": a task of our worker that its leader has heard of within the
-//! time-out is not given up as silent.
+//! A task of a Reelyard worker with a sign of life within the timeout is not abandoned as silent.
 
 use std::time::Duration;
 
@@ -8,11 +7,11 @@ use reelyard_yard::task_manager::{GivenUp, NewTask, TaskEnding};
 
 use super::InvariantCheck;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "signs of life";
 
-/// A task was given up at `at`, by the clock of `leader`. `signs` are what leaders heard of it, each
-/// at its own clock.
+/// Checks a task that was abandoned at `at`, by the clock of `leader`. `signs` are the signs of life at each
+/// leader, by its own clock.
 pub fn check(
     task: &NewTask,
     ending: &TaskEnding,

@@ -1,14 +1,14 @@
-//! "No more open tasks on a source than `copies_per_source`"; "source and destination differ".
+//! A source has at most `copies_per_source` open tasks, and source and destination differ.
 
 use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
 use crate::simulation::judge::JudgeRecord;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "sources";
 
-/// A task was created.
+/// Checks a new task.
 pub fn check(record: &JudgeRecord, task: &NewTask, copies_per_source: usize) -> InvariantCheck {
     let serving = record.open.values().filter(|open| open.source == task.source).count();
     let verdict = if task.source == task.destination {

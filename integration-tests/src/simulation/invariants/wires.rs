@@ -1,5 +1,5 @@
-//! "Our destinations need one of our workers as their source, for its data port", unless they can fetch
-//! from old cfws too; names that the old protocol cannot carry go only to our workers.
+//! A Reelyard destination needs a Reelyard source, for its data port, unless it can fetch from old cfws too.
+//! Names that the old protocol cannot carry go only to Reelyard workers.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use reelyard_yard::task_manager::NewTask;
 use super::InvariantCheck;
 use crate::simulation::scene::HostPlan;
 
-/// Its name.
+/// The name of the invariant in a violation.
 pub const NAME: &str = "wires";
 
-/// What a host's program can do.
+/// The capabilities of a host's program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramCapabilities {
     /// Whether it is a Reelyard worker.
@@ -23,13 +23,13 @@ pub struct ProgramCapabilities {
 }
 
 impl ProgramCapabilities {
-    /// The program of a host.
+    /// The capabilities of a host's program.
     pub fn of(host: &HostPlan) -> Self {
         ProgramCapabilities { ours: host.ours, from_old: !host.ours || host.fetches_from_old }
     }
 }
 
-/// A task was created.
+/// Checks a new task.
 pub fn check(programs: &BTreeMap<HostAddr, ProgramCapabilities>, task: &NewTask) -> InvariantCheck {
     let program = |host| programs.get(&host).copied().unwrap_or_default();
     let (from, to) = (program(task.source), program(task.destination));

@@ -1,4 +1,4 @@
-//! How a node answers: the long polls and reports of our workers, the changes of old cfws, and the
+//! The answers of a node: the long polls and reports of Reelyard workers, the changes of old cfws, and the
 //! operator.
 
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use crate::simulation::messages::SimulatedResponse;
 use crate::simulation::parties::{Party, PartyTimer};
 use crate::tell;
 
-/// A long poll that waits.
+/// A delayed long poll.
 pub(super) struct Poll {
     pub(super) number: u64,
     pub(super) caller: (Party, u64),
@@ -23,7 +23,7 @@ pub(super) struct Poll {
     pub(super) known: HashSet<TaskId>,
 }
 
-/// Reports whose commits are under way.
+/// Reports whose commits are in progress.
 pub(super) struct PendingReports {
     pub(super) caller: (Party, u64),
     pub(super) commits: usize,
@@ -66,7 +66,7 @@ impl SimulatedNode {
         }
     }
 
-    /// What there is to see of the TaskManager.
+    /// The published state of the TaskManager.
     pub(super) fn board(&mut self, context: &Context) -> TaskManagerView {
         let now = self.clock(context);
         let epoch = self.own.epoch();
@@ -181,7 +181,7 @@ impl SimulatedNode {
         }
     }
 
-    /// The operator takes a task back, over this node; the best open one if none is named.
+    /// Cancels a task for the operator, over this node; the best open one if `task` is `None`.
     pub fn cancel(&mut self, context: &mut Context, task: Option<TaskId>, request: RequestId) {
         let now = self.clock(context);
         let Some(id) = task.or_else(|| self.own.piece().open().keys().next().copied()) else {
@@ -199,8 +199,6 @@ impl SimulatedNode {
             self.propose(context);
         }
     }
-
-    // The Catalog.
 }
 
 pub(super) fn refused_answer(refused: &ChangeRefused) -> SimulatedResponse {

@@ -1,5 +1,5 @@
-//! What a node's journal does with the log: it applies, tells the owner who leads, proposes what is
-//! committed, and settles what comes back.
+//! The model of a node's journal. It applies the log, informs the owner of leadership, proposes commits, and
+//! settles their results.
 
 use std::sync::Arc;
 
@@ -40,12 +40,12 @@ impl SimulatedNode {
         }
     }
 
-    /// Applies what is committed by now.
+    /// Applies all committed entries.
     pub(super) fn advance(&mut self, context: &mut Context) {
         while self.applied < self.replica.commit() {
             self.apply_next(context);
         }
-        // An entry that another leader's has replaced will have no answer.
+        // An entry that another leader's entry replaced gets no answer.
         let lost = self.proposer.under_way.as_ref().and_then(|entry| entry.written);
         if lost
             .is_some_and(|(index, term)| index <= self.applied || !self.replica.holds(index, term))
@@ -119,16 +119,16 @@ impl SimulatedNode {
         self.propose(context);
     }
 
-    // Who leads.
+    // Leadership.
 
-    /// Who leads by now: with a quorum that answers, and, to begin with, everything applied.
+    /// The epoch in which this node leads: it has a quorum and has applied all earlier entries.
     pub(super) fn leads_by_now(&self, now: u64) -> Option<Epoch> {
         let term = self.replica.leads_a_quorum(now)?;
         let caught_up = self.applied == self.replica.last();
         (caught_up || self.proposer.leading == Some(Epoch(term))).then_some(Epoch(term))
     }
 
-    /// Notices a change of leadership after a while; rarely after a long one.
+    /// Notices a change of leadership after a short delay, and rarely after a long one.
     pub(super) fn notice(&mut self, context: &mut Context) {
         if self.noticing || self.leads_by_now(context.now()) == self.proposer.leading {
             return;
@@ -171,9 +171,9 @@ impl SimulatedNode {
         self.propose(context);
     }
 
-    // Commits.
+    // Commits: proposals and their results.
 
-    /// Has events decided: commits them, cut to entries. How many commits they made.
+    /// Commits events, split into entries. Returns the number of commits.
     pub(super) fn commit(
         &mut self,
         context: &mut Context,
@@ -220,7 +220,7 @@ impl SimulatedNode {
         }
     }
 
-    /// Fills the next entry and sends it on its way to Raft.
+    /// Fills the next entry and hands it to Raft.
     pub(super) fn propose(&mut self, context: &mut Context) {
         let mut back = Vec::new();
         if let Some(entry) = self.proposer.fill(&mut back) {
@@ -238,7 +238,7 @@ impl SimulatedNode {
         else {
             return;
         };
-        // What was filled in a session that is over is not written.
+        // An entry of an earlier session is not written.
         let bytes = entry.bytes.take().filter(|_| entry.session == self.proposer.session);
         let written = bytes.and_then(|bytes| self.replica.append(bytes.into()));
         entry.written = written;
@@ -260,7 +260,7 @@ impl SimulatedNode {
         back: Vec<FinishedCommit<CommitWaiter>>,
     ) {
         for FinishedCommit { request, waiter, result } in back {
-            // Who was told that the outcome is unknown waits no more.
+            // A party that has the answer "outcome unknown" waits no more.
             let Some(waiter) = waiter else { continue };
             let settled = result.and_then(|answer| match answer {
                 CommitAnswer::Applied(answers) => Ok(decode_answers::<TaskBook>(&answers)),
@@ -300,11 +300,9 @@ impl SimulatedNode {
             }
         }
     }
-
-    // The TaskManager's turns.
 }
 
-/// An event in a few words.
+/// A short description of an event.
 fn short(event: &TaskEvent) -> String {
     match event {
         TaskEvent::Created(task) => {

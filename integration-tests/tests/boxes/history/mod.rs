@@ -1,4 +1,4 @@
-//! A pool's clients over HTTP, and the history of what they asked and were told.
+//! The clients of a pool over HTTP, and the history of their calls and answers.
 
 mod model;
 mod yard;

@@ -1,4 +1,4 @@
-//! The history, and the model that it is checked against.
+//! The history, and the model for its check.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 
-/// What is asked.
+/// A call of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LeaseOperation {
     Acquire,
@@ -16,13 +16,13 @@ pub enum LeaseOperation {
     Verify {
         token: u64,
     },
-    /// The lease may end by itself from here on. It is nobody's to say when.
+    /// The lease may expire at any time from here on. No client controls when.
     MayExpire {
         token: u64,
     },
 }
 
-/// What is told.
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LeaseResult {
     Granted { number: u32, token: u64 },
@@ -32,17 +32,17 @@ pub enum LeaseResult {
     Expired,
 }
 
-/// Boxes that are handed out one after the other.
+/// The model: boxes that are granted one after the other.
 #[derive(Clone, Debug)]
 struct SequentialBoxes {
-    /// Those that are free for certain.
+    /// Boxes that are certainly free.
     free: BTreeSet<u32>,
-    /// Those that are free once they are known to be clean. Nobody here knows when that is.
+    /// Boxes that become free after their cleaning, at an unknown time.
     drained: BTreeSet<u32>,
     held: BTreeMap<u64, u32>,
-    /// The tokens that are told in the whole history, from the next one on: they are given in order.
+    /// All later tokens of the history, in the order of their grants.
     tokens: VecDeque<u64>,
-    /// Whether a box that is given back is free at once.
+    /// Whether a released box is free at once.
     is_logical: bool,
 }
 
@@ -58,7 +58,7 @@ impl SequentialSpec for SequentialBoxes {
     type Op = LeaseOperation;
     type Ret = LeaseResult;
 
-    /// Only asked for what was never answered: that a lease may expire.
+    /// The tester calls this only for operations without an answer: the possible expiry of a lease.
     fn invoke(&mut self, op: &LeaseOperation) -> LeaseResult {
         if let LeaseOperation::MayExpire { token } = op {
             self.end(*token);
@@ -89,14 +89,14 @@ enum HistoryEvent {
     Returned(u32, LeaseResult),
 }
 
-/// What happened, in order. Clones are the same history.
+/// The operations in order. Clones share the same history.
 #[derive(Clone, Default)]
 pub struct BoxHistory {
     events: Arc<Mutex<Vec<HistoryEvent>>>,
     is_over: Arc<AtomicBool>,
 }
 
-/// How much of what there was.
+/// The numbers of operations in a history.
 #[derive(Debug, Default)]
 pub struct HistoryCounts {
     pub granted: usize,
@@ -104,22 +104,22 @@ pub struct HistoryCounts {
 }
 
 impl BoxHistory {
-    /// A client asks something.
+    /// Records the call of a client.
     pub fn invoke(&self, client: u32, op: LeaseOperation) {
         self.events.lock().unwrap().push(HistoryEvent::Invoked(client, op));
     }
 
-    /// A client is told something.
+    /// Records the answer to a client.
     pub fn give(&self, client: u32, ret: LeaseResult) {
         self.events.lock().unwrap().push(HistoryEvent::Returned(client, ret));
     }
 
-    /// Nothing more is asked.
+    /// Stops further calls.
     pub fn stop(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// How many boxes were granted so far.
+    /// The number of grants so far.
     pub fn granted(&self) -> usize {
         let is_grant = |event: &&HistoryEvent| {
             matches!(event, HistoryEvent::Returned(_, LeaseResult::Granted { .. }))
@@ -131,7 +131,7 @@ impl BoxHistory {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Checks it, and answers what was in it.
+    /// Checks the history and returns its counts.
     pub fn check(&self, boxes: u32, is_logical: bool) -> HistoryCounts {
         let events = self.events.lock().unwrap().clone();
         let mut counts = HistoryCounts::default();
@@ -148,7 +148,7 @@ impl BoxHistory {
         counts.granted = tokens.len();
         tokens.sort_unstable();
         let all: BTreeSet<u32> = (0..boxes).collect();
-        // Where boxes are cleaned, each is looked at first.
+        // On a worker each box is inspected first.
         let (free, drained) =
             if is_logical { (all, BTreeSet::new()) } else { (BTreeSet::new(), all) };
         let boxes = SequentialBoxes {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_once_in_one_box_make_no_sense() {
+    fn two_holders_of_one_box_are_no_valid_history() {
         let granted = |token| Err(LeaseResult::Granted { number: 0, token });
         let both = [
             (0, Ok(LeaseOperation::Acquire)),
@@ -204,18 +204,18 @@ mod tests {
             std::panic::catch_unwind(|| history(events).check(1, is_logical)).is_ok()
         };
         assert!(!check(&both, true) && !check(&both, false));
-        // The release was asked for before the second was granted.
+        // The release was requested before the second grant.
         let mut in_turns = both.clone();
         in_turns.swap(3, 4);
         assert!(check(&in_turns, true) && check(&in_turns, false));
-        // Nor does a token that is lower than an earlier one, or a box that nobody had.
+        // A token that is lower than an earlier one, or a box without a holder, is not valid either.
         let mut backwards = in_turns.clone();
         backwards[1].1 = granted(2);
         backwards[4].1 = granted(1);
         assert!(!check(&backwards, true));
         let empty = [(0, Ok(LeaseOperation::Acquire)), (0, Err(LeaseResult::NoBox))];
         assert!(!check(&empty, true));
-        // A lease whose holder was killed may end at any time afterwards.
+        // A lease of a killed holder may expire at any time afterwards.
         let mut expired = both[..4].to_vec();
         expired.insert(2, (9, Ok(LeaseOperation::MayExpire { token: 1 })));
         assert!(check(&expired, true));

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 
 use super::{BoxHistory, LeaseOperation, LeaseResult};
 
-/// How long an answer may take beyond what it may wait for.
+/// The largest delay of an answer beyond its requested wait.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// The number under which holders that are killed are in the history, and what comes of their leases.
+/// The client number of killed holders in the history, and of the expiry of their leases.
 const HOLDERS: u32 = 100;
 
-/// A node, and a worker if there is one.
+/// A node, with or without a worker.
 pub struct BoxHistoryYard {
     pub node: RoleProcess,
     worker: Option<RoleProcess>,
@@ -29,14 +29,14 @@ pub struct BoxHistoryYard {
     holders: u32,
 }
 
-/// Calls of a node's API.
+/// A client of a node's API.
 #[derive(Clone)]
 pub struct BoxApi {
     http: reqwest::Client,
     url: String,
 }
 
-/// A lease, as its holder knows it.
+/// A lease as its holder knows it.
 pub struct HeldLease {
     id: String,
     pub number: u32,
@@ -49,7 +49,7 @@ pub struct HolderProcess {
 }
 
 impl BoxHistoryYard {
-    /// Starts a node; with a directory a worker, too, whose hooks write there what they did.
+    /// Starts a node. With a log it also starts a worker, whose hooks write to the log.
     pub fn start(log: Option<&HookLog>) -> BoxHistoryYard {
         let ground = ProcessYard::new(1, 0).unwrap();
         let node = ground.start_node(&[("journal.snapshot_log_bytes", "64KiB")]).unwrap();
@@ -70,14 +70,14 @@ impl BoxHistoryYard {
         BoxApi { http, url: format!("http://{}/api/v1", self.ground.node) }
     }
 
-    /// What the node answers once it does.
+    /// Repeats a call until the node answers.
     pub async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
         let (status, told) = self.api().answer(method, path, body).await;
         (status < 300).then_some(told)
     }
 
-    /// A pool of which the worker makes ready and cleans the boxes.
-    /// With `ids` they are drawn from so many.
+    /// Creates a pool whose boxes the worker initializes and cleans. With `ids` its ids are drawn from this
+    /// number of ids.
     pub async fn put_hosted_pool(&self, size: u32, ttl: &str, ids: Option<u32>) {
         let mut pool = json!({
             "size": size,
@@ -91,14 +91,14 @@ impl BoxHistoryYard {
         self.ask("PUT", "/pools/p", Some(pool)).await.unwrap();
     }
 
-    /// Kills the worker, and starts it again.
+    /// Kills the worker and starts it again.
     pub fn kill_worker(&mut self) {
         let worker = self.worker.as_mut().unwrap();
         worker.kill();
         worker.start_again().unwrap();
     }
 
-    /// A process that holds a box, from when it got one.
+    /// Starts a process and waits until it holds a box.
     pub async fn holder(&mut self, history: &BoxHistory) -> HolderProcess {
         self.holders += 1;
         let number = HOLDERS + self.holders;
@@ -122,14 +122,14 @@ impl BoxHistoryYard {
         let (id, token) = line.trim().split_once(' ').unwrap();
         let token = token.parse().unwrap();
         history.give(number, LeaseResult::Granted { number: id.parse().unwrap(), token });
-        // Its lease is a short one: on a busy machine it may end before its holder is killed.
+        // Its lease is short. On a busy machine it may expire before the holder is killed.
         history.invoke(number, LeaseOperation::MayExpire { token });
         HolderProcess { process }
     }
 }
 
 impl HolderProcess {
-    /// Kills it: nobody gives its box back.
+    /// Kills the process, so that no client releases its box.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -149,12 +149,12 @@ impl BoxApi {
         (status < 500).then(|| (status, serde_json::from_str(&text).unwrap_or(Value::Null)))
     }
 
-    /// Status and body, asked for until they are known.
+    /// Repeats a call until its status and body are known.
     async fn answer(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         eventually_some("an answer", || self.ask(method, path, body.as_ref())).await
     }
 
-    /// A box; none if none was free in time.
+    /// Acquires a box; `None` when none was free in time.
     pub async fn acquire(&self, pool: &str, holder: &str, wait: Duration) -> Option<HeldLease> {
         let request = reelyard_protocol::boxes::LeaseId::random().unwrap().to_string();
         let body = json!({
@@ -176,12 +176,12 @@ impl BoxApi {
         }
     }
 
-    /// Gives a box back, however often that has to be asked for.
+    /// Releases a box, with as many attempts as necessary.
     pub async fn release(&self, lease: &HeldLease) {
         let (path, token) =
             (format!("/leases/{}/release", lease.id), json!({ "token": lease.token }));
         let (status, told) = self.answer("POST", &path, Some(token)).await;
-        // The answer to an earlier try was lost.
+        // The answer to an earlier attempt was lost.
         let again = told["type"] == "urn:reelyard:problem:lease-released";
         assert!(status == 200 || again, "{status} {told}");
     }
@@ -196,7 +196,7 @@ impl BoxApi {
     }
 }
 
-/// Where hooks and holders write what they do, each a line at the end.
+/// A file to which hooks and holders append one line per action.
 #[derive(Clone)]
 pub struct HookLog(PathBuf);
 
@@ -205,12 +205,12 @@ impl HookLog {
         HookLog(dir.join("hooks"))
     }
 
-    /// A holder has a box.
+    /// Records that a holder has a box.
     pub fn held(&self, lease: &HeldLease) {
         self.write("held", lease);
     }
 
-    /// It is about to give it back.
+    /// Records that a holder is about to release its box.
     pub fn released(&self, lease: &HeldLease) {
         self.write("released", lease);
     }
@@ -221,8 +221,8 @@ impl HookLog {
     }
 }
 
-/// Checks what the worker ran: no box was made ready for one holder and then for another one, but that it
-/// was cleaned in between; and nothing was run for a box while somebody had it.
+/// Checks the hooks that the worker ran. A box is cleaned between two holders, and no hook runs while a
+/// client holds the box.
 pub fn check_hooks(log: &HookLog, boxes: u32) {
     let text = std::fs::read_to_string(&log.0).unwrap();
     let mut last: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
@@ -243,10 +243,10 @@ pub fn check_hooks(log: &HookLog, boxes: u32) {
                 assert_eq!(held.remove(&number), Some(token), "{line}");
                 continue;
             }
-            _ => assert_eq!(held.get(&number), None, "somebody has it: {line}"),
+            _ => assert_eq!(held.get(&number), None, "a client holds it: {line}"),
         }
         if let Some((before, its)) = last.insert(number, (kind, token)) {
-            // It is cleaned, too, after a lease for which it could not be made ready.
+            // A box is also cleaned after a lease with a failed initialization.
             let is_handed_on = token > its && before == "cleanup";
             assert!(
                 token == its || is_handed_on,

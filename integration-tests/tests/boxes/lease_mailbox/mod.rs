@@ -1,4 +1,4 @@
-//! The BoxLeaseActor by its messages: a real journal, a manual clock, logical pools.
+//! The BoxLeaseActor over messages: a real journal, a manual clock, logical pools.
 
 mod pools;
 mod requests;
@@ -14,7 +14,7 @@ use reelyard_integration_tests::box_yard::{BoxYard, START, ask};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A pool without a grace.
+/// A pool without a grace period.
 fn spec(size: u32) -> PoolSpec {
     PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }
 }

@@ -1,4 +1,4 @@
-//! Pools that change, and how their boxes are handed on.
+//! Pools that change, and the order in which their boxes are granted.
 
 use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, PoolPut, PoolSpec, RemovePool, SlotRange};
 use reelyard_core::clock::Clock;
@@ -14,7 +14,7 @@ async fn a_pool_that_shrinks_drains_and_one_that_goes_is_gone_with_its_last_box(
     let leases = [yard.take("a").await, yard.take("b").await, yard.take("c").await];
     assert_eq!(yard.put(spec(1)).await, PoolPut::Changed);
     assert_eq!(yard.put(spec(1)).await, PoolPut::AlreadySo);
-    assert_eq!(yard.count(BoxPhase::Leased), 3, "nobody loses a box");
+    assert_eq!(yard.count(BoxPhase::Leased), 3, "no client loses a box");
     yard.release(&leases[2]).await.unwrap();
     let next = yard.acquire(ask("d", 60));
     yard.until_waiting(1).await;
@@ -35,7 +35,7 @@ async fn a_pool_that_shrinks_drains_and_one_that_goes_is_gone_with_its_last_box(
     let gone = BoxRefusal::NoPool { pool: p() };
     assert_eq!(yard.board.pool(&p()).err(), Some(gone.clone()));
     assert_eq!(refused(yard.acquire(ask("f", 0)).await), gone);
-    // One of its name goes on with the tokens.
+    // A new pool of the same name continues the tokens.
     assert_eq!(yard.put(spec(1)).await, PoolPut::Created);
     let lease = yard.take("g").await;
     assert_eq!(lease.token, FenceToken(5));
@@ -65,7 +65,7 @@ async fn an_id_that_was_drawn_rests_before_it_is_drawn_again() {
     assert_eq!(lease.box_id(), 100);
     yard.release(&lease).await.unwrap();
     yard.close().await;
-    // Under another leader all that rest begin anew.
+    // Under another leader all rest periods start again.
     let yard = BoxYard::open(dir.path(), &clock).await;
     let waiting = yard.acquire(ask("c", 1000));
     yard.until_waiting(1).await;
@@ -77,12 +77,12 @@ async fn an_id_that_was_drawn_rests_before_it_is_drawn_again() {
 }
 
 #[actix::test]
-async fn a_box_that_is_given_back_goes_to_who_is_next_in_the_same_entry() {
+async fn a_released_box_goes_to_the_next_client_in_the_same_entry() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;
     let waiting = yard.acquire(ask("a", 600));
     yard.until_waiting(1).await;
-    // Who leads, the pool and the first lease.
+    // The leader's entry, the pool and the first lease.
     eventually("all are counted", || yard.journal.status().commits == 3).await;
     let before = yard.journal.status().events;
     let (released, next) = futures::join!(yard.release(&held), waiting);

@@ -1,4 +1,4 @@
-//! Requests that are repeated, and those whose askers go.
+//! Repeated requests, and requests whose clients leave.
 
 use reelyard_api::AuditLine;
 use reelyard_boxes::box_lease::{
@@ -14,13 +14,13 @@ use reelyard_protocol::boxes::{FenceToken, Holder};
 use super::{named, spec, yard};
 
 #[actix::test]
-async fn a_request_is_granted_once_however_often_it_is_repeated() {
+async fn a_repeated_request_is_granted_once() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let yard = BoxYard::open(dir.path(), &clock).await;
     yard.put(spec(2)).await;
     let held = [yard.take("x").await, yard.take("x").await];
-    // While it waits.
+    // Repeated while the request waits.
     let both = [yard.acquire(named("n", 60)), yard.acquire(named("n", 60))];
     yard.until_waiting(1).await;
     let other = BoxLeaseRequest { request: Some(RequestId::of("n", b"two boxes")), ..ask("a", 60) };
@@ -29,22 +29,22 @@ async fn a_request_is_granted_once_however_often_it_is_repeated() {
     let [first, second] = both;
     let lease = one(first.await);
     assert_eq!(one(second.await), lease);
-    // Afterwards.
+    // Repeated after the grant.
     assert_eq!(one(yard.acquire(named("n", 0)).await), lease);
     assert_eq!(refused(yard.acquire(other).await), BoxRefusal::OtherRequest);
     yard.close().await;
-    // Under another leader.
+    // Repeated under another leader.
     let yard = BoxYard::open(dir.path(), &clock).await;
     assert_eq!(one(yard.acquire(named("n", 0)).await), lease);
     assert_eq!(yard.board.pool(&p()).unwrap().totals.granted, 3);
-    // And once it has ended.
+    // Repeated after the end of the lease.
     yard.release(&lease).await.unwrap();
     assert_eq!(refused(yard.acquire(named("n", 60)).await), BoxRefusal::AlreadyReleased);
     yard.close().await;
 }
 
 #[actix::test]
-async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back() {
+async fn a_leaving_client_leaves_the_queue_and_a_grant_meanwhile_is_withdrawn() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;
     let (gone, next) = (yard.acquire(ask("a", 60)), yard.acquire(ask("b", 60)));
@@ -56,16 +56,16 @@ async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back()
     assert_eq!(held.token, FenceToken(2));
     yard.release(&held).await.unwrap();
     let taken_back = || yard.board.pool(&p()).unwrap().totals.ended(LeaseEnd::NotTaken);
-    // Gone while it is granted.
+    // The client leaves during the grant.
     drop(yard.acquire(ask("c", 60)));
-    eventually("it is taken back", || taken_back() == 1).await;
+    eventually("it is withdrawn", || taken_back() == 1).await;
     yard.until(BoxPhase::Free, 1).await;
-    // Gone without reading the answer; named, it may ask again as if nothing had been.
+    // The client leaves without reading the answer. With a name it can repeat the request as if it were new.
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
     drop(unread);
     let lease = one(yard.acquire(named("n", 60)).await);
-    eventually("it is taken back", || taken_back() == 2).await;
+    eventually("it is withdrawn", || taken_back() == 2).await;
     assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(5), Ok(())));
     yard.release(&lease).await.unwrap();
     yard.look().await;
@@ -75,7 +75,7 @@ async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back()
 }
 
 #[actix::test]
-async fn who_goes_without_reading_takes_nothing_from_who_repeated_the_request() {
+async fn a_client_that_leaves_without_reading_takes_nothing_from_a_repetition() {
     let (_dir, yard) = yard(spec(2)).await;
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
@@ -87,7 +87,7 @@ async fn who_goes_without_reading_takes_nothing_from_who_repeated_the_request() 
     let other = one(second.await);
     yard.look().await;
     assert_eq!((yard.verify(&lease), yard.verify(&other)), (Ok(()), Ok(())));
-    // Nobody read it: neither the first one nor who repeated it.
+    // Neither the first client nor the repeating one read the answer.
     yard.release(&other).await.unwrap();
     let unread = [yard.acquire(named("k", 60)), yard.acquire(named("k", 60))];
     yard.until(BoxPhase::Leased, 2).await;
@@ -97,7 +97,7 @@ async fn who_goes_without_reading_takes_nothing_from_who_repeated_the_request() 
 }
 
 #[actix::test]
-async fn what_is_being_taken_back_counts_against_no_quota_of_who_repeats_its_request() {
+async fn a_grant_in_withdrawal_does_not_count_against_the_quota_of_a_repetition() {
     let (_dir, yard) = yard(PoolSpec { quota: 1, ..spec(2) }).await;
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
@@ -110,7 +110,7 @@ async fn what_is_being_taken_back_counts_against_no_quota_of_who_repeats_its_req
 }
 
 #[actix::test]
-async fn another_holder_gets_what_was_granted_only_if_it_says_that_it_goes_on_with_it() {
+async fn another_holder_gets_the_same_grant_only_if_it_resumes_explicitly() {
     let (_dir, yard) = yard(spec(2)).await;
     let lease = one(yard.acquire(named("n", 0)).await);
     let holder = Holder::new("b").unwrap();
@@ -120,7 +120,7 @@ async fn another_holder_gets_what_was_granted_only_if_it_says_that_it_goes_on_wi
     let goes_on = BoxLeaseRequest { take_over: true, ..other.clone() };
     assert_eq!(one(yard.acquire(goes_on).await).id, lease.id);
     assert_eq!(one(yard.acquire(named("n", 0)).await).id, lease.id);
-    // The same while it waits.
+    // The same while the request waits.
     let _all = one(yard.acquire(ask("c", 0)).await);
     let _waiting = yard.acquire(named("m", 100));
     yard.until_waiting(1).await;

@@ -1,4 +1,4 @@
-//! How long leases last, and what calls come too late.
+//! The terms of leases, and calls after their end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn a_box_is_leased_released_expired_and_leased_again() {
     yard.advance(MS).await;
     let third = one(waiting.await);
     assert_eq!(yard.verify(&second), Err(BoxRefusal::Expired));
-    // Its time begins when it is granted, not when it was asked for.
+    // Its term begins with the grant, not with the request.
     assert_eq!((third.token, third.expires_at), (FenceToken(3), Some(START.after(seconds(70)))));
     assert_eq!(refused(yard.release(&second).await), BoxRefusal::Expired);
     assert_eq!(yard.board.pool(&p()).unwrap().totals.granted, 3);
@@ -39,7 +39,7 @@ async fn a_box_is_leased_released_expired_and_leased_again() {
 }
 
 #[actix::test]
-async fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() {
+async fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() {
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(3) }).await;
     let [released, expired, revoked] =
         [yard.take("a").await, yard.take("b").await, yard.take("c").await];
@@ -88,7 +88,7 @@ async fn a_renewal_lasts_from_then_on_but_never_beyond_the_longest_hold() {
     assert_eq!(refused(yard.send(renew(Duration::ZERO)).await), bad);
     let renewed = yard.send(renew(seconds(40))).await.unwrap();
     assert_eq!(renewed.expires_at, Some(START.after(seconds(99))));
-    // Only a second more; the wall clock has no part in it.
+    // Only a second is added; the wall clock has no effect.
     yard.clock.step_by(50_000);
     let renewed = yard.renew(&lease).await.unwrap();
     assert_eq!((renewed.term, renewed.renewals), (seconds(41), 2));
@@ -100,18 +100,18 @@ async fn a_renewal_lasts_from_then_on_but_never_beyond_the_longest_hold() {
 }
 
 #[actix::test]
-async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_after_a_grace() {
+async fn a_lease_ends_by_the_monotonic_clock_and_its_box_is_granted_after_a_grace() {
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(1) }).await;
     let lease = yard.take("a").await;
     let next = yard.acquire(ask("b", 1000));
     yard.until_waiting(1).await;
-    // The wall was set far ahead: nothing has passed.
+    // The wall clock was set far ahead: no time has passed.
     yard.clock.step_by(3_600_000);
     yard.advance(seconds(60) - MS).await;
     assert_eq!(yard.verify(&lease), Ok(()));
     yard.clock.advance(MS);
     assert_eq!(refused(yard.renew(&lease).await), BoxRefusal::Expired, "before the timer saw it");
-    // All calls agree.
+    // All calls give the same answer.
     let verify = |lease: &Lease| VerifyLease { lease: lease.id, token: lease.token };
     assert_eq!(refused(yard.send(verify(&lease)).await), BoxRefusal::Expired);
     assert_eq!(refused(yard.release(&lease).await), BoxRefusal::Expired);
@@ -121,7 +121,7 @@ async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_aft
     assert_eq!((yard.count(BoxPhase::Draining), yard.count(BoxPhase::Leased)), (1, 0));
     yard.advance(MS).await;
     let lease = one(next.await);
-    // The wall was set far back: that keeps nothing.
+    // The wall clock was set far back: that extends no lease.
     yard.clock.step_by(-3_600_000);
     yard.advance(seconds(60) - MS).await;
     assert_eq!(yard.send(verify(&lease)).await.map(|lease| lease.token), Ok(lease.token));
@@ -131,7 +131,7 @@ async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_aft
 }
 
 #[actix::test]
-async fn a_lease_that_nobody_renews_does_not_live_through_restarts_for_ever() {
+async fn a_lease_without_renewal_does_not_survive_restarts_without_end() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let mut yard = BoxYard::open(dir.path(), &clock).await;
@@ -148,13 +148,13 @@ async fn a_lease_that_nobody_renews_does_not_live_through_restarts_for_ever() {
                 > renewed.expires_at
         })
         .await;
-        // Whoever looks sees how long it lasts.
+        // Every reader sees the remaining time.
         if restarts == 1 {
             let shown = yard.board.with_table(|table| table.live(lost.id).unwrap().expires_at);
             assert_eq!(shown, Some(START.after(seconds(85))));
         }
         yard.renew(&renewed).await.unwrap();
-        // What is due at 85 s ends then.
+        // The lease that is due at 85 s ends then.
         yard.advance(MS).await;
         if restarts * 25 < 85 {
             assert_eq!(yard.verify(&lost), Ok(()), "{restarts}");
@@ -183,7 +183,7 @@ async fn a_clock_that_is_set_between_restarts_neither_ends_a_lease_nor_keeps_it(
             yard = BoxYard::open(dir.path(), &clock).await;
             yard.look().await;
         }
-        // It had its full term at 25 s, and has 35 s of it left.
+        // It had its full term at 25 s, of which 35 s are left.
         yard.advance(seconds(35) - MS).await;
         assert_eq!(yard.verify(&lease), Ok(()), "{step}");
         yard.advance(MS).await;
@@ -244,7 +244,7 @@ async fn after_a_restart_every_lease_gets_its_full_term_again() {
 }
 
 #[actix::test]
-async fn what_is_remembered_of_ended_leases_is_bounded() {
+async fn the_record_of_ended_leases_is_bounded() {
     let (_dir, yard) = yard(spec(1)).await;
     let mut ended: Vec<Arc<Lease>> = Vec::new();
     for _ in 0..3 {
@@ -259,7 +259,7 @@ async fn what_is_remembered_of_ended_leases_is_bounded() {
     eventually("two are forgotten", || yard.verify(&ended[1]) == Err(BoxRefusal::UnknownLease))
         .await;
     assert_eq!(yard.verify(&ended[2]), Err(BoxRefusal::AlreadyReleased));
-    // Forgotten, a request is a new one.
+    // After its record is forgotten, a request counts as new.
     let again = one(yard.acquire(named("n0", 0)).await);
     assert_eq!(again.token, FenceToken(4));
     yard.advance(BoxLeaseSettings::default().keep_ended_for).await;

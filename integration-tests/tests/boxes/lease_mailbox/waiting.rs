@@ -1,4 +1,4 @@
-//! Waiting for boxes: who is served when, who is refused, and what who waits is told.
+//! Waiting for boxes: the order of service, refusals, and the answers to waiting clients.
 
 use reelyard_boxes::box_lease::{
     AcquireProgress, BoxError, BoxLeaseRequest, BoxPhase, BoxRefusal, PoolSpec, Priority,
@@ -29,7 +29,7 @@ async fn a_wait_ends_at_its_deadline_and_not_before() {
 }
 
 #[actix::test]
-async fn who_does_not_wait_overtakes_nobody_and_all_or_none_are_granted() {
+async fn an_immediate_request_overtakes_no_other_and_gets_all_or_none() {
     let (_dir, yard) = yard(spec(3)).await;
     let held = [yard.take("a").await, yard.take("a").await];
     let two = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 60) });
@@ -91,7 +91,7 @@ async fn a_full_queue_refuses_and_says_when_to_come_back() {
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
     yard.until_waiting(2).await;
     let full = |retry_after| BoxError::QueueFull { pool: p(), waiting: 2, retry_after };
-    // Nobody has given a box back yet: as the pool says.
+    // No client has released a box yet: the pool's setting decides.
     assert_eq!(yard.acquire(ask("c", 600)).await, Err(full(seconds(60))));
     yard.clock.advance(seconds(24));
     yard.release(&held).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_full_queue_refuses_and_says_when_to_come_back() {
     let _third = yard.acquire(ask("c", 600));
     yard.until_waiting(2).await;
     assert_eq!(yard.acquire(ask("d", 600)).await, Err(full(seconds(24))));
-    assert!(timed_out(yard.acquire(ask("e", 0)).await), "who does not wait needs no place");
+    assert!(timed_out(yard.acquire(ask("e", 0)).await), "a request without a wait needs no place");
     yard.close().await;
 }
 
@@ -123,7 +123,7 @@ async fn a_holder_has_and_waits_for_no_more_than_its_quota() {
 }
 
 #[actix::test]
-async fn who_wants_more_than_is_left_of_a_pool_holds_up_nobody() {
+async fn a_request_for_more_than_the_rest_of_a_pool_delays_no_other() {
     let (_dir, yard) = yard(PoolSpec::of(0, 2)).await;
     let held = yard.take("a").await;
     let both = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 600) });
@@ -146,7 +146,7 @@ async fn a_wait_can_be_watched() {
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
     let second = waiting[1].progress();
     let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
-    eventually("its place is told", || *second.borrow() == told(2, seconds(40))).await;
+    eventually("it gets its position", || *second.borrow() == told(2, seconds(40))).await;
     yard.release(&held).await.unwrap();
     eventually("it is next", || {
         matches!(*second.borrow(), AcquireProgress::Waiting { position: 1, .. })
@@ -156,30 +156,30 @@ async fn a_wait_can_be_watched() {
 }
 
 #[actix::test]
-async fn who_comes_is_told_its_place_at_once() {
+async fn a_new_request_gets_its_position_at_once() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;
     yard.clock.advance(seconds(20));
     yard.release(&held).await.unwrap();
     let held = yard.take("x").await;
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
-    // Answered by the actor after what was sent before, and without a turn.
+    // The actor answers this after earlier messages, and without a turn.
     let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
     assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
     let places = waiting.each_ref().map(|waits| *waits.progress().borrow());
     let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
     assert_eq!(places, [told(1, seconds(20)), told(2, seconds(40))]);
-    // Before others: a turn counts that.
+    // It goes before others, which counts as a turn.
     let urgent = BoxLeaseRequest { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
     let urgent = yard.acquire(urgent);
     let (first, last) = (urgent.progress(), waiting[1].progress());
-    eventually("it is told so", || *first.borrow() == told(1, seconds(20))).await;
+    eventually("its progress shows it", || *first.borrow() == told(1, seconds(20))).await;
     eventually("and the others", || *last.borrow() == told(3, seconds(60))).await;
     yard.close().await;
 }
 
 #[actix::test]
-async fn who_waits_is_told_when_the_leader_stops() {
+async fn waiting_clients_are_informed_when_the_leader_stops() {
     let (_dir, yard) = yard(spec(1)).await;
     let _held = yard.take("x").await;
     let waiting = yard.acquire(ask("a", 600));

@@ -1,5 +1,5 @@
-//! Whatever is asked for, in whatever order, whenever the node starts anew and however its clock is set:
-//! the table of boxes keeps its promises.
+//! For all requests in all orders, with restarts at any time and any setting of the wall clock, the table of
+//! boxes keeps its invariants.
 
 mod op;
 mod promises;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use op::{LeaseStep, LeaseStepKind, op};
 use world::{LeaseWorld, rows};
 
-/// How long ids rest.
+/// The rest period of ids.
 const REST: Duration = Duration::from_millis(40);
 
 proptest! {
@@ -32,7 +32,7 @@ proptest! {
             world.check();
         }
         assert_eq!(rows(&world.table), rows(&world.other), "nodes differ");
-        // Once time has passed everything that nobody renews has ended.
+        // After enough time every lease without a renewal has ended.
         world.step(&LeaseStep::Wait(10_000));
         let preparing: Vec<usize> = (0..world.told.len()).collect();
         preparing.into_iter().for_each(|place| world.step(&LeaseStep::Prepare(place)));

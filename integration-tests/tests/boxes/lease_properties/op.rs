@@ -1,8 +1,8 @@
-//! What may happen, in any order.
+//! The steps that may happen in any order.
 
 use proptest::prelude::*;
 
-/// What happens next. Leases are named by their places in the order of their grants, boxes by number.
+/// The next step. A lease is named by its position in the order of grants, a box by its number.
 #[derive(Clone, Debug)]
 pub enum LeaseStep {
     Put {
@@ -31,11 +31,11 @@ pub enum LeaseStep {
         lease: usize,
         foreign: bool,
     },
-    /// Whatever is due ends; and one that need not be due is said to be.
+    /// Ends everything that is due, and also reports a lease that need not be due.
     Expire(usize),
     Revoke(Vec<usize>),
     NotTaken(Vec<usize>),
-    /// A cleaning ends: the present one, or another one.
+    /// A cleaning ends: the present one or another one.
     Clean {
         pool: usize,
         number: u32,

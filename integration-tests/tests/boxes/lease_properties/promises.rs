@@ -1,4 +1,4 @@
-//! What the table promises after each step.
+//! The invariants of the table after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ impl LeaseWorld {
                 assert_eq!(pool.held_by(&holder), count);
             }
         }
-        // A lease that is live has its box, and no box has one that is not.
+        // A live lease has its box, and every box in use has a live lease.
         assert!(table.leases().all(|lease| leases.contains(&lease.id)));
         let live = self.told.iter().filter(|told| told.ended.is_none());
         assert!(live.clone().all(|told| leases.contains(&told.id)), "a lease was lost");
@@ -54,7 +54,7 @@ impl LeaseWorld {
         }
     }
 
-    /// What a holder is told of a lease that it renews or gives back.
+    /// Checks the answer to a holder that renews or releases a lease.
     pub fn check_call(&self, told: &KnownLease, foreign: bool, refusal: Option<&BoxRefusal>) {
         let before = &self.told[told.id.0 as usize];
         let expected = match before.ended.filter(|_| told.ended.is_some()) {

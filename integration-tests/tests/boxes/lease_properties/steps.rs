@@ -1,4 +1,4 @@
-//! What comes of each thing that happens.
+//! The effect of each step.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl LeaseWorld {
         let rests = self.rests.entry(name(pool)).or_default();
         rests.look(REST, now);
         let term = Duration::from_millis(ttl);
-        // One of each of two names, to see that another request of the same name is told apart.
+        // One of each of two names, to check that another request of the same name is distinguished.
         let request = request.map(|n| RequestId::of(&format!("r{}", n % 2), &[n as u8]));
         let grant = NewGrant {
             pool: name(pool),
@@ -156,7 +156,7 @@ impl LeaseWorld {
                     ids.iter().map(|id| (*id, renewals(*id))).collect()
                 };
                 let (early, due) = (with_renewals(&said), with_renewals(&over));
-                // As an older version decided it; and as it is decided now.
+                // First the decision of an older version, then the present one.
                 self.apply(&BoxEvent::Expired { leases: early }).unwrap();
                 self.apply(&BoxEvent::TermsPassed { leases: due }).unwrap();
                 for id in over {
@@ -222,7 +222,7 @@ impl LeaseWorld {
         let _ = self.apply(&event);
     }
 
-    /// The node starts anew: from a snapshot, with nothing in memory.
+    /// Restarts the node from a snapshot, without its memory.
     fn restart(&mut self) {
         let written = rows(&self.table);
         let mut thawed = self.table.emptied();

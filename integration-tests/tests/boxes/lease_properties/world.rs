@@ -1,4 +1,4 @@
-//! The table under test, and what its holders and this test know of it.
+//! The table under test, and the knowledge of its holders and of this test.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use reelyard_replication::Piece;
 
 use super::REST;
 
-/// A lease, as its holder knows of it.
+/// A lease as its holder knows it.
 #[derive(Clone, Debug)]
 pub struct KnownLease {
     pub id: LeaseId,
     pub pool: PoolName,
     pub number: BoxNumber,
     pub token: FenceToken,
-    /// Until when it was told to last.
+    /// The deadline that the holder received.
     pub until: Option<Millis>,
     pub ended: Option<LeaseEnd>,
     pub request: Option<RequestId>,
@@ -30,20 +30,20 @@ pub struct KnownLease {
 #[derive(Default)]
 pub struct LeaseWorld {
     pub table: SharedTable,
-    /// The same on another node, which never began from a snapshot.
+    /// The table of another node that never started from a snapshot.
     pub other: SharedTable,
     pub terms: LeaseTerms,
     pub rests: HashMap<PoolName, SlotRests>,
     pub wall: i64,
     pub passed: u64,
     pub told: Vec<KnownLease>,
-    /// Until when each lease lasts at least, by the clock that nobody sets.
+    /// The earliest end of each lease, by the monotonic clock.
     pub lasts: HashMap<LeaseId, u64>,
-    /// The highest token ever, by pool.
+    /// The highest token so far, by pool.
     pub tokens: BTreeMap<PoolName, u64>,
-    /// When the use of each id ended.
+    /// The time at which each id was last in use.
     pub slots_ended: HashMap<(PoolName, SlotId), u64>,
-    /// How many cleanings began and ended.
+    /// The numbers of started and ended cleanings.
     pub began: u64,
     pub cleaned: u64,
 }
@@ -58,7 +58,7 @@ pub fn rows(table: &SharedTable) -> Vec<Vec<u8>> {
     rows
 }
 
-/// Where a box stands, and what of it is to be checked when it changes.
+/// The state of each box, for checks of its transitions.
 pub type BoxStates = BTreeMap<(PoolName, BoxNumber), (BoxPhase, Option<SlotId>)>;
 
 impl LeaseWorld {
@@ -82,7 +82,7 @@ impl LeaseWorld {
         table.pools().keys().flat_map(of).collect()
     }
 
-    /// Applies an event, and checks what goes for all of them.
+    /// Applies an event and checks the general invariants.
     pub fn apply(&mut self, event: &BoxEvent) -> Result<BoxOutcome, BoxRefusal> {
         let (before, standings) = (rows(&self.table), self.standings());
         let result = self.table.apply(self.now(), event);
@@ -137,7 +137,7 @@ impl LeaseWorld {
         }
     }
 
-    /// Checks how boxes changed.
+    /// Checks the transitions of boxes.
     pub fn moved(&mut self, before: &BoxStates, event: &BoxEvent) {
         use BoxPhase::{Draining, Free, Leased, Preparing, Quarantined};
         let after = self.standings();
@@ -188,7 +188,7 @@ impl LeaseWorld {
         (!self.told.is_empty()).then(|| self.told[place % self.told.len()].clone())
     }
 
-    /// The leases of which the table knows, but for those that nobody was told of.
+    /// The leases in the table, except those that no client received.
     pub fn remembered(&self) -> impl Iterator<Item = &KnownLease> {
         self.told.iter().filter(|told| {
             let known = !matches!(self.table.read().live(told.id), Err(BoxRefusal::UnknownLease));

@@ -1,4 +1,4 @@
-//! Drawn yards for the property tests of the planner.
+//! Randomly drawn yards for the property tests of the planner.
 
 pub mod oracle;
 pub mod world;
@@ -29,7 +29,7 @@ pub struct CaseFile {
     pub backs_off: bool,
     pub placed_on: Option<usize>,
     pub listed_on: Option<usize>,
-    /// From which source to which destination it is being copied, and whether that is applied.
+    /// The source and destination of its copy in progress, and whether the task is applied.
     pub under_way: Option<(usize, usize, bool)>,
 }
 
@@ -38,16 +38,16 @@ pub struct CaseHost {
     pub up: bool,
     pub ours: bool,
     pub kind_known: bool,
-    /// Whether it can fetch from old cfws though it is ours.
+    /// Whether it is a Reelyard worker that can fetch from old cfws.
     pub fetches_from_old: bool,
     pub backs_off: bool,
-    /// Whether its back-off is over and no success has closed it.
+    /// Whether its backoff is over and no success has followed.
     pub on_probation: bool,
-    /// How calls to it stand.
+    /// The state of its circuit breaker.
     pub calls: CircuitState,
     pub asked: bool,
     pub room: Option<u64>,
-    /// How much of its link others use for sending, in percent, where that is known.
+    /// The outgoing load of its link by other programs in percent; `None` when unknown.
     pub link: Option<u32>,
 }
 
@@ -56,13 +56,13 @@ pub struct PlannerCase {
     pub files: Vec<CaseFile>,
     pub sources: Vec<CaseHost>,
     pub destinations: Vec<CaseHost>,
-    /// Whether the first source is the first destination too.
+    /// Whether the first source is also the first destination.
     pub both: bool,
     pub held_pairs: Vec<(usize, usize)>,
     pub cap: usize,
     pub ungraded_hot: bool,
     pub ring: bool,
-    /// Above how much of its link a host takes no part.
+    /// The load in percent above which a host takes no part; `None` without a limit.
     pub mark: Option<u32>,
 }
 
@@ -162,8 +162,8 @@ pub fn kind_of(host: &CaseHost) -> HostKind {
 }
 
 impl PlannerCase {
-    /// Takes out of the drawn case what no yard can be in: two hosts under one address that
-    /// differ, a task from a host to itself, a source that serves more than it may.
+    /// Removes states that no yard can have from the drawn case: two different hosts with one address, a task
+    /// from a host to itself, and a source with too many tasks.
     fn make_consistent(&mut self) {
         if self.both {
             let (source, destination) = (&self.sources[0], &mut self.destinations[0]);
@@ -179,7 +179,7 @@ impl PlannerCase {
             for place in [&mut file.placed_on, &mut file.listed_on] {
                 *place = place.map(|place| place % destinations);
             }
-            // What was never asked is not known to hold anything.
+            // A host without any call has no known files.
             file.placed_on = file.placed_on.filter(|&place| self.destinations[place].asked);
             file.under_way = file
                 .under_way
@@ -199,7 +199,7 @@ impl PlannerCase {
         }
     }
 
-    /// A yard where nothing is wrong: so many hosts, all ours, and graded files of one size.
+    /// A yard without faults: Reelyard hosts, and graded files of one size.
     pub fn plain(sources: usize, destinations: usize, files: usize, ring: bool) -> Self {
         let file = CaseFile {
             graded: true,
@@ -272,7 +272,7 @@ impl PlannerCase {
         }
     }
 
-    /// Files by priority: hot ones first, most hits, best grade, then by name.
+    /// The priority of a file: hot files first, then most hits, best grade, and name.
     pub fn priority(&self, number: usize) -> (std::cmp::Reverse<u32>, usize) {
         let file = &self.files[number];
         let grade = if file.graded { number } else { usize::MAX - self.files.len() + number };

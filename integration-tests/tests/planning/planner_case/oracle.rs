@@ -1,4 +1,4 @@
-//! The rules of planning, written down once more and naively, from the drawn yard alone.
+//! A second, simple version of the planning rules, computed from the drawn yard alone.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -8,18 +8,18 @@ use reelyard_yard::cfw_worker::CircuitState;
 
 use super::{CaseHost, PlannerCase};
 
-/// The rules once more: what is left of a yard as copies are planned one after the other.
+/// The remaining yard while copies are planned one after the other.
 pub struct Oracle<'a> {
     case: &'a PlannerCase,
     served: Vec<usize>,
     pub load: Vec<usize>,
     pub room: Vec<Option<u64>>,
     pub planned: BTreeSet<usize>,
-    /// Where destinations take turns: who had the last one.
+    /// The last destination of the ring.
     pub last_turn: Option<HostAddr>,
 }
 
-/// Whether a host gets one copy at a time.
+/// Whether a host gets only one copy at a time.
 fn is_tried(host: &CaseHost) -> bool {
     host.on_probation || host.calls == CircuitState::Probation
 }
@@ -49,8 +49,8 @@ impl<'a> Oracle<'a> {
         *room = room.map(|room| room.saturating_sub(size));
     }
 
-    /// How good a destination is for the next copy; the less the better. A busy one only when no
-    /// idle one can take it; among equals the one with the most room, or the next in turn.
+    /// The rank of a destination for the next copy; the lowest is the best. A busy one is last. Among equal
+    /// ones the most space decides, or the order of the ring.
     pub fn rank(&self, destination: usize) -> (usize, usize, Reverse<u64>) {
         let load = self.load[destination];
         if self.case.ring {
@@ -60,7 +60,7 @@ impl<'a> Oracle<'a> {
             ring.sort();
             ring.reverse();
             let last = self.last_turn.map(|last| last.to_string());
-            // Those behind the last one, then the others up to it.
+            // First the destinations after the last one, then the others up to it.
             let (before, behind): (Vec<_>, Vec<_>) = ring
                 .into_iter()
                 .partition(|(text, _)| last.as_ref().is_some_and(|last| text >= last));
@@ -109,7 +109,7 @@ impl<'a> Oracle<'a> {
             && (to_ours || !file.uncarried)
     }
 
-    /// Whether a host sends more than its mark allows. One whose traffic is not known does not.
+    /// Whether a host sends more than its limit. A host with unknown traffic does not.
     fn is_too_busy(&self, host: &CaseHost) -> bool {
         matches!((host.link, self.case.mark), (Some(used), Some(mark)) if used > mark)
     }

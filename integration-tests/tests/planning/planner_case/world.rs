@@ -1,4 +1,4 @@
-//! The real planner, brought into the state of a drawn yard.
+//! The real planner in the state of a drawn yard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use reelyard_yard::task_manager::{
 
 use super::{CaseHost, NOW, PlannerCase, kind_of};
 
-/// The real thing, brought into the state of the case.
+/// The real planner with its inputs.
 pub struct PlannerWorld {
     names: NameTable,
     pub book: TaskBook,
@@ -83,7 +83,7 @@ impl PlannerWorld {
         self
     }
 
-    /// A host is seen as this.
+    /// Adds an observation of a host.
     pub fn see(&mut self, addr: HostAddr, host: &CaseHost, inventory: Option<Inventory>) {
         let to = if host.up { Health::Up } else { Health::Suspect };
         let from = Health::Unknown;
@@ -108,7 +108,7 @@ impl PlannerWorld {
         });
     }
 
-    /// The Remover made room for a file on a host.
+    /// Records that the Remover freed space for a file on a host.
     pub fn room_made(&mut self, addr: HostAddr, name: &FileName, size: u64, until: Millis) {
         let room = RoomMade { file: self.names.intern(name), size, until, freed: 0 };
         self.hosts.set_rooms_made([(addr, room)].into());
@@ -171,13 +171,13 @@ impl PlannerWorld {
         self
     }
 
-    /// Gives the planner everything anew, so that it makes up its mind from nothing.
+    /// Replaces the planner by a new one with the same inputs.
     pub fn with_fresh_planner(mut self, case: &PlannerCase) -> Self {
         self.planner = Planner::default();
         self.with_inputs(case)
     }
 
-    /// Every planned copy arrives.
+    /// Completes every planned copy.
     pub fn complete(&mut self, planned: &[NewTask]) {
         for task in planned {
             apply(&mut self.book, TaskEvent::Created(task.clone()));
@@ -188,24 +188,24 @@ impl PlannerWorld {
         }
     }
 
-    /// A host is up from now on.
+    /// Sets a host up.
     pub fn up(&mut self, host: HostAddr) {
         let (from, to) = (Health::Suspect, Health::Up);
         self.hosts.health_changed(&HealthChanged { host, from, to, at: NOW });
     }
 
-    /// How many files the next round would go through.
+    /// The number of files that the next round would examine.
     pub fn wanted(&self) -> u64 {
         self.planner.counts().1
     }
 
-    /// Tasks that have ended go from the list.
+    /// Removes ended tasks from the list.
     pub fn forget_ended(&mut self) {
         let tasks = self.book.ended().keys().copied().collect();
         apply(&mut self.book, TaskEvent::Forgot { tasks, back_offs: Vec::new() });
     }
 
-    /// The destination that was planned to last, applied or not.
+    /// The destination of the last plan, applied or not.
     pub fn last_planned_to(&self) -> Option<HostAddr> {
         let created = self.in_flight.events().filter_map(|event| match event {
             TaskEvent::Created(task) => Some(task),
@@ -215,7 +215,7 @@ impl PlannerWorld {
         in_flight.or(self.book.last_planned_to())
     }
 
-    /// Everything on this destination is gone, as it says itself.
+    /// The host reports that it has no files any more.
     pub fn empty(&mut self, case: &PlannerCase, number: usize) {
         let (host, destination) = (case.destination(number), &case.destinations[number]);
         let at = NOW.after(Duration::from_secs(1));
@@ -257,7 +257,7 @@ impl PlannerWorld {
         self
     }
 
-    /// A look at the master of this file shows that it has `size` bytes.
+    /// Records that the master of this file has `size` bytes.
     pub fn look(&mut self, case: &PlannerCase, number: usize, size: u64, at: Millis) {
         let file = self.names.intern(&case.name(number));
         let found = MasterLook::Found { dir: "/data".into(), size, modified: at };
@@ -280,7 +280,7 @@ impl PlannerWorld {
     }
 }
 
-/// A link of which so much is used for sending.
+/// A link with this outgoing load.
 fn traffic(percent: u32) -> Traffic {
     let (sends, receives) = (BitsPerSecond(u64::from(percent) * 10_000_000), BitsPerSecond(0));
     let (interface, speed) = ("eth0".to_owned(), Some(BitsPerSecond(1_000_000_000)));
@@ -288,7 +288,7 @@ fn traffic(percent: u32) -> Traffic {
     Traffic { interface, speed, all: Rates { sends, receives }, copies, over_ms: 10_000 }
 }
 
-/// Applies an event that must hold.
+/// Applies an event that must be valid.
 pub fn apply(book: &mut TaskBook, event: TaskEvent) {
     book.apply(NOW, &event).unwrap();
 }
