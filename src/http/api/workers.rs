@@ -1,5 +1,5 @@
 //! `/api/v1/workers/{host}/..`: polls and reports of the workers. See
-//! [`reelyard_actors::wire::worker`].
+//! [`reelyard_protocol::worker`].
 
 use std::collections::HashSet;
 use std::time::Duration;
