@@ -54,7 +54,7 @@ pub enum CommitWaiter {
         caller: (Party, u64),
         /// The id of the task to change.
         id: TaskId,
-        /// The requested state; `None` when the request has no state that cfm accepts.
+        /// The requested state; `None` for a body without a status.
         to: Option<OldState>,
     },
     /// The operator, who repeats the request under the same id until an answer arrives.
