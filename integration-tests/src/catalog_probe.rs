@@ -4,9 +4,9 @@ use std::mem::take;
 use std::sync::Arc;
 
 use actix::prelude::*;
-use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::load_balancer::rising::RisingHits;
 use reelyard_yard::catalog::ranking::Ranking;
-use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::catalog::{MastersChanged, RankingChanged, RisingChanged, Subscribers};
 
 /// The notifications since the last request, in order.

@@ -125,7 +125,7 @@ pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure
         true => output::json(&report, out)?,
         false => print(&report, out)?,
     }
-    for path in plots.iter().map(|dir| reelyard_simulate::plots::write(&report, dir)) {
+    for path in plots.iter().map(|dir| reelyard_simulate::results::plots::write(&report, dir)) {
         for path in path? {
             eprintln!("drawn: {}", path.display());
         }

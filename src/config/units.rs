@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use reelyard_core::host::HostAddr;
-use reelyard_worker::downloader::room::Capacity;
+use reelyard_worker::downloader::disk::room::Capacity;
 use reelyard_yard::bandwidth::{BadTimetable, HostLimits, Timetable};
 use reelyard_yard::remover::{KeptBy, RemovalMode};
 use reelyard_yard::task_manager::{PlacementPolicy, PlanningMode};

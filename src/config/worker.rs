@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::token::SharedToken;
-use reelyard_worker::downloader::room::Capacity;
+use reelyard_worker::downloader::disk::room::Capacity;
 
 use super::address::NodeAddr;
 use super::box_hooks::BoxHooks;

@@ -26,7 +26,7 @@ use reelyard_api::TaskView;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::Blame;
-use reelyard_yard::catalog::event_row::{EventRow, read_event_row};
+use reelyard_yard::catalog::load_balancer::event_row::{EventRow, read_event_row};
 use reelyard_yard::task_manager::TaskState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep};

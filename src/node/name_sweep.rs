@@ -95,9 +95,9 @@ pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
 mod tests {
     use reelyard_core::clock::Millis;
     use reelyard_core::host::{HostAddr, HostRole};
-    use reelyard_yard::catalog::masters::Masters;
+    use reelyard_yard::catalog::load_balancer::rising::RisingHits;
     use reelyard_yard::catalog::ranking::Ranking;
-    use reelyard_yard::catalog::rising::RisingHits;
+    use reelyard_yard::catalog::sources::masters::Masters;
     use reelyard_yard::cfw_worker::Inventory;
 
     use super::*;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
-use reelyard_worker::downloader::external::ExternalProgram;
-use reelyard_worker::downloader::partials::KeepFor;
-use reelyard_worker::downloader::room::Capacity;
+use reelyard_worker::downloader::disk::room::Capacity;
+use reelyard_worker::downloader::fetching::external::ExternalProgram;
+use reelyard_worker::downloader::fetching::partials::KeepFor;
 
 use super::{ExternalSettings, WorkerSettings};
 

@@ -19,8 +19,8 @@ use reelyard_yard::task_manager::{Blamed, Stranger};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::host::BackOffView;
-use super::task::TaskView;
+use crate::yard::host::BackOffView;
+use crate::yard::task::TaskView;
 
 /// One change: the `data` of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

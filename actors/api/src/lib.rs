@@ -65,63 +65,54 @@
 //! for, and of boxes and shares, instants are as in RFC 3339 and durations as in "10s". A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
-mod box_shown;
+mod boxes;
 mod change;
 mod config;
-mod explain;
-mod file;
-mod file_move;
-mod host;
 mod instant;
-mod lease;
 mod page;
-mod plan;
-mod pool;
-mod removal;
 mod request_name;
-mod share;
-mod share_hook;
+mod shares;
 mod span;
 mod status;
-mod task;
+mod yard;
 
-pub use box_shown::{AuditLine, BoxShown, CareKind, CareShown, WantedQuarantine};
+pub use boxes::box_shown::{AuditLine, BoxShown, CareKind, CareShown, WantedQuarantine};
+pub use boxes::lease::{
+    Granted, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseTold, LeaseVerified, WaitShown,
+    WantedLease, WantedLeaseRevocation, WantedRenewal,
+};
+pub use boxes::pool::{
+    BoxesShown, PoolAdoption, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots,
+};
 pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
     TaskChange,
 };
 pub use config::{ReloadView, SettingChange};
-pub use explain::ExplainView;
-pub use file::{FileState, FileView};
-pub use file_move::{MoveShown, WantedMove};
-pub use host::{
-    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
-    HostReset, HostView, Stays, StaysView, WantedMode, WantedRole,
-};
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
-pub use lease::{
-    Granted, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseTold, LeaseVerified, WaitShown,
-    WantedLease, WantedLeaseRevocation, WantedRenewal,
-};
 pub use page::{Cursor, Page, Problem};
-pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
-pub use pool::{
-    BoxesShown, PoolAdoption, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots,
-};
 pub use reelyard_boxes::box_lease::{BoxChange, LeaseOf};
 pub use reelyard_core::change_feed::Missed;
 pub use reelyard_shares::share_expiry::{ShareChange, ShareTold};
 pub use reelyard_yard::changes::{
     HostEvent, InputChange, NAMES_TOLD, PinChange, PlacementChange, RemovalChange, TaskStep,
 };
-pub use removal::{
-    Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
-};
-pub use share::{
+pub use shares::file_move::{MoveShown, WantedMove};
+pub use shares::share::{
     Password, ReclaimView, ShareShown, TwoTerms, WantedReclaim, WantedRevocation, WantedShare,
     WantedTerms, place, term,
 };
-pub use share_hook::{HookFailing, HookShown};
+pub use shares::share_hook::{HookFailing, HookShown};
 pub use span::{BadSpan, Span};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
-pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};
+pub use yard::explain::ExplainView;
+pub use yard::file::{FileState, FileView};
+pub use yard::host::{
+    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
+    HostReset, HostView, Stays, StaysView, WantedMode, WantedRole,
+};
+pub use yard::plan::{BackedOff, PlanView, PlannedCopy, Skipped};
+pub use yard::removal::{
+    Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
+};
+pub use yard::task::{CopyBegun, StateFilter, TaskView, WantedCopy};

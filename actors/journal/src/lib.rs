@@ -24,9 +24,11 @@ use reelyard_replication::{
 pub use settings::{JournalOptions, OpenError};
 pub use status::JournalStatus;
 pub use store::StoreObserver;
-pub use store::backup::{BackupError, BackupSummary, back_up, restore};
-pub use store::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
-pub use store::upkeep::{UpkeepError, accept_loss, check};
+pub use store::maintenance::backup::{BackupError, BackupSummary, back_up, restore};
+pub use store::maintenance::report::{
+    Condition, PieceSize, SnapshotReport, StoreFault, StoreReport,
+};
+pub use store::maintenance::upkeep::{UpkeepError, accept_loss, check};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

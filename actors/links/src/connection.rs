@@ -9,15 +9,17 @@ use reelyard_shares::share_expiry::ShareId;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::answer::{BodyLength, ResponseHead};
-use super::begin::begin;
-use super::client_stream::ClientStream;
-use super::connection_limiter::LinkConnectionSlot;
-use super::link::{self, LinkResource};
-use super::refusal::LinkRefusal;
-use super::socket::{SendFailure, Sending};
-use super::watch::DownloadWatch;
-use super::{ShareServerState, archive, download, lingering_close};
+use super::ShareServerState;
+use crate::access::link::{self, LinkResource};
+use crate::access::refusal::LinkRefusal;
+use crate::connections::begin::begin;
+use crate::connections::client_stream::ClientStream;
+use crate::connections::connection_limiter::LinkConnectionSlot;
+use crate::connections::lingering_close;
+use crate::connections::socket::{SendFailure, Sending};
+use crate::serving::answer::{BodyLength, ResponseHead};
+use crate::serving::watch::DownloadWatch;
+use crate::serving::{archive, download};
 
 /// A connection that is handed to the pages.
 pub(super) struct PageHandover {

@@ -4,34 +4,20 @@
 //! Files and archives are sent from a separate runtime, so that no other task waits for a slow
 //! disk. Their bytes pass through no mailbox. Pages are served by actix-web.
 
-mod answer;
-mod archive;
-mod authorization;
-mod begin;
-mod client_address;
-mod client_stream;
-mod conditions;
+mod access;
 mod connection;
-mod connection_limiter;
+mod connections;
 mod counters;
-mod download;
-mod lingering_close;
-mod link;
 mod operator_warnings;
-mod pages;
-mod passwords;
-mod refusal;
-mod roots;
+mod serving;
 mod settings;
-mod share_location;
-mod socket;
-mod throttle;
 pub mod tls;
-mod watch;
 
+use crate::connections::lingering_close;
+use crate::serving::pages;
+pub use access::passwords::{BadPassword, LONGEST_PASSWORD, hash_password, is_password};
+pub use access::roots::{NotOpened, OpenedShare, Roots};
 pub use counters::ShareServerCounters;
-pub use passwords::{BadPassword, LONGEST_PASSWORD, hash_password, is_password};
-pub use roots::{NotOpened, OpenedShare, Roots};
 pub use settings::ShareServerSettings;
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -47,16 +33,16 @@ use tokio::sync::{Semaphore, mpsc, watch as watching};
 use tokio::task::JoinHandle;
 
 use crate::tls::Certificate;
-use archive::ArchiveLimiter;
-use client_stream::ClientStream;
-use connection_limiter::LinkConnectionLimiter;
+use access::passwords::Passwords;
+use access::throttle::Throttle;
+use connections::client_stream::ClientStream;
+use connections::connection_limiter::LinkConnectionLimiter;
+use connections::socket::Patience;
 use counters::LinkCounts;
 use operator_warnings::OperatorWarnings;
-use pages::PageHandoff;
-use passwords::Passwords;
-use socket::Patience;
-use throttle::Throttle;
-use watch::DownloadWatch;
+use serving::archive::ArchiveLimiter;
+use serving::pages::PageHandoff;
+use serving::watch::DownloadWatch;
 
 /// Largest number of refused clients that get an answer at the same time. Further ones are closed
 /// without one.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reelyard_shares::share_expiry::ShareId;
 
-use super::throttle::Throttle;
+use crate::access::throttle::Throttle;
 
 /// Shortest interval between two warnings of the same share, and between two about counting.
 const EVERY: Duration = Duration::from_secs(60);

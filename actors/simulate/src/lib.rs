@@ -4,40 +4,36 @@
 //! invented or recorded demand. Hosts and masters answer at once; a copy takes the time that its
 //! bytes need. The same options, rules and seed give the same report.
 
-mod catalogue;
 mod copying;
 mod demand;
 mod managers;
-mod measures;
 pub mod options;
-pub mod plots;
-mod popularity;
 mod queue;
-mod ranks;
-mod recorded;
 mod removing;
-mod report;
+pub mod results;
 mod rules;
 mod simulation;
-mod synthetic;
 mod yard;
 
+use crate::demand::recorded;
 use std::time::Duration;
 
 use anyhow::Result;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileId, FileName, NameTable};
 
-use catalogue::{Catalogue, Sizes};
-use demand::DemandModel;
-pub use measures::{Amount, DiskFill, Hour, Tally};
+use demand::catalogue::{Catalogue, Sizes};
+use demand::popularity::{Popularity, Targets};
+use demand::recorded::Recorded;
+use demand::stream::DemandModel;
+use demand::synthetic::{DAY, Synthetic};
 use options::{DemandOptions, HELD_PERCENT, RecordedOptions, SimulationOptions, SyntheticOptions};
-use popularity::{Popularity, Targets};
-use recorded::Recorded;
-pub use report::{Churned, CopyFigures, Day, Hot, RoundFigures, Setting, SimulationReport};
+pub use results::measures::{Amount, DiskFill, Hour, Tally};
+pub use results::report::{
+    Churned, CopyFigures, Day, Hot, RoundFigures, Setting, SimulationReport,
+};
 pub use rules::Rules;
 use simulation::{Beginning, Simulation};
-use synthetic::{DAY, Synthetic};
 use yard::YardModel;
 
 /// Start of an invented demand: a Monday, at midnight.

@@ -12,9 +12,9 @@ use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_protocol::worker::Report;
 use reelyard_replication::{AppliedEvent, InFlight, Piece};
 use reelyard_yard::catalog::MasterLook;
-use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::load_balancer::rising::RisingHits;
 use reelyard_yard::catalog::ranking::Ranking;
-use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::HostObserved;
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::remover::{

@@ -8,20 +8,20 @@ use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::Blame;
 use reelyard_yard::catalog::MasterLook;
-use reelyard_yard::catalog::masters::Masters;
-use reelyard_yard::catalog::rising::{HitWindow, RisingHits};
+use reelyard_yard::catalog::load_balancer::rising::{HitWindow, RisingHits};
+use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::remover::RemovalMode;
 use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound};
 
-use super::catalogue::Catalogue;
-use super::demand::{DemandModel, FileRequest};
 use super::managers::ManagersModel;
-use super::measures::{DiskFill, Measures};
-use super::popularity::Popularity;
 use super::queue::{EventSchedule, ScheduledEvent};
 use super::rules::Rules;
-use super::synthetic::{DAY, HOUR};
 use super::yard::{YardModel, mark};
+use crate::demand::catalogue::Catalogue;
+use crate::demand::popularity::Popularity;
+use crate::demand::stream::{DemandModel, FileRequest};
+use crate::demand::synthetic::{DAY, HOUR};
+use crate::results::measures::{DiskFill, Measures};
 
 /// Directory of all masters.
 const SOURCE_DIR: &str = "/masters";

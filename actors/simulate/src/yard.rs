@@ -14,7 +14,7 @@ use reelyard_yard::cfw_worker::{HostObserved, Inventory};
 use reelyard_yard::task_manager::HostSetting;
 use roaring::RoaringBitmap;
 
-use super::catalogue::Catalogue;
+use crate::demand::catalogue::Catalogue;
 
 /// Port of every simulated worker.
 const PORT: u16 = 8888;

@@ -20,14 +20,14 @@ use reelyard_core::clock::Clock;
 use reelyard_core::names::FileName;
 use reelyard_file_server::data_port::{DataPort, DataPortLimits, DataPortRoutes};
 use reelyard_protocol::worker::TaskId;
-use reelyard_worker::downloader::base_dir::BaseDir;
-use reelyard_worker::downloader::cancel::CopyCancellation;
-use reelyard_worker::downloader::fetch::Fetcher;
-use reelyard_worker::downloader::hash_cache::HashCache;
-use reelyard_worker::downloader::live_rate::LiveRate;
-use reelyard_worker::downloader::order::CopyOrder;
-use reelyard_worker::downloader::partials::{KeepFor, Partials};
-use reelyard_worker::downloader::state_store::StateStore;
+use reelyard_worker::downloader::copying::cancel::CopyCancellation;
+use reelyard_worker::downloader::copying::order::CopyOrder;
+use reelyard_worker::downloader::disk::base_dir::BaseDir;
+use reelyard_worker::downloader::disk::hash_cache::HashCache;
+use reelyard_worker::downloader::disk::state_store::StateStore;
+use reelyard_worker::downloader::fetching::fetch::Fetcher;
+use reelyard_worker::downloader::fetching::live_rate::LiveRate;
+use reelyard_worker::downloader::fetching::partials::{KeepFor, Partials};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,9 +9,9 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_protocol::worker::{
     Blame, Report, Reports, ReportsTaken, Said, TaskId, TaskOrders, WorkerInfo,
 };
-use reelyard_worker::downloader::epoch_guard::Deposed;
-use reelyard_worker::downloader::order::CopyOrder;
-use reelyard_worker::downloader::transfers::{TransferAction, Transfers};
+use reelyard_worker::downloader::copying::order::CopyOrder;
+use reelyard_worker::downloader::copying::transfers::{TransferAction, Transfers};
+use reelyard_worker::downloader::managers::epoch_guard::Deposed;
 
 use super::context::Context;
 use super::disk::{SimulatedCopy, hash_of, joined};

@@ -366,9 +366,9 @@ impl SimulatedNode {
     }
 
     fn see_catalog(&mut self, context: &mut Context, yard: &SceneInputs) {
-        use reelyard_yard::catalog::masters::Masters;
+        use reelyard_yard::catalog::load_balancer::rising::RisingHits;
         use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
-        use reelyard_yard::catalog::rising::RisingHits;
+        use reelyard_yard::catalog::sources::masters::Masters;
         let [ranking, hot, masters] = yard.changes.map(|changes| changes + 1);
         let id = |name: &FileName| self.names.intern(name);
         let seen = std::mem::replace(&mut self.catalog_seen, [ranking, hot, masters]);

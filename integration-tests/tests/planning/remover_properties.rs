@@ -11,9 +11,9 @@ use reelyard_core::host::{HostAddr, HostKind};
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
 use reelyard_replication::{AppliedEvent, InFlight, Piece};
-use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::load_balancer::rising::RisingHits;
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
-use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::{AskFailure, HostObserved, Inventory};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::remover::{

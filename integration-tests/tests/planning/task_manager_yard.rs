@@ -21,9 +21,9 @@ use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
-use reelyard_yard::catalog::masters::Masters;
+use reelyard_yard::catalog::load_balancer::rising::RisingHits;
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
-use reelyard_yard::catalog::rising::RisingHits;
+use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::catalog::{
     LookUpMasters, MasterLook, MastersChanged, RankingChanged, RisingChanged,
 };

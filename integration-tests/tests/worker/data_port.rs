@@ -13,7 +13,7 @@ use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::http_client::without_tls;
 use reelyard_protocol::worker::{ContentHash, FileHash, Said};
-use reelyard_worker::downloader::state_store::StateStore;
+use reelyard_worker::downloader::disk::state_store::StateStore;
 use reqwest::StatusCode;
 
 async fn get(url: String) -> reqwest::Response {

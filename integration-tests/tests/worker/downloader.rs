@@ -9,11 +9,11 @@ use reelyard_core::supervision::Supervision;
 use reelyard_integration_tests::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::worker_rig::Rig;
 use reelyard_protocol::worker::{Report, Said, TaskId};
-use reelyard_worker::downloader::base_dir::BaseDir;
-use reelyard_worker::downloader::fetch::Fetcher;
-use reelyard_worker::downloader::order::CopyOrder;
-use reelyard_worker::downloader::partials::{KeepFor, Partials};
-use reelyard_worker::downloader::state_store::StateStore;
+use reelyard_worker::downloader::copying::order::CopyOrder;
+use reelyard_worker::downloader::disk::base_dir::BaseDir;
+use reelyard_worker::downloader::disk::state_store::StateStore;
+use reelyard_worker::downloader::fetching::fetch::Fetcher;
+use reelyard_worker::downloader::fetching::partials::{KeepFor, Partials};
 use reelyard_worker::downloader::{
     Downloader, DownloaderHandle, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
 };

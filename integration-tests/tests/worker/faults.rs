@@ -166,7 +166,7 @@ async fn a_disk_over_its_limit_takes_nothing() {
 
 /// The use of the disk with the copies in percent; at least 1, so that a test can set a lower limit.
 fn tempfile_disk_percent(rig: &Rig) -> u32 {
-    let base = reelyard_worker::downloader::base_dir::BaseDir::open(&rig.copies()).unwrap();
+    let base = reelyard_worker::downloader::disk::base_dir::BaseDir::open(&rig.copies()).unwrap();
     let percent = base.disk().unwrap().used_percent;
     assert!(percent > 0, "this test needs a disk that is not empty");
     percent

@@ -5,8 +5,8 @@ use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::waiting::PATIENCE;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, Said};
-use reelyard_worker::downloader::epoch_guard::HeardEpochs;
-use reelyard_worker::downloader::state_store::StateStore;
+use reelyard_worker::downloader::disk::state_store::StateStore;
+use reelyard_worker::downloader::managers::epoch_guard::HeardEpochs;
 
 #[actix::test]
 async fn a_copy_that_does_not_fit_blames_the_destination_before_its_first_byte() {

@@ -4,7 +4,7 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::worker_rig::{Rig, started};
-use reelyard_worker::downloader::node_link::NodeProtocol;
+use reelyard_worker::downloader::managers::node_link::NodeProtocol;
 
 fn task(source: &Rig, destination: &Rig, name: &str) -> Planned {
     Planned {

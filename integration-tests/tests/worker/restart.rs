@@ -8,7 +8,7 @@ use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_process::WorkerProcess;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Said, TaskOrder};
-use reelyard_worker::downloader::state_store::StateStore;
+use reelyard_worker::downloader::disk::state_store::StateStore;
 
 /// The program of a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");

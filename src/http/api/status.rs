@@ -9,7 +9,7 @@ use reelyard_api::{
 use reelyard_core::event::Epoch;
 use reelyard_core::supervision::SupervisionStatus;
 use reelyard_journal::JournalStatus;
-use reelyard_yard::catalog::rows::BadRow;
+use reelyard_yard::catalog::files::rows::BadRow;
 use reelyard_yard::catalog::view::{self, CatalogView, SourceDirView};
 use serde_json::Value;
 

@@ -16,9 +16,9 @@ use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerAction,
     WorkerAdopted, WorkerInfo,
 };
-use reelyard_worker::downloader::base_dir::{BaseDir, BaseDirEntry};
-use reelyard_worker::downloader::epoch_guard::{MOST_AHEAD, NotObeyed};
-use reelyard_worker::downloader::inventory::{BaseDirChange, BaseDirListing};
+use reelyard_worker::downloader::disk::base_dir::{BaseDir, BaseDirEntry};
+use reelyard_worker::downloader::disk::inventory::{BaseDirChange, BaseDirListing};
+use reelyard_worker::downloader::managers::epoch_guard::{MOST_AHEAD, NotObeyed};
 use serde::Serialize;
 
 use super::router::{WorkerHttpCall, route};

@@ -5,7 +5,7 @@ use reelyard_protocol::boxes::{
     BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, HookRunRequest, HookRunResponse,
 };
 use reelyard_protocol::signed_call::SignedCallRefused;
-use reelyard_worker::downloader::epoch_guard::Jumps;
+use reelyard_worker::downloader::managers::epoch_guard::Jumps;
 use serde::de::DeserializeOwned;
 
 use super::WorkerHttp;

@@ -22,12 +22,12 @@ use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_protocol::worker::WorkerInfo;
 use reelyard_worker::box_host::HostedBoxes;
-use reelyard_worker::downloader::base_dir::BaseDir;
-use reelyard_worker::downloader::epoch_guard::EpochGuard;
-use reelyard_worker::downloader::external::ExternalProgram;
-use reelyard_worker::downloader::inventory::InventoryService;
-use reelyard_worker::downloader::node_link::NodeLinkView;
-use reelyard_worker::downloader::seen_managers::SeenManagersHandle;
+use reelyard_worker::downloader::disk::base_dir::BaseDir;
+use reelyard_worker::downloader::disk::inventory::InventoryService;
+use reelyard_worker::downloader::fetching::external::ExternalProgram;
+use reelyard_worker::downloader::managers::epoch_guard::EpochGuard;
+use reelyard_worker::downloader::managers::node_link::NodeLinkView;
+use reelyard_worker::downloader::managers::seen_managers::SeenManagersHandle;
 use reelyard_worker::traffic::gauge::LinkGauge;
 
 use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
-use reelyard_worker::downloader::node_link::NodeLinkView;
+use reelyard_worker::downloader::managers::node_link::NodeLinkView;
 
 use super::WorkerHttp;
 use crate::http::health::readiness;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use super::head::{LogEnd, StoreHead};
-use super::log_verifier::LogVerifier;
 use super::record::{self, LARGEST_VALUE, frame_linked, unframe};
+use crate::store::maintenance::log_verifier::LogVerifier;
 
 /// How many entries share a tree.
 const SEGMENT_ENTRIES: u64 = 1024;

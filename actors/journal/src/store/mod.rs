@@ -8,24 +8,20 @@
 //!
 //! **Invariant:** nothing in a store is changed before it is known to be whole.
 
-pub(super) mod backup;
 mod database;
 mod disk_space;
 mod durability_mark;
 mod head;
 mod lock;
 mod log;
-mod log_verifier;
-mod new_database;
+pub(crate) mod maintenance;
 mod opening;
 mod record;
-pub(super) mod report;
-mod rewrite;
 mod snapshots;
 mod trees;
-pub(super) mod upkeep;
 mod writer;
 
+use crate::store::maintenance::rewrite;
 use std::fmt::Debug;
 use std::fs::{self, File};
 use std::path::PathBuf;

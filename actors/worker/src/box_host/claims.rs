@@ -7,7 +7,7 @@ use reelyard_core::manager::ClusterId;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, IdRange, PoolName};
 use serde::{Deserialize, Serialize};
 
-use crate::downloader::state_store::{StateStore, StateStoreError};
+use crate::downloader::disk::state_store::{StateStore, StateStoreError};
 
 /// A claim is written again only after this many tokens: a hook does not wait for the disk.
 const TOKENS_A_WRITE: u64 = 1000;

@@ -19,8 +19,8 @@ use super::claims::BoxClaims;
 use super::hooks::HookSets;
 use super::messages::{EndHooks, SettingsChanged};
 use super::views::BoxHostView;
-use crate::downloader::epoch_guard::{EpochGuard, Jumps, NotObeyed};
-use crate::downloader::state_store::{StateStore, StateStoreError};
+use crate::downloader::disk::state_store::{StateStore, StateStoreError};
+use crate::downloader::managers::epoch_guard::{EpochGuard, Jumps, NotObeyed};
 
 /// How many looks at boxes go on at a time.
 const LOOKS_AT_ONCE: usize = 4;

@@ -40,7 +40,7 @@ use reelyard_protocol::boxes::{
     InspectedBox, PoolName, RunHook,
 };
 
-use crate::downloader::epoch_guard::Deposed;
+use crate::downloader::managers::epoch_guard::Deposed;
 use box_probe::ProcessSnapshot;
 use hook_execution::{GIVEN_UP, HookExecution};
 use hosted::{BoxHostShared, RunningHookGuard};

@@ -4,8 +4,8 @@ use actix::Message;
 use reelyard_protocol::worker::{Report, TaskId};
 use serde::{Deserialize, Serialize};
 
-use crate::downloader::order::CopyOrder;
-use crate::downloader::transfers::{TransferCounters, TransferView};
+use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::copying::transfers::{TransferCounters, TransferView};
 
 /// Everything this host is to copy now, best first: replaces the list before. What is under way
 /// and not in it is given up.

@@ -7,32 +7,11 @@
 //! the next incarnation begins with the reports in the store; the node's next answer names the
 //! copies to begin again.
 
-mod active_copy;
-pub mod base_dir;
-pub mod batching;
-pub mod cancel;
-mod copy_batch;
-mod copy_threads;
-pub mod epoch_guard;
-pub mod external;
-pub mod fault;
-pub mod fetch;
-pub mod group_sync;
-pub mod hash_cache;
-pub mod inventory;
-pub mod live_rate;
+pub mod copying;
+pub mod disk;
+pub mod fetching;
+pub mod managers;
 mod messages;
-pub mod node_link;
-pub mod order;
-mod outbox;
-pub mod partials;
-mod publisher;
-pub mod rate_limiter;
-pub mod room;
-pub mod seen_managers;
-pub mod source_link;
-pub mod state_store;
-pub mod transfers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,16 +33,16 @@ use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_protocol::worker::{Report, TaskId};
 
-use crate::downloader::active_copy::{ActiveCopy, ActiveCopyGuard};
-use crate::downloader::cancel::CopyCancellation;
-use crate::downloader::copy_batch::CopyBatch;
-use crate::downloader::copy_threads::CopyThreads;
-use crate::downloader::fetch::Fetcher;
-use crate::downloader::live_rate::LiveRate;
-use crate::downloader::order::CopyOrder;
-use crate::downloader::publisher::Publisher;
-use crate::downloader::state_store::StateStore;
-use crate::downloader::transfers::{TransferAction, Transfers};
+use crate::downloader::copying::active_copy::{ActiveCopy, ActiveCopyGuard};
+use crate::downloader::copying::cancel::CopyCancellation;
+use crate::downloader::copying::copy_batch::CopyBatch;
+use crate::downloader::copying::copy_threads::CopyThreads;
+use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::copying::publisher::Publisher;
+use crate::downloader::copying::transfers::{TransferAction, Transfers};
+use crate::downloader::disk::state_store::StateStore;
+use crate::downloader::fetching::fetch::Fetcher;
+use crate::downloader::fetching::live_rate::LiveRate;
 use messages::CopiesAtOnceChanged;
 
 /// How often what is left of copies is collected.

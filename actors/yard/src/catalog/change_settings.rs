@@ -6,14 +6,14 @@ use std::sync::Arc;
 use actix::prelude::*;
 use tracing::info;
 
-use super::event_log::EventLog;
-use super::ranking_inputs::RankingInputs;
 use super::single_flight::SingleFlightReader;
-use super::source_dirs::SourceDirs;
 use super::view::CatalogView;
 use super::{
     Catalog, CatalogSettings, ChangeCatalogSettings, RisingChanged, SetDestinations, WatchMode,
 };
+use crate::catalog::files::ranking_inputs::RankingInputs;
+use crate::catalog::load_balancer::event_log::EventLog;
+use crate::catalog::sources::source_dirs::SourceDirs;
 
 /// Which inputs other settings touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

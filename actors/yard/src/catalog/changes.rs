@@ -3,9 +3,9 @@
 use reelyard_core::change_feed::FeedPublisher;
 
 use super::Catalog;
-use super::masters::Masters;
 use super::ranking::Ranking;
-use super::rising::RisingHits;
+use crate::catalog::load_balancer::rising::RisingHits;
+use crate::catalog::sources::masters::Masters;
 use crate::changes::{InputChange, YardChange};
 
 impl Catalog {

@@ -8,10 +8,10 @@ use actix::{Message, Recipient};
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
 
-use super::masters::Masters;
 use super::ranking::Ranking;
-use super::rising::RisingHits;
 use super::settings::CatalogSettings;
+use crate::catalog::load_balancer::rising::RisingHits;
+use crate::catalog::sources::masters::Masters;
 
 /// The ranking was read anew: grade.info or hitcount.history changed.
 #[derive(Clone, Debug, Message)]

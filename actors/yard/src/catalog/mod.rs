@@ -3,33 +3,17 @@
 //! its inputs again and again, tells its subscribers what changed, and keeps the last good state
 //! of an input that cannot be read.
 
-mod address_lists;
 mod change_settings;
 mod changes;
-pub mod event_log;
-pub mod event_row;
-mod followed_day;
-mod grade_info;
-mod history_rows;
-mod hitcount_history;
-pub mod lines;
-mod log_days;
-mod log_reader;
-pub mod master_sizes;
-pub mod masters;
+pub mod files;
+pub mod load_balancer;
 mod messages;
 pub mod ranking;
-pub mod ranking_inputs;
-pub mod rising;
-pub mod rows;
 pub mod settings;
 pub mod single_flight;
-mod source_dirs;
-pub mod unknown_hits;
+pub mod sources;
 pub mod view;
 pub mod watch;
-mod watched_file;
-mod watched_servers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,18 +23,18 @@ use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
-use self::event_log::{EventLog, EventLogLook};
 pub use self::messages::*;
-use self::ranking_inputs::{RankingInputs, RankingLook};
 pub use self::settings::{CatalogSettings, EventLogSettings, WatchMode};
 use self::single_flight::{InputReader, SingleFlightReader};
-use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 use self::view::{CatalogView, NoticedBy};
 use self::watch::ChangeNotifier;
-pub use self::watched_servers::{AddressPattern, WatchedServers};
+use files::ranking_inputs::{RankingInputs, RankingLook};
+use load_balancer::event_log::{EventLog, EventLogLook};
+pub use load_balancer::watched_servers::{AddressPattern, WatchedServers};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::{FileId, NameTable};
+use sources::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 
 use crate::changes::YardChange;
 

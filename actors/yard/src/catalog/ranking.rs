@@ -7,8 +7,8 @@ use std::sync::Arc;
 use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
-use super::grade_info::Grades;
-use super::hitcount_history::HitcountHistory;
+use crate::catalog::files::grade_info::Grades;
+use crate::catalog::files::hitcount_history::HitcountHistory;
 
 /// grade.info and hitcount.history, joined. Immutable once built; shared by `Arc`.
 /// About 30 bytes a file.

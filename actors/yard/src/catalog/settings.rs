@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::watched_servers::WatchedServers;
+use crate::catalog::load_balancer::watched_servers::WatchedServers;
 
 /// How changes of the inputs are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 use serde::Serialize;
 
-use super::master_sizes::MasterSizes;
-use super::masters::Masters;
 use super::ranking::Ranking;
-use super::rising::RisingHits;
-use super::rows::RowTally;
 use super::settings::CatalogSettings;
+use crate::catalog::files::rows::RowTally;
+use crate::catalog::load_balancer::rising::RisingHits;
+use crate::catalog::sources::master_sizes::MasterSizes;
+use crate::catalog::sources::masters::Masters;
 
 /// How an input stood at the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

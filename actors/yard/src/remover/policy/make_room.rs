@@ -274,8 +274,8 @@ mod tests {
     use reelyard_replication::{AppliedEvent, InFlight, Piece};
 
     use super::*;
-    use crate::catalog::masters::Masters;
     use crate::catalog::ranking::{RankedFile, Ranking};
+    use crate::catalog::sources::masters::Masters;
     use crate::cfw_worker::{HostObserved, Inventory};
     use crate::heartbeat::{Health, HealthChanged};
     use crate::remover::samples::{host, name};

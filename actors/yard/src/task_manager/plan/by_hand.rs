@@ -6,10 +6,10 @@ use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::worker::TaskId;
 
-use super::explanation::Says;
-use super::pairing::{UsableDestination, UsableSource};
 use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
+use crate::task_manager::plan::explaining::explanation::Says;
+use crate::task_manager::plan::hosts::pairing::{UsableDestination, UsableSource};
 use crate::task_manager::state::event::NewTask;
 
 /// What is asked for.

@@ -1,41 +1,31 @@
 #![doc = include_str!("README.md")]
 
 mod by_hand;
-mod candidates;
-mod explain;
-mod explanation;
-mod links;
-mod master_cache;
-mod name_traits;
-mod occupied;
-mod pairing;
-mod passed_over;
+mod explaining;
+mod files;
+mod hosts;
 mod planning_context;
 mod rate_limiter;
-mod round_robin;
-mod skip;
-mod smallest;
-mod unschedulable;
-mod wants_room;
 
+use crate::task_manager::plan::files::wants_room;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use by_hand::{ByHand, ByHandRefused};
-use candidates::{Candidate, Candidates, was_asked};
-pub use explanation::{
+pub use explaining::explanation::{
     DestinationSays, Explanation, HeldOn, LinkSays, MasterState, PlanVerdict, Says, SourceSays,
 };
-use master_cache::{CachedMaster, MasterCache};
-pub use name_traits::NameTraits;
-use occupied::Occupied;
-pub use pairing::{HostParticipation, Pairing, PlacementRequest};
-pub use passed_over::PassedOver;
+pub use explaining::skip::{PlannerWaits, Skip, Unusable};
+use files::candidates::{Candidate, Candidates, was_asked};
+use files::master_cache::{CachedMaster, MasterCache};
+pub use files::name_traits::NameTraits;
+pub use files::passed_over::PassedOver;
+use files::unschedulable::UnschedulableReason;
+pub use files::wants_room::WantsRoom;
+use hosts::occupied::Occupied;
+pub use hosts::pairing::{HostParticipation, Pairing, PlacementRequest};
 pub use planning_context::PlanningContext;
 use rate_limiter::PlanningRateLimiter;
-pub use skip::{PlannerWaits, Skip, Unusable};
-use unschedulable::UnschedulableReason;
-pub use wants_room::WantsRoom;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
@@ -44,9 +34,9 @@ use reelyard_protocol::worker::TaskId;
 
 use super::settings::{PlanningMode, TaskSettings};
 use crate::catalog::MasterLook;
-use crate::catalog::masters::Masters;
+use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::ranking::Ranking;
-use crate::catalog::rising::RisingHits;
+use crate::catalog::sources::masters::Masters;
 use crate::heartbeat::Health;
 use crate::task_manager::policy::hosts::HostTable;
 use crate::task_manager::state::event::NewTask;

@@ -1,0 +1,195 @@
+//! Single boxes and what happened to them, as the API shows them and takes them.
+
+use reelyard_boxes::box_lease::{
+    AuditEntry, BoxLogEntry, BoxLogEvent, BoxPhase, BoxState, BoxStatus, LeaseEnd,
+};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, PoolName, Reason, SlotId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::lease::LeaseShown;
+use crate::instant::Rfc3339;
+
+/// State of one box of a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BoxShown {
+    /// Number of the box in its pool.
+    pub number: BoxNumber,
+    /// Present state of the box.
+    pub state: BoxPhase,
+    /// Time of the last change of the state.
+    pub since: Rfc3339,
+    /// Whether it goes as soon as it is free: its pool has become smaller.
+    pub retiring: bool,
+    /// The token of its lease, or of its last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<FenceToken>,
+    /// The id that was drawn for it, until it is clean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<SlotId>,
+    /// The lease of the present holder, if the box is leased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseShown>,
+    /// How the lease ended after which it is being cleaned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<LeaseEnd>,
+    /// How often in a row it could not be cleaned, or made ready.
+    pub failures: u32,
+    /// Evidence: the reason of the quarantine, or the output of the last failed cleaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// Operator who quarantined it. Missing after a failed cleaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined_by: Option<String>,
+}
+
+impl From<&BoxStatus> for BoxShown {
+    fn from(standing: &BoxStatus) -> Self {
+        let record = &standing.record;
+        let shown = BoxShown {
+            number: standing.number,
+            state: record.state.phase(),
+            since: Rfc3339(record.since),
+            retiring: record.retiring,
+            token: record.token,
+            slot: record.slot,
+            lease: standing.lease.as_ref().map(LeaseShown::live),
+            after: None,
+            failures: record.init_failures,
+            said: None,
+            quarantined_by: None,
+        };
+        match &record.state {
+            BoxState::Draining(draining) => BoxShown {
+                after: draining.after,
+                failures: draining.failures,
+                said: draining.said.as_ref().map(told),
+                ..shown
+            },
+            BoxState::Quarantined { said, by } => {
+                BoxShown { said: Some(told(said)), quarantined_by: by.clone(), ..shown }
+            }
+            _ => shown,
+        }
+    }
+}
+
+fn told(said: &HookOutput) -> String {
+    said.as_str().to_owned()
+}
+
+/// A box is taken out of use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedQuarantine {
+    /// Reason, for the audit and for other operators.
+    pub reason: Reason,
+}
+
+/// One line of what happened to boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "line", rename_all = "snake_case")]
+pub enum AuditLine {
+    /// A lease that ended.
+    Lease(LeaseShown),
+    /// Something was run for a box, or it was taken out of use.
+    Care(CareShown),
+}
+
+impl From<&AuditEntry> for AuditLine {
+    fn from(entry: &AuditEntry) -> Self {
+        match entry {
+            AuditEntry::Lease(ended) => AuditLine::Lease(LeaseShown::ended(ended)),
+            AuditEntry::Care(line) => AuditLine::Care(line.into()),
+        }
+    }
+}
+
+/// A run of a command for a box with its output, or a quarantine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CareShown {
+    /// Time of the event.
+    pub at: Rfc3339,
+    /// Pool of the box.
+    pub pool: PoolName,
+    /// Number of the box in its pool.
+    pub number: BoxNumber,
+    /// The token of its last lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<FenceToken>,
+    /// The id it had for that lease, where the pool draws them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<SlotId>,
+    /// Kind of the event.
+    pub what: CareKind,
+    /// Which attempt at cleaning failed, counted from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Output of the command, or the operator's reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// Operator who asked for it. Missing when the node decided it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Events of a box other than grants and ends of leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CareKind {
+    /// It could not be made ready.
+    InitFailed,
+    /// The box was cleaned.
+    Cleaned,
+    /// The cleaning command failed.
+    CleanFailed,
+    /// Its host found that it is not clean.
+    FoundDirty,
+    /// It was taken out of use.
+    Quarantined,
+    /// It is cleaned again, to be used.
+    Unquarantined,
+    /// Somebody tried to use its lease with the token of another one.
+    WrongToken,
+    /// The boxes of the pool were handed over to it on its host.
+    Adopted,
+}
+
+impl From<&BoxLogEntry> for CareShown {
+    fn from(line: &BoxLogEntry) -> Self {
+        let wrong_token: HookOutput;
+        let (what, attempt, said, by) = match &line.news {
+            BoxLogEvent::InitFailed(said) => (CareKind::InitFailed, None, Some(said), None),
+            BoxLogEvent::Cleaned(said) => (CareKind::Cleaned, None, said.as_ref(), None),
+            BoxLogEvent::CleanFailed { attempt, said } => {
+                (CareKind::CleanFailed, Some(*attempt), Some(said), None)
+            }
+            BoxLogEvent::FoundDirty(said) => (CareKind::FoundDirty, None, Some(said), None),
+            BoxLogEvent::Quarantined { said, by } => {
+                (CareKind::Quarantined, None, Some(said), by.clone())
+            }
+            BoxLogEvent::Unquarantined { by } => {
+                (CareKind::Unquarantined, None, None, Some(by.clone()))
+            }
+            BoxLogEvent::Adopted { said, by } => {
+                (CareKind::Adopted, None, Some(said), Some(by.clone()))
+            }
+            BoxLogEvent::WrongToken { given, times } => {
+                wrong_token =
+                    HookOutput::cut(&format!("token {given} was given, {times} times in all"));
+                (CareKind::WrongToken, None, Some(&wrong_token), None)
+            }
+        };
+        CareShown {
+            at: Rfc3339(line.at),
+            pool: line.pool.clone(),
+            number: line.number,
+            token: line.token,
+            slot: line.slot,
+            what,
+            attempt,
+            said: said.map(told),
+            by,
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Leases of boxes, as the API shows them and takes them.
+
+use std::sync::Arc;
+
+use reelyard_boxes::box_lease::{EndedLease, Grant, Lease, LeaseEnd, Priority};
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::ToSchema;
+
+use crate::instant::Rfc3339;
+use crate::request_name::request_name;
+use crate::span::Span;
+
+/// Boxes that are wanted: all of them or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedLease {
+    /// Name that the holder gives itself.
+    #[serde(deserialize_with = "readable_holder")]
+    pub holder: Holder,
+    /// Duration of the lease from its grant; the pool's default if it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// How long to wait for a box. "0s", as by default, tries once. Making a box ready does not count.
+    #[serde(default)]
+    pub wait: Span,
+    /// How urgent it is: the higher the more. 0 by default.
+    #[serde(default)]
+    pub priority: Priority,
+    /// How many boxes; 1 by default.
+    #[serde(default = "one")]
+    #[schema(minimum = 1, maximum = 256)]
+    pub count: u32,
+    /// Names the request: repeated for the same pool under the same name by the same holder it answers
+    /// the same leases.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
+    #[schema(min_length = 1, max_length = 200)]
+    pub request_id: Option<String>,
+    /// Whether the holder goes on with the work of another one that made the same request. Both know
+    /// the lease then: the other one must have ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub take_over: bool,
+}
+
+/// Reads a holder and refuses characters that change the direction of text.
+fn readable_holder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Holder, D::Error> {
+    let holder = Holder::deserialize(deserializer)?;
+    match holder.as_str().chars().find(|c| changes_direction(*c)) {
+        Some(c) => Err(de::Error::custom(format!(
+            "a holder has no character that changes the direction of writing, and U+{:04X} is one",
+            u32::from(c)
+        ))),
+        None => Ok(holder),
+    }
+}
+
+fn changes_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A lease, for its holder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseTold {
+    /// Id of the lease, which renews and ends it.
+    pub lease_id: LeaseId,
+    /// The box: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Its fencing token: higher than that of every earlier lease of the pool.
+    pub token: FenceToken,
+    /// Until when it lasts unless it is renewed.
+    pub expires_at: Rfc3339,
+    /// How long that is from now on, for a holder whose clock shows another time.
+    pub left: Span,
+}
+
+impl LeaseTold {
+    /// The answer to the holder of a lease at `now`.
+    pub fn of(lease: &Lease, now: Millis) -> Self {
+        // A lease is only reported once its end is set.
+        let expires_at = lease.expires_at.unwrap_or(lease.granted);
+        LeaseTold {
+            lease_id: lease.id,
+            box_id: lease.box_id(),
+            token: lease.token,
+            expires_at: Rfc3339(expires_at),
+            left: Span(expires_at.since(now)),
+        }
+    }
+}
+
+/// Boxes that were granted: the first lease, and all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Granted {
+    /// The id of the first lease.
+    pub lease_id: LeaseId,
+    /// Its box: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Fencing token: it grows with each lease of the box.
+    pub token: FenceToken,
+    /// Until when it lasts unless it is renewed.
+    pub expires_at: Rfc3339,
+    /// How long that is from now on.
+    pub left: Span,
+    /// All leases, in the order of their tokens.
+    pub leases: Vec<LeaseTold>,
+}
+
+impl Granted {
+    /// The answer to a grant at `now`; none for a grant without leases.
+    pub fn of(grant: &Grant, now: Millis) -> Option<Self> {
+        let told = grant.leases.iter().map(|lease| LeaseTold::of(lease, now));
+        let leases: Vec<LeaseTold> = told.collect();
+        let LeaseTold { lease_id, box_id, token, expires_at, left } = leases.first()?.clone();
+        Some(Granted { lease_id, box_id, token, expires_at, left, leases })
+    }
+}
+
+/// How a wait for boxes goes: the data of an event `waiting`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitShown {
+    /// Its place in the queue: 1 is served next.
+    pub position: u64,
+    /// Expected wait, estimated from how long boxes were held recently.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Span>,
+}
+
+/// Request to extend a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedRenewal {
+    /// Fencing token of the lease.
+    pub token: FenceToken,
+    /// How long from now on; as long as it was asked for first if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+}
+
+/// The token of a lease, without which it is not to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeaseToken {
+    /// Fencing token of the lease, as proof that the caller holds it.
+    pub token: FenceToken,
+}
+
+/// A lease is taken away from its holder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedLeaseRevocation {
+    /// Reason, which the holder receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+/// State of a lease after its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseEnded {
+    /// Id of the lease.
+    pub lease_id: LeaseId,
+    /// State after the end.
+    pub state: LeaseState,
+}
+
+/// A valid lease, for the service that guards the resource behind the box.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseVerified {
+    /// Id of the lease.
+    pub lease_id: LeaseId,
+    /// Pool of the box.
+    pub pool: PoolName,
+    /// The box: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Fencing token of the lease.
+    pub token: FenceToken,
+    /// Name of the holder of the lease.
+    pub holder: Holder,
+    /// Until when it lasts unless it is renewed.
+    pub expires_at: Rfc3339,
+}
+
+impl From<&Lease> for LeaseVerified {
+    fn from(lease: &Lease) -> Self {
+        LeaseVerified {
+            lease_id: lease.id,
+            pool: lease.pool.clone(),
+            box_id: lease.box_id(),
+            token: lease.token,
+            holder: lease.holder.clone(),
+            // Nobody holds a lease that has no end yet.
+            expires_at: Rfc3339(lease.expires_at.unwrap_or(lease.granted)),
+        }
+    }
+}
+
+/// State of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseState {
+    /// The box is being prepared. Its holder has not received the lease yet.
+    Preparing,
+    /// The holder has the box.
+    Held,
+    /// Its holder gave it back.
+    Released,
+    /// The term of the lease ended.
+    Expired,
+    /// An operator or the node revoked the lease.
+    Revoked,
+    /// The requester stopped waiting, so no holder received the lease.
+    NotTaken,
+    /// The box could not be prepared, so no holder received the lease.
+    InitFailed,
+}
+
+impl From<LeaseEnd> for LeaseState {
+    fn from(how: LeaseEnd) -> Self {
+        match how {
+            LeaseEnd::Released => LeaseState::Released,
+            LeaseEnd::Expired => LeaseState::Expired,
+            LeaseEnd::Revoked => LeaseState::Revoked,
+            LeaseEnd::NotTaken => LeaseState::NotTaken,
+            LeaseEnd::InitFailed => LeaseState::InitFailed,
+        }
+    }
+}
+
+/// A lease, for those who look after boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseShown {
+    /// Id of the lease.
+    pub lease_id: LeaseId,
+    /// Pool of the box.
+    pub pool: PoolName,
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The box as its holder calls it: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Fencing token of the lease.
+    pub token: FenceToken,
+    /// Present or last holder.
+    pub holder: Holder,
+    /// State of the lease.
+    pub state: LeaseState,
+    /// Time of the grant.
+    pub granted_at: Rfc3339,
+    /// Until when it lasts unless it is renewed, or would have. Missing while its box is made ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Rfc3339>,
+    /// How long it lasts after each renewal if nothing else is said.
+    pub ttl: Span,
+    /// How often it was renewed.
+    pub renewals: u32,
+    /// Time of the end; missing for a live lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Rfc3339>,
+    /// Operator who ended it. Missing when the holder or a timer ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<String>,
+    /// Reason that was given for a revocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+impl LeaseShown {
+    /// View of a live lease.
+    pub fn live(lease: &Arc<Lease>) -> Self {
+        let state = if lease.is_held() { LeaseState::Held } else { LeaseState::Preparing };
+        LeaseShown::in_state(lease, state)
+    }
+
+    /// View of an ended lease.
+    pub fn ended(ended: &EndedLease) -> Self {
+        LeaseShown {
+            ended_at: Some(Rfc3339(ended.at)),
+            ended_by: ended.by.clone(),
+            reason: ended.reason.clone(),
+            ..LeaseShown::in_state(&ended.lease, ended.how.into())
+        }
+    }
+
+    fn in_state(lease: &Lease, state: LeaseState) -> Self {
+        LeaseShown {
+            lease_id: lease.id,
+            pool: lease.pool.clone(),
+            number: lease.number,
+            box_id: lease.box_id(),
+            token: lease.token,
+            holder: lease.holder.clone(),
+            state,
+            granted_at: Rfc3339(lease.granted),
+            expires_at: lease.expires_at.map(Rfc3339),
+            ttl: Span(lease.ttl),
+            renewals: lease.renewals,
+            ended_at: None,
+            ended_by: None,
+            reason: None,
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Pools of boxes, as the API shows them and takes them.
+
+use std::collections::BTreeMap;
+
+use reelyard_boxes::box_lease::{
+    BoxCounts, BoxPhase, LeaseEnd, PoolQueueView, PoolSpec, PoolStatus, PoolTotals, SlotRange,
+};
+use reelyard_core::durations::rounded;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HooksName, PoolName, SlotId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::span::Span;
+
+/// Settings of a pool. Settings that are left out get their defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedPool {
+    /// How many boxes there are. Boxes that are too many go as soon as nobody has them.
+    #[schema(maximum = 65_536)]
+    pub size: u32,
+    /// The number of the first box.
+    #[serde(default)]
+    pub first_id: BoxNumber,
+    /// Where the ids are drawn from that holders see. Without it a box always has its own number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<WantedSlots>,
+    /// Worker that runs the hooks of the boxes. Without one the pool is purely logical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostAddr>,
+    /// Name of the hooks in the worker's configuration; by default the pool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HooksName>,
+    /// For people and scripts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// How long a lease lasts if nothing is said; 1m by default.
+    #[serde(default = "usual::ttl_default")]
+    pub ttl_default: Span,
+    /// How long a lease may last at most without a renewal; 1day by default.
+    #[serde(default = "usual::ttl_max")]
+    pub ttl_max: Span,
+    /// How long a box may be held in all, however often its lease is renewed; any time if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hold: Option<Span>,
+    /// How long the box of a lease that expired or was revoked is left alone before it is cleaned and
+    /// handed on: its holder may not know yet. 5s by default.
+    #[serde(default = "usual::grace")]
+    pub grace: Span,
+    /// How many may wait; 1000 by default.
+    #[serde(default = "usual::queue_limit")]
+    pub queue_limit: u32,
+    /// How many boxes one holder may have or wait for; 0, as by default, for any number.
+    #[serde(default)]
+    pub quota: u32,
+    /// How long one has to wait to be as urgent as one of the next higher priority that comes then;
+    /// 1m by default.
+    #[serde(default = "usual::priority_ages")]
+    pub priority_ages: Span,
+    /// How often a cleanup is tried before the box is taken out of use; 5 by default.
+    #[serde(default = "usual::clean_attempts")]
+    #[schema(minimum = 1)]
+    pub clean_attempts: u32,
+    /// How long after a failed cleanup it is tried again the first time; that doubles each time. 1s by
+    /// default.
+    #[serde(default = "usual::clean_again_after")]
+    pub clean_again_after: Span,
+    /// How long after a failed cleanup it is tried again at the latest; 1m by default.
+    #[serde(default = "usual::clean_again_at_most")]
+    pub clean_again_at_most: Span,
+}
+
+/// A range of ids that boxes are drawn from, so that a holder that is late hits nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedSlots {
+    /// First id of the pool.
+    pub first: SlotId,
+    /// How many there are: at least as many as boxes.
+    #[schema(maximum = 1_000_000)]
+    pub count: u32,
+    /// How long an id is not drawn again after its lease ended; at once if nothing is said.
+    #[serde(default)]
+    pub rest: Span,
+}
+
+/// Defaults of a pool.
+mod usual {
+    use super::{PoolSpec, Span};
+
+    macro_rules! usual {
+        ($($field:ident: $type:ty = $read:expr;)+) => {
+            $(pub(crate) fn $field() -> $type {
+                let read: fn(PoolSpec) -> $type = $read;
+                read(PoolSpec::of(0, 0))
+            })+
+        };
+    }
+
+    usual! {
+        ttl_default: Span = |pool| Span(pool.ttl_default);
+        ttl_max: Span = |pool| Span(pool.ttl_max);
+        grace: Span = |pool| Span(pool.grace);
+        queue_limit: u32 = |pool| pool.queue_limit;
+        priority_ages: Span = |pool| Span(pool.priority_ages);
+        clean_attempts: u32 = |pool| pool.clean_attempts;
+        clean_again_after: Span = |pool| Span(pool.clean_again_after);
+        clean_again_at_most: Span = |pool| Span(pool.clean_again_at_most);
+    }
+}
+
+impl From<WantedPool> for PoolSpec {
+    fn from(wanted: WantedPool) -> Self {
+        PoolSpec {
+            first_id: wanted.first_id,
+            size: wanted.size,
+            slots: wanted.slots.map(|slots| SlotRange {
+                first: slots.first,
+                count: slots.count,
+                rest: slots.rest.0,
+            }),
+            host: wanted.host,
+            hooks: wanted.hooks,
+            labels: wanted.labels,
+            ttl_default: wanted.ttl_default.0,
+            ttl_max: wanted.ttl_max.0,
+            max_hold: wanted.max_hold.map(|Span(most)| most),
+            grace: wanted.grace.0,
+            queue_limit: wanted.queue_limit,
+            quota: wanted.quota,
+            priority_ages: wanted.priority_ages.0,
+            clean_attempts: wanted.clean_attempts,
+            clean_again_after: wanted.clean_again_after.0,
+            clean_again_at_most: wanted.clean_again_at_most.0,
+        }
+    }
+}
+
+impl From<&PoolSpec> for WantedPool {
+    fn from(spec: &PoolSpec) -> Self {
+        WantedPool {
+            size: spec.size,
+            first_id: spec.first_id,
+            slots: spec.slots.map(|slots| WantedSlots {
+                first: slots.first,
+                count: slots.count,
+                rest: Span(slots.rest),
+            }),
+            host: spec.host,
+            hooks: spec.hooks.clone(),
+            labels: spec.labels.clone(),
+            ttl_default: Span(spec.ttl_default),
+            ttl_max: Span(spec.ttl_max),
+            max_hold: spec.max_hold.map(Span),
+            grace: Span(spec.grace),
+            queue_limit: spec.queue_limit,
+            quota: spec.quota,
+            priority_ages: Span(spec.priority_ages),
+            clean_attempts: spec.clean_attempts,
+            clean_again_after: Span(spec.clean_again_after),
+            clean_again_at_most: Span(spec.clean_again_at_most),
+        }
+    }
+}
+
+/// A pool of boxes and its state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolShown {
+    /// Name of the pool.
+    pub name: PoolName,
+    /// How it is to be. The same can be put again, changed.
+    pub spec: WantedPool,
+    /// Whether it is being removed: nothing is granted any more, and it goes with its last box.
+    pub goes: bool,
+    /// Number of boxes in each state. There may be more than `size` while the pool shrinks.
+    pub boxes: BoxesShown,
+    /// How many wait for boxes, where this node leads.
+    pub waiting: u64,
+    /// How many boxes they want together.
+    pub wanted: u64,
+    /// How long boxes were held lately, where this node leads. Missing before any was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_hold: Option<Span>,
+    /// Why its host does not answer, where this node leads and as long as it is so: boxes stay unchecked
+    /// or draining meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_is_silent: Option<String>,
+    /// Why boxes of it cannot be granted, if some cannot: they are quarantined, or cannot be cleaned or
+    /// made ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindered_by: Option<String>,
+    /// The fencing token that was given last.
+    pub last_token: FenceToken,
+    /// Totals since the pool was created.
+    pub totals: TotalsShown,
+}
+
+/// Number of boxes in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BoxesShown {
+    /// Boxes that can be granted now.
+    pub free: u32,
+    /// Their host is to look at them first.
+    pub unchecked: u32,
+    /// They are granted, and being made ready.
+    pub preparing: u32,
+    /// Boxes that a holder has.
+    pub leased: u32,
+    /// They are to be cleaned, or being cleaned.
+    pub draining: u32,
+    /// Boxes that are out of use.
+    pub quarantined: u32,
+}
+
+impl From<BoxCounts> for BoxesShown {
+    fn from(counts: BoxCounts) -> Self {
+        BoxesShown {
+            free: counts.of(BoxPhase::Free),
+            unchecked: counts.of(BoxPhase::Unchecked),
+            preparing: counts.of(BoxPhase::Preparing),
+            leased: counts.of(BoxPhase::Leased),
+            draining: counts.of(BoxPhase::Draining),
+            quarantined: counts.of(BoxPhase::Quarantined),
+        }
+    }
+}
+
+/// Totals since the pool was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TotalsShown {
+    /// Leases that were granted.
+    pub granted: u64,
+    /// Renewals since the pool was created.
+    pub renewed: u64,
+    /// Leases that were given back.
+    pub released: u64,
+    /// Leases whose term was over.
+    pub expired: u64,
+    /// Leases that were taken away.
+    pub revoked: u64,
+    /// Leases that no holder received, because the requester stopped waiting.
+    pub not_taken: u64,
+    /// Leases that no holder received, because a box could not be prepared.
+    pub init_failed: u64,
+    /// Cleanings that succeeded.
+    pub cleaned: u64,
+    /// Attempts at cleaning that failed.
+    pub clean_failures: u64,
+    /// How often a box was taken out of use.
+    pub quarantined: u64,
+}
+
+impl From<PoolTotals> for TotalsShown {
+    fn from(totals: PoolTotals) -> Self {
+        TotalsShown {
+            granted: totals.granted,
+            renewed: totals.renewed,
+            released: totals.ended(LeaseEnd::Released),
+            expired: totals.ended(LeaseEnd::Expired),
+            revoked: totals.ended(LeaseEnd::Revoked),
+            not_taken: totals.ended(LeaseEnd::NotTaken),
+            init_failed: totals.ended(LeaseEnd::InitFailed),
+            cleaned: totals.cleaned,
+            clean_failures: totals.clean_failures,
+            quarantined: totals.quarantined,
+        }
+    }
+}
+
+impl PoolShown {
+    /// View of a pool, with its queue if this node knows it.
+    pub fn of(pool: &PoolStatus, line: Option<&PoolQueueView>) -> Self {
+        PoolShown {
+            name: pool.name.clone(),
+            spec: WantedPool::from(&*pool.spec),
+            goes: pool.goes,
+            boxes: pool.counts.into(),
+            waiting: line.map_or(0, |line| line.waiting),
+            wanted: line.map_or(0, |line| line.wanted),
+            mean_hold: line.and_then(|line| line.mean_hold).map(rounded).map(Span),
+            host_is_silent: line.and_then(|line| line.silence.clone()),
+            hindered_by: pool.hindrance.clone(),
+            last_token: pool.last_token,
+            totals: pool.totals.into(),
+        }
+    }
+}
+
+/// Result of the removal of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolRemoval {
+    /// Whether it is gone. Else it goes with its last box.
+    pub gone: bool,
+}
+
+/// Boxes that were handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolAdoption {
+    /// The pools that lost boxes, of any cluster.
+    pub from: Vec<PoolName>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_as_usual_and_what_is_shown_can_be_put_again() {
+        let wanted: WantedPool = serde_json::from_str(r#"{"size": 8, "first_id": 3}"#).unwrap();
+        assert_eq!(PoolSpec::from(wanted.clone()), PoolSpec::of(3, 8));
+        assert_eq!(WantedPool::from(&PoolSpec::of(3, 8)), wanted);
+        let full = r#"{"size": 8, "first_id": 0, "slots": {"first": 100, "count": 64, "rest": "1m"},
+            "host": "10.0.0.1:8888", "hooks": "isolate", "labels": {"a": "b"}, "ttl_default": "10s",
+            "ttl_max": "1h", "max_hold": "2h", "grace": "0s", "queue_limit": 5, "quota": 2,
+            "priority_ages": "10s", "clean_attempts": 3, "clean_again_after": "2s",
+            "clean_again_at_most": "1m"}"#;
+        let wanted: WantedPool = serde_json::from_str(full).unwrap();
+        let spec = PoolSpec::from(wanted.clone());
+        assert_eq!((spec.check(), WantedPool::from(&spec)), (Ok(()), wanted.clone()));
+        let shown = serde_json::to_string(&wanted).unwrap();
+        assert_eq!(serde_json::from_str::<WantedPool>(&shown).unwrap(), wanted);
+        let unknown = serde_json::from_str::<WantedPool>(r#"{"size": 8, "sise": 9}"#).unwrap_err();
+        assert!(unknown.to_string().contains("unknown field `sise`"), "{unknown}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Moves of shared files, as the API takes them.
+
+use reelyard_shares::share_files::UnsettledMove;
+use serde::{Deserialize, Serialize};
+
+use crate::Rfc3339;
+use crate::request_name::request_name;
+
+/// A move that is wanted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedMove {
+    /// Present name of the root, and the path below it, as in "movies/new/a.mpg".
+    pub from: String,
+    /// Its new path, with its own name at the end.
+    pub to: String,
+    /// Whether the move overwrites a file at the new path. The shares of that file end.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// Names the request, so that repeating it is safe.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
+    pub request_id: Option<String>,
+}
+
+/// A move of which only the disk knows what became of it.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct MoveShown {
+    /// Number of the move in the journal.
+    pub number: u64,
+    /// Present name of the root, and the path below it.
+    pub from: String,
+    /// New name of the root, and the path below it.
+    pub to: String,
+    /// Operator who asked for the move.
+    pub asked_by: String,
+    /// Since when the node knows of it: since its start, or since it leads, where the move is older.
+    pub since: Rfc3339,
+    /// Why it cannot be said what became of it. Missing while it is being made, or looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl From<&UnsettledMove> for MoveShown {
+    fn from(unsettled: &UnsettledMove) -> Self {
+        let UnsettledMove { moving, since, why } = unsettled;
+        let new = &moving.new;
+        MoveShown {
+            number: moving.number,
+            from: new.from.to_string(),
+            to: new.to.to_string(),
+            asked_by: new.by.clone(),
+            since: Rfc3339(*since),
+            why: why.clone(),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Shares, their webhooks and moves.
+
+pub(crate) mod file_move;
+pub(crate) mod share;
+pub(crate) mod share_hook;

@@ -1,0 +1,77 @@
+//! Verifies that the rows form one log up to the end in the head.
+
+use crate::store::StoreError;
+use crate::store::head::LogEnd;
+use crate::store::log::{damaged, index_of};
+use crate::store::record::{self, RecordLink};
+
+/// Reads rows one after the other and checks that they are one log.
+pub(in crate::store) struct LogVerifier {
+    pub(in crate::store) first_needed: u64,
+    /// End of the log in the head; none in a store of an earlier version.
+    pub(in crate::store) told: Option<LogEnd>,
+    pub(in crate::store) first: Option<u64>,
+    /// The last row and its checksum.
+    pub(in crate::store) last: Option<(u64, RecordLink)>,
+    pub(in crate::store) unfinished: u64,
+}
+
+impl LogVerifier {
+    /// Takes the next row, and answers its size.
+    pub(in crate::store) fn take(
+        &mut self,
+        (key, row): &(sled::IVec, sled::IVec),
+    ) -> Result<u64, StoreError> {
+        let index = index_of(key)?;
+        if self.told.is_some_and(|told| index >= told.end) {
+            self.unfinished += 1;
+            return Ok(row.len() as u64);
+        }
+        let read = record::read(row).map_err(|error| damaged(index, error))?;
+        match self.last {
+            Some((last, _)) if index != last + 1 => {
+                return Err(damaged(index, "entries before it are missing"));
+            }
+            Some((_, link)) if read.link.is_some_and(|before| before != link) => {
+                return Err(damaged(index, "it does not follow the entry before it"));
+            }
+            // Rows of a segment that is only partly purged are still there.
+            None if index > self.first_needed => {
+                return Err(damaged(index, "entries before it are missing"));
+            }
+            _ => {}
+        }
+        self.first = self.first.or(Some(index));
+        self.last = Some((index, read.checksum));
+        Ok(row.len() as u64)
+    }
+
+    /// Where the rows that were taken end.
+    pub(in crate::store) fn end(&self) -> LogEnd {
+        match self.last {
+            Some((last, link)) if last + 1 >= self.first_needed => LogEnd { end: last + 1, link },
+            // Everything is purged: the link of the last row is only known to the head.
+            _ => LogEnd {
+                end: self.first_needed,
+                link: self
+                    .told
+                    .filter(|told| told.end == self.first_needed)
+                    .unwrap_or_default()
+                    .link,
+            },
+        }
+    }
+
+    /// Fault at `end`: a missing row, or a row that the head does not know.
+    pub(in crate::store) fn missing(&self, end: LogEnd) -> Option<StoreError> {
+        let told = self.told.filter(|told| *told != end)?;
+        let last_is_purged = self.last.is_none_or(|(last, _)| last + 1 < end.end);
+        if told.end > end.end {
+            Some(damaged(end.end, format!("it and those up to {} are missing", told.end - 1)))
+        } else if told.end == end.end && !last_is_purged {
+            Some(damaged(end.end.saturating_sub(1), "it is not the one that was written last"))
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What there is in a store, and what is wrong with it, for those who keep it.
+
+use std::path::PathBuf;
+
+use reelyard_core::event::PieceId;
+use serde::Serialize;
+
+use crate::raft;
+use crate::store::StoreError;
+use crate::store::database::guarded;
+use crate::store::durability_mark::MarkState;
+use crate::store::head::StoreHead;
+use crate::store::opening::loss;
+use crate::store::trees::{InspectedDatabase, Trees};
+use crate::stream::{self, StreamChecker};
+
+/// How many log entries are read at once.
+const ENTRIES: u64 = 256;
+
+/// What a store is fit for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// Everything that was ever acknowledged is there.
+    Whole,
+    /// Its end is missing, or nothing says where it was: going on is a decision.
+    Lost,
+    /// Something in the middle cannot be read: there is no going on.
+    Damaged,
+}
+
+/// What there is in a store.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreReport {
+    /// Directory of the store.
+    pub dir: PathBuf,
+    /// What it is fit for.
+    pub condition: Condition,
+    /// Everything that is wrong with it, the first thing first.
+    pub faults: Vec<StoreFault>,
+    /// Whose store it is.
+    pub node: Option<u64>,
+    /// The newest term it has heard of.
+    pub term: Option<u64>,
+    /// The node that it voted for in that term.
+    pub voted_for: Option<u64>,
+    /// The nodes that vote.
+    pub voters: Vec<u64>,
+    /// The first log entry that it holds.
+    pub first_log: Option<u64>,
+    /// The last log entry that it holds, purged ones included.
+    pub last_log: Option<u64>,
+    /// How many segments the log is cut into.
+    pub log_segments: usize,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+    /// Entries that were written and never acknowledged: the next start removes them.
+    pub unfinished: u64,
+    /// The current snapshot.
+    pub snapshot: Option<SnapshotReport>,
+    /// The last flush in it.
+    pub flush: u64,
+    /// The last flush that it is known to have had.
+    pub marked_flush: Option<u64>,
+    /// Bytes of the database on the disk.
+    pub disk_bytes: u64,
+    /// Bytes kept in reserve for a full disk.
+    pub reserve_bytes: u64,
+}
+
+/// A snapshot in a store.
+#[derive(Clone, Debug, Serialize)]
+pub struct SnapshotReport {
+    /// Log index of the last entry in it.
+    pub index: u64,
+    /// Size of the snapshot in bytes.
+    pub bytes: u64,
+    /// In how many chunks it is stored.
+    pub chunks: u64,
+    /// The pieces in it, with their sizes.
+    pub pieces: Vec<PieceSize>,
+}
+
+/// A piece in a snapshot.
+#[derive(Clone, Debug, Serialize)]
+pub struct PieceSize {
+    /// Name of the piece.
+    pub piece: String,
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many bytes they are.
+    pub bytes: u64,
+}
+
+/// Something that is wrong with a store.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreFault {
+    /// The fault, in words.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+impl StoreReport {
+    pub(in crate::store) fn empty() -> Self {
+        StoreReport {
+            dir: PathBuf::new(),
+            condition: Condition::Whole,
+            faults: Vec::new(),
+            node: None,
+            term: None,
+            voted_for: None,
+            voters: Vec::new(),
+            first_log: None,
+            last_log: None,
+            log_segments: 0,
+            log_bytes: 0,
+            unfinished: 0,
+            snapshot: None,
+            flush: 0,
+            marked_flush: None,
+            disk_bytes: 0,
+            reserve_bytes: 0,
+        }
+    }
+
+    pub(in crate::store) fn fault(&mut self, condition: Condition, what: String) {
+        let advice = match condition {
+            Condition::Whole => "no action is needed",
+            Condition::Lost => {
+                "restore a backup, or continue with the remaining data: `reelyard store check --accept-loss`"
+            }
+            Condition::Damaged => {
+                "keep a copy of the directory, then restore a backup; a node that is one of several can \
+                 start under a new id and copy its state from the other nodes"
+            }
+        };
+        let worse = self.condition == Condition::Whole || condition == Condition::Damaged;
+        if worse {
+            self.condition = condition;
+        }
+        self.faults.push(StoreFault { what, advice: advice.to_owned() });
+    }
+
+    pub(in crate::store) fn describe(&mut self, seen: &InspectedDatabase, found: &MarkState) {
+        let trees = &seen.trees;
+        let head = trees.head();
+        let end = trees.log.end();
+        self.node = head.node;
+        (self.term, self.voted_for) = match head.vote.as_deref().and_then(raft::read_vote) {
+            Some((term, voted_for)) => (Some(term), voted_for),
+            None => (None, None),
+        };
+        self.first_log = seen.first;
+        self.last_log = end.checked_sub(1);
+        self.log_segments = trees.log.segment_count();
+        self.log_bytes = trees.log.bytes();
+        self.unfinished = seen.unfinished;
+        self.flush = head.sequence;
+        self.describe_mark(found, &head, end);
+        if let Some(fault) = &seen.fault {
+            // Behind a snapshot, or from the first entry on, what is before the fault can be used.
+            let needed = head.purged.as_ref().map_or(0, |purged| purged.index + 1);
+            let condition = if end >= needed { Condition::Lost } else { Condition::Damaged };
+            self.fault(condition, fault.to_string());
+        }
+        if let Err(error) = self.describe_snapshot(trees) {
+            self.fault(Condition::Damaged, error.to_string());
+        }
+        match all_voters(trees, &head, seen.first, end) {
+            Ok(voters) => self.voters = voters,
+            Err(error) => self.fault(Condition::Damaged, error.to_string()),
+        }
+    }
+
+    fn describe_mark(&mut self, found: &MarkState, head: &StoreHead, end: u64) {
+        match found {
+            MarkState::Mark(mark) => {
+                self.marked_flush = Some(mark.sequence);
+                if head.sequence < mark.sequence {
+                    self.fault(Condition::Lost, loss(mark, head, end));
+                }
+            }
+            MarkState::Former { log_end } if end < *log_end => {
+                let (from, to) = (end, log_end - 1);
+                self.fault(Condition::Lost, format!("log entries {from} to {to} are missing"));
+            }
+            MarkState::Former { .. } => {}
+            MarkState::Nothing if head.is_empty() && end == 0 => {}
+            MarkState::Nothing | MarkState::Damaged => {
+                let what = "the file `mark` is missing or damaged: it is not known whether the end of the \
+                    store is missing";
+                self.fault(Condition::Lost, what.to_owned());
+            }
+        }
+    }
+
+    fn describe_snapshot(&mut self, trees: &Trees) -> Result<(), StoreError> {
+        let Some(manifest) = trees.snapshot() else {
+            return Ok(());
+        };
+        let mut checker = StreamChecker::new();
+        let bad = |error: stream::BadStream| StoreError::damaged("the snapshot", error);
+        for chunk in 0..manifest.chunks() {
+            checker.take(&trees.chunk(&manifest, chunk)?).map_err(bad)?;
+        }
+        if checker.finish().map_err(bad)? != manifest.parts {
+            return Err(StoreError::damaged(
+                "the snapshot",
+                "its pieces are not at the positions that its description names",
+            ));
+        }
+        let mut pieces = Vec::new();
+        for part in &manifest.parts {
+            let (mut rows, mut at) = (0, part.start);
+            while at < part.end {
+                let (some, next) = trees.snapshot_rows(&manifest, part, at)?;
+                rows += some.len() as u64;
+                at = next;
+            }
+            let piece = match PieceId::try_from(part.piece) {
+                Ok(piece) => format!("{piece:?}").to_lowercase(),
+                Err(unknown) => unknown.to_string(),
+            };
+            pieces.push(PieceSize { piece, rows, bytes: part.end - part.start });
+        }
+        let (index, bytes, chunks) = (manifest.index, manifest.bytes, manifest.chunks());
+        self.snapshot = Some(SnapshotReport { index, bytes, chunks, pieces });
+        Ok(())
+    }
+}
+
+/// The nodes that vote, as the snapshot and the log behind it tell.
+pub(in crate::store) fn all_voters(
+    trees: &Trees,
+    head: &StoreHead,
+    first: Option<u64>,
+    end: u64,
+) -> Result<Vec<u64>, StoreError> {
+    let meta = head.snapshot.as_ref().map(|snapshot| snapshot.meta.as_slice());
+    let mut voters = raft::voters(meta, []);
+    let mut next = first.unwrap_or(end);
+    while next < end {
+        let until = (next + ENTRIES).min(end);
+        let rows = guarded(|| trees.log.read(next..until))?;
+        let found = raft::voters(None, rows.iter().map(|(_, entry)| entry.as_slice()));
+        if !found.is_empty() {
+            voters = found;
+        }
+        next = until;
+    }
+    Ok(voters)
+}

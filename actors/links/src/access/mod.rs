@@ -1,0 +1,9 @@
+//! Whether a request may be served, and the file that a link stands for.
+
+pub(crate) mod authorization;
+pub(crate) mod link;
+pub(crate) mod passwords;
+pub(crate) mod refusal;
+pub(crate) mod roots;
+pub(crate) mod share_location;
+pub(crate) mod throttle;

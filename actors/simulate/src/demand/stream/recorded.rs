@@ -1,0 +1,182 @@
+//! A demand from load-balancer logs.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use reelyard_core::bounded_read::{self, InputSource};
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileId, NameTable};
+use reelyard_yard::catalog::CatalogSettings;
+use reelyard_yard::catalog::load_balancer::event_row::{EventRow, read_event_row};
+use reelyard_yard::catalog::ranking::Ranking;
+use reelyard_yard::catalog::files::ranking_inputs::RankingInputs;
+use reelyard_yard::catalog::single_flight::InputReader;
+
+use super::demand::FileRequest;
+use super::options::RecordedOptions;
+use super::synthetic::DAY;
+
+/// The requests of some logs, repeated.
+#[derive(Debug)]
+pub struct Recorded {
+    /// Sorted by time.
+    requests: Vec<FileRequest>,
+    /// Length of one repetition in whole days.
+    period: Duration,
+    next: usize,
+    /// Number of completed repetitions.
+    repeated: u32,
+}
+
+impl Recorded {
+    /// Reads the logs. Every selection is a request, whichever server it chose: the simulated yard
+    /// decides which host serves it.
+    pub fn read(options: &RecordedOptions, names: &NameTable) -> Result<Self> {
+        let mut requests = Vec::new();
+        for log in &options.event_logs {
+            read_log(log, names, &mut requests)
+                .with_context(|| format!("cannot read {}", log.display()))?;
+        }
+        let logs: Vec<String> =
+            options.event_logs.iter().map(|log| log.display().to_string()).collect();
+        ensure!(
+            !requests.is_empty(),
+            "{}: the log contains no request for a file",
+            logs.join(", ")
+        );
+        // Stable: requests of the same second keep the order of the log.
+        requests.sort_by_key(|request| request.at);
+        let lasts = requests[requests.len() - 1].at.since(requests[0].at);
+        let days = lasts.as_millis() / DAY.as_millis() + 1;
+        let period = DAY.saturating_mul(u32::try_from(days)?);
+        Ok(Recorded { requests, period, next: 0, repeated: 0 })
+    }
+
+    /// Time of the first request.
+    pub fn start(&self) -> Millis {
+        self.requests.first().map_or(Millis(0), |request| request.at)
+    }
+
+    /// End of the last request.
+    pub fn end(&self) -> Millis {
+        self.requests.last().map_or(Millis(0), |request| request.at.after(Duration::from_secs(1)))
+    }
+
+    /// Number of requests per day for each of `files` files.
+    pub fn a_day(&self, files: usize) -> Vec<f64> {
+        let days = self.period.as_secs_f64() / DAY.as_secs_f64();
+        let mut counts = vec![0.0; files];
+        self.requests.iter().for_each(|request| counts[request.file.0 as usize] += 1.0 / days);
+        counts
+    }
+
+    /// The next request, if it comes before `until`.
+    pub fn next_before(&mut self, until: Millis) -> Option<FileRequest> {
+        if self.next == self.requests.len() {
+            self.next = 0;
+            self.repeated += 1;
+        }
+        let request = *self.requests.get(self.next)?;
+        let at = request.at.after(self.period.saturating_mul(self.repeated));
+        (at < until).then(|| {
+            self.next += 1;
+            FileRequest { at, ..request }
+        })
+    }
+}
+
+fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<FileRequest>) -> Result<()> {
+    let mut lines =
+        BufReader::with_capacity(1 << 20, bounded_read::open(log, InputSource::FileOrPipe)?);
+    let mut interning = names.interner();
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        // An invalid row is skipped, as in a node.
+        if let Ok(EventRow::Selection(selection)) = read_event_row(line.trim_ascii_end()) {
+            let file = interning.intern(selection.name)?;
+            requests.push(FileRequest { at: selection.at, file });
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// The ranking of the first day, as a node reads it; none if no file is given.
+pub fn read_ranking(options: &RecordedOptions, names: &NameTable) -> Result<Option<Arc<Ranking>>> {
+    let Some(grade_info) = &options.grade_info else { return Ok(None) };
+    for path in [Some(grade_info), options.hitcount_history.as_ref()].into_iter().flatten() {
+        bounded_read::open(path, InputSource::File)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    let settings = CatalogSettings {
+        grade_info_file: Some(grade_info.clone()),
+        hitcount_history_file: options.hitcount_history.clone(),
+        settle: Duration::ZERO,
+        settle_limit: Duration::ZERO,
+        ..CatalogSettings::default()
+    };
+    let look = RankingInputs::new(&settings, names.clone()).look(Millis(0));
+    let ranking = look.changed.with_context(|| format!("cannot read {}", grade_info.display()))?;
+    ensure!(!ranking.is_empty(), "{}: it ranks no file", grade_info.display());
+    Ok(Some(ranking))
+}
+
+/// Sorts the files of ranking and log: ranked files in their order, then others by their requests.
+pub fn best_first(ranking: Option<&Ranking>, a_day: &[f64]) -> Vec<FileId> {
+    let ranked = ranking.map_or(&[][..], Ranking::files);
+    let is_ranked = |file: &FileId| ranking.is_some_and(|ranking| ranking.rank(*file).is_some());
+    let others = (0..a_day.len() as u32).map(FileId).filter(|file| !is_ranked(file));
+    let mut others: Vec<FileId> = others.collect();
+    others.sort_by(|a, b| a_day[b.0 as usize].total_cmp(&a_day[a.0 as usize]));
+    ranked.iter().copied().chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(second: i64, name: &str) -> String {
+        format!("0x40ffff,1,{second},Server 10.0.0.9 Selected for x's file({name}) Request\n")
+    }
+
+    fn read(text: &str) -> Result<(Recorded, NameTable)> {
+        let dir = tempfile::tempdir()?;
+        let log = dir.path().join("EventLog[20260105].log");
+        std::fs::write(&log, text)?;
+        let (grade_info, hitcount_history) = (None, None);
+        let options = RecordedOptions { event_logs: vec![log], grade_info, hitcount_history };
+        let names = NameTable::new();
+        Ok((Recorded::read(&options, &names)?, names))
+    }
+
+    #[test]
+    fn a_log_comes_again_after_whole_days() {
+        let text = [row(200, "b"), "no row\n".to_owned(), row(100, "a"), row(200, "a")].concat();
+        let (mut recorded, names) = read(&text).unwrap();
+        assert_eq!((recorded.start(), recorded.end()), (Millis(100_000), Millis(201_000)));
+        let until = Millis(100_000).after(DAY * 2);
+        let all: Vec<FileRequest> = std::iter::from_fn(|| recorded.next_before(until)).collect();
+        let day = 86_400_000;
+        let times: Vec<i64> = all.iter().map(|request| request.at.0).collect();
+        assert_eq!(times, [100_000, 200_000, 200_000, day + 100_000, day + 200_000, day + 200_000]);
+        let shown: Vec<String> = all.iter().map(|it| names.name(it.file).to_string()).collect();
+        assert_eq!(shown[..3], ["a", "b", "a"]);
+        assert_eq!(recorded.a_day(2), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_log_without_requests_is_refused() {
+        let why = read("nothing\n").unwrap_err().to_string();
+        assert!(why.contains("no request for a file"), "{why}");
+    }
+
+    #[test]
+    fn ranked_files_come_before_those_that_are_only_asked_for() {
+        let ranking = Ranking::from_files_wanting([(FileId(2), 1), (FileId(0), 1)]);
+        let order = best_first(Some(&ranking), &[9.0, 1.0, 0.0, 5.0]);
+        assert_eq!(order, [2, 0, 3, 1].map(FileId));
+    }
+}

@@ -1,0 +1,148 @@
+//! Runs: small copies from one source that are made one after the other, in one place and over one
+//! connection. Pure.
+//!
+//! A small file by itself costs more in waiting and waking than in bytes. Those of a run are all
+//! asked for at once, so neither side waits for the other between two of them.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::downloader::copying::order::CopyOrder;
+
+/// Copies up to this size, in bytes, are made in runs: a whole run is no more than one large
+/// step of a large copy.
+pub const SMALL: u64 = 256 << 10;
+
+/// How many copies make a run at most: few enough that the hottest is not told much later than it
+/// is here.
+pub const LONGEST: usize = 16;
+
+/// Takes the next run off those waiting, best first, when `free` places are. As many runs as there
+/// are free places are better than one long one.
+pub(in crate::downloader) fn take(
+    waiting: &mut VecDeque<CopyOrder>,
+    free: usize,
+) -> Vec<CopyOrder> {
+    let share = waiting.len().div_ceil(free.max(1)).clamp(1, LONGEST);
+    let Some(first) = waiting.front() else { return Vec::new() };
+    let go_together = |order: &&CopyOrder| is_small(order) && is_like(first, order);
+    let together = waiting.iter().take(share).take_while(go_together).count();
+    waiting.drain(..together.max(1)).collect()
+}
+
+/// A copy at a limited rate is none: what was asked for ahead would come too late.
+fn is_small(order: &CopyOrder) -> bool {
+    order.size.is_some_and(|size| size <= SMALL) && order.copy_speed.is_none()
+}
+
+fn is_like(first: &CopyOrder, other: &CopyOrder) -> bool {
+    (first.source, first.source_data) == (other.source, other.source_data)
+}
+
+/// The places that are taken: a run's is free as soon as none of its copies needs it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::downloader) struct BatchSlots {
+    /// How many copies of each run need their place.
+    taken: HashMap<BatchSlot, usize>,
+    next: u64,
+}
+
+/// The place of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::downloader) struct BatchSlot(u64);
+
+impl BatchSlots {
+    /// How many are taken.
+    pub(in crate::downloader) fn taken(&self) -> usize {
+        self.taken.len()
+    }
+
+    /// Takes one for a run of so many copies.
+    pub(in crate::downloader) fn take(&mut self, copies: usize) -> BatchSlot {
+        let place = BatchSlot(self.next);
+        self.next += 1;
+        self.taken.insert(place, copies);
+        place
+    }
+
+    /// One copy does not need it any more.
+    pub(in crate::downloader) fn leave(&mut self, place: BatchSlot) {
+        let Some(left) = self.taken.get_mut(&place) else { return };
+        *left -= 1;
+        if *left == 0 {
+            self.taken.remove(&place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::host::BitsPerSecond;
+    use reelyard_core::names::FileName;
+    use reelyard_protocol::worker::TaskId;
+
+    use super::*;
+
+    fn order(id: i64, size: Option<u64>, port: u16) -> CopyOrder {
+        CopyOrder {
+            id: TaskId(id),
+            name: FileName::new(format!("{id}.mpg")).unwrap(),
+            dir: "/data".into(),
+            source: format!("127.0.0.1:{port}").parse().unwrap(),
+            source_data: None,
+            size,
+            copy_speed: None,
+        }
+    }
+
+    fn runs(mut waiting: VecDeque<CopyOrder>, free: usize) -> Vec<Vec<i64>> {
+        let mut runs = Vec::new();
+        for free in (1..=free).rev() {
+            let run = take(&mut waiting, free);
+            runs.push(run.iter().map(|order| order.id.0).collect());
+        }
+        runs
+    }
+
+    #[test]
+    fn small_copies_share_the_free_places() {
+        let small = |copies: i64| (0..copies).map(|id| order(id, Some(SMALL), 1)).collect();
+        assert_eq!(runs(small(5), 2), [vec![0, 1, 2], vec![3, 4]]);
+        assert_eq!(runs(small(2), 4), [vec![0], vec![1], vec![], vec![]]);
+        let lengths = runs(small(100), 3).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths, [LONGEST; 3]);
+    }
+
+    #[test]
+    fn only_small_copies_of_one_source_at_no_limited_rate_go_together() {
+        let mut slow = order(6, Some(1), 2);
+        slow.copy_speed = Some(BitsPerSecond(1));
+        let waiting = [
+            order(0, Some(SMALL + 1), 1),
+            order(1, Some(1), 1),
+            order(2, Some(1), 2),
+            order(3, Some(1), 2),
+            order(4, None, 2),
+            order(5, Some(1), 2),
+            slow,
+        ];
+        let mut waiting = VecDeque::from(waiting);
+        let mut lengths = Vec::new();
+        while !waiting.is_empty() {
+            lengths.push(take(&mut waiting, 1).len());
+        }
+        assert_eq!(lengths, [1, 1, 2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_place_is_free_when_its_last_copy_has_left_it() {
+        let mut places = BatchSlots::default();
+        let (first, second) = (places.take(2), places.take(1));
+        places.leave(first);
+        assert_eq!(places.taken(), 2);
+        places.leave(first);
+        places.leave(first);
+        assert_eq!(places.taken(), 1);
+        places.leave(second);
+        assert_eq!(places.taken(), 0);
+    }
+}

@@ -1,0 +1,130 @@
+//! A run while it is made: what its thread does.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use reelyard_protocol::worker::{Blame, TaskId};
+
+use super::active_copy::ActiveCopy;
+use super::copy_threads::CopyThreads;
+use super::publisher::FetchResult;
+use crate::downloader::fetching::fault::CopyFault;
+use crate::downloader::fetching::fetch::{FetchedCopy, RequestPipeline};
+use crate::downloader::messages::TransfersArrived;
+
+/// The copies of one run, from its beginning until the end of each is left to be told.
+pub(in crate::downloader) struct CopyBatch {
+    /// Those that are still to be made.
+    waiting: Mutex<VecDeque<ActiveCopy>>,
+    /// Those that came to their end and are not left to be told yet.
+    brought: Mutex<Vec<(ActiveCopy, FetchResult)>>,
+}
+
+impl CopyBatch {
+    pub(in crate::downloader) fn of(copies: Vec<ActiveCopy>) -> Self {
+        CopyBatch { waiting: Mutex::new(copies.into()), brought: Mutex::default() }
+    }
+
+    /// Makes one copy after the other.
+    pub(in crate::downloader) fn make(self) {
+        let ahead = self.ask_ahead();
+        let mut is_served = true;
+        while let Some(copy) = self.next() {
+            // What is not wanted any more costs no time. Nor does what a source is asked for that has
+            // just failed: it is given up, and is begun again as it is ordered still.
+            let outcome = if is_served && !copy.cancel.is_cancelled() {
+                // Nobody waits for a copy that takes long but itself.
+                copy.fetch(&ahead, &|_| {
+                    self.hand_on_brought();
+                    if ahead.is_held_up() {
+                        self.hand_on_waiting();
+                    }
+                })
+            } else {
+                Err(CopyFault::Cancelled)
+            };
+            is_served &= !matches!(outcome, Err(CopyFault::Blamed(Blame::Source, _)));
+            locked(&self.brought).push((copy, outcome));
+        }
+        end(mem::take(&mut *locked(&self.brought)));
+    }
+
+    fn ask_ahead(&self) -> RequestPipeline {
+        let copies = locked(&self.waiting);
+        match copies.front() {
+            Some(first) if copies.len() > 1 => {
+                first.shared().fetcher.pipeline_requests(copies.iter().map(|copy| &copy.order))
+            }
+            _ => RequestPipeline::default(),
+        }
+    }
+
+    fn next(&self) -> Option<ActiveCopy> {
+        locked(&self.waiting).pop_front()
+    }
+
+    /// Hands those that are still to be made on to another thread: this one makes a copy that takes
+    /// longer than a run is to.
+    fn hand_on_waiting(&self) {
+        let waiting = mem::take(&mut *locked(&self.waiting));
+        if let Some(lasting) = waiting.front().map(ActiveCopy::shared)
+            && let Err(waiting) =
+                apart(&lasting.threads, waiting, |rest| CopyBatch::of(rest.into()).make())
+        {
+            *locked(&self.waiting) = waiting;
+        }
+    }
+
+    /// Leaves what was brought so far to be ended, on another thread: whoever ends copies may have to
+    /// do so for others for long, and this one is in the middle of a copy.
+    fn hand_on_brought(&self) {
+        let brought = mem::take(&mut *locked(&self.brought));
+        if let Some(lasting) = brought.first().map(|(copy, _)| copy.shared())
+            && let Err(brought) = apart(&lasting.threads, brought, end)
+        {
+            end(brought);
+        }
+    }
+}
+
+/// Does `work` with `what` on another thread. Answers `what` if none can be started.
+fn apart<T: Send + 'static>(threads: &CopyThreads, what: T, work: fn(T)) -> Result<(), T> {
+    // In a place of its own: a job that cannot be begun is dropped.
+    let what = Arc::new(Mutex::new(Some(what)));
+    let of_thread = Arc::clone(&what);
+    let job = move || {
+        if let Some(what) = locked(&of_thread).take() {
+            work(what);
+        }
+    };
+    match threads.begin(Box::new(job)) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            tracing::warn!(%error, "no thread can be started for a batch of copies");
+            locked(&what).take().map_or(Ok(()), Err)
+        }
+    }
+}
+
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves copies to be ended.
+fn end(brought: Vec<(ActiveCopy, FetchResult)>) {
+    let Some((first, _)) = brought.first() else { return };
+    let copies: Vec<(TaskId, u64)> = brought.iter().filter_map(bytes_here).collect();
+    if !copies.is_empty() {
+        first.downloader.do_send(TransfersArrived { copies });
+    }
+    first.shared().publisher.end(brought);
+}
+
+/// The task, and how many bytes are here, where only the disk is waited for.
+fn bytes_here((copy, outcome): &(ActiveCopy, FetchResult)) -> Option<(TaskId, u64)> {
+    match outcome {
+        Ok(FetchedCopy::Arrived(arrived)) => Some((copy.task(), arrived.size())),
+        _ => None,
+    }
+}

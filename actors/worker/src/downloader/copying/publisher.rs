@@ -1,0 +1,113 @@
+//! The end of copies: small files are put into place and reports kept for all copies that came to
+//! their end meanwhile, with as few syncs as that takes.
+//!
+//! There is no thread for it: whoever brings a copy while nobody publishes does so, for others too,
+//! until there is nothing left. Whoever comes meanwhile leaves its copy and goes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use reelyard_protocol::worker::{Blame, Report, Said, TaskId};
+
+use super::active_copy::ActiveCopy;
+use crate::downloader::fetching::fault::CopyFault;
+use crate::downloader::fetching::fetch::{CommittedCopy, FetchedCopy};
+use crate::downloader::messages::TransfersEnded;
+
+/// Longer reasons are cut, in characters: a report must fit the store and be read by people.
+const LONGEST_REASON: usize = 1000;
+
+/// What a copy came to.
+pub(in crate::downloader) type FetchResult = Result<FetchedCopy, CopyFault>;
+
+/// The copies that have come to their end and are not told yet.
+#[derive(Default)]
+pub(in crate::downloader) struct Publisher(Mutex<PublishQueue>);
+
+#[derive(Default)]
+struct PublishQueue {
+    waiting: Vec<(ActiveCopy, FetchResult)>,
+    /// Whether some thread publishes.
+    is_at_work: bool,
+}
+
+impl Publisher {
+    /// Ends copies, now or soon.
+    pub(in crate::downloader) fn end(&self, brought: Vec<(ActiveCopy, FetchResult)>) {
+        let mut queue = self.queue();
+        queue.waiting.extend(brought);
+        if std::mem::replace(&mut queue.is_at_work, true) {
+            return;
+        }
+        loop {
+            let together = std::mem::take(&mut queue.waiting);
+            if together.is_empty() {
+                queue.is_at_work = false;
+                return;
+            }
+            drop(queue);
+            end_together(together);
+            queue = self.queue();
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, PublishQueue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends copies of one incarnation: those of an earlier one have all ended before it begins.
+/// Whatever panics, each end is told: its place is free for another copy.
+fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
+    let Some((first, _)) = copies.first() else { return };
+    let (lasting, downloader) = (first.shared(), first.downloader.clone());
+    let (mut arrived, mut ended) = (Vec::new(), Vec::new());
+    for (copy, outcome) in copies {
+        let known = match outcome {
+            Ok(FetchedCopy::Arrived(small)) => {
+                arrived.push(*small);
+                None
+            }
+            Ok(FetchedCopy::InPlace(copied)) => Some(Ok(copied)),
+            Err(fault) => Some(Err(fault)),
+        };
+        ended.push((copy, known));
+    }
+    let publishing = || lasting.fetcher.publish(arrived);
+    let published = catch_unwind(AssertUnwindSafe(publishing)).unwrap_or_default();
+    let mut published = published.into_iter();
+    let at = lasting.clock.now();
+    let mut ends: Vec<(TaskId, Option<Report>)> = Vec::with_capacity(ended.len());
+    for (copy, known) in &mut ended {
+        let end = known.take().or_else(|| published.next()).unwrap_or_else(|| Err(panicked()));
+        let report = outcome_of(end).map(|said| copy.report(said, at));
+        ends.push((copy.task(), report));
+    }
+    let reports: Vec<&Report> = ends.iter().filter_map(|(_, report)| report.as_ref()).collect();
+    let keeping = || lasting.store.keep_reports(&reports).map_err(|error| error.to_string());
+    let store_panicked = |_| Err("the state store panicked; see the log of the worker".to_owned());
+    if let Err(error) = catch_unwind(AssertUnwindSafe(keeping)).unwrap_or_else(store_panicked) {
+        tracing::error!(reports = reports.len(), %error, "reports could not be stored: a restart would \
+            lose them");
+    }
+    downloader.do_send(TransfersEnded { ends });
+}
+
+/// What becomes of a copy that panicked.
+pub(in crate::downloader) fn panicked() -> CopyFault {
+    CopyFault::Blamed(Blame::Destination, "the copy panicked; see the log of the worker".to_owned())
+}
+
+/// What is to be said of a copy; nothing of one that was given up.
+fn outcome_of(end: Result<CommittedCopy, CopyFault>) -> Option<Said> {
+    match end {
+        Ok(CommittedCopy { size, hash, verified: true }) => Some(Said::Done { size, hash }),
+        Ok(CommittedCopy { size, hash, verified: false }) => {
+            Some(Said::DoneUnverified { size, hash })
+        }
+        Err(CopyFault::Blamed(blame, reason)) => {
+            Some(Said::Failed { blame, reason: reason.chars().take(LONGEST_REASON).collect() })
+        }
+        Err(CopyFault::Cancelled) => None,
+    }
+}

@@ -1,0 +1,244 @@
+//! One temporary file: written in large aligned pieces past the page cache where the file system
+//! can, synced, and put into place by a rename.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reelyard_core::names::FileName;
+use rustix::fs::{
+    AtFlags, FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl, fsync, ftruncate,
+    renameat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::BaseDir;
+use super::file_syncs::ErrorsBefore;
+use crate::downloader::disk::room::Reservation;
+
+/// What direct writes must begin and end at, in the file and in memory: a multiple of every
+/// sector size there is.
+pub const ALIGNMENT: usize = 4096;
+
+/// Bytes written into the page cache at once. For larger pieces the kernel takes larger runs of
+/// memory, which in a virtual machine it may have lent back to the host: getting them again took
+/// ten times as long as copying into them.
+const CACHED_PIECE: usize = 16 << 10;
+
+/// A temporary file of one task. Dropped without [`TempFile::publish`] or [`TempFile::keep`], it
+/// is removed.
+#[derive(Debug)]
+pub struct TempFile {
+    pub(super) base: Arc<BaseDir>,
+    pub(super) file: File,
+    /// The number of a task and nothing else: a master's name may be 255 bytes long already.
+    pub(super) name: String,
+    pub(super) stays: bool,
+    errors_before: ErrorsBefore,
+    /// Whether writes go past the page cache.
+    pub(super) direct: AtomicBool,
+}
+
+impl TempFile {
+    pub(super) fn new(
+        base: Arc<BaseDir>,
+        file: File,
+        name: String,
+        errors_before: ErrorsBefore,
+    ) -> Self {
+        let direct = AtomicBool::new(false);
+        TempFile { base, file, name, stays: false, errors_before, direct }
+    }
+
+    /// The open file, for reads and writes.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Sets the disk aside up to `size` bytes, out of what was reserved, so that a copy that
+    /// cannot fit fails before its first byte. On file systems that cannot do this the
+    /// reservation is handed back: it is to be held for as long as the file is written.
+    pub fn preallocate(
+        &self,
+        size: u64,
+        reservation: Reservation,
+    ) -> io::Result<Option<Reservation>> {
+        let allocated = match size {
+            0 => Ok(()),
+            _ => fallocate(&self.file, FallocateFlags::empty(), 0, size),
+        };
+        match allocated {
+            Ok(()) => {
+                reservation.settle();
+                Ok(None)
+            }
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Some(reservation)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// From here on aligned writes go past the page cache: what is copied once would only push
+    /// out what is being watched, and costs a second pass over the memory. File systems that
+    /// cannot do this are written as ever.
+    pub fn write_directly(&self) {
+        self.direct.store(self.set_direct(true).is_ok(), Ordering::Relaxed);
+    }
+
+    fn set_direct(&self, direct: bool) -> io::Result<()> {
+        let flags = fcntl_getfl(&self.file)?;
+        let flags = if direct { flags | OFlags::DIRECT } else { flags - OFlags::DIRECT };
+        Ok(fcntl_setfl(&self.file, flags)?)
+    }
+
+    /// Writes all of `bytes` at `position`. Directly, where both are aligned and that was asked
+    /// for.
+    pub fn write_at(&self, bytes: &[u8], position: u64) -> io::Result<()> {
+        if !self.direct.load(Ordering::Relaxed) {
+            return self.write_into_cache(bytes, position);
+        }
+        let aligned = bytes.len() - bytes.len() % ALIGNMENT;
+        let (first, tail) = bytes.split_at(aligned);
+        match self.file.write_all_at(first, position) {
+            // A file system that takes the flag and not the write.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => {
+                self.write_through_cache(bytes, position)
+            }
+            Err(error) => Err(error),
+            Ok(()) if tail.is_empty() => Ok(()),
+            Ok(()) => self.write_through_cache(tail, position + aligned as u64),
+        }
+    }
+
+    fn write_through_cache(&self, bytes: &[u8], position: u64) -> io::Result<()> {
+        self.set_direct(false)?;
+        self.direct.store(false, Ordering::Relaxed);
+        self.write_into_cache(bytes, position)
+    }
+
+    fn write_into_cache(&self, bytes: &[u8], position: u64) -> io::Result<()> {
+        let mut pieces = bytes.chunks(CACHED_PIECE).zip((position..).step_by(CACHED_PIECE));
+        pieces.try_for_each(|(piece, at)| self.file.write_all_at(piece, at))
+    }
+
+    /// Makes what was written durable.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Cuts the file to its first `length` bytes: the room set aside for others is given back.
+    pub fn cut(&self, length: u64) -> io::Result<()> {
+        ftruncate(&self.file, length)?;
+        self.base.ledger.count_anew();
+        Ok(())
+    }
+
+    /// Leaves the file for a later attempt, cut to its first `length` bytes.
+    pub fn keep(mut self, length: u64) -> io::Result<()> {
+        self.cut(length)?;
+        self.stays = true;
+        Ok(())
+    }
+
+    /// Puts the file into place under `name` (over whatever file is there). It is durable, and
+    /// whoever calls makes this durable too.
+    fn put_into_place(mut self, name: &FileName) -> io::Result<()> {
+        renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
+        self.stays = true;
+        Ok(())
+    }
+
+    /// Makes the bytes durable, puts the file into place under `name` (over whatever file is
+    /// there) and makes that durable too.
+    pub fn publish(self, name: &FileName) -> io::Result<()> {
+        let base = Arc::clone(&self.base);
+        base.publish(vec![(self, name.clone())]).into_iter().collect()
+    }
+}
+
+impl BaseDir {
+    /// Publishes many files as [`TempFile::publish`] does one, each for itself, with as few syncs
+    /// as that takes. Answers in their order.
+    pub fn publish(&self, files: Vec<(TempFile, FileName)>) -> Vec<io::Result<()>> {
+        let written = files.iter().map(|(temp, _)| (&temp.file, temp.errors_before));
+        let synced = self.syncs.make_durable(&written.collect::<Vec<_>>());
+        let files = files.into_iter().zip(synced);
+        let place =
+            files.map(|((temp, name), synced)| synced.and_then(|()| temp.put_into_place(&name)));
+        let placed: Vec<_> = place.collect();
+        match fsync(&self.dir) {
+            Ok(()) => placed,
+            Err(error) => placed.into_iter().map(|placed| placed.and(Err(error.into()))).collect(),
+        }
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        if !self.stays {
+            // What cannot be removed now is removed at the next start.
+            let _ = unlinkat(&self.base.temp, self.name.as_bytes(), AtFlags::empty());
+            self.base.ledger.count_anew();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use reelyard_protocol::worker::TaskId;
+
+    use super::*;
+    use crate::downloader::disk::base_dir::TEMP_DIR;
+
+    /// Aligned memory of `size` bytes that begin at some number.
+    fn aligned(size: usize) -> (Vec<u8>, usize) {
+        let mut space: Vec<u8> = (0..size + ALIGNMENT).map(|byte| (byte % 251) as u8).collect();
+        let offset = space.as_ptr().align_offset(ALIGNMENT);
+        space.truncate(offset + size);
+        (space, offset)
+    }
+
+    fn written_directly(place: &Path, size: usize) {
+        let base = Arc::new(BaseDir::open(place).unwrap());
+        let (space, offset) = aligned(size);
+        let temp = base.create_temp(TaskId(1)).unwrap();
+        let reservation = base.reserve(size as u64).unwrap();
+        temp.preallocate(size as u64, reservation).unwrap();
+        temp.write_directly();
+        for (number, piece) in space[offset..].chunks(4 * ALIGNMENT).enumerate() {
+            temp.write_at(piece, (number * 4 * ALIGNMENT) as u64).unwrap();
+        }
+        temp.publish(&FileName::new("x").unwrap()).unwrap();
+        assert!(std::fs::read(place.join("x")).unwrap() == space[offset..], "{size}");
+    }
+
+    #[test]
+    fn whatever_its_size_a_file_written_directly_has_its_bytes() {
+        // Beside the sources, where the file system is a real one more often than in /tmp.
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for place in [tempfile::tempdir().unwrap(), tempfile::tempdir_in(here).unwrap()] {
+            for size in [1, ALIGNMENT, 5 * ALIGNMENT, 8 * ALIGNMENT + 1, 11 * ALIGNMENT - 1] {
+                written_directly(place.path(), size);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_kept_gives_its_room_back() {
+        let place = tempfile::tempdir().unwrap();
+        let base = Arc::new(BaseDir::open(place.path()).unwrap());
+        let temp = base.create_temp(TaskId(1)).unwrap();
+        let reservation = base.reserve(1 << 20).unwrap();
+        temp.preallocate(1 << 20, reservation).unwrap();
+        temp.write_at(b"abc", 0).unwrap();
+        temp.keep(2).unwrap();
+        assert_eq!(std::fs::read(place.path().join(TEMP_DIR).join("1")).unwrap(), b"ab");
+        let again = base.open_temp(TaskId(1)).unwrap();
+        again.write_at(b"xyz", 2).unwrap();
+        again.publish(&FileName::new("x").unwrap()).unwrap();
+        assert_eq!(std::fs::read(place.path().join("x")).unwrap(), b"abxyz");
+    }
+}

@@ -1,0 +1,454 @@
+//! What a worker keeps over a restart: reports that no node has taken yet, the highest epoch it
+//! has seen, copies that were interrupted, and the hashes of files it has read, or begun to read.
+//! A small sled of its own.
+//!
+//! sled's `flush` is not durable on Linux: each durable write ends with `sync_data` on its file.
+//! After an error (a full disk) sled refuses everything until it is opened anew: that is done by
+//! the next call.
+
+mod rows;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use super::state_store::rows::{OpenStateStore, decode, encode, unencodable, unreadable};
+
+use crate::box_host::BoxClaim;
+use crate::downloader::fetching::partials::Partial;
+use crate::downloader::managers::epoch_guard::HeardEpochs;
+#[cfg(test)]
+use reelyard_core::event::Epoch;
+use reelyard_core::names::FileName;
+use reelyard_core::private_dir;
+use reelyard_file_server::file_fingerprint::FileFingerprint;
+use reelyard_file_server::tree_hash::Trunk;
+use reelyard_protocol::worker::{ContentHash, Report, TaskId};
+
+/// The first byte of each key. The numbers are on disk: one is never given a second meaning.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum StateKeyKind {
+    Report = 1,
+    Epoch = 2,
+    Hash = 3,
+    Partial = 4,
+    HashBegun = 5,
+    BoxClaim = 6,
+    Heard = 7,
+}
+
+/// How long a store that cannot be opened is left alone.
+const REST: Duration = Duration::from_secs(1);
+
+/// How many hashes are remembered at most: some 90 MB of disk.
+const MOST_HASHES: usize = 1 << 18;
+
+/// How many files are remembered at a start of which a part was hashed.
+const MOST_HASHES_BEGUN: usize = 1024;
+
+/// The store of one worker. All calls block on the disk.
+pub struct StateStore {
+    dir: PathBuf,
+    state: RwLock<StateStoreStatus>,
+    /// How many hashes there are, about.
+    hashes: AtomicUsize,
+    most_hashes: usize,
+}
+
+enum StateStoreStatus {
+    Open(OpenStateStore),
+    /// Since when, and why.
+    Closed(Instant, String),
+}
+
+/// Why the store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateStoreError {
+    /// sled refused it.
+    #[error("the worker's state store failed: {0}")]
+    Sled(#[from] sled::Error),
+    /// The file system refused it.
+    #[error("the worker's state store failed: {0}")]
+    Io(#[from] std::io::Error),
+    /// It failed, could not be opened anew, and is left alone for a moment.
+    #[error("the worker's state store cannot be opened again: {0}")]
+    Resting(String),
+    /// Another process has it open.
+    #[error("the state directory {0} is in use by another process; give each worker its own")]
+    InUse(String),
+    /// It cannot be read.
+    #[error(
+        "the worker's state store is damaged ({0}); stop the worker, remove its state directory and start \
+         it again: only reports that no node has received yet are lost"
+    )]
+    Damaged(String),
+}
+
+/// How the names of what is in the directory begin: of sled's files, and of the directory of box hooks.
+const OURS: [&str; 5] = ["db", "conf", "blobs", "snap.", "boxes"];
+
+impl StateStore {
+    /// Opens the store in `dir`, which is made if it is not there.
+    pub fn open(dir: &Path) -> Result<Self, StateStoreError> {
+        private_dir::create(dir)?;
+        let opened = OpenStateStore::open(dir)?;
+        private_dir::narrow(dir, &OURS);
+        // The entries of sled's files in their directory must be durable too.
+        File::open(dir)?.sync_all()?;
+        let hashes = opened.db.scan_prefix([StateKeyKind::Hash as u8]).count();
+        let begun = opened.db.scan_prefix([StateKeyKind::HashBegun as u8]).keys();
+        // Of files that are gone, most of them.
+        for key in begun.skip(MOST_HASHES_BEGUN) {
+            opened.remove(&key?)?;
+        }
+        let store = StateStore {
+            dir: dir.to_owned(),
+            state: RwLock::new(StateStoreStatus::Open(opened)),
+            hashes: AtomicUsize::new(hashes),
+            most_hashes: MOST_HASHES,
+        };
+        // What cannot be read is told now, while there is somebody to tell.
+        store.reports()?;
+        Ok(store)
+    }
+
+    /// Keeps each report until [`StateStore::forget_report`]. All are durable when this returns.
+    pub fn keep_reports(&self, reports: &[&Report]) -> Result<(), StateStoreError> {
+        if reports.is_empty() {
+            return Ok(());
+        }
+        self.with(|opened| {
+            for report in reports {
+                // As JSON, as it goes over the wire: postcard cannot read a tagged enum back.
+                let json = serde_json::to_vec(report).map_err(unencodable)?;
+                opened.put(&report_key(report.task), &json)?;
+            }
+            opened.sync()
+        })
+    }
+
+    /// Forgets the report on `task`. Not synced: a report that comes back after a crash is sent
+    /// once more, which is harmless.
+    pub fn forget_report(&self, task: TaskId) -> Result<(), StateStoreError> {
+        self.with(|opened| opened.remove(&report_key(task)))
+    }
+
+    /// Every report kept, by the number of its task.
+    pub fn reports(&self) -> Result<Vec<Report>, StateStoreError> {
+        let read = |json: Vec<u8>| serde_json::from_slice(&json).map_err(unreadable);
+        self.with(|opened| {
+            let rows = opened.db.scan_prefix([StateKeyKind::Report as u8]);
+            rows.values().map(|value| read(decode(&value?)?)).collect()
+        })
+    }
+
+    /// Whom this worker obeys, and the highest epochs seen. A store of before epochs were of a cluster
+    /// holds an epoch alone.
+    pub fn heard(&self) -> Result<HeardEpochs, StateStoreError> {
+        self.with(|opened| match opened.get(&[StateKeyKind::Heard as u8])? {
+            Some(heard) => Ok(heard),
+            None => {
+                Ok(HeardEpochs::only(opened.get(&[StateKeyKind::Epoch as u8])?.unwrap_or_default()))
+            }
+        })
+    }
+
+    /// Remembers that, durably.
+    pub fn keep_heard(&self, heard: &HeardEpochs) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&[StateKeyKind::Heard as u8], heard)?;
+            opened.sync()
+        })
+    }
+
+    /// Remembers an epoch as it was done before epochs were of a cluster.
+    #[cfg(test)]
+    pub fn raise_epoch_as_before(&self, epoch: Epoch) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&[StateKeyKind::Epoch as u8], &epoch)?;
+            opened.sync()
+        })
+    }
+
+    /// The boxes that pools have here.
+    pub fn box_claims(&self) -> Result<Vec<BoxClaim>, StateStoreError> {
+        self.with(|opened| {
+            let rows = opened.db.scan_prefix([StateKeyKind::BoxClaim as u8]).values();
+            rows.map(|row| decode(&row?)).collect()
+        })
+    }
+
+    /// Remembers the boxes of some pools, in the place of what was remembered before: all of it or
+    /// nothing. Durable when this returns.
+    pub fn replace_box_claims(
+        &self,
+        before: &[&BoxClaim],
+        after: &[BoxClaim],
+    ) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            let mut batch = sled::Batch::default();
+            for claim in before {
+                batch.remove(&claim_key(claim)[..]);
+            }
+            for claim in after {
+                batch.insert(&claim_key(claim)[..], encode(claim)?);
+            }
+            opened.db.apply_batch(batch)?;
+            opened.sync()
+        })
+    }
+
+    /// Keeps how far a copy has come, in the place of what was kept of a copy of that name.
+    /// Durable when this returns.
+    pub fn keep_partial(&self, partial: &Partial) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&partial_key(&partial.name), partial)?;
+            opened.sync()
+        })
+    }
+
+    /// The interrupted copy of that name.
+    pub fn partial(&self, name: &FileName) -> Result<Option<Partial>, StateStoreError> {
+        let found = self.with(|opened| opened.get::<Partial>(&partial_key(name)))?;
+        Ok(found.filter(|partial| partial.name == *name))
+    }
+
+    /// Forgets the interrupted copy of that name. Not synced: its file is gone too, and one that
+    /// has no file is no copy.
+    pub fn forget_partial(&self, name: &FileName) -> Result<(), StateStoreError> {
+        self.with(|opened| opened.remove(&partial_key(name)))
+    }
+
+    /// Every interrupted copy. What does not read is left out and told in the log: a copy that
+    /// begins anew is all that is lost.
+    pub fn partials(&self) -> Result<Vec<Partial>, StateStoreError> {
+        self.with(|opened| {
+            let rows = opened.db.scan_prefix([StateKeyKind::Partial as u8]).values();
+            let mut partials = Vec::new();
+            for row in rows {
+                match decode(&row?) {
+                    Ok(partial) => partials.push(partial),
+                    Err(error) => tracing::warn!(%error, "an interrupted copy cannot be resumed"),
+                }
+            }
+            Ok(partials)
+        })
+    }
+
+    /// The hash of the file that is `identity`, if it was read before.
+    pub fn hash(&self, identity: &FileFingerprint) -> Result<Option<ContentHash>, StateStoreError> {
+        let found: Option<(FileFingerprint, ContentHash)> =
+            self.with(|opened| opened.get(&hash_key(StateKeyKind::Hash, identity)))?;
+        Ok(found.filter(|(of, _)| of == identity).map(|(_, hash)| hash))
+    }
+
+    /// Remembers a hash, in the place of what the same inode held before. Not synced: what a
+    /// crash forgets is read again.
+    pub fn remember_hash(
+        &self,
+        identity: &FileFingerprint,
+        hash: ContentHash,
+    ) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.remove(&hash_key(StateKeyKind::HashBegun, identity))?;
+            let is_new = opened.put(&hash_key(StateKeyKind::Hash, identity), &(*identity, hash))?;
+            let hashes = self.hashes.fetch_add(usize::from(is_new), Ordering::Relaxed);
+            if hashes >= self.most_hashes { self.forget_some_hashes(opened) } else { Ok(()) }
+        })
+    }
+
+    /// Forgets one in sixteen of the hashes, from a place in their order that is left to chance:
+    /// files that are gone are among them as often as others, and what is still asked for is read
+    /// once more.
+    fn forget_some_hashes(&self, opened: &OpenStateStore) -> Result<(), StateStoreError> {
+        let count = (self.most_hashes / 16).max(1);
+        let (first, behind) = ([StateKeyKind::Hash as u8], [StateKeyKind::Hash as u8 + 1]);
+        let mut middle = [StateKeyKind::Hash as u8; 17];
+        fastrand::fill(&mut middle[1..]);
+        let around = opened.db.range(&middle[..]..&behind[..]);
+        let around = around.chain(opened.db.range(&first[..]..&middle[..]));
+        for row in around.take(count) {
+            opened.remove(&row?.0)?;
+            self.hashes.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// How far the file that is `identity` was hashed when that was given up.
+    pub fn hash_begun(&self, identity: &FileFingerprint) -> Result<Option<Trunk>, StateStoreError> {
+        let found: Option<(FileFingerprint, Trunk)> =
+            self.with(|opened| opened.get(&hash_key(StateKeyKind::HashBegun, identity)))?;
+        Ok(found.filter(|(of, trunk)| of == identity && trunk.is_sound()).map(|(_, trunk)| trunk))
+    }
+
+    /// Remembers how far a file was hashed. Durable when this returns.
+    pub fn remember_hash_begun(
+        &self,
+        identity: &FileFingerprint,
+        trunk: &Trunk,
+    ) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&hash_key(StateKeyKind::HashBegun, identity), &(*identity, trunk))?;
+            opened.sync()
+        })
+    }
+
+    /// Makes everything written so far durable.
+    pub fn sync(&self) -> Result<(), StateStoreError> {
+        self.with(OpenStateStore::sync)
+    }
+
+    /// Does `work` on the open store; where that fails of the store, once more on one that was
+    /// opened anew. All that callers do may be done twice.
+    fn with<T>(
+        &self,
+        work: impl Fn(&OpenStateStore) -> Result<T, StateStoreError>,
+    ) -> Result<T, StateStoreError> {
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+            StateStoreStatus::Open(opened) => match work(opened) {
+                Err(StateStoreError::Sled(error)) => {
+                    tracing::warn!(%error, "the state store failed and is opened again");
+                }
+                Err(StateStoreError::Io(error)) => {
+                    tracing::warn!(%error, "the state store failed and is opened again");
+                }
+                done => return done,
+            },
+            StateStoreStatus::Closed(since, why) if since.elapsed() < REST => {
+                return Err(StateStoreError::Resting(why.clone()));
+            }
+            StateStoreStatus::Closed(..) => {}
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        // The old one must be gone: sled locks its directory.
+        *state = StateStoreStatus::Closed(Instant::now(), "it is being opened".to_owned());
+        match OpenStateStore::open(&self.dir) {
+            Ok(opened) => {
+                let done = work(&opened);
+                *state = StateStoreStatus::Open(opened);
+                done
+            }
+            Err(error) => {
+                *state = StateStoreStatus::Closed(Instant::now(), error.to_string());
+                Err(error)
+            }
+        }
+    }
+}
+
+fn report_key(task: TaskId) -> [u8; 9] {
+    let mut key = [StateKeyKind::Report as u8; 9];
+    key[1..].copy_from_slice(&task.0.cast_unsigned().to_be_bytes());
+    key
+}
+
+/// A name may be longer than a key should be: two names with one key would be two copies of which
+/// one is not kept.
+fn partial_key(name: &FileName) -> [u8; 17] {
+    let mut key = [StateKeyKind::Partial as u8; 17];
+    key[1..].copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);
+    key
+}
+
+fn claim_key(claim: &BoxClaim) -> [u8; 17] {
+    let cluster = claim.cluster.map(|cluster| cluster.0).unwrap_or_default();
+    let name = [&cluster.to_be_bytes()[..], claim.pool.as_str().as_bytes()].concat();
+    let mut key = [StateKeyKind::BoxClaim as u8; 17];
+    key[1..].copy_from_slice(&blake3::hash(&name).as_bytes()[..16]);
+    key
+}
+
+fn hash_key(kind: StateKeyKind, identity: &FileFingerprint) -> [u8; 17] {
+    let mut key = [kind as u8; 17];
+    key[1..9].copy_from_slice(&identity.device.to_be_bytes());
+    key[9..].copy_from_slice(&identity.inode.to_be_bytes());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_core::names::FileName;
+    use reelyard_protocol::worker::{Blame, Said};
+
+    use super::*;
+
+    fn failed(task: i64) -> Report {
+        Report {
+            task: TaskId(task),
+            name: FileName::new(b"\xff\n.mpg").unwrap(),
+            at: Millis(7),
+            said: Said::Failed { blame: Blame::Source, reason: "it broke off".into() },
+        }
+    }
+
+    #[test]
+    fn reports_epoch_and_hashes_survive_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, b"x").unwrap();
+        let identity = FileFingerprint::from(&std::fs::metadata(&file).unwrap());
+        let done = Report { said: Said::Done { size: 1, hash: ContentHash([3; 32]) }, ..failed(2) };
+        {
+            let store = StateStore::open(&dir.path().join("state")).unwrap();
+            store.keep_reports(&[&failed(1), &done]).unwrap();
+            store.keep_reports(&[&failed(3)]).unwrap();
+            store.forget_report(TaskId(3)).unwrap();
+            store.keep_heard(&HeardEpochs::only(Epoch(9))).unwrap();
+            store.remember_hash(&identity, ContentHash([5; 32])).unwrap();
+            store.sync().unwrap();
+        }
+        let store = StateStore::open(&dir.path().join("state")).unwrap();
+        assert_eq!(store.reports().unwrap(), vec![failed(1), done]);
+        assert_eq!(store.heard().unwrap().highest(), Epoch(9));
+        assert_eq!(store.hash(&identity).unwrap(), Some(ContentHash([5; 32])));
+        let touched = FileFingerprint { changed: (identity.changed.0 + 1, 0), ..identity };
+        assert_eq!(store.hash(&touched).unwrap(), None);
+    }
+
+    #[test]
+    fn a_second_owner_is_refused_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let _first = StateStore::open(dir.path()).unwrap();
+        let second = StateStore::open(dir.path()).err().unwrap().to_string();
+        assert!(second.contains("in use by another process"), "{second}");
+    }
+
+    #[test]
+    fn the_number_of_remembered_hashes_is_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StateStore { most_hashes: 64, ..StateStore::open(dir.path()).unwrap() };
+        let identity = |inode| FileFingerprint {
+            device: 1,
+            inode,
+            size: 1,
+            modified: (1, 1),
+            changed: (1, 1),
+        };
+        for inode in 0..500 {
+            store.remember_hash(&identity(inode), ContentHash([1; 32])).unwrap();
+        }
+        let known = (0..500).filter(|inode| store.hash(&identity(*inode)).unwrap().is_some());
+        assert!((32..=64).contains(&known.count()));
+        let newest = identity(1000);
+        store.remember_hash(&newest, ContentHash([2; 32])).unwrap();
+        store.remember_hash(&newest, ContentHash([3; 32])).unwrap();
+    }
+
+    #[test]
+    fn how_far_a_file_was_hashed_is_kept_until_its_hash_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StateStore::open(dir.path()).unwrap();
+        let identity =
+            FileFingerprint { device: 1, inode: 2, size: 9, modified: (1, 1), changed: (1, 1) };
+        store.remember_hash_begun(&identity, &Trunk::default()).unwrap();
+        assert_eq!(store.hash_begun(&identity).unwrap(), Some(Trunk::default()));
+        let changed = FileFingerprint { size: 8, ..identity };
+        assert_eq!(store.hash_begun(&changed).unwrap(), None);
+        store.remember_hash(&identity, ContentHash([1; 32])).unwrap();
+        assert_eq!(store.hash_begun(&identity).unwrap(), None);
+    }
+}

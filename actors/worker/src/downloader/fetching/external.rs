@@ -1,0 +1,424 @@
+//! Copies from sources that are old cfws: those have no data port, so the program that cfw itself
+//! was given fetches from them (spec 2.5): `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`.
+//!
+//! It is given a time-out, everything it started is ended with it, its size is compared with the
+//! planned one, and its bytes are hashed, synced and put into place like any others. What it
+//! cannot have is a hash of the source: such a copy is never called verified.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+pub use crate::processes::family::LEFTOVER_GRACE;
+
+use reelyard_core::host::{BitsPerSecond, OLD_COPY_SPEED};
+use reelyard_protocol::worker::{Blame, ContentHash};
+
+use crate::downloader::copying::cancel::CopyCancellation;
+use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::fetching::fault::{CopyFault, local, publishing};
+use crate::downloader::fetching::fetch::{
+    CommittedCopy, FetchProgressCallback, Fetcher, meanwhile,
+};
+use crate::processes::family::{MarkName, ProcessFamily, end_leftovers};
+use crate::processes::table::has_ended;
+use crate::processes::tail::Tail;
+
+/// The variable that marks the processes of a download; its value is the path of its temporary
+/// file.
+const MARK: MarkName = "DOWNLOAD_OF_REELYARD";
+
+/// How often a running program is looked after.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How often the growth of its file is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How much of a copy is hashed in one step.
+const STEP: usize = 1 << 20;
+
+/// How much of what a program said goes into the reason of a failure, in bytes.
+const SAID_IN_REASON: usize = 300;
+
+/// How much of it goes into the log, in bytes.
+const SAID_IN_LOG: usize = 4 << 10;
+
+/// The program that fetches from old cfws, and how it is run.
+#[derive(Clone, Debug)]
+pub struct ExternalProgram {
+    /// Path of the executable.
+    pub program: PathBuf,
+    /// What it says on stderr when it succeeded, besides ending with 0.
+    pub success: regex::bytes::Regex,
+    /// How long it may take, if its file needs less than half of that at its rate.
+    pub timeout: Duration,
+    /// How long it may take to end after SIGTERM, before SIGKILL.
+    pub grace: Duration,
+    /// The directory of temporary files, as the program is to be told it.
+    pub temp_dir: PathBuf,
+}
+
+impl Fetcher {
+    /// Makes a copy from an old cfw. Whatever fails leaves nothing behind.
+    pub(in crate::downloader) fn fetch_externally(
+        &self,
+        order: &CopyOrder,
+        cancel: &CopyCancellation,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<CommittedCopy, CopyFault> {
+        let Some(program) = &*self.external.now() else {
+            return Err(CopyFault::Blamed(Blame::Pair, not_configured(order)));
+        };
+        if cancel.is_cancelled() {
+            return Err(CopyFault::Cancelled);
+        }
+        // Of a master whose size nobody told only this much is known: that the disk is not full.
+        let room = self.reserve(order.size.unwrap_or(0))?;
+        self.base.remove_temp(order.id).map_err(local)?;
+        let here = AtomicU64::new(0);
+        let counted = |bytes: u64| {
+            self.received.add(bytes.saturating_sub(here.fetch_max(bytes, Ordering::Relaxed)));
+            progress(bytes);
+        };
+        let ran = program.run(order, cancel, &counted);
+        let left = self.base.adopt_temp(order.id);
+        if left.is_err() {
+            // Something else than a file may stand there; what is not removable is told then.
+            let _ = self.base.remove_temp(order.id);
+        }
+        ran?;
+        let temp = left.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                pair("the external downloader reported success but left no file".to_owned())
+            }
+            _ => local(error),
+        })?;
+        let (size, hash) = hash(temp.file(), cancel, progress)?;
+        if let Some(planned) = order.size.filter(|planned| *planned != size) {
+            // Either the master is another one by now, or a part of it did not arrive.
+            let reason = format!(
+                "the external downloader left {size} bytes instead of the planned {planned}"
+            );
+            return Err(CopyFault::Blamed(Blame::File, reason));
+        }
+        if cancel.is_cancelled() {
+            return Err(CopyFault::Cancelled);
+        }
+        meanwhile(size, progress, || temp.publish(&order.name)).map_err(publishing)?;
+        room.settle();
+        Ok(CommittedCopy { size, hash, verified: false })
+    }
+}
+
+impl ExternalProgram {
+    /// Runs it for one copy. When this returns, nothing that it started lives.
+    fn run(
+        &self,
+        order: &CopyOrder,
+        cancel: &CopyCancellation,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<(), CopyFault> {
+        let target = self.temp_dir.join(order.id.to_string());
+        let rate = order.copy_speed.unwrap_or(OLD_COPY_SPEED);
+        let cannot = |what: &str, error: &dyn std::fmt::Display| {
+            let shown = self.program.display();
+            let reason = format!("the external downloader {shown} {what}: {error}");
+            CopyFault::Blamed(Blame::Destination, reason)
+        };
+        let mut child = self
+            .command(order, &target, rate, std::env::vars_os().map(|(name, _)| name))?
+            .spawn()
+            .map_err(|error| cannot("cannot be started", &error))?;
+        let leader = Pid::from_child(&child);
+        let family = ProcessFamily::of(leader, MARK, &target);
+        let mut said = Tail::default();
+        let followed = match child.stderr.take() {
+            Some(mut stderr) => {
+                let limit = Limit { program: self, rate, size: order.size };
+                let watched = WatchedProgram { leader, target: &target };
+                let followed = follow(&watched, &limit, &mut stderr, &mut said, cancel, progress);
+                followed.map_err(|unfollowed| match unfollowed {
+                    Unfollowed::Fault(fault) => fault,
+                    Unfollowed::Io(error) => cannot("cannot be followed", &error),
+                })
+            }
+            None => Err(cannot("cannot be followed", &"it has no stderr")),
+        };
+        // Also after a success: it may have left others behind that still write. Its own number
+        // is not given to another process before it is waited for.
+        if !family.end(self.grace) {
+            tracing::error!(task = %order.id, "processes of an external downloader cannot be ended");
+            return Err(cannot("cannot be ended", &"it survived SIGKILL"));
+        }
+        let status = child.wait().map_err(|error| cannot("cannot be waited for", &error))?;
+        let verdict = followed.and_then(|()| self.judge(status, &said));
+        if let Err(CopyFault::Blamed(..)) = &verdict {
+            let said = said.last(SAID_IN_LOG);
+            tracing::warn!(task = %order.id, %status, said, "the external downloader failed");
+        }
+        verdict
+    }
+
+    fn command(
+        &self,
+        order: &CopyOrder,
+        target: &Path,
+        rate: BitsPerSecond,
+        environment: impl Iterator<Item = OsString>,
+    ) -> Result<Command, CopyFault> {
+        let mut command = Command::new(&self.program);
+        command
+            .arg(order.source.ip().to_string())
+            .arg(target)
+            .arg(source_path(order)?)
+            .arg(rate.0.to_string())
+            .env(MARK, target)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        // Settings of ours may be secrets.
+        let ours = |name: &OsString| name.as_bytes().starts_with(b"REELYARD_");
+        for name in environment.filter(ours) {
+            command.env_remove(name);
+        }
+        Ok(command)
+    }
+
+    /// Whether a program that ended by itself succeeded.
+    fn judge(&self, status: ExitStatus, said: &Tail) -> Result<(), CopyFault> {
+        let what = if !status.success() {
+            format!("ended with {status}")
+        } else if !said.matches(&self.success) {
+            format!("ended with 0 but did not write \"{}\" to stderr", self.success)
+        } else {
+            return Ok(());
+        };
+        let said = match said.last(SAID_IN_REASON) {
+            said if said.is_empty() => "it wrote nothing to stderr".to_owned(),
+            said => format!("its stderr ends with: {said}"),
+        };
+        Err(pair(format!("the external downloader {what}; {said}")))
+    }
+}
+
+/// Ends the downloads into `temp_dir` that an earlier run of the worker left behind, and answers
+/// the names of their temporary files. Only for whoever holds the lock of that directory.
+pub fn end_left_downloads(temp_dir: &Path) -> HashSet<OsString> {
+    let left = end_leftovers(MARK, temp_dir, LEFTOVER_GRACE);
+    match left.processes {
+        0 => {}
+        processes if left.have_ended => {
+            tracing::info!(processes, "external downloaders of an earlier run ended");
+        }
+        processes => {
+            tracing::error!(processes, "external downloaders of an earlier run cannot be ended");
+        }
+    }
+    left.names
+}
+
+/// How long one run may take.
+struct Limit<'a> {
+    program: &'a ExternalProgram,
+    rate: BitsPerSecond,
+    size: Option<u64>,
+}
+
+impl Limit<'_> {
+    /// The time-out, and at least twice what the file needs at its rate (spec D17, D19). Where
+    /// nobody said how large it is, it is at least as large as what is there of it.
+    fn allows(&self, bytes: u64) -> Duration {
+        let size = self.size.unwrap_or(0).max(bytes);
+        self.rate.time_for(size).saturating_mul(2).max(self.program.timeout)
+    }
+}
+
+/// What is looked at while a program runs.
+struct WatchedProgram<'a> {
+    leader: Pid,
+    target: &'a Path,
+}
+
+/// Why a program was not followed to its own end.
+enum Unfollowed {
+    Fault(CopyFault),
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Unfollowed {
+    fn from(error: std::io::Error) -> Self {
+        Unfollowed::Io(error)
+    }
+}
+
+/// Follows a program until it ends by itself, is cancelled or has taken too long.
+fn follow(
+    watched: &WatchedProgram<'_>,
+    limit: &Limit<'_>,
+    stderr: &mut ChildStderr,
+    said: &mut Tail,
+    cancel: &CopyCancellation,
+    progress: &FetchProgressCallback<'_>,
+) -> Result<(), Unfollowed> {
+    let flags = rustix::fs::fcntl_getfl(&*stderr).map_err(std::io::Error::from)?;
+    rustix::fs::fcntl_setfl(&*stderr, flags | rustix::fs::OFlags::NONBLOCK)
+        .map_err(std::io::Error::from)?;
+    let began = Instant::now();
+    let mut looked = began;
+    let mut bytes = 0;
+    loop {
+        // Asked before the rest is read: what it said last is not missed then.
+        let has_ended = has_ended(watched.leader);
+        said.read(stderr)?;
+        if has_ended {
+            return Ok(());
+        }
+        if cancel.sleep(TICK) {
+            return Err(Unfollowed::Fault(CopyFault::Cancelled));
+        }
+        if looked.elapsed() >= LOOK_EVERY {
+            looked = Instant::now();
+            let there = std::fs::symlink_metadata(watched.target).map_or(0, |file| file.len());
+            bytes = bytes.max(there);
+            // Also when it has not grown, of a program that sets its file's room aside at once:
+            // how long it may take is known here.
+            progress(bytes);
+        }
+        let allowed = limit.allows(bytes);
+        if began.elapsed() > allowed {
+            let allowed = humantime::format_duration(allowed);
+            let reason = format!(
+                "the external downloader did not end within {allowed}; {bytes} bytes arrived"
+            );
+            return Err(Unfollowed::Fault(pair(reason)));
+        }
+    }
+}
+
+/// Where the master is on its source.
+fn source_path(order: &CopyOrder) -> Result<OsString, CopyFault> {
+    let dir = order.dir.trim_end_matches('/');
+    if !order.dir.starts_with('/') {
+        let reason = format!("its directory on the source, \"{dir}\", is not an absolute path");
+        return Err(CopyFault::Blamed(Blame::File, reason));
+    }
+    let mut path = OsStr::new(dir).to_owned().into_vec();
+    path.push(b'/');
+    path.extend_from_slice(order.name.as_bytes());
+    Ok(OsString::from_vec(path))
+}
+
+fn hash(
+    mut file: &File,
+    cancel: &CopyCancellation,
+    progress: &FetchProgressCallback<'_>,
+) -> Result<(u64, ContentHash), CopyFault> {
+    let mut told = Instant::now();
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; STEP];
+    let mut size = 0;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((size, ContentHash(*hasher.finalize().as_bytes()))),
+            Ok(count) => {
+                hasher.update(&buffer[..count]);
+                size += count as u64;
+                if told.elapsed() >= LOOK_EVERY {
+                    told = Instant::now();
+                    progress(size);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(local(error)),
+        }
+        if cancel.is_cancelled() {
+            return Err(CopyFault::Cancelled);
+        }
+    }
+}
+
+fn not_configured(order: &CopyOrder) -> String {
+    let source = order.source;
+    format!(
+        "the source {source} is an old cfw, which has no data port: set external_downloader.program \
+         on this worker, or replace that cfw by a worker"
+    )
+}
+
+/// What a program could not do between two hosts, for a reason that only it knows.
+fn pair(reason: String) -> CopyFault {
+    CopyFault::Blamed(Blame::Pair, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::names::FileName;
+    use reelyard_protocol::worker::TaskId;
+
+    use super::*;
+
+    fn order(dir: &str) -> CopyOrder {
+        CopyOrder {
+            id: TaskId(1),
+            name: FileName::new(b"\xff -x.mpg").unwrap(),
+            dir: dir.to_owned(),
+            source: "10.0.0.1:8888".parse().unwrap(),
+            source_data: None,
+            size: None,
+            copy_speed: None,
+        }
+    }
+
+    #[test]
+    fn the_path_of_a_master_is_passed_byte_for_byte() {
+        for dir in ["/data", "/data/"] {
+            assert_eq!(source_path(&order(dir)).unwrap().as_bytes(), b"/data/\xff -x.mpg");
+        }
+        assert_eq!(source_path(&order("/")).unwrap().as_bytes(), b"/\xff -x.mpg");
+        assert!(source_path(&order("-oProxyCommand=x")).is_err());
+    }
+
+    fn program() -> ExternalProgram {
+        ExternalProgram {
+            program: "/bin/true".into(),
+            success: regex::bytes::Regex::new("ok").unwrap(),
+            timeout: Duration::from_secs(100),
+            grace: Duration::from_secs(1),
+            temp_dir: "/tmp".into(),
+        }
+    }
+
+    #[test]
+    fn settings_of_ours_are_not_told_to_a_program() {
+        let environment = ["PATH", "REELYARD_TOKEN", "REELYARD_LOG__LEVEL"].map(OsString::from);
+        let target = Path::new("/tmp/1");
+        let command =
+            program().command(&order("/data"), target, BitsPerSecond(8), environment.into_iter());
+        let command = command.unwrap();
+        let changed: Vec<_> = command.get_envs().collect();
+        let (token, level) = (OsStr::new("REELYARD_TOKEN"), OsStr::new("REELYARD_LOG__LEVEL"));
+        let mark = (OsStr::new(MARK), Some(target.as_os_str()));
+        assert_eq!(changed, [mark, (level, None), (token, None)]);
+    }
+
+    #[test]
+    fn a_run_is_allowed_twice_what_its_file_needs() {
+        let program = program();
+        let rate = BitsPerSecond(8_000);
+        let known = Limit { program: &program, rate, size: Some(1_000_000) };
+        assert_eq!(known.allows(0), Duration::from_secs(2000));
+        let unknown = Limit { size: None, ..known };
+        assert_eq!(unknown.allows(1000), Duration::from_secs(100));
+        assert_eq!(unknown.allows(1_000_000), Duration::from_secs(2000));
+    }
+}

@@ -1,0 +1,82 @@
+//! Whom a copy that failed is blamed on, and in which words.
+
+use std::io::ErrorKind;
+
+use reelyard_core::open_files;
+use reelyard_protocol::worker::Blame;
+use rustix::io::Errno;
+
+use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
+
+/// Why a copy was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyFault {
+    /// It was cancelled: nobody is to blame.
+    Cancelled,
+    /// Somebody is to blame.
+    Blamed(Blame, String),
+}
+
+pub(in crate::downloader) fn changed() -> CopyFault {
+    CopyFault::Blamed(Blame::File, "the master was changed while it was copied".to_owned())
+}
+
+/// A source that answered something else than what it was asked for.
+pub(in crate::downloader) fn refused(
+    link: &mut SourceLink,
+    head: &AnswerHead,
+    what: &str,
+) -> CopyFault {
+    // The reason in words is a courtesy: without it the status must do.
+    let text = link.read_text(head).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let reason = match text.trim() {
+        "" => format!("the source answered with status {} for {what}", head.status),
+        text => {
+            let text: String = text.chars().take(200).collect();
+            format!("the source answered with status {} for {what}: {text}", head.status)
+        }
+    };
+    let blame = if head.status == 404 { Blame::File } else { Blame::Source };
+    CopyFault::Blamed(blame, reason)
+}
+
+pub(in crate::downloader) fn remote(
+    what: impl std::fmt::Display,
+    error: &std::io::Error,
+) -> CopyFault {
+    if open_files::are_exhausted(error) {
+        // The source has nothing to do with it.
+        let reason = "this worker has no free file descriptor: raise LimitNOFILE".to_owned();
+        return CopyFault::Blamed(Blame::Destination, reason);
+    }
+    CopyFault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
+}
+
+pub(in crate::downloader) fn in_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            "no data arrived within the time limit".to_owned()
+        }
+        ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+pub(in crate::downloader) fn local(error: std::io::Error) -> CopyFault {
+    CopyFault::Blamed(Blame::Destination, format!("the destination's disk failed: {error}"))
+}
+
+/// A name that the destination has no room for (a directory stands there) is the file's own
+/// trouble; everything else is the disk's.
+pub(in crate::downloader) fn publishing(error: std::io::Error) -> CopyFault {
+    match Errno::from_io_error(&error) {
+        Some(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST | Errno::NAMETOOLONG | Errno::INVAL) => {
+            CopyFault::Blamed(
+                Blame::File,
+                format!("the copy cannot be stored under its name: {error}"),
+            )
+        }
+        _ => local(error),
+    }
+}

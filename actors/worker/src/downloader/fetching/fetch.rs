@@ -1,0 +1,476 @@
+//! One copy, from its source to its place: fetched, hashed in the stream, compared with what the
+//! source says it sent, made durable, put in place. Blocking; runs on a thread of its own.
+//!
+//! What breaks off is gone on with: at once a few times, later by whoever copies that name next,
+//! also after a restart. What is on the disk already is neither sent nor hashed again.
+
+mod liveness;
+mod pipelining;
+mod source;
+mod stream;
+mod unfinished_copy;
+mod verdict;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fetch::liveness::LARGE;
+pub(in crate::downloader) use super::fetch::liveness::meanwhile;
+pub use super::fetch::pipelining::RequestPipeline;
+use reelyard_core::clock::Clock;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::token::SharedToken;
+use reelyard_core::traffic::ByteCount;
+use reelyard_file_server::data_port::master_path;
+use reelyard_protocol::worker::{Blame, ContentHash};
+
+use super::fetch::source::{DataPorts, IdleSourceLinks};
+use super::fetch::unfinished_copy::UnfinishedCopy;
+use crate::downloader::copying::batching;
+use crate::downloader::copying::cancel::CopyCancellation;
+use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::disk::base_dir::{BaseDir, TempFileGuard};
+use crate::downloader::disk::room::{NoRoom, Reservation};
+use crate::downloader::fetching::external::ExternalProgram;
+use crate::downloader::fetching::fault::{CopyFault, local, publishing, refused};
+use crate::downloader::fetching::live_rate::LiveRate;
+use crate::downloader::fetching::partials::{MasterOrigin, PartialClaim, Partials};
+use crate::downloader::fetching::source_link::{AnswerHead, SourceLink, SourceTimeouts};
+
+/// How long a copy waits for another of the same name, which was given up, to keep what it has.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a source that has no place for another connection is left alone, as it asks for.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often it is asked again before it is blamed.
+const BUSY_TRIES: u32 = 60;
+
+/// What every copy of one worker needs.
+pub struct Fetcher {
+    /// Where copies go.
+    pub base: Arc<BaseDir>,
+    /// What became of those that were interrupted.
+    pub partials: Arc<Partials>,
+    /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
+    pub storage_limit_percent: LiveSetting<u32>,
+    /// Signs the tickets for the source.
+    pub token: LiveSetting<Option<SharedToken>>,
+    /// How long a source may take.
+    pub timeouts: SourceTimeouts,
+    /// What is done about a copy that breaks off.
+    pub resume: ResumePolicy,
+    /// Tells the time that tickets expire by.
+    pub clock: Clock,
+    /// What fetches from sources that are old cfws; none refuses such copies.
+    pub external: LiveSetting<Option<ExternalProgram>>,
+    /// Bytes of copies received so far.
+    pub received: ByteCount,
+    links: IdleSourceLinks,
+    data_ports: DataPorts,
+}
+
+/// What is done about a copy that breaks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumePolicy {
+    /// How often in a row it is gone on with at once, without a byte gained, before it is told as
+    /// failed.
+    pub tries: u32,
+    /// How long after it broke off first; each further time three times as long.
+    pub pause: Duration,
+    /// How often a running copy writes down how far it has come.
+    pub keep_every: Duration,
+}
+
+impl Default for ResumePolicy {
+    fn default() -> Self {
+        let (pause, keep_every) = (Duration::from_millis(100), Duration::from_secs(2));
+        ResumePolicy { tries: 4, pause, keep_every }
+    }
+}
+
+/// A copy, durable and in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommittedCopy {
+    /// Its size in bytes.
+    pub size: u64,
+    /// BLAKE3 hash of the bytes that arrived.
+    pub hash: ContentHash,
+    /// Whether that is also the hash that the source tells.
+    pub verified: bool,
+}
+
+/// What a copy came to before it is in its place.
+pub enum FetchedCopy {
+    /// It is there already.
+    InPlace(CommittedCopy),
+    /// All bytes of a small file are here and are the master's: only the disk is to be waited for,
+    /// best together with others.
+    Arrived(Box<ReceivedCopy>),
+}
+
+/// A copy whose bytes are all here, to be made durable and put into its place.
+pub struct ReceivedCopy {
+    draft: UnfinishedCopy,
+    copied: CommittedCopy,
+    cancel: CopyCancellation,
+    /// Keeps its file from being collected.
+    _at_work: Option<TempFileGuard>,
+}
+
+impl ReceivedCopy {
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.copied.size
+    }
+}
+
+/// Is told how many bytes are here.
+pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
+
+/// One copy under way.
+struct Copying<'a> {
+    order: &'a CopyOrder,
+    addr: SocketAddr,
+    /// Of the master, at its source.
+    path: String,
+    claim: Option<&'a Arc<PartialClaim>>,
+    cancel: &'a CopyCancellation,
+    rate: &'a LiveRate,
+    /// What was asked for before its turn.
+    ahead: &'a RequestPipeline,
+    progress: &'a FetchProgressCallback<'a>,
+}
+
+/// Why an attempt came to nothing.
+enum FetchAttemptFailure {
+    /// The source is gone or fell silent; what it was doing, and after how many bytes.
+    Off { doing: String, error: io::Error, arrived: u64 },
+    /// The source has no place for another connection now.
+    Busy,
+    /// All bytes are here and are not those of the master.
+    Wrong(CopyFault),
+    /// It is no use to go on.
+    Fault(CopyFault),
+}
+
+impl From<CopyFault> for FetchAttemptFailure {
+    fn from(fault: CopyFault) -> Self {
+        FetchAttemptFailure::Fault(fault)
+    }
+}
+
+impl Fetcher {
+    /// A fetcher into `base` that takes its time from `clock`; everything else by default.
+    pub fn new(base: Arc<BaseDir>, partials: Arc<Partials>, clock: Clock) -> Self {
+        Fetcher {
+            base,
+            partials,
+            storage_limit_percent: LiveSetting::at(90),
+            token: LiveSetting::default(),
+            timeouts: SourceTimeouts::default(),
+            resume: ResumePolicy::default(),
+            clock,
+            external: LiveSetting::default(),
+            received: ByteCount::default(),
+            links: IdleSourceLinks::default(),
+            data_ports: DataPorts::default(),
+        }
+    }
+
+    /// Makes the copy that `order` asks for, at the rate that `rate` shows, whatever `order` said
+    /// once. `progress` is told the bytes here, at least each second while bytes come, and from
+    /// time to time while they are made durable or hashed at the source. What fails leaves nothing
+    /// behind but what can be gone on with.
+    ///
+    /// A master whose size is not the planned one any more is copied as it is now: the plan was
+    /// made from a look at the file that is older than the file.
+    pub fn fetch(
+        &self,
+        order: &CopyOrder,
+        cancel: &CopyCancellation,
+        rate: &LiveRate,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<CommittedCopy, CopyFault> {
+        match self.fetch_unpublished(order, cancel, rate, &RequestPipeline::default(), progress)? {
+            FetchedCopy::InPlace(copied) => Ok(copied),
+            FetchedCopy::Arrived(arrived) => {
+                let published = self.publish(vec![*arrived]).pop();
+                published.unwrap_or(Err(CopyFault::Cancelled))
+            }
+        }
+    }
+
+    /// The same, but a small file is left to be [published](Fetcher::publish), and may have been
+    /// asked for [ahead](Fetcher::pipeline_requests).
+    pub fn fetch_unpublished(
+        &self,
+        order: &CopyOrder,
+        cancel: &CopyCancellation,
+        rate: &LiveRate,
+        ahead: &RequestPipeline,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<FetchedCopy, CopyFault> {
+        let at_work = self.base.begin_work(order.id);
+        let (copied, draft) = match self.try_fetch(order, cancel, rate, ahead, progress) {
+            Ok((copied, draft)) => (copied, draft),
+            Err(fault) => return Err(unless_cancelled(fault, cancel)),
+        };
+        let Some(draft) = draft else { return Ok(FetchedCopy::InPlace(copied)) };
+        let cancel = cancel.clone();
+        let arrived = ReceivedCopy { draft, copied, cancel, _at_work: at_work };
+        if copied.size < LARGE {
+            return Ok(FetchedCopy::Arrived(Box::new(arrived)));
+        }
+        let published = meanwhile(copied.size, progress, || self.publish(vec![arrived]).pop());
+        published.unwrap_or(Err(CopyFault::Cancelled)).map(FetchedCopy::InPlace)
+    }
+
+    /// Makes copies durable and puts them into their places. Answers in their order.
+    pub fn publish(&self, arrived: Vec<ReceivedCopy>) -> Vec<Result<CommittedCopy, CopyFault>> {
+        let mut drafts = Vec::with_capacity(arrived.len());
+        let mut ends = Vec::with_capacity(arrived.len());
+        for ReceivedCopy { draft, copied, cancel, _at_work } in arrived {
+            let is_wanted = !cancel.is_cancelled();
+            if is_wanted {
+                drafts.push(draft);
+            } else {
+                draft.keep(&self.clock);
+            }
+            ends.push((is_wanted, copied, cancel, _at_work));
+        }
+        let mut placed = UnfinishedCopy::publish(&self.base, drafts).into_iter();
+        let mut end = |(is_wanted, copied, cancel, _)| {
+            let placed = if is_wanted { placed.next() } else { None };
+            match placed {
+                Some(Ok(())) => Ok(copied),
+                Some(Err(error)) => Err(unless_cancelled(publishing(error), &cancel)),
+                None => Err(CopyFault::Cancelled),
+            }
+        };
+        ends.into_iter().map(&mut end).collect()
+    }
+
+    /// The copy and what is to be published of it: nothing where an external program made it.
+    fn try_fetch(
+        &self,
+        order: &CopyOrder,
+        cancel: &CopyCancellation,
+        rate: &LiveRate,
+        ahead: &RequestPipeline,
+        progress: &FetchProgressCallback<'_>,
+    ) -> Result<(CommittedCopy, Option<UnfinishedCopy>), CopyFault> {
+        // A manager that drops a task and makes another for the same file says both at once: the former copy
+        // keeps what it has in a moment, and this one goes on with it.
+        let claim = self.partials.claim_within(&order.name, CLAIM_PATIENCE).map(Arc::new);
+        self.check_disk()?;
+        let addr = match order.source_data {
+            Some(addr) => addr,
+            None => match self.ask_for_data_port(order, cancel)? {
+                Some(addr) => addr,
+                None => {
+                    let copied = self.fetch_externally(order, cancel, progress)?;
+                    return Ok((copied, None));
+                }
+            },
+        };
+        let path = master_path(&order.dir, &order.name, false);
+        // Without the claim another copy of this name goes on: this one keeps to itself.
+        let claim = claim.as_ref();
+        let copying = Copying { order, addr, path, claim, cancel, rate, ahead, progress };
+        let mut draft = match copying.claim {
+            Some(claim) => UnfinishedCopy::resume_kept(self, claim)?,
+            None => None,
+        };
+        match self.until_it_ends(&copying, &mut draft) {
+            Ok(copied) => Ok((copied, draft)),
+            Err(fault) => {
+                if is_worth_keeping(&fault) {
+                    draft.into_iter().for_each(|draft| draft.keep(&self.clock));
+                } else {
+                    draft.into_iter().for_each(UnfinishedCopy::discard);
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    /// Attempt after attempt, for as long as there is hope.
+    fn until_it_ends(
+        &self,
+        copying: &Copying<'_>,
+        draft: &mut Option<UnfinishedCopy>,
+    ) -> Result<CommittedCopy, CopyFault> {
+        let (mut tries, mut reached, mut begun_anew, mut turned_away) = (0, 0, false, 0);
+        loop {
+            let (doing, error, arrived) = match self.attempt(copying, draft) {
+                Ok(copied) => return Ok(copied),
+                Err(FetchAttemptFailure::Fault(fault)) => return Err(fault),
+                Err(FetchAttemptFailure::Busy) => {
+                    turned_away += 1;
+                    if turned_away > BUSY_TRIES {
+                        let reason =
+                            format!("the data port {} was busy at every try", copying.addr);
+                        return Err(CopyFault::Blamed(Blame::Source, reason));
+                    }
+                    (copying.progress)(draft.as_ref().map_or(0, UnfinishedCopy::position));
+                    if copying.cancel.sleep(BUSY_PAUSE) {
+                        return Err(CopyFault::Cancelled);
+                    }
+                    continue;
+                }
+                Err(FetchAttemptFailure::Wrong(fault)) => {
+                    let was_resumed = draft.as_ref().is_some_and(|draft| draft.was_resumed);
+                    if !was_resumed || begun_anew {
+                        return Err(fault);
+                    }
+                    let (task, file) = (copying.order.id, &copying.order.name);
+                    tracing::warn!(%task, file = file.to_string(), ?fault, "a resumed copy was damaged: it \
+                        starts again from the beginning");
+                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
+                    begun_anew = true;
+                    continue;
+                }
+                Err(FetchAttemptFailure::Off { doing, error, arrived }) => (doing, error, arrived),
+            };
+            let off = verdict::off(&doing, &error);
+            let Some(draft) = draft else { return Err(off) };
+            if let Some(fault) = self.cannot_be_read(copying, &error, arrived, draft.size()) {
+                return Err(fault);
+            }
+            if draft.position() > reached {
+                (tries, reached) = (0, draft.position());
+            }
+            if tries == self.resume.tries {
+                return Err(off);
+            }
+            let pause = self.resume.pause * 3_u32.saturating_pow(tries);
+            tries += 1;
+            let (task, file) = (copying.order.id, &copying.order.name);
+            tracing::info!(%task, file = file.to_string(), ?off, tries, "a copy was interrupted: it is \
+                resumed");
+            (copying.progress)(draft.position());
+            if copying.cancel.sleep(pause) {
+                return Err(CopyFault::Cancelled);
+            }
+        }
+    }
+
+    /// Fetches what is missing, and compares the whole with the source's hash.
+    fn attempt(
+        &self,
+        copying: &Copying<'_>,
+        draft: &mut Option<UnfinishedCopy>,
+    ) -> Result<CommittedCopy, FetchAttemptFailure> {
+        let is_all_here =
+            |draft: &&mut UnfinishedCopy| draft.size() > 0 && draft.position() == draft.size();
+        if let Some(draft) = draft.as_mut().filter(|draft| is_all_here(draft)) {
+            let link = self.connect(copying)?;
+            return self.compare(copying, link, draft);
+        }
+        let (mut link, head) = self.ask_for_the_rest(copying, draft)?;
+        let Some(draft) = draft else {
+            return Err(FetchAttemptFailure::Fault(CopyFault::Cancelled));
+        };
+        stream::receive(self, copying, &mut link, draft)?;
+        let copied = draft.copied();
+        if head.hash == Some(copied.hash) {
+            self.links.put_back(copying, link, &head);
+            return Ok(copied);
+        }
+        let link = Some(link).filter(|_| head.keep_alive);
+        let link = link.and_then(|link| copying.ahead.put_back(link));
+        let link = link.map_or_else(|| self.connect(copying), Ok)?;
+        self.compare(copying, link, draft)
+    }
+
+    /// Asks for the bytes that are missing in `draft`, which is begun if there is none, and begun
+    /// anew if the master is another one by now.
+    fn ask_for_the_rest(
+        &self,
+        copying: &Copying<'_>,
+        draft: &mut Option<UnfinishedCopy>,
+    ) -> Result<(SourceLink, AnswerHead), FetchAttemptFailure> {
+        let origin = |head: &AnswerHead| MasterOrigin {
+            source: copying.order.source,
+            dir: copying.order.dir.clone(),
+            etag: head.etag.clone(),
+        };
+        loop {
+            let position = draft.as_ref().map_or(0, UnfinishedCopy::position);
+            let same = draft.as_ref().filter(|draft| draft.is_of(copying.order));
+            let same = same.and_then(UnfinishedCopy::etag).map(str::to_owned);
+            let range = format!("bytes={position}-");
+            let mut headers = Vec::new();
+            if position > 0 {
+                headers.push(("Range", range.as_str()));
+                // Another source has another tag for the same master: there the hash decides.
+                headers.extend(same.as_deref().map(|etag| ("If-Range", etag)));
+            }
+            let (mut link, head) = self.get(copying, &headers)?;
+            match (head.status, draft.as_mut()) {
+                (200, _) => {
+                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
+                    let begun = UnfinishedCopy::begin(self, copying, head.length, origin(&head))?;
+                    *draft = Some(begun);
+                    let thought_small =
+                        copying.order.size.is_some_and(|size| size <= batching::SMALL);
+                    if thought_small && head.length > batching::SMALL {
+                        copying.ahead.hold_up();
+                        (copying.progress)(0);
+                    }
+                    return Ok((link, head));
+                }
+                (206, Some(draft)) if head.part == Some((position, draft.size())) => {
+                    draft.go_on_from(origin(&head));
+                    return Ok((link, head));
+                }
+                // The master is shorter or longer than the one that was begun with.
+                (206 | 416, Some(_)) if position > 0 => {
+                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
+                }
+                (503, _) => return Err(FetchAttemptFailure::Busy),
+                _ => return Err(refused(&mut link, &head, "the master").into()),
+            }
+        }
+    }
+
+    fn check_disk(&self) -> Result<(), CopyFault> {
+        let limit = *self.storage_limit_percent.now();
+        loop {
+            let used = self.base.disk().map_err(local)?.used_percent;
+            if used <= limit {
+                return Ok(());
+            }
+            if !self.partials.give_up_oldest() {
+                let reason = format!("its disk is {used} % full, over the limit of {limit} %");
+                return Err(CopyFault::Blamed(Blame::Destination, reason));
+            }
+        }
+    }
+
+    /// Room for a copy, if need be that of copies which nobody goes on with.
+    pub(in crate::downloader) fn reserve(&self, bytes: u64) -> Result<Reservation, CopyFault> {
+        loop {
+            match self.base.reserve(bytes) {
+                Ok(reservation) => return Ok(reservation),
+                Err(NoRoom::Full { .. }) if self.partials.give_up_oldest() => {}
+                Err(error) => {
+                    return Err(CopyFault::Blamed(Blame::Destination, error.to_string()));
+                }
+            }
+        }
+    }
+}
+
+/// What a cancelled copy fails of is the cancelling.
+fn unless_cancelled(fault: CopyFault, cancel: &CopyCancellation) -> CopyFault {
+    if cancel.is_cancelled() { CopyFault::Cancelled } else { fault }
+}
+
+/// Whether the bytes that are here can be those of a later copy.
+fn is_worth_keeping(fault: &CopyFault) -> bool {
+    matches!(fault, CopyFault::Cancelled | CopyFault::Blamed(Blame::Source, _))
+}

@@ -1,0 +1,235 @@
+//! Asking a source: where its data port is, and for bytes, over connections that are used again.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use reelyard_core::host::HostAddr;
+use reelyard_core::open_files;
+use reelyard_file_server::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
+use reelyard_protocol::signed_call::{Addressee, CallText, SIGNATURE_HEADER, SignedCaller};
+use reelyard_protocol::worker::{Blame, WorkerInfo};
+
+use super::{Copying, FetchAttemptFailure, Fetcher};
+use crate::downloader::copying::cancel::CopyCancellation;
+use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::fetching::fault::{CopyFault, remote};
+use crate::downloader::fetching::source_link::{self, AnswerHead, SourceLink, SourceTimeouts};
+
+/// How long an unused connection is kept: less than a source waits for the next request.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How many unused connections to one source are kept.
+const MOST_IDLE: usize = 8;
+
+/// How long it is remembered where a source's data port is.
+const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
+
+/// Connections to sources that nobody uses at the moment.
+#[derive(Default)]
+pub(super) struct IdleSourceLinks(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
+
+/// Where the data ports of sources are, and since when that is known.
+#[derive(Default)]
+pub(super) struct DataPorts(Mutex<HashMap<SocketAddr, (Instant, SocketAddr)>>);
+
+impl DataPorts {
+    fn of(&self, source: SocketAddr) -> Option<SocketAddr> {
+        let mut known = self.known();
+        known.retain(|_, (since, _)| since.elapsed() < DATA_PORT_IS_GOOD_FOR);
+        known.get(&source).map(|&(_, port)| port)
+    }
+
+    fn note(&self, source: SocketAddr, port: SocketAddr) {
+        self.known().insert(source, (Instant::now(), port));
+    }
+
+    /// It did not answer: another program may by now.
+    fn forget(&self, port: SocketAddr) {
+        self.known().retain(|_, (_, known)| *known != port);
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<SocketAddr, (Instant, SocketAddr)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl IdleSourceLinks {
+    pub(super) fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|_, idle| {
+            idle.retain(|(since, _)| since.elapsed() < IDLE);
+            !idle.is_empty()
+        });
+        links.get_mut(&addr)?.pop().map(|(_, link)| link)
+    }
+
+    /// Keeps a connection for the next copy, if its last answer was read to its end. One that was
+    /// made slow for this copy is closed.
+    pub(super) fn put_back(&self, copying: &Copying<'_>, link: SourceLink, head: &AnswerHead) {
+        copying.cancel.release();
+        if !head.keep_alive || link.is_slowed() {
+            return;
+        }
+        let Some(link) = copying.ahead.put_back(link).filter(SourceLink::is_at_rest) else {
+            return;
+        };
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = links.entry(copying.addr).or_default();
+        if idle.len() < MOST_IDLE {
+            idle.push((Instant::now(), link));
+        }
+    }
+}
+
+/// How long a connection waits for a file descriptor of this process, and how often it looks.
+const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(60);
+const DESCRIPTOR_LOOK: Duration = Duration::from_millis(500);
+
+/// Connects; without a free file descriptor, as soon as there is one.
+fn connect_patiently(
+    addr: SocketAddr,
+    timeouts: SourceTimeouts,
+    cancel: &CopyCancellation,
+) -> io::Result<SourceLink> {
+    let begun = Instant::now();
+    loop {
+        match SourceLink::connect(addr, timeouts, cancel) {
+            Err(error)
+                if open_files::are_exhausted(&error)
+                    && begun.elapsed() < DESCRIPTOR_PATIENCE
+                    && !cancel.is_cancelled() =>
+            {
+                std::thread::sleep(DESCRIPTOR_LOOK);
+            }
+            other => return other,
+        }
+    }
+}
+
+impl Fetcher {
+    /// A new connection to the data port.
+    pub(super) fn connect(&self, copying: &Copying<'_>) -> Result<SourceLink, FetchAttemptFailure> {
+        let addr = copying.addr;
+        connect_patiently(addr, self.timeouts, copying.cancel).map_err(|error| {
+            self.data_ports.forget(addr);
+            let doing = format!("the data port {addr} cannot be reached");
+            FetchAttemptFailure::Off { doing, error, arrived: 0 }
+        })
+    }
+
+    /// Asks for the master over a connection that is there already, or a new one.
+    pub(super) fn get(
+        &self,
+        copying: &Copying<'_>,
+        headers: &[(&str, &str)],
+    ) -> Result<(SourceLink, AnswerHead), FetchAttemptFailure> {
+        if headers.is_empty()
+            && let Some(answered) = self.pipelined_answer(copying)
+        {
+            return Ok(answered);
+        }
+        if let Some(mut link) = self.links.take(copying.addr)
+            && link.watch(copying.cancel).is_ok()
+            && let Ok(head) = self.ask(&mut link, copying, &copying.path, headers)
+        {
+            return Ok((link, head));
+        }
+        // It may have been closed just then, which says nothing of the source.
+        let mut link = self.connect(copying)?;
+        let head = self.ask(&mut link, copying, &copying.path, headers)?;
+        Ok((link, head))
+    }
+
+    pub(super) fn ask(
+        &self,
+        link: &mut SourceLink,
+        copying: &Copying<'_>,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<AnswerHead, FetchAttemptFailure> {
+        let addr = copying.addr;
+        let answered = link.send(&[self.request(addr, path, headers)]).and_then(|()| link.answer());
+        answered.map_err(|error| {
+            self.data_ports.forget(addr);
+            let doing = format!("the data port {addr} did not answer");
+            FetchAttemptFailure::Off { doing, error, arrived: 0 }
+        })
+    }
+
+    /// The text of a request to a data port, with its ticket.
+    pub(super) fn request(&self, addr: SocketAddr, path: &str, headers: &[(&str, &str)]) -> String {
+        let ticket = Option::as_ref(&self.token.now()).map(|token| {
+            TicketKey::of(token).sign(addr, path.as_bytes(), self.clock.now().after(TICKET_LIFE))
+        });
+        let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
+        let headers: Vec<_> = ticket.into_iter().chain(headers.iter().copied()).collect();
+        source_link::request(addr, path, &headers)
+    }
+
+    /// Where the source's data port is, if that need not be asked.
+    pub(super) fn known_data_port(&self, order: &CopyOrder) -> Option<SocketAddr> {
+        order.source_data.or_else(|| self.data_ports.of(order.source.socket()))
+    }
+
+    /// Where the source's data port is: as its `/info` says, else the port after its own. An old
+    /// cfw has none, and does not know that question. It may also be out of our reach: cfws of
+    /// different hosts have nothing to say to each other.
+    pub(super) fn ask_for_data_port(
+        &self,
+        order: &CopyOrder,
+        cancel: &CopyCancellation,
+    ) -> Result<Option<SocketAddr>, CopyFault> {
+        let host = order.source.socket();
+        if let Some(port) = self.data_ports.of(host) {
+            return Ok(Some(port));
+        }
+        let (status, text) = match self.ask_for_info(host, cancel) {
+            Ok((404, _)) => return Ok(None),
+            Err(_) if self.external.now().is_some() => return Ok(None),
+            asked => asked.map_err(|error| {
+                remote(format_args!("the source {host} cannot be reached"), &error)
+            })?,
+        };
+        let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
+        match (info, host.port().checked_add(1)) {
+            (Some(info), _) => {
+                self.data_ports.note(host, info.data_listen);
+                Ok(Some(info.data_listen))
+            }
+            (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
+            (None, None) => {
+                let reason = format!("the source {host} reports no data port");
+                Err(CopyFault::Blamed(Blame::Source, reason))
+            }
+        }
+    }
+
+    /// Status and text of a source's `/info`: signed for a program that asks for that, which no old
+    /// cfw does.
+    fn ask_for_info(
+        &self,
+        host: SocketAddr,
+        cancel: &CopyCancellation,
+    ) -> io::Result<(u16, Vec<u8>)> {
+        let ask = |header: Option<(&str, &str)>| {
+            let mut link = connect_patiently(host, self.timeouts, cancel)?;
+            link.send(&[source_link::request(host, "/info", header.as_slice())])?;
+            let head = link.answer()?;
+            let text = link.read_text(&head)?;
+            io::Result::Ok((head, text))
+        };
+        let (head, text) = ask(None)?;
+        let (401, Some(challenge), Some(token)) = (head.status, head.challenge, &*self.token.now())
+        else {
+            return Ok((head.status, text));
+        };
+        let to = Addressee::Worker(HostAddr::from(host));
+        let call = CallText { to, method: "GET", target: "/info", epoch: b"", manager: b"" };
+        let signature = SignedCaller::signature(token, &call, challenge);
+        let (head, text) = ask(Some((SIGNATURE_HEADER, &signature)))?;
+        Ok((head.status, text))
+    }
+}

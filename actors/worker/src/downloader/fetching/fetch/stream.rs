@@ -1,0 +1,288 @@
+//! The bytes of a copy, from the connection to the disk: received and hashed by one thread, a
+//! group at a time, and written by another, so that neither network nor disk waits for the other.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use reelyard_core::clock::Clock;
+use reelyard_core::host::BitsPerSecond;
+use reelyard_core::traffic::ByteCount;
+use reelyard_file_server::thread_memory::ThreadMemory;
+use reelyard_file_server::tree_hash::{GROUP, Trunk};
+
+use super::unfinished_copy::UnfinishedCopy;
+use super::{Copying, FetchAttemptFailure, Fetcher, ResumePolicy};
+use crate::downloader::copying::cancel::CopyCancellation;
+use crate::downloader::disk::base_dir::{ALIGNMENT, TempFile};
+use crate::downloader::fetching::fault::{CopyFault, local};
+use crate::downloader::fetching::partials::{Partial, PartialClaim};
+use crate::downloader::fetching::rate_limiter::TransferRateLimiter;
+use crate::downloader::fetching::source_link::SourceLink;
+
+/// A step that fills slowly is ended after this long, so that progress shows.
+const LONGEST_STEP: Duration = Duration::from_millis(200);
+
+/// Progress is told this often.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// Below this rate the buffers between source and destination hold many seconds: the source would
+/// send in bursts, and take the pauses between them for a client that is gone.
+const SLOW: BitsPerSecond = BitsPerSecond(8_000_000);
+
+/// How far ahead a source may send then, in bytes.
+const SLOW_AHEAD: usize = 64 << 10;
+
+/// How many groups may be between the network and the disk: enough to bridge a sync.
+const BUFFERS: u64 = 8;
+
+/// Receives what is missing in `draft`, over a connection on which it was asked for.
+pub(super) fn receive(
+    fetcher: &Fetcher,
+    copying: &Copying<'_>,
+    link: &mut SourceLink,
+    draft: &mut UnfinishedCopy,
+) -> Result<(), FetchAttemptFailure> {
+    let size = draft.size();
+    let mut intake = CopyStreamReceiver {
+        link,
+        cancel: copying.cancel,
+        progress: copying.progress,
+        received: &fetcher.received,
+        pacer: TransferRateLimiter::new(copying.rate.clone()),
+        began: Instant::now(),
+        told: Instant::now(),
+        size,
+    };
+    let left = usize::try_from(size - draft.position()).unwrap_or(usize::MAX);
+    if left <= GROUP {
+        // Not worth a thread.
+        let (at, mut buffer) = (draft.position(), Buffer::of(left));
+        intake.fill(&mut buffer, at)?;
+        draft.temp.write_at(buffer.bytes(), at).map_err(local)?;
+        draft.hasher.update(buffer.bytes());
+        return Ok(());
+    }
+    std::thread::scope(|scope| {
+        let UnfinishedCopy { temp, .. } = &*draft;
+        let mut hasher = draft.hasher.clone();
+        let noted = draft.partial(&fetcher.clock);
+        let mut notes = ProgressRecorder::new(draft.claim(), noted, fetcher.resume, &fetcher.clock);
+        let buffers = size.div_ceil(GROUP as u64).min(BUFFERS);
+        let mut writer = CopyStreamWriter::start(scope, temp, draft.claim(), buffers)?;
+        let mut outcome = Ok(());
+        while hasher.position() < size {
+            let at = hasher.position();
+            let Some(mut buffer) = writer.buffer() else { break };
+            outcome = intake.fill(&mut buffer, at);
+            if outcome.is_err() {
+                break;
+            }
+            hasher.update(buffer.bytes());
+            writer.write(buffer, at);
+            if let Some(partial) = notes.due(|| hasher.trunk(size)) {
+                writer.note(partial);
+            }
+        }
+        writer.finish().map_err(local)?;
+        Ok((hasher, outcome))
+    })
+    .and_then(|(hasher, outcome)| {
+        draft.hasher = hasher;
+        outcome
+    })
+}
+
+/// The receiving end.
+struct CopyStreamReceiver<'a> {
+    link: &'a mut SourceLink,
+    cancel: &'a CopyCancellation,
+    progress: &'a super::FetchProgressCallback<'a>,
+    received: &'a ByteCount,
+    pacer: TransferRateLimiter,
+    began: Instant,
+    told: Instant,
+    size: u64,
+}
+
+impl CopyStreamReceiver<'_> {
+    /// Fills the buffer with what follows `at`: a whole group, unless the file ends before.
+    fn fill(&mut self, buffer: &mut Buffer, at: u64) -> Result<(), FetchAttemptFailure> {
+        let wanted = usize::try_from(self.size - at).map_or(GROUP, |left| left.min(GROUP));
+        buffer.filled = 0;
+        while buffer.filled < wanted {
+            self.be_slow()?;
+            let step = self.pacer.step();
+            let most = step.bytes().map_or(GROUP, |bytes| bytes.min(GROUP));
+            let until = (buffer.filled + most).min(wanted);
+            let before = buffer.filled;
+            if let Err(error) = self.read(buffer, until) {
+                let (arrived, size) = (at + buffer.filled as u64, self.size);
+                let doing =
+                    format!("the source closed the connection after {arrived} of {size} bytes");
+                return Err(FetchAttemptFailure::Off { doing, error, arrived });
+            }
+            if self.told.elapsed() >= PROGRESS_EVERY {
+                self.told = Instant::now();
+                (self.progress)(at + buffer.filled as u64);
+            }
+            let taken = (buffer.filled - before) as u64;
+            self.received.add(taken);
+            if self.cancel.sleep(self.pacer.take(step, taken, self.began.elapsed())) {
+                return Err(CopyFault::Cancelled.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the source from sending far ahead, as soon as the rate is a slow one.
+    fn be_slow(&mut self) -> Result<(), FetchAttemptFailure> {
+        if self.link.is_slowed() || !self.pacer.is_below(SLOW) {
+            return Ok(());
+        }
+        let limited = self.link.limit_ahead(SLOW_AHEAD);
+        let doing = || "its connection".into();
+        limited.map_err(|error| FetchAttemptFailure::Off { doing: doing(), error, arrived: 0 })
+    }
+
+    /// Reads up to `until`, as far as bytes come within one step's time.
+    fn read(&mut self, buffer: &mut Buffer, until: usize) -> io::Result<()> {
+        let began = Instant::now();
+        while buffer.filled < until {
+            let space = &mut buffer.space[buffer.start + buffer.filled..buffer.start + until];
+            buffer.filled += self.link.read_body(space)?;
+            if began.elapsed() >= LONGEST_STEP {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Memory for a group, or less, that begins where direct writes want it to.
+struct Buffer {
+    space: ThreadMemory,
+    start: usize,
+    filled: usize,
+}
+
+impl Buffer {
+    fn of(bytes: usize) -> Self {
+        let space = ThreadMemory::of(bytes + ALIGNMENT);
+        let start = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Buffer { space, start, filled: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.space[self.start..self.start + self.filled]
+    }
+}
+
+/// When it is to be written down how far a copy has come.
+struct ProgressRecorder<'a> {
+    is_wanted: bool,
+    last: Partial,
+    every: Duration,
+    noted: Instant,
+    clock: &'a Clock,
+}
+
+impl<'a> ProgressRecorder<'a> {
+    fn new(
+        claim: Option<&PartialClaim>,
+        last: Partial,
+        policy: ResumePolicy,
+        clock: &'a Clock,
+    ) -> Self {
+        let (is_wanted, every) = (claim.is_some(), policy.keep_every);
+        ProgressRecorder { is_wanted, last, every, noted: Instant::now(), clock }
+    }
+
+    fn due(&mut self, trunk: impl FnOnce() -> Trunk) -> Option<Partial> {
+        if !self.is_wanted || self.noted.elapsed() < self.every {
+            return None;
+        }
+        self.noted = Instant::now();
+        self.last.trunk = trunk();
+        self.last.at = self.clock.now();
+        Some(self.last.clone())
+    }
+}
+
+/// What the writing thread is given.
+enum CopyStreamJob {
+    Write(Buffer, u64),
+    /// Make durable what was written, and write down how far that is.
+    Note(Partial),
+}
+
+/// The writing end: a thread of its own, and the buffers that go there and back.
+struct CopyStreamWriter<'scope> {
+    jobs: SyncSender<CopyStreamJob>,
+    back: Receiver<Buffer>,
+    /// Buffers not made yet.
+    unmade: u64,
+    thread: ScopedJoinHandle<'scope, io::Result<()>>,
+}
+
+impl<'scope> CopyStreamWriter<'scope> {
+    fn start<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        temp: &'scope TempFile,
+        claim: Option<&'scope PartialClaim>,
+        buffers: u64,
+    ) -> Result<Self, FetchAttemptFailure> {
+        let (jobs, ordered) = sync_channel(usize::try_from(buffers).unwrap_or(1) + 1);
+        let (done, back) = channel();
+        let work = move || {
+            for job in ordered {
+                match job {
+                    CopyStreamJob::Write(buffer, at) => {
+                        temp.write_at(buffer.bytes(), at)?;
+                        // Nobody needs it any more when the last one is being written.
+                        let _ = done.send(buffer);
+                    }
+                    CopyStreamJob::Note(partial) => {
+                        temp.sync()?;
+                        if let Some(claim) = claim {
+                            UnfinishedCopy::note(claim, &partial);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        };
+        let thread = std::thread::Builder::new().name("copy-write".into());
+        let thread = thread.spawn_scoped(scope, work).map_err(local)?;
+        Ok(CopyStreamWriter { jobs, back, unmade: buffers, thread })
+    }
+
+    /// A buffer that is free. None when the writing has failed.
+    fn buffer(&mut self) -> Option<Buffer> {
+        if let Ok(buffer) = self.back.try_recv() {
+            return Some(buffer);
+        }
+        if self.unmade > 0 {
+            self.unmade -= 1;
+            return Some(Buffer::of(GROUP));
+        }
+        self.back.recv().ok()
+    }
+
+    fn write(&self, buffer: Buffer, at: u64) {
+        // A thread that has failed says so when it is waited for.
+        let _ = self.jobs.send(CopyStreamJob::Write(buffer, at));
+    }
+
+    fn note(&self, partial: Partial) {
+        let _ = self.jobs.send(CopyStreamJob::Note(partial));
+    }
+
+    /// Waits until everything is written.
+    fn finish(self) -> io::Result<()> {
+        drop(self.jobs);
+        let panicked = |_| Err(io::Error::other("the writing thread panicked; see the log"));
+        self.thread.join().unwrap_or_else(panicked)
+    }
+}

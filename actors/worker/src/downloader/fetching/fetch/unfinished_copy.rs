@@ -1,0 +1,235 @@
+//! A copy that is not whole yet: its temporary file, and what is known of its bytes.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use reelyard_core::clock::Clock;
+use reelyard_core::names::FileName;
+use reelyard_file_server::tree_hash::{GROUP, TreeHasher, Trunk};
+use reelyard_protocol::worker::TaskId;
+
+use super::{CommittedCopy, Copying, Fetcher};
+use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::disk::base_dir::{BaseDir, TempFile};
+use crate::downloader::disk::room::Reservation;
+use crate::downloader::fetching::fault::{CopyFault, local};
+use crate::downloader::fetching::partials::{MasterOrigin, Partial, PartialClaim};
+
+/// Files from this size on are written past the page cache.
+const DIRECT_FROM: u64 = 16 << 10;
+
+/// A copy that is not whole yet. Dropped without a word it is gone.
+pub(super) struct UnfinishedCopy {
+    pub(super) temp: TempFile,
+    /// Held where the room is not set aside by the file system itself.
+    reservation: Option<Reservation>,
+    claim: Option<Arc<PartialClaim>>,
+    name: FileName,
+    began: TaskId,
+    inode: u64,
+    size: u64,
+    origin: MasterOrigin,
+    /// Has seen every byte of the file. In a box: it is two kilobytes, and drafts are handed on.
+    pub(super) hasher: Box<TreeHasher>,
+    /// Whether its bytes came over more than one connection.
+    pub(super) was_resumed: bool,
+}
+
+impl UnfinishedCopy {
+    /// Begins a copy of `size` bytes; none of them is asked for before there is room for all.
+    pub(super) fn begin(
+        fetcher: &Fetcher,
+        copying: &Copying<'_>,
+        size: u64,
+        origin: MasterOrigin,
+    ) -> Result<Self, CopyFault> {
+        let reservation = fetcher.reserve(size)?;
+        let temp = fetcher.base.create_temp(copying.order.id).map_err(local)?;
+        let inode = temp.file().metadata().map_err(local)?.ino();
+        let mut draft = UnfinishedCopy {
+            temp,
+            reservation: None,
+            claim: copying.claim.cloned(),
+            name: copying.order.name.clone(),
+            began: copying.order.id,
+            inode,
+            size,
+            origin,
+            hasher: Box::new(TreeHasher::resume(Trunk::default())),
+            was_resumed: false,
+        };
+        draft.settle(reservation).map_err(local)?;
+        Ok(draft)
+    }
+
+    /// Takes up what was kept of an earlier copy, if anything was and is still there.
+    ///
+    /// # Errors
+    /// There is no room for the rest of it now: it stays for later.
+    pub(super) fn resume_kept(
+        fetcher: &Fetcher,
+        claim: &Arc<PartialClaim>,
+    ) -> Result<Option<Self>, CopyFault> {
+        let Some(kept) = claim.kept() else { return Ok(None) };
+        let (length, size) = (kept.trunk.length(), kept.size);
+        let temp = match open_kept(fetcher, &kept) {
+            Ok(temp) => temp,
+            Err(error) => {
+                tracing::info!(file = kept.name.to_string(), %error, "an interrupted copy cannot be resumed");
+                claim.forget(kept.began);
+                return Ok(None);
+            }
+        };
+        let reservation = match fetcher.reserve(size - length) {
+            Ok(reservation) => reservation,
+            Err(fault) => return Err(temp.keep(length).map_or_else(local, |()| fault)),
+        };
+        let mut draft = UnfinishedCopy {
+            temp,
+            reservation: None,
+            claim: Some(Arc::clone(claim)),
+            name: kept.name,
+            began: kept.began,
+            inode: kept.inode,
+            size,
+            origin: kept.origin,
+            hasher: Box::new(TreeHasher::resume(kept.trunk)),
+            was_resumed: true,
+        };
+        if let Err(error) = draft.settle(reservation) {
+            return Err(draft.temp.keep(length).map_or_else(local, |()| local(error)));
+        }
+        tracing::info!(file = draft.name.to_string(), length, size, "copy resumed");
+        Ok(Some(draft))
+    }
+
+    fn settle(&mut self, reservation: Reservation) -> io::Result<()> {
+        // A file that is written in one go needs nothing set aside beforehand.
+        self.reservation = if self.size <= GROUP as u64 {
+            Some(reservation)
+        } else {
+            self.temp.preallocate(self.size, reservation)?
+        };
+        if self.size >= DIRECT_FROM {
+            self.temp.write_directly();
+        }
+        Ok(())
+    }
+
+    /// The size of the whole file.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How many bytes are here.
+    pub(super) fn position(&self) -> u64 {
+        self.hasher.position()
+    }
+
+    /// The entity tag of the master whose bytes are here.
+    pub(super) fn etag(&self) -> Option<&str> {
+        self.origin.etag.as_deref()
+    }
+
+    /// Whether its bytes are from where `order` says.
+    pub(super) fn is_of(&self, order: &CopyOrder) -> bool {
+        self.origin.source == order.source && self.origin.dir == order.dir
+    }
+
+    /// The next bytes come over another connection.
+    pub(super) fn go_on_from(&mut self, origin: MasterOrigin) {
+        self.origin = origin;
+        self.was_resumed = true;
+    }
+
+    /// What it is when all bytes are here.
+    pub(super) fn copied(&self) -> CommittedCopy {
+        CommittedCopy { size: self.size, hash: self.hasher.finalize(), verified: true }
+    }
+
+    /// What would be kept of it now.
+    pub(super) fn partial(&self, clock: &Clock) -> Partial {
+        Partial {
+            name: self.name.clone(),
+            began: self.began,
+            inode: self.inode,
+            size: self.size,
+            origin: self.origin.clone(),
+            trunk: self.hasher.trunk(self.size),
+            at: clock.now(),
+        }
+    }
+
+    /// Writes down how far a copy has come. It goes on, whether that works or not.
+    pub(super) fn note(claim: &PartialClaim, partial: &Partial) {
+        if let Err(error) = claim.keep(partial) {
+            tracing::warn!(file = partial.name.to_string(), %error, "the progress of a copy could not be \
+                stored");
+        }
+    }
+
+    pub(super) fn claim(&self) -> Option<&PartialClaim> {
+        self.claim.as_deref()
+    }
+
+    /// Leaves it for a later copy of that name, if there is enough of it.
+    pub(super) fn keep(self, clock: &Clock) {
+        let partial = self.partial(clock);
+        let length = partial.trunk.length();
+        let Some(claim) = self.claim.clone().filter(|_| length > 0) else { return self.discard() };
+        let kept = self.temp.sync().and_then(|()| {
+            UnfinishedCopy::note(&claim, &partial);
+            self.temp.keep(length)
+        });
+        match kept {
+            Ok(()) => tracing::info!(
+                file = partial.name.to_string(),
+                length,
+                "an interrupted copy is kept for a later resume"
+            ),
+            Err(error) => {
+                tracing::warn!(file = partial.name.to_string(), %error, "an interrupted copy cannot be kept");
+                claim.forget(partial.began);
+            }
+        }
+    }
+
+    /// Removes it and everything that is known of it.
+    pub(super) fn discard(self) {
+        drop(self.temp);
+        if let Some(claim) = self.claim {
+            claim.forget(self.began);
+        }
+    }
+
+    /// Makes many durable and puts them into their places. Answers in their order.
+    pub(super) fn publish(base: &BaseDir, drafts: Vec<UnfinishedCopy>) -> Vec<io::Result<()>> {
+        let apart = |UnfinishedCopy { temp, name, reservation, claim, .. }| {
+            ((temp, name), (reservation, claim))
+        };
+        let (files, held): (Vec<_>, Vec<_>) = drafts.into_iter().map(apart).unzip();
+        let placed = base.publish(files);
+        for (_, (reservation, claim)) in
+            placed.iter().zip(held).filter(|(placed, _)| placed.is_ok())
+        {
+            reservation.into_iter().for_each(Reservation::settle);
+            if let Some(claim) = claim {
+                claim.is_in_place();
+            }
+        }
+        placed
+    }
+}
+
+/// What was written of an interrupted copy, and no more than that.
+fn open_kept(fetcher: &Fetcher, kept: &Partial) -> io::Result<TempFile> {
+    let temp = fetcher.base.open_temp(kept.began)?;
+    let found = temp.file().metadata()?;
+    if found.len() < kept.trunk.length() || found.ino() != kept.inode {
+        return Err(io::Error::other("another file has taken its place"));
+    }
+    // After a kill the room of the whole file may still be set aside.
+    temp.cut(kept.trunk.length())?;
+    Ok(temp)
+}

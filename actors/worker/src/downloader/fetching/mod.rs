@@ -1,0 +1,9 @@
+//! The bytes of one copy: from its source into a temporary file.
+
+pub mod external;
+pub mod fault;
+pub mod fetch;
+pub mod live_rate;
+pub mod partials;
+pub mod rate_limiter;
+pub mod source_link;

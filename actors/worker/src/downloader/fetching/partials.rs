@@ -1,0 +1,388 @@
+//! Copies that were interrupted: their temporary files, and how far each had come. Also what goes
+//! when it is of no use any more, here and of whatever else was left in the directory of
+//! temporary files.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::HostAddr;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::names::FileName;
+use reelyard_file_server::tree_hash::Trunk;
+use reelyard_protocol::worker::TaskId;
+use serde::{Deserialize, Serialize};
+
+use crate::downloader::disk::base_dir::BaseDir;
+use crate::downloader::disk::state_store::{StateStore, StateStoreError};
+
+/// A copy that was interrupted: what must be known to go on with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partial {
+    /// The name of the file.
+    pub name: FileName,
+    /// The task whose number its temporary file has: the one that began it.
+    pub began: TaskId,
+    /// The inode of its temporary file: another one is another file.
+    pub inode: u64,
+    /// The size of the whole file.
+    pub size: u64,
+    /// Where its bytes came from.
+    pub origin: MasterOrigin,
+    /// The bytes up to here are durable, and this is their part of the hash.
+    pub trunk: Trunk,
+    /// When it came this far.
+    pub at: Millis,
+}
+
+/// A master as a source tells it apart from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MasterOrigin {
+    /// The host that serves the master.
+    pub source: HostAddr,
+    /// The master's directory there.
+    pub dir: String,
+    /// The entity tag the source gave it.
+    pub etag: Option<String>,
+}
+
+/// How long what is left of copies is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepFor {
+    /// A copy that can be resumed.
+    pub partial: Duration,
+    /// A temporary file of which nothing is known: cfw's, or of a program that died.
+    pub unknown: Duration,
+}
+
+impl Default for KeepFor {
+    fn default() -> Self {
+        KeepFor {
+            partial: Duration::from_secs(24 * 60 * 60),
+            unknown: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
+/// The interrupted copies of one destination.
+pub struct Partials {
+    base: Arc<BaseDir>,
+    store: Arc<StateStore>,
+    clock: Clock,
+    keep_for: LiveSetting<KeepFor>,
+    claimed: Mutex<BTreeSet<FileName>>,
+    /// Notified when a claim ends.
+    freed: Condvar,
+}
+
+/// The right to go on with the copy of one name, or to begin it: nobody else has it meanwhile.
+pub struct PartialClaim {
+    partials: Arc<Partials>,
+    name: FileName,
+}
+
+/// What a collection removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Copies that nobody resumed in time.
+    pub partials: usize,
+    /// Temporary files of which nothing was known.
+    pub unknown: usize,
+}
+
+/// Why a collection broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The directory of temporary files fails.
+    #[error("the directory of temporary files cannot be read or changed: {0}")]
+    Io(#[from] io::Error),
+    /// The store fails.
+    #[error(transparent)]
+    Store(#[from] StateStoreError),
+}
+
+impl Partials {
+    /// The interrupted copies in `base` that `store` knows of.
+    pub fn new(
+        base: Arc<BaseDir>,
+        store: Arc<StateStore>,
+        clock: Clock,
+        keep_for: impl Into<LiveSetting<KeepFor>>,
+    ) -> Arc<Self> {
+        let keep_for = keep_for.into();
+        let (claimed, freed) = (Mutex::default(), Condvar::new());
+        Arc::new(Partials { base, store, clock, keep_for, claimed, freed })
+    }
+
+    /// Claims the copies of `name`. None while somebody else has them.
+    pub fn claim(self: &Arc<Self>, name: &FileName) -> Option<PartialClaim> {
+        let is_free = self.claimed().insert(name.clone());
+        is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
+    }
+
+    /// The same, but waits until somebody else's claim ends. None when `patience` is over before. Blocks.
+    pub fn claim_within(
+        self: &Arc<Self>,
+        name: &FileName,
+        patience: Duration,
+    ) -> Option<PartialClaim> {
+        let waited = self
+            .freed
+            .wait_timeout_while(self.claimed(), patience, |claimed| claimed.contains(name));
+        let (mut claimed, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let is_free = claimed.insert(name.clone());
+        is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
+    }
+
+    /// Removes what nobody resumed in time, and temporary files of which nothing is known: ours
+    /// when their task is not at work, others when they were not touched for long. Files under
+    /// way and everything outside the directory of temporary files stay.
+    pub fn collect(self: &Arc<Self>) -> Result<Collected, CollectError> {
+        let now = self.clock.now();
+        let mut collected = Collected::default();
+        // Who is at work is asked before what is kept: a copy that breaks off is kept before its
+        // work ends.
+        let entries = self.base.temp_entries()?.into_iter().map(|entry| {
+            let task = task_of(&entry.name);
+            let is_at_work = task.is_some_and(|task| self.base.is_at_work(task));
+            (entry, task, is_at_work)
+        });
+        let entries: Vec<_> = entries.collect();
+        let mut wanted = BTreeSet::new();
+        for partial in self.store.partials()? {
+            let expired = now >= partial.at.after(self.keep_for.now().partial);
+            if expired && self.remove(&partial) {
+                tracing::info!(
+                    file = partial.name.to_string(),
+                    "interrupted copy removed: it was not resumed in time"
+                );
+                collected.partials += 1;
+            } else {
+                wanted.insert(partial.began);
+            }
+        }
+        for (entry, task, is_at_work) in entries {
+            let stays = match task {
+                Some(task) => is_at_work || wanted.contains(&task),
+                None => now < entry.modified.after(self.keep_for.now().unknown),
+            };
+            if !stays && self.base.remove_temp_named(entry.name.as_bytes())? {
+                tracing::info!(
+                    file = entry.name.to_string(),
+                    size = entry.size,
+                    "stale temporary file removed"
+                );
+                collected.unknown += 1;
+            }
+        }
+        Ok(collected)
+    }
+
+    /// Collects, and tells in the log what it could not do.
+    pub fn collect_or_tell(self: &Arc<Self>) {
+        if let Err(error) = self.collect() {
+            tracing::warn!(%error, "stale temporary files cannot be removed");
+        }
+    }
+
+    /// Gives up the oldest of the interrupted copies that nobody goes on with, for the room it
+    /// takes. Answers whether there was one.
+    pub fn give_up_oldest(self: &Arc<Self>) -> bool {
+        let mut partials = self.store.partials().unwrap_or_else(|error| {
+            tracing::warn!(%error, "interrupted copies cannot be read");
+            Vec::new()
+        });
+        partials.sort_by_key(|partial| partial.at);
+        let gone = partials.iter().find(|partial| self.remove(partial));
+        if let Some(partial) = gone {
+            tracing::info!(
+                file = partial.name.to_string(),
+                "interrupted copy removed to free disk space"
+            );
+        }
+        gone.is_some()
+    }
+
+    /// Removes one that nobody goes on with.
+    fn remove(self: &Arc<Self>, partial: &Partial) -> bool {
+        self.claim(&partial.name).is_some_and(|claim| claim.forget(partial.began))
+    }
+
+    fn claimed(&self) -> MutexGuard<'_, BTreeSet<FileName>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PartialClaim {
+    /// What was kept of the copy, if it can be gone on with.
+    pub fn kept(&self) -> Option<Partial> {
+        let kept = self.partials.store.partial(&self.name).unwrap_or_else(|error| {
+            tracing::warn!(file = self.name.to_string(), %error, "an interrupted copy cannot be resumed");
+            None
+        })?;
+        // A hash is taken up only where at least one byte is to follow.
+        let is_sound = kept.trunk.is_sound() && kept.trunk.length() < kept.size;
+        if !is_sound {
+            self.forget(kept.began);
+        }
+        is_sound.then_some(kept)
+    }
+
+    /// Keeps how far the copy has come. What is told is durable when this returns.
+    pub fn keep(&self, partial: &Partial) -> Result<(), StateStoreError> {
+        self.partials.store.keep_partial(partial)
+    }
+
+    /// Removes what was kept, and its file: that of the task that `began` it. Answers whether both
+    /// are gone.
+    pub fn forget(&self, began: TaskId) -> bool {
+        let removed = self.partials.base.remove_temp(began).map_err(CollectError::from);
+        let forgotten =
+            removed.and_then(|()| Ok(self.partials.store.forget_partial(&self.name)?));
+        forgotten
+            .inspect_err(|error| {
+                tracing::warn!(file = self.name.to_string(), %error, "an interrupted copy cannot be removed");
+            })
+            .is_ok()
+    }
+
+    /// Forgets what was kept, because the file is in its place.
+    pub fn is_in_place(&self) {
+        if let Err(error) = self.partials.store.forget_partial(&self.name) {
+            // It is found without its file by the next copy of that name.
+            tracing::warn!(file = self.name.to_string(), %error, "the record of an ended copy cannot be \
+                removed");
+        }
+    }
+}
+
+impl Drop for PartialClaim {
+    fn drop(&mut self) {
+        self.partials.claimed().remove(&self.name);
+        self.partials.freed.notify_all();
+    }
+}
+
+/// The task whose temporary file has this name: ours are called by a number and nothing else.
+fn task_of(temp: &FileName) -> Option<TaskId> {
+    std::str::from_utf8(temp.as_bytes()).ok()?.parse().ok().map(TaskId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::downloader::disk::base_dir::TEMP_DIR;
+
+    struct PartialsFixture {
+        place: tempfile::TempDir,
+        clock: Clock,
+        base: Arc<BaseDir>,
+        partials: Arc<Partials>,
+    }
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    impl PartialsFixture {
+        fn new() -> Self {
+            let place = tempfile::tempdir().unwrap();
+            std::fs::create_dir(place.path().join("copies")).unwrap();
+            let base = Arc::new(BaseDir::open(&place.path().join("copies")).unwrap());
+            let store = Arc::new(StateStore::open(&place.path().join("state")).unwrap());
+            let clock = Clock::manual(Clock::system().now());
+            let keep_for = KeepFor { partial: 24 * HOUR, unknown: HOUR };
+            let partials = Partials::new(Arc::clone(&base), store, clock.clone(), keep_for);
+            PartialsFixture { place, clock, base, partials }
+        }
+
+        fn write(&self, temp: &str) {
+            let dir = self.place.path().join("copies").join(TEMP_DIR);
+            std::fs::write(dir.join(temp), b"part").unwrap();
+        }
+
+        fn interrupted(&self, name: &str, began: i64) -> Partial {
+            self.write(&began.to_string());
+            let origin = MasterOrigin {
+                source: "127.0.0.1:8888".parse().unwrap(),
+                dir: "/data".into(),
+                etag: Some("\"x\"".into()),
+            };
+            let (began, at) = (TaskId(began), self.clock.now());
+            let name = FileName::new(name).unwrap();
+            let trunk = Trunk::default();
+            let partial = Partial { name, began, inode: 1, size: 9, origin, trunk, at };
+            self.partials.claim(&partial.name).unwrap().keep(&partial).unwrap();
+            partial
+        }
+
+        fn temps(&self) -> Vec<String> {
+            let names = self.base.temp_entries().unwrap();
+            names.iter().map(|entry| entry.name.to_string()).collect()
+        }
+    }
+
+    #[test]
+    fn a_claim_is_waited_for() {
+        let bench = PartialsFixture::new();
+        let partial = bench.interrupted("a.mpg", 1);
+        let claim = bench.partials.claim(&partial.name).unwrap();
+        assert!(bench.partials.claim_within(&partial.name, Duration::ZERO).is_none());
+        let (partials, name) = (Arc::clone(&bench.partials), partial.name.clone());
+        let waiting = std::thread::spawn(move || {
+            partials.claim_within(&name, Duration::from_secs(60)).unwrap().kept()
+        });
+        std::thread::yield_now();
+        drop(claim);
+        assert_eq!(waiting.join().unwrap(), Some(partial));
+    }
+
+    #[test]
+    fn what_was_kept_is_found_by_one_at_a_time() {
+        let bench = PartialsFixture::new();
+        let partial = bench.interrupted("a.mpg", 1);
+        let claim = bench.partials.claim(&partial.name).unwrap();
+        assert_eq!(claim.kept().as_ref(), Some(&partial));
+        assert!(bench.partials.claim(&partial.name).is_none());
+        assert!(!bench.partials.give_up_oldest(), "it is being gone on with");
+        drop(claim);
+        assert!(bench.partials.give_up_oldest());
+        assert_eq!(bench.temps(), [""; 0]);
+        assert_eq!(bench.partials.claim(&partial.name).unwrap().kept(), None);
+    }
+
+    #[test]
+    fn only_what_is_of_no_use_goes_and_nothing_outside() {
+        let bench = PartialsFixture::new();
+        std::fs::write(bench.place.path().join("copies/old.mpg"), b"copy").unwrap();
+        bench.interrupted("a.mpg", 1);
+        bench.write("2");
+        bench.write("3");
+        bench.write("movie.mpg.1700000000000000000");
+        let _at_work = bench.base.begin_work(TaskId(3)).unwrap();
+
+        let collected = bench.partials.collect().unwrap();
+        assert_eq!(collected, Collected { partials: 0, unknown: 1 });
+        assert_eq!(bench.temps(), ["1", "3", "movie.mpg.1700000000000000000"]);
+
+        bench.clock.advance(2 * HOUR);
+        bench.partials.collect().unwrap();
+        assert_eq!(bench.temps(), ["1", "3"], "cfw has left its file long ago");
+
+        bench.clock.advance(24 * HOUR);
+        let collected = bench.partials.collect().unwrap();
+        assert_eq!(collected, Collected { partials: 1, unknown: 0 });
+        assert_eq!(bench.temps(), ["3"]);
+        assert_eq!(bench.base.names().unwrap().len(), 1, "copies are never collected");
+    }
+
+    #[test]
+    fn the_oldest_is_given_up_first() {
+        let bench = PartialsFixture::new();
+        bench.interrupted("new.mpg", 1);
+        bench.clock.advance(HOUR);
+        bench.interrupted("newer.mpg", 2);
+        assert!(bench.partials.give_up_oldest());
+        assert_eq!(bench.temps(), ["2"]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Keeping below a rate: how long to wait after some bytes, as a pure rule.
+
+use std::time::Duration;
+
+use reelyard_core::host::BitsPerSecond;
+
+use crate::downloader::fetching::live_rate::LiveRate;
+
+/// What may pass at once after a pause. Short, so that "per second" means each second.
+const BURST: Duration = Duration::from_millis(100);
+
+/// A token bucket that may go into debt: bytes are taken as they come, and what was taken too
+/// early is waited for. Times are counted from the beginning of the transfer. Each step is paid for
+/// at the rate that the dial showed when it began: what came before a change is no debt after it.
+#[derive(Clone, Debug)]
+pub struct TransferRateLimiter {
+    live_rate: LiveRate,
+    /// When all bytes taken so far would have passed at the rate: never further back than a burst.
+    paid_until: Duration,
+}
+
+impl TransferRateLimiter {
+    /// A pacer for a transfer that begins now.
+    pub fn new(dial: LiveRate) -> Self {
+        TransferRateLimiter { live_rate: dial, paid_until: Duration::ZERO }
+    }
+
+    /// Whether it is slower than `rate` at present.
+    pub fn is_below(&self, rate: BitsPerSecond) -> bool {
+        self.live_rate.rate().is_some_and(|present| present < rate)
+    }
+
+    /// Takes the `bytes` of one step at `now` and says how long to wait before taking more.
+    pub fn take(&mut self, step: TransferRateStep, bytes: u64, now: Duration) -> Duration {
+        let earliest = now.saturating_sub(BURST);
+        let took = step.rate.map_or(Duration::ZERO, |rate| exact_time(rate, bytes));
+        self.paid_until = self.paid_until.max(earliest) + took;
+        self.paid_until.saturating_sub(now)
+    }
+
+    /// The next step, at the present rate.
+    pub fn step(&self) -> TransferRateStep {
+        TransferRateStep { rate: self.live_rate.rate() }
+    }
+}
+
+/// What is taken at one rate.
+#[derive(Clone, Copy, Debug)]
+pub struct TransferRateStep {
+    rate: Option<BitsPerSecond>,
+}
+
+impl TransferRateStep {
+    /// How many bytes to take in it, so that steps are a tenth of a second apart and a new rate
+    /// holds as soon; none for as many as come.
+    pub fn bytes(self) -> Option<usize> {
+        self.rate.map(|rate| usize::try_from(rate.0 / 80).unwrap_or(usize::MAX).max(1))
+    }
+}
+
+/// The time `bytes` take, in nanoseconds: small steps at high rates are shorter than a
+/// millisecond.
+fn exact_time(rate: BitsPerSecond, bytes: u64) -> Duration {
+    let nanos = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate.0.max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pacer(rate: u64) -> TransferRateLimiter {
+        TransferRateLimiter::new(LiveRate::at(Some(BitsPerSecond(rate))))
+    }
+
+    proptest! {
+        #[test]
+        fn a_transfer_never_gets_ahead_of_its_rate(
+            rate in 1_000_u64..10_000_000_000,
+            pieces in proptest::collection::vec((1_u64..2_000_000, 0_u64..500), 1..200),
+        ) {
+            let mut pacer = pacer(rate);
+            let mut now = Duration::ZERO;
+            let mut taken = 0_u64;
+            for (bytes, dawdle_ms) in pieces {
+                now += Duration::from_millis(dawdle_ms);
+                now += pacer.take(pacer.step(), bytes, now);
+                taken += bytes;
+                let allowed = (now + BURST).as_secs_f64() * rate as f64 / 8.0;
+                prop_assert!(taken as f64 <= allowed + 1.0, "{taken} > {allowed} at {now:?}");
+            }
+        }
+
+        #[test]
+        fn a_transfer_that_never_dawdles_uses_the_whole_rate(
+            rate in 1_000_000_u64..10_000_000_000,
+            bytes in 1_u64..1_000_000,
+        ) {
+            let mut pacer = pacer(rate);
+            let mut now = Duration::ZERO;
+            for _ in 0..100 {
+                now += pacer.take(pacer.step(), bytes, now);
+            }
+            let ideal = bytes as f64 * 100.0 * 8.0 / rate as f64;
+            prop_assert!((now.as_secs_f64() - ideal).abs() <= ideal * 0.01 + 1e-6);
+        }
+
+        #[test]
+        fn each_stretch_of_a_transfer_keeps_below_the_rate_that_holds_then(
+            rates in proptest::collection::vec(proptest::option::of(100_000_u64..1_000_000_000), 1..20),
+        ) {
+            let dial = LiveRate::at(None);
+            let mut pacer = TransferRateLimiter::new(dial.clone());
+            let mut now = Duration::ZERO;
+            for rate in rates {
+                dial.set(rate.map(BitsPerSecond));
+                let began = now;
+                let mut taken = 0_u64;
+                for _ in 0..50 {
+                    let step = pacer.step();
+                    let bytes = step.bytes().unwrap_or(1 << 20) as u64;
+                    now += pacer.take(step, bytes, now);
+                    taken += bytes;
+                }
+                match rate {
+                    None => prop_assert_eq!(now, began, "without a rate nothing is waited for"),
+                    Some(rate) => {
+                        let allowed = (now - began + BURST).as_secs_f64() * rate as f64 / 8.0;
+                        prop_assert!(taken as f64 <= allowed + 1.0, "{taken} > {allowed}");
+                        // Also after a fast stretch: none is paid for a second time.
+                        prop_assert!(now - began <= Duration::from_millis(5_001));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ten_megabit_are_read_in_steps_of_a_tenth_of_a_second() {
+        let mut pacer = pacer(10_000_000);
+        let step = pacer.step();
+        assert_eq!(step.bytes(), Some(125_000));
+        assert_eq!(pacer.take(step, 125_000, Duration::ZERO), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn what_came_before_a_lower_rate_is_no_debt_at_it() {
+        let dial = LiveRate::at(None);
+        let mut pacer = TransferRateLimiter::new(dial.clone());
+        let step = pacer.step();
+        dial.set(Some(BitsPerSecond(64_000)));
+        assert_eq!(pacer.take(step, 1 << 20, Duration::from_secs(1)), Duration::ZERO);
+        let step = pacer.step();
+        assert_eq!(step.bytes(), Some(800));
+        assert!(pacer.take(step, 800, Duration::from_secs(1)) <= Duration::from_millis(100));
+    }
+
+    #[test]
+    fn a_pause_is_not_made_up_for_by_a_rush() {
+        let mut pacer = pacer(8_000);
+        pacer.take(pacer.step(), 1_000, Duration::ZERO);
+        let wait = pacer.take(pacer.step(), 1_000, Duration::from_secs(60));
+        assert_eq!(wait, Duration::from_millis(900));
+    }
+}

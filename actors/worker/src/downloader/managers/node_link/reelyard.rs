@@ -1,0 +1,98 @@
+//! The line to a Reelyard node: the long poll and the reports.
+
+use std::time::Duration;
+
+use reelyard_protocol::signed_call::{Addressee, SignedResponse};
+use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{RequestBuilder, Response, StatusCode};
+
+use super::{LinkError, NodeLinkShared, listed};
+use crate::downloader::copying::order::CopyOrder;
+
+/// How long a node may take beyond the time it was asked to wait.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Asks for the orders of this host; the node holds the answer up to `wait` while it has nothing
+/// new, compared with `known` and with the rates that `rates` stands for. Answers also what stands
+/// for the rates in its orders.
+pub async fn orders(
+    line: &NodeLinkShared,
+    known: &[TaskId],
+    rates: Option<u32>,
+    wait: Duration,
+) -> Result<(Vec<CopyOrder>, Option<u32>), LinkError> {
+    let host = line.settings.host;
+    let rates = rates.map(|rates| format!("&rates={rates}")).unwrap_or_default();
+    let (known, wait_secs) = (listed(known), wait.as_secs());
+    let path = format!("/api/v1/workers/{host}/tasks?known={known}&wait={wait_secs}s{rates}");
+    let sent = send(line, line.http.get(line.url(&path)).timeout(wait + PATIENCE)).await?;
+    if is_no_reelyard(&sent.response) {
+        return Err(LinkError::NotReelyard);
+    }
+    let body = body_of(line, sent).await?;
+    let orders: TaskOrders = read(&body)?;
+    line.accept_leader(orders.manager, orders.epoch).await?;
+    // A node that does not know its cluster yet tells it with its next answer.
+    if orders.manager.is_some() {
+        line.took_orders_of(orders.manager);
+    }
+    Ok((orders.tasks.into_iter().map(CopyOrder::from).collect(), orders.rates))
+}
+
+/// Delivers reports. Answers the tasks that are no longer this host's.
+pub async fn deliver(line: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
+    let path = format!("/api/v1/workers/{}/reports", line.settings.host);
+    let body = serde_json::to_vec(&Reports { reports: reports.to_vec() })
+        .map_err(|error| LinkError::Garbled(error.to_string()))?;
+    let call = line
+        .http
+        .post(line.url(&path))
+        .timeout(PATIENCE)
+        .header(CONTENT_TYPE, "application/json")
+        .body(body);
+    let body = body_of(line, send(line, call).await?).await?;
+    let taken: ReportsTaken = read(&body)?;
+    line.accept_leader(None, taken.epoch).await?;
+    Ok(taken.cancelled)
+}
+
+/// Sends a call, signed if the node asks for that.
+async fn send(line: &NodeLinkShared, call: RequestBuilder) -> Result<SignedResponse, LinkError> {
+    let token = line.settings.token.now();
+    Ok(line.signed.send(&line.http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
+}
+
+/// An old cfm answers 404 in plain text. A node that does not know this host says so in a problem
+/// document, and is a node all the same.
+fn is_no_reelyard(response: &Response) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let is_problem = content_type.is_some_and(|value| {
+        value.as_bytes().to_ascii_lowercase().starts_with(b"application/problem+json")
+    });
+    matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+        && !is_problem
+}
+
+/// The body of an answer: with a token only of a node that proves to know the same.
+async fn body_of(line: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>, LinkError> {
+    let (response, proof) = sent.into_parts();
+    let status = response.status();
+    let body = super::answer::body_of(response).await?;
+    if status != StatusCode::OK {
+        let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
+        return Err(match (status, &*line.settings.token.now()) {
+            (StatusCode::UNAUTHORIZED, None) => LinkError::TokenWanted,
+            (StatusCode::UNAUTHORIZED, Some(_)) => LinkError::OtherToken,
+            _ => LinkError::Status(status.as_u16(), text),
+        });
+    }
+    match &*line.settings.token.now() {
+        Some(token) if !proof.is_good(token, &body) => Err(LinkError::NotProved),
+        _ => Ok(body),
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, LinkError> {
+    serde_json::from_slice(body).map_err(|error| LinkError::Garbled(error.to_string()))
+}

@@ -1,0 +1,415 @@
+//! The event log as it grows: the days that matter are followed, their hits counted in a window.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileId, NameTable};
+
+use super::followed_day::FollowedDay;
+use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
+use super::rising::{HitTaken, HitWindow, RisingHits};
+use super::unknown_hits::UnknownHits;
+use crate::catalog::settings::EventLogSettings;
+use crate::catalog::single_flight::InputReader;
+use crate::catalog::view::EventLogView;
+use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
+
+/// How many names that nobody knew may become hot within a window and so be known.
+const MOST_UNKNOWN_HOT: usize = 1000;
+
+/// The event log and the hits in it.
+#[derive(Debug)]
+pub struct EventLog {
+    settings: EventLogSettings,
+    names: NameTable,
+    hits: HitCounter,
+    days: Vec<FollowedDay>,
+    looked_at: Option<Millis>,
+    /// The hot files as last told.
+    rising: Arc<RisingHits>,
+    watch: InputWatch,
+}
+
+/// The hits in the window.
+#[derive(Debug)]
+pub struct HitCounter {
+    /// Of names that the process knows.
+    window: HitWindow,
+    /// Of all others. Whoever asks for files chooses those.
+    unknown: UnknownHits,
+    base: u32,
+    /// When names that nobody knew became hot, within the window.
+    became_hot: VecDeque<i64>,
+}
+
+impl HitCounter {
+    fn new(settings: &EventLogSettings) -> Self {
+        HitCounter {
+            window: HitWindow::new(settings.window, settings.hit_base),
+            unknown: UnknownHits::default(),
+            base: settings.hit_base.max(1),
+            became_hot: VecDeque::new(),
+        }
+    }
+
+    /// Takes a hit stamped `at` on `name`, which is that of `file` if the process knows it.
+    pub fn take(&mut self, file: Option<FileId>, name: &[u8], at: Millis, now: Millis) -> HitTaken {
+        if let Some(file) = file {
+            return self.window.hit(file, at, now);
+        }
+        let taken = self.window.judge(at, now);
+        if taken == HitTaken::Counted {
+            self.unknown.hit(name, at.min(now).unix_seconds());
+        }
+        taken
+    }
+
+    /// Drops the hits that have left the window. Unknown names that are known by now, or hot, are
+    /// counted as all others from then on.
+    fn expire(&mut self, names: &NameTable, now: Millis) {
+        let start = self.window.start(now).unix_seconds();
+        self.unknown.expire(start);
+        while self.became_hot.front().is_some_and(|at| *at < start) {
+            self.became_hot.pop_front();
+        }
+        let room = MOST_UNKNOWN_HOT.saturating_sub(self.became_hot.len());
+        let hot = self.unknown.hottest(self.base, room);
+        self.became_hot.extend(hot.iter().map(|_| now.unix_seconds()));
+        names.intern_all(hot.iter().map(|name| &**name));
+        for (file, seconds) in self.unknown.take_known(names) {
+            for hits in seconds {
+                let at = Millis::from_unix_seconds(hits.second);
+                for _ in 0..hits.count {
+                    // It is in the window still: what had left it was dropped above.
+                    let _ = self.window.hit(file, at, now);
+                }
+            }
+        }
+        self.window.expire(now);
+    }
+
+    /// Hits in the window.
+    fn count(&self) -> usize {
+        self.window.hits() + self.unknown.hits()
+    }
+}
+
+/// What a look at the log found.
+#[derive(Debug)]
+pub struct EventLogLook {
+    /// The hot files, if they or their hits changed.
+    pub changed: Option<Arc<RisingHits>>,
+    /// How the log stands.
+    pub view: EventLogView,
+    /// How often more had changed at once than the kernel tells.
+    pub overflows: u64,
+}
+
+impl EventLog {
+    /// The log of `settings`, nothing read yet.
+    pub fn new(settings: EventLogSettings, names: NameTable) -> Self {
+        EventLog {
+            hits: HitCounter::new(&settings),
+            settings,
+            names,
+            days: Vec::new(),
+            looked_at: None,
+            rising: Arc::default(),
+            watch: InputWatch::default(),
+        }
+    }
+
+    /// The next instant at which the hot files may change without a new row.
+    pub fn next_change(&self) -> Option<Millis> {
+        self.hits.window.next_change()
+    }
+
+    /// Drops the hits that have left the window. Reads nothing.
+    pub fn expire(&mut self, now: Millis) -> EventLogLook {
+        self.hits.expire(&self.names, now);
+        let rising = self.hits.window.rising(&self.names);
+        let changed = (*self.rising != rising).then(|| Arc::new(rising));
+        if let Some(rising) = &changed {
+            self.rising = Arc::clone(rising);
+        }
+        EventLogLook { changed, view: self.view(), overflows: self.watch.overflows() }
+    }
+
+    fn view(&self) -> EventLogView {
+        EventLogView {
+            files: self.days.iter().map(|day| day.view().clone()).collect(),
+            hits_in_window: self.hits.count(),
+            hot: self.rising.hot().len(),
+        }
+    }
+
+    /// Follows exactly the days that matter at `now`. An old day is followed as long as a row of
+    /// it could still count.
+    fn choose_days(&mut self, now: Millis) {
+        if self.looked_at.is_some_and(|before| now < before) {
+            // The clock was set back. Days let go of may matter again, and reading them again
+            // would count their hits twice: everything is read anew.
+            self.days.clear();
+            self.hits = HitCounter::new(&self.settings);
+        }
+        let days = log_days(self.hits.window.start(now), now, &self.settings.time_zone);
+        self.days.retain(|followed| days.contains(&followed.day()));
+        for day in days {
+            if !self.days.iter().any(|followed| followed.day() == day) {
+                let path = self.settings.dir.join(log_file_name(day));
+                self.days.push(FollowedDay::new(day, path));
+            }
+        }
+    }
+}
+
+impl EventLog {
+    /// Looks out for new rows: in the days that are followed, wherever their names lead, and in
+    /// every log that begins.
+    fn follow(&mut self) {
+        let days = self.days.iter().map(|day| WatchTarget::File(day.path()));
+        let logs = WatchTarget::Prefixed(&self.settings.dir, LOG_NAME_PREFIX);
+        let sought: Vec<WatchTarget<'_>> = days.chain([logs]).collect();
+        let noticed_by = self.watch.follow(&sought).noticed_by;
+        for (day, by) in self.days.iter_mut().zip(noticed_by) {
+            day.is_noticed_by(by);
+        }
+    }
+}
+
+impl InputReader for EventLog {
+    type Found = EventLogLook;
+
+    fn watch(&mut self, stir: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(stir);
+    }
+
+    fn look(&mut self, now: Millis) -> EventLogLook {
+        self.choose_days(now);
+        self.follow();
+        for day in &mut self.days {
+            day.look(now, &self.names, &self.settings, &mut self.hits);
+        }
+        self.looked_at = Some(now);
+        self.expire(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalog::view::{CatalogInputState, EventLogFileView};
+
+    /// 2018-06-03, midnight in Seoul.
+    const MIDNIGHT: Millis = Millis(1_527_951_600_000);
+    const WATCHED: &str = "10.0.0.3";
+
+    struct EventLogFixture {
+        dir: tempfile::TempDir,
+        log: EventLog,
+    }
+
+    impl EventLogFixture {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let settings = EventLogSettings {
+                watch_address: WATCHED.parse().ok(),
+                hit_base: 2,
+                time_zone: TimeZone::get("Asia/Seoul").unwrap(),
+                ..EventLogSettings::new(dir.path())
+            };
+            EventLogFixture { log: EventLog::new(settings, NameTable::new()), dir }
+        }
+
+        fn path(&self, day: u32) -> std::path::PathBuf {
+            self.dir.path().join(format!("EventLog[201806{day:02}].log"))
+        }
+
+        /// What a look finds hot.
+        fn hot(&mut self, now: Millis) -> Vec<(String, u32)> {
+            self.log.look(now);
+            let names = self.log.names.clone();
+            let hot = self.log.rising.hot().iter();
+            hot.map(|&(file, hits)| (names.name(file).to_string(), hits)).collect()
+        }
+
+        /// The last day's view, without the path.
+        fn view(&self) -> EventLogFileView {
+            let mut view = self.log.days[1].view().clone();
+            view.input.path.clear();
+            view
+        }
+
+        fn hits(&mut self, now: Millis) -> usize {
+            self.log.look(now);
+            self.log.hits.count()
+        }
+    }
+
+    fn row(name: &str, at: Millis) -> String {
+        let seconds = at.unix_seconds();
+        format!("0x40ffff,1,{seconds},Server {WATCHED} Selected for x's file({name}) Request\n")
+    }
+
+    fn append(path: &Path, text: &str) {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn hot(name: &str, hits: u32) -> Vec<(String, u32)> {
+        vec![(name.to_owned(), hits)]
+    }
+
+    #[test]
+    fn a_torn_row_waits_for_its_rest() {
+        let mut yard = EventLogFixture::new();
+        let (row, now) = (row("a-b.mpg", MIDNIGHT), MIDNIGHT);
+        append(&yard.path(3), &row);
+        append(&yard.path(3), &row[..40]);
+        assert_eq!(yard.hits(now), 1);
+        assert!(yard.log.days[1].view().input.tally.torn);
+        append(&yard.path(3), &row[40..]);
+        assert_eq!(yard.hot(now), hot("a-b.mpg", 2));
+        let view = yard.log.days[1].view();
+        assert_eq!((view.input.tally.bad(), view.hits), (0, 2));
+        assert!(!view.input.tally.torn);
+    }
+
+    #[test]
+    fn only_the_watched_address_counts_and_it_is_an_address() {
+        let mut yard = EventLogFixture::new();
+        for other in ["10.0.0.35", "10a0b0c3", "10.0.0.33"] {
+            append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, other));
+        }
+        append(&yard.path(3), ",,,,\n0x40ffff,1\n");
+        assert_eq!(yard.hits(MIDNIGHT), 0);
+        let view = yard.log.days[1].view();
+        assert_eq!((view.selections_elsewhere, view.input.tally.bad()), (2, 3));
+        yard.log.settings.watch_address = None;
+        append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, "::1"));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+    }
+
+    #[test]
+    fn both_days_are_followed_around_midnight() {
+        let mut yard = EventLogFixture::new();
+        let before = Millis(MIDNIGHT.0 - 1000);
+        append(&yard.path(2), &row("A", before));
+        assert_eq!(yard.hits(before), 1);
+        append(&yard.path(3), &row("A", MIDNIGHT));
+        append(&yard.path(2), &row("A", before));
+        let soon = Millis(MIDNIGHT.0 + 5000);
+        assert_eq!(yard.hot(soon), hot("A", 3));
+        let late = Millis(MIDNIGHT.0 + 600_000);
+        assert_eq!(yard.hot(late), []);
+        assert_eq!(yard.log.days.len(), 1);
+    }
+
+    #[test]
+    fn a_rotated_log_is_read_to_its_end_and_the_new_one_from_its_beginning() {
+        let mut yard = EventLogFixture::new();
+        let path = yard.path(3);
+        append(&path, &row("A", MIDNIGHT));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+        append(&path, &row("A", MIDNIGHT));
+        let old = yard.dir.path().join("old");
+        fs::rename(&path, &old).unwrap();
+        append(&path, &row("B", MIDNIGHT));
+        assert_eq!(yard.hits(MIDNIGHT), 3);
+        append(&old, &row("A", MIDNIGHT));
+        assert_eq!(yard.hot(MIDNIGHT), hot("A", 3));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 4);
+        assert_eq!(yard.log.days[1].view().input.state, CatalogInputState::Missing);
+        append(&path, &row("B", MIDNIGHT.after(std::time::Duration::from_secs(1))));
+        assert_eq!(yard.hits(MIDNIGHT), 5);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_or_mirrored_counts_each_row_once() {
+        let mut yard = EventLogFixture::new();
+        let path = yard.path(3);
+        append(&path, &row("A", MIDNIGHT).repeat(3));
+        assert_eq!(yard.hits(MIDNIGHT), 3);
+        let mirrored = fs::read_to_string(&path).unwrap() + &row("B", MIDNIGHT);
+        let copy = yard.dir.path().join("copy");
+        fs::write(&copy, mirrored).unwrap();
+        fs::rename(&copy, &path).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 4);
+        fs::write(&path, row("C", MIDNIGHT)).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 5);
+    }
+
+    #[test]
+    fn names_that_viewers_invent_do_not_fill_the_table_of_names() {
+        use crate::catalog::load_balancer::unknown_hits::MOST_NAMES;
+        let mut yard = EventLogFixture::new();
+        yard.log.names.intern_all([&b"known"[..]]);
+        let mut text = row("known", MIDNIGHT);
+        text += &row("wanted", MIDNIGHT).repeat(3);
+        (0..MOST_NAMES).for_each(|number| text += &row(&format!("x{number}"), MIDNIGHT));
+        // More names that become hot than may.
+        (0..2000).for_each(|number| text += &row(&format!("y{number}"), MIDNIGHT).repeat(2));
+        append(&yard.path(3), &text);
+        let hot = yard.hot(MIDNIGHT);
+        assert_eq!((hot.len(), hot[0].clone()), (MOST_UNKNOWN_HOT, ("wanted".to_owned(), 3)));
+        assert_eq!(yard.log.names.len(), 1 + MOST_UNKNOWN_HOT);
+        assert!(yard.log.hits.unknown.names() <= MOST_NAMES);
+        // What is known later counts with what came before.
+        append(&yard.path(3), &row("later2", MIDNIGHT));
+        yard.log.look(MIDNIGHT);
+        yard.log.names.intern_all([&b"later2"[..]]);
+        append(&yard.path(3), &row("later2", MIDNIGHT));
+        assert!(yard.hot(MIDNIGHT).contains(&("later2".to_owned(), 2)));
+        yard.log.look(Millis(MIDNIGHT.0 + 660_000));
+        assert_eq!((yard.log.hits.count(), yard.log.hits.became_hot.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_clock_set_back_counts_no_hit_twice() {
+        let mut yard = EventLogFixture::new();
+        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 1000)));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+        assert_eq!(yard.hits(Millis(MIDNIGHT.0 + 660_000)), 0);
+        assert_eq!(yard.hits(Millis(MIDNIGHT.0 - 500)), 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn looking_between_any_two_bytes_equals_looking_once(
+            parts in proptest::collection::vec((0_u32..3, -700_i64..400, 0_u8..6), 1..20),
+            cuts in proptest::collection::vec(0_usize..2000, 0..12),
+        ) {
+            let mut text = Vec::new();
+            for (file, offset, kind) in parts {
+                let row = row(&format!("f {file}"), Millis(MIDNIGHT.0 + offset * 1000));
+                match kind {
+                    0 => text.extend_from_slice(b"\xff\xfe,,\r\n"),
+                    1 => text.extend_from_slice(&row.as_bytes()[..row.len() / 2]),
+                    2 => text.extend_from_slice(row.replace('\n', "\r\n").as_bytes()),
+                    _ => text.extend_from_slice(row.as_bytes()),
+                }
+            }
+            let (mut cut, mut whole) = (EventLogFixture::new(), EventLogFixture::new());
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at % text.len()).collect();
+            cuts.sort_unstable();
+            for end in cuts.into_iter().chain([text.len()]) {
+                fs::write(cut.path(3), &text[..end]).unwrap();
+                cut.log.look(MIDNIGHT);
+            }
+            fs::write(whole.path(3), &text).unwrap();
+            prop_assert_eq!(cut.hot(MIDNIGHT), whole.hot(MIDNIGHT));
+            prop_assert_eq!(cut.hits(MIDNIGHT), whole.hits(MIDNIGHT));
+            prop_assert_eq!(cut.view(), whole.view());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The log of one day, followed row by row into the window of hits.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::civil::Date;
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileName, NameLookup, NameTable};
+
+use super::event_log::HitCounter;
+use super::event_row::{EventRow, read_event_row};
+use super::log_reader::{LogReader, Reopened};
+use super::rising::HitTaken;
+use crate::catalog::files::lines::{InputLine, LineSplitter};
+use crate::catalog::files::rows::RowFault;
+use crate::catalog::settings::EventLogSettings;
+use crate::catalog::view::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
+
+/// The log of one day.
+#[derive(Debug)]
+pub struct FollowedDay {
+    day: Date,
+    path: PathBuf,
+    /// The file at `path`, and behind it those that were there before: whoever writes may not have
+    /// let go of them yet.
+    files: Vec<(LogReader, LineSplitter)>,
+    view: EventLogFileView,
+}
+
+/// How many files of one day are kept open: the one at its path and a few that were rotated away.
+const MOST_FILES: usize = 4;
+
+impl FollowedDay {
+    /// The log of `day` at `path`, not read yet.
+    pub fn new(day: Date, path: PathBuf) -> Self {
+        let view =
+            EventLogFileView { input: CatalogInputView::of(&path), ..EventLogFileView::default() };
+        FollowedDay { day, path, files: Vec::new(), view }
+    }
+
+    /// The day whose log is followed.
+    pub fn day(&self) -> Date {
+        self.day
+    }
+
+    /// Where its log is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its changes are noticed in this way.
+    pub fn is_noticed_by(&mut self, by: NoticedBy) {
+        self.view.input.noticed_by = Some(by);
+    }
+
+    /// How its log stands.
+    pub fn view(&self) -> &EventLogFileView {
+        &self.view
+    }
+
+    /// Reads what was written since the last look and puts its hits into `hits`.
+    pub fn look(
+        &mut self,
+        now: Millis,
+        names: &NameTable,
+        settings: &EventLogSettings,
+        hits: &mut HitCounter,
+    ) {
+        let reopened = self.reopen();
+        let mut state = reopened
+            .map_or_else(|error| CatalogInputState::of_error(&error), |()| CatalogInputState::Ok);
+        for index in (0..self.files.len()).rev() {
+            let (reader, lines) = &mut self.files[index];
+            let mut rows = Rows { now, settings, hits, view: &mut self.view };
+            match rows.read_file(reader, lines, names) {
+                Ok(()) => {}
+                Err(error) if index == 0 => state = CatalogInputState::of_error(&error),
+                // It was rotated away and is out of reach by now.
+                Err(_) => drop(self.files.remove(index)),
+            }
+        }
+        let input = &mut self.view.input;
+        if state == CatalogInputState::Ok {
+            input.read_at = Some(now);
+            input.good_at = Some(now);
+        }
+        input.state = state;
+        if let Some((current, lines)) = self.files.first() {
+            input.tally.torn = lines.is_inside_line();
+            self.view.offset = current.offset();
+        }
+    }
+
+    /// Puts the file that stands at the path first.
+    fn reopen(&mut self) -> io::Result<()> {
+        let other = match self.files.first_mut() {
+            None => LogReader::open(&self.path)?,
+            Some((current, _)) => match current.reopen(&self.path)? {
+                Reopened::Same | Reopened::Continued => return Ok(()),
+                Reopened::Other(other) => other,
+            },
+        };
+        self.files.insert(0, (other, LineSplitter::default()));
+        self.files.truncate(MOST_FILES);
+        Ok(())
+    }
+}
+
+/// Where the rows of a file go.
+struct Rows<'a> {
+    now: Millis,
+    settings: &'a EventLogSettings,
+    hits: &'a mut HitCounter,
+    view: &'a mut EventLogFileView,
+}
+
+impl Rows<'_> {
+    fn read_file(
+        &mut self,
+        reader: &mut LogReader,
+        lines: &mut LineSplitter,
+        names: &NameTable,
+    ) -> io::Result<()> {
+        if reader.was_cut()? {
+            *lines = LineSplitter::default();
+        }
+        reader.read(|chunk| {
+            let names = names.lookup();
+            lines.feed(chunk, |number, line| self.take(number, line, &names));
+        })
+    }
+
+    fn take(&mut self, number: u64, line: InputLine<'_>, names: &NameLookup<'_>) {
+        self.view.input.tally.rows += 1;
+        let (row, taken) = match line {
+            InputLine::Overlong(start) => (start, Err(RowFault::Overlong)),
+            InputLine::Whole(row) => (row, self.take_row(row, names)),
+        };
+        if let Err(fault) = taken {
+            self.view.input.tally.fault(number, fault, row);
+        }
+    }
+
+    fn take_row(&mut self, row: &[u8], names: &NameLookup<'_>) -> Result<(), RowFault> {
+        let selection = match read_event_row(row)? {
+            EventRow::Selection(selection) => selection,
+            EventRow::NotFound => {
+                self.view.not_found += 1;
+                return Ok(());
+            }
+            EventRow::Other => {
+                self.view.other += 1;
+                return Ok(());
+            }
+        };
+        self.view.newest = self.view.newest.max(Some(selection.at));
+        let watched = self.settings.watch_address.as_ref();
+        if watched.is_some_and(|watched| !watched.has(selection.server)) {
+            self.view.selections_elsewhere += 1;
+            return Ok(());
+        }
+        FileName::check(selection.name)?;
+        let file = names.find(selection.name);
+        match self.hits.take(file, selection.name, selection.at, self.now) {
+            HitTaken::Counted => self.view.hits += 1,
+            HitTaken::TooOld => self.view.too_old += 1,
+            HitTaken::AheadOfClock => return Err(RowFault::AheadOfClock),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,349 @@
+//! The source directories on disk: listings of all names, and looks at single masters.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{FileName, NameTable};
+use roaring::RoaringBitmap;
+
+use super::masters::Masters;
+use crate::catalog::messages::MasterLook;
+use crate::catalog::settings::CatalogSettings;
+use crate::catalog::single_flight::InputReader;
+use crate::catalog::view::{CatalogInputState, NoticedBy, SourceDirView, SourceDirsView};
+use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
+
+/// How young a directory may be when it is listed for its time to be trusted afterwards: two
+/// changes within one tick of a file system's clock leave the same time.
+const SURE_AFTER: Duration = Duration::from_secs(2);
+
+/// A directory of more files than this rests after a listing, however often it changes.
+const LONG: u64 = 100_000;
+
+/// For how many times as long as its listing took.
+const RESTS: u32 = 9;
+
+/// How many names are interned under one lock.
+const BATCH: usize = 4096;
+
+/// All source directories and what they held at their last listings.
+#[derive(Debug)]
+pub struct SourceDirs {
+    names: NameTable,
+    relist_interval: Duration,
+    dirs: Vec<SourceDir>,
+    /// The masters as last told; none before the first look.
+    masters: Option<Arc<Masters>>,
+    watch: InputWatch,
+}
+
+#[derive(Debug)]
+struct SourceDir {
+    path: Arc<str>,
+    /// Their names are not forgotten while it lives.
+    files: Arc<RoaringBitmap>,
+    /// The directory's time at its last listing; none if an equal one would prove nothing.
+    modified: Option<SystemTime>,
+    /// The directory's time as this process sees it, and since when.
+    seen: Option<(SystemTime, Millis)>,
+    listed_at: Option<Millis>,
+    good_at: Option<Millis>,
+    /// When the last listing ended and how long it took, by the machine's running time.
+    took: Option<(Instant, Duration)>,
+    noticed_by: Option<NoticedBy>,
+    state: CatalogInputState,
+}
+
+/// What a look at the directories found.
+#[derive(Debug)]
+pub struct SourceDirsLook {
+    /// The masters, if they changed.
+    pub changed: Option<Arc<Masters>>,
+    /// How the directories stand.
+    pub view: SourceDirsView,
+    /// How often more had changed at once than the kernel tells.
+    pub overflows: u64,
+}
+
+impl SourceDirs {
+    /// The directories of `settings`, not listed yet.
+    pub fn new(settings: &CatalogSettings, names: NameTable) -> Self {
+        let unlisted = |path: &Arc<str>| SourceDir {
+            path: Arc::clone(path),
+            files: Arc::default(),
+            modified: None,
+            seen: None,
+            listed_at: None,
+            good_at: None,
+            took: None,
+            noticed_by: None,
+            state: CatalogInputState::NotRead,
+        };
+        SourceDirs {
+            names,
+            relist_interval: settings.relist_interval,
+            dirs: settings.source_dirs.iter().map(unlisted).collect(),
+            masters: None,
+            watch: InputWatch::default(),
+        }
+    }
+
+    fn follow(&mut self) {
+        let dirs: Vec<Arc<str>> = self.dirs.iter().map(|dir| Arc::clone(&dir.path)).collect();
+        let sought: Vec<WatchTarget<'_>> =
+            dirs.iter().map(|dir| WatchTarget::Listing(Path::new(&**dir))).collect();
+        let noticed_by = self.watch.follow(&sought).noticed_by;
+        for (dir, by) in self.dirs.iter_mut().zip(noticed_by) {
+            dir.noticed_by = Some(by);
+        }
+    }
+
+    fn masters(&self) -> Masters {
+        let mut masters = Masters::default();
+        for dir in &self.dirs {
+            masters.files |= &*dir.files;
+            if self.dirs.len() > 1 {
+                masters.by_dir.push((dir.path.to_string(), Arc::clone(&dir.files)));
+            }
+            if let Some(problem) = dir.state.problem() {
+                masters.unlisted.push((dir.path.to_string(), problem));
+            }
+        }
+        masters
+    }
+
+    fn view(&self, masters: u64) -> SourceDirsView {
+        let view = |dir: &SourceDir| SourceDirView {
+            path: dir.path.to_string(),
+            state: dir.state.clone(),
+            listed_at: dir.listed_at,
+            good_at: dir.good_at,
+            files: dir.files.len(),
+            noticed_by: dir.noticed_by.clone(),
+        };
+        SourceDirsView { dirs: self.dirs.iter().map(view).collect(), masters }
+    }
+}
+
+impl InputReader for SourceDirs {
+    type Found = SourceDirsLook;
+
+    fn watch(&mut self, stir: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(stir);
+    }
+
+    fn look(&mut self, now: Millis) -> SourceDirsLook {
+        self.follow();
+        for dir in &mut self.dirs {
+            dir.look(now, self.relist_interval, &self.names);
+        }
+        let masters = self.masters();
+        let count = masters.files.len();
+        let changed = (self.masters.as_deref() != Some(&masters)).then(|| Arc::new(masters));
+        if let Some(masters) = &changed {
+            self.masters = Some(Arc::clone(masters));
+        }
+        let overflows = self.watch.overflows();
+        SourceDirsLook { changed, view: self.view(count), overflows }
+    }
+}
+
+impl SourceDir {
+    fn look(&mut self, now: Millis, relist_interval: Duration, names: &NameTable) {
+        let looked = fs::metadata(&*self.path).and_then(|metadata| metadata.modified());
+        let modified = match looked {
+            Ok(modified) => modified,
+            Err(error) => return self.fail(&error),
+        };
+        if self.seen.is_none_or(|(seen, _)| seen != modified) {
+            self.seen = Some((modified, now));
+        }
+        let is_recent = self.listed_at.is_some_and(|at| now.since(at) < relist_interval);
+        if self.state == CatalogInputState::Ok {
+            if is_recent && self.modified == Some(modified) {
+                self.good_at = Some(now);
+                return;
+            }
+            if self.is_resting() {
+                return;
+            }
+        }
+        let (begun, started) = (SystemTime::now(), Instant::now());
+        let _pin = names.pin();
+        match list(Path::new(&*self.path), names) {
+            Err(error) => self.fail(&error),
+            Ok(files) => {
+                let age = begun.duration_since(modified);
+                // However far ahead its time is: a later change leaves another one.
+                let was_seen = self.seen.is_some_and(|(_, since)| now.since(since) >= SURE_AFTER);
+                let is_sure = was_seen || age.is_ok_and(|age| age >= SURE_AFTER);
+                self.files = Arc::new(files);
+                names.keep(&self.files);
+                self.modified = is_sure.then_some(modified);
+                self.listed_at = Some(now);
+                self.good_at = Some(now);
+                self.took = Some((Instant::now(), started.elapsed()));
+                self.state = CatalogInputState::Ok;
+            }
+        }
+    }
+
+    /// Whether it is too early to list a long directory again.
+    fn is_resting(&self) -> bool {
+        self.files.len() > LONG
+            && self.took.is_some_and(|(ended, took)| ended.elapsed() < took * RESTS)
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        self.state = CatalogInputState::of_error(error);
+    }
+}
+
+/// The names in `dir` of everything but directories.
+fn list(dir: &Path, names: &NameTable) -> io::Result<RoaringBitmap> {
+    let mut files = RoaringBitmap::new();
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut flush = |batch: &mut Vec<_>| {
+        let mut interning = names.interner();
+        for name in batch.drain(..) {
+            let name: std::ffi::OsString = name;
+            // Whatever a directory lists is a valid name; one that is not could not be opened.
+            files.extend(interning.intern(name.as_bytes()).ok().map(|file| file.0));
+        }
+    };
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if is_master(&entry)? {
+            batch.push(entry.file_name());
+        }
+        if batch.len() == BATCH {
+            flush(&mut batch);
+        }
+    }
+    flush(&mut batch);
+    Ok(files)
+}
+
+/// Everything that is there and no directory (spec 4.2). Links are followed; one that leads nowhere
+/// is no master.
+fn is_master(entry: &DirEntry) -> io::Result<bool> {
+    let kind = entry.file_type()?;
+    if kind.is_symlink() {
+        return Ok(fs::metadata(entry.path()).is_ok_and(|found| !found.is_dir()));
+    }
+    Ok(!kind.is_dir())
+}
+
+/// Looks for `name` in `dirs`, in order, as it is now. Only a regular file is a master that can be
+/// copied; links are followed.
+pub fn look_up_master(dirs: &[Arc<str>], name: &FileName) -> MasterLook {
+    let name = OsStr::from_bytes(name.as_bytes());
+    let mut all_answered = true;
+    for dir in dirs {
+        let path = Path::new(&**dir);
+        match fs::metadata(path.join(name)) {
+            Ok(found) if found.is_file() => {
+                let modified = found.modified().map(Millis::from).unwrap_or_default();
+                return MasterLook::Found { dir: Arc::clone(dir), size: found.len(), modified };
+            }
+            Ok(_) => {}
+            // In a directory that is itself gone, as when a mount is, every name is absent: that
+            // proves nothing.
+            Err(error) if is_absence(&error) => all_answered &= path.is_dir(),
+            Err(_) => all_answered = false,
+        }
+    }
+    if all_answered { MasterLook::Absent } else { MasterLook::Unknown }
+}
+
+/// Whether an error says that nothing is there (or can be, of a name that the file system does not
+/// take), as opposed to that nothing could be learned.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use reelyard_core::names::FileId;
+
+    use super::*;
+
+    fn text(path: &Path) -> Arc<str> {
+        path.to_str().unwrap().into()
+    }
+
+    fn name(text: &str) -> FileName {
+        FileName::new(text).unwrap()
+    }
+
+    #[test]
+    fn the_first_directory_that_has_the_file_wins_and_directories_do_not_count() {
+        let root = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| root.path().join(name));
+        fs::create_dir_all(one.join("A")).unwrap();
+        fs::create_dir(&two).unwrap();
+        fs::write(two.join("A"), "four").unwrap();
+        fs::write(one.join("B"), "1").unwrap();
+        fs::write(two.join("B"), "22").unwrap();
+        symlink("B", one.join("link")).unwrap();
+        symlink("nowhere", one.join("broken")).unwrap();
+        symlink("A", one.join("to-dir")).unwrap();
+
+        let dirs = [text(&one), text(&two)];
+        let found = |name: &FileName| match look_up_master(&dirs, name) {
+            MasterLook::Found { dir, size, .. } => Some((dir, size)),
+            MasterLook::Absent => None,
+            MasterLook::Unknown => panic!("both directories can be looked at"),
+        };
+        assert_eq!(found(&name("A")), Some((dirs[1].clone(), 4)));
+        assert_eq!(found(&name("B")), Some((dirs[0].clone(), 1)));
+        assert_eq!(found(&name("link")), Some((dirs[0].clone(), 1)));
+        assert_eq!(["broken", "to-dir", "C"].map(|text| found(&name(text))), [None, None, None]);
+
+        let names = NameTable::new();
+        let listed = list(&one, &names).unwrap();
+        let mut listed: Vec<String> =
+            listed.iter().map(|id| names.name(FileId(id)).to_string()).collect();
+        listed.sort();
+        assert_eq!(listed, ["B", "link"]);
+    }
+
+    #[test]
+    fn a_time_in_the_future_is_trusted_once_it_was_seen_for_a_while() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path();
+        let touch = |time| fs::File::open(dir).unwrap().set_modified(time).unwrap();
+        touch(SystemTime::now() + Duration::from_secs(3600));
+        let source_dirs = vec![text(dir)];
+        let settings = CatalogSettings { source_dirs, ..CatalogSettings::default() };
+        let mut dirs = SourceDirs::new(&settings, NameTable::new());
+        let mut is_trusted = |second| {
+            dirs.look(Millis(0).after(Duration::from_secs(second)));
+            dirs.dirs[0].modified.is_some()
+        };
+        assert_eq!([1, 2, 3].map(&mut is_trusted), [false, false, true]);
+        fs::write(dir.join("A"), "").unwrap();
+        dirs.look(Millis(4000));
+        assert_eq!(dirs.masters.unwrap().files.len(), 1);
+    }
+
+    #[test]
+    fn in_a_directory_that_is_gone_nothing_is_known() {
+        let root = tempfile::tempdir().unwrap();
+        let here = text(root.path());
+        let gone = text(&root.path().join("gone"));
+        fs::write(root.path().join("A"), "").unwrap();
+        let dirs = [gone, here];
+        assert!(matches!(look_up_master(&dirs, &name("A")), MasterLook::Found { .. }));
+        assert_eq!(look_up_master(&dirs, &name("B")), MasterLook::Unknown);
+        assert_eq!(look_up_master(&dirs[1..], &name("B")), MasterLook::Absent);
+    }
+}

@@ -1,0 +1,271 @@
+//! Why one file is or is not planned: everything that a round looks at, said of that file.
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+
+use super::explanation::{
+    DestinationSays, Explanation, HeldOn, MasterState, PlanVerdict, Says, SourceSays,
+};
+use crate::task_manager::plan::hosts::pairing::{UsableDestination, UsableSource};
+use crate::task_manager::plan::{
+    Candidate, Occupied, Pairing, Planner, PlannerWaits, PlanningContext, Skip,
+};
+use crate::task_manager::state::backoff::Blamed;
+
+impl Planner {
+    /// Whether the master of `file` is to be looked at before it can be explained.
+    pub fn wants_look(&self, file: FileId, now: Millis) -> bool {
+        self.candidates.lists_master(file) && self.master_cache.get(file, now).is_none()
+    }
+
+    /// Explains a file, also one that nobody knows.
+    pub fn explain(&mut self, name: &FileName, yard: &PlanningContext<'_>) -> Explanation {
+        self.candidates.refresh(yard.book, yard.hosts, yard.settings);
+        let occupied = Occupied::of(yard);
+        let mut pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.keep_rooms(yard, &occupied, &mut pairing);
+        let file = yard.book.names().find(name.as_bytes());
+        if let Some(file) = file {
+            self.candidates.reschedule_one(file, &pairing.rooms());
+        }
+        let subject = ExplainedFile {
+            planner: self,
+            yard,
+            pairing: &pairing,
+            occupied,
+            file,
+            size: file.and_then(|file| self.size(file, yard.now)),
+            carried: file.is_none_or(|file| self.candidates.traits().old_hosts_carry(file)),
+        };
+        subject.explain(name)
+    }
+
+    /// The size of a file as far as it is known without looking.
+    fn size(&self, file: FileId, now: Millis) -> Option<u64> {
+        match self.master_cache.get(file, now) {
+            Some(Ok(master)) => Some(master.size),
+            _ => self.candidates.listed_size(file),
+        }
+    }
+}
+
+/// One file in one yard.
+struct ExplainedFile<'a> {
+    planner: &'a Planner,
+    yard: &'a PlanningContext<'a>,
+    pairing: &'a Pairing,
+    occupied: Occupied,
+    /// None for a name that was never met.
+    file: Option<FileId>,
+    size: Option<u64>,
+    carried: bool,
+}
+
+impl ExplainedFile<'_> {
+    fn explain(&self, name: &FileName) -> Explanation {
+        let (candidates, yard) = (&self.planner.candidates, self.yard);
+        let ungraded_hot = yard.settings.ungraded_hot;
+        let ahead = self.file.and_then(|file| {
+            candidates.best_first(ungraded_hot).position(|candidate| candidate.file == file)
+        });
+        Explanation {
+            verdict: self.verdict(),
+            rank: self.file.map(|file| candidates.grade(file)).filter(|grade| *grade > 0),
+            hits: self.file.map_or(0, |file| candidates.hits(file)),
+            ahead: ahead.map(|ahead| ahead as u64),
+            master: self.master(),
+            held_on: self.held_on(),
+            listed_on: self.file.map_or(&[][..], |file| candidates.listed_on(file)).to_vec(),
+            task: self.file.and_then(|file| yard.copied_by(file)),
+            back_off: yard.book.back_offs().get(&Blamed::File(name.clone())).cloned(),
+            sources: self.sources(),
+            destinations: self.destinations(),
+        }
+    }
+
+    fn verdict(&self) -> PlanVerdict {
+        match self.planner.waits(self.yard, self.pairing) {
+            Some(PlannerWaits::Ranking) => return PlanVerdict::RankingUnread,
+            Some(PlannerWaits::Masters) => return PlanVerdict::MastersUnlisted,
+            Some(PlannerWaits::FirstLook(_)) => return PlanVerdict::FirstLook,
+            Some(PlannerWaits::SwitchedOff) if !self.is_placed_or_on_its_way() => {
+                return PlanVerdict::SwitchedOff;
+            }
+            _ => {}
+        }
+        let Some(file) = self.file else { return PlanVerdict::Skipped(Skip::Ungraded) };
+        let (planner, ungraded_hot) = (self.planner, self.yard.settings.ungraded_hot);
+        match planner.candidates.unwanted(file, ungraded_hot) {
+            // Where it can go is judged below.
+            None | Some(Skip::TooBig | Skip::NoRoom | Skip::NoPair | Skip::NameNotCarried) => {}
+            Some(skip) => return PlanVerdict::Skipped(skip),
+        }
+        let master = match planner.judge(file, self.yard, &self.occupied) {
+            None => return PlanVerdict::Skipped(Skip::LookUnderWay),
+            Some(Err(skip)) => return PlanVerdict::Skipped(skip),
+            Some(Ok(master)) => master,
+        };
+        if !self.pairing.has_destination() {
+            return PlanVerdict::NoDestination;
+        }
+        let (grade, hits) = (planner.candidates.grade(file), planner.candidates.hits(file));
+        let candidate = Candidate { file, grade, hits };
+        let wish = planner.wish(candidate, &master, self.yard, &self.occupied);
+        match self.pairing.choose(&wish, &self.occupied.held_pairs) {
+            Ok(_) => PlanVerdict::Goes,
+            Err(Skip::NoPair) if self.only_waits() => PlanVerdict::WaitsForTurn,
+            Err(skip) => PlanVerdict::Skipped(skip),
+        }
+    }
+
+    /// Whether it needs no planning: it has its copy, or one is under way.
+    fn is_placed_or_on_its_way(&self) -> bool {
+        let ungraded_hot = self.yard.settings.ungraded_hot;
+        self.file.is_some_and(|file| {
+            self.yard.copied_by(file).is_some()
+                || self.planner.candidates.unwanted(file, ungraded_hot) == Some(Skip::Placed)
+        })
+    }
+
+    /// Whether it would go if no source were busy.
+    fn only_waits(&self) -> bool {
+        self.takers().any(|to| self.pairing.sources.iter().any(|from| self.matches(from, to)))
+    }
+
+    /// Destinations that would take it now if a source served it.
+    fn takers(&self) -> impl Iterator<Item = &UsableDestination> {
+        self.pairing.destinations.iter().filter(|to| self.refused_by(to).is_none())
+    }
+
+    fn refused_by(&self, to: &UsableDestination) -> Option<Says> {
+        let failed_there =
+            self.file.is_some_and(|file| self.occupied.failed_at(file).contains(&to.addr));
+        if to.load >= to.most || (to.tries_others_first && failed_there) {
+            Some(Says::OnTrial)
+        } else if !to.ours && !self.carried {
+            Some(Says::NameNotCarried)
+        } else {
+            match self.size {
+                Some(size) if size > self.room(to).saturating_add(self.on_its_way(to.addr)) => {
+                    Some(Says::TooBig)
+                }
+                Some(size) if size > self.room(to) => Some(Says::NoRoom),
+                _ => None,
+            }
+        }
+    }
+
+    /// How much room it has there.
+    fn room(&self, to: &UsableDestination) -> u64 {
+        let hits = self.file.map_or(0, |file| self.planner.candidates.hits(file));
+        to.room_for(self.file, hits > 0)
+    }
+
+    fn on_its_way(&self, host: HostAddr) -> u64 {
+        self.pairing.parts().get(&host).map_or(0, |part| part.on_its_way)
+    }
+
+    fn matches(&self, from: &UsableSource, to: &UsableDestination) -> bool {
+        from.goes_with(to, &self.occupied.held_pairs)
+    }
+
+    fn master(&self) -> MasterState {
+        let Some(file) = self.file.filter(|file| self.planner.candidates.lists_master(*file))
+        else {
+            return MasterState::NotListed;
+        };
+        match self.planner.master_cache.get(file, self.yard.now) {
+            None => MasterState::Listed,
+            Some(Ok(master)) => {
+                MasterState::Found { dir: master.dir.to_string(), size: master.size }
+            }
+            Some(Err(Skip::MasterUnknown)) => MasterState::Unknown,
+            Some(Err(_)) => MasterState::Absent,
+        }
+    }
+
+    fn holds(&self, host: HostAddr) -> Option<HeldOn> {
+        let (file, yard) = (self.file?, self.yard);
+        let placement = yard.book.placement(host).filter(|held| held.files.contains(file.0));
+        let confirmed = placement.map(|held| held.confirmed);
+        let is_seen = yard.hosts.get(host).is_some_and(|known| known.lists(file));
+        (confirmed.is_some() || is_seen).then_some(HeldOn { host, confirmed })
+    }
+
+    fn held_on(&self) -> Vec<HeldOn> {
+        self.yard.hosts.iter().filter_map(|(host, _)| self.holds(host)).collect()
+    }
+
+    fn sources(&self) -> Vec<SourceSays> {
+        let hosts = self.yard.hosts.iter().filter(|(_, host)| host.role.is_source());
+        hosts.map(|(host, _)| self.source(host)).collect()
+    }
+
+    fn source(&self, host: HostAddr) -> SourceSays {
+        let part = self.pairing.parts().get(&host).copied().unwrap_or_default();
+        let usable = self.pairing.sources.iter().find(|source| source.addr == host);
+        let says = match (part.no_source, usable) {
+            (Some(unusable), _) => unusable.into(),
+            (None, Some(source)) if source.free == 0 => Says::Busy,
+            (None, Some(source)) => self.usable_source(source),
+            (None, None) => Says::NotUp,
+        };
+        let back_off = self.yard.book.back_offs().get(&Blamed::Source(host)).cloned();
+        let not_with = self.occupied.held_pairs.get(&host).cloned().unwrap_or_default();
+        let free = usable.map_or(0, |source| source.free);
+        let link = part.source_link;
+        SourceSays { host, says, serving: part.serving, free, link, back_off, not_with }
+    }
+
+    fn usable_source(&self, source: &UsableSource) -> Says {
+        if self.takers().any(|to| self.matches(source, to)) {
+            Says::Yes
+        } else if !source.ours
+            && self.takers().next().is_some()
+            && self.takers().all(|to| !to.fetches_from_old)
+        {
+            Says::NoDataPort
+        } else {
+            Says::NoDestination
+        }
+    }
+
+    fn destinations(&self) -> Vec<DestinationSays> {
+        let hosts = self.yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
+        hosts.map(|(host, _)| self.destination(host)).collect()
+    }
+
+    fn destination(&self, host: HostAddr) -> DestinationSays {
+        let part = self.pairing.parts().get(&host).copied().unwrap_or_default();
+        let usable = self.pairing.destinations.iter().find(|to| to.addr == host);
+        let says = if self.holds(host).is_some() {
+            Says::Holds
+        } else {
+            match (part.no_destination, usable) {
+                (Some(unusable), _) => unusable.into(),
+                (None, Some(to)) => self.usable_destination(to),
+                (None, None) => Says::DiskUnknown,
+            }
+        };
+        DestinationSays {
+            host,
+            says,
+            room: part.room,
+            on_its_way: part.on_its_way,
+            fetching: part.fetching,
+            turns: self.pairing.round_robin.as_ref().map(|ring| ring.turns_until(host)),
+            link: part.destination_link,
+            back_off: self.yard.book.back_offs().get(&Blamed::Destination(host)).cloned(),
+        }
+    }
+
+    fn usable_destination(&self, to: &UsableDestination) -> Says {
+        if let Some(refusal) = self.refused_by(to) {
+            return refusal;
+        }
+        let mut sources = self.pairing.sources.iter();
+        let served = sources.any(|from| from.free > 0 && self.matches(from, to));
+        if served { Says::Yes } else { Says::NoSource }
+    }
+}

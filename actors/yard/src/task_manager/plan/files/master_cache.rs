@@ -1,0 +1,121 @@
+//! What was seen of masters: where each is and how large, for as long as that is good enough.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
+use roaring::RoaringBitmap;
+
+use crate::catalog::MasterLook;
+use crate::task_manager::plan::explaining::skip::Skip;
+
+/// How many looks are kept at least before those that are no longer good are dropped.
+const DROP_BEYOND: usize = 8192;
+
+/// Recent looks at masters.
+#[derive(Clone, Debug, Default)]
+pub struct MasterCache {
+    by_file: HashMap<FileId, CachedMasterLook>,
+    /// How many were still good when that was done last.
+    kept: usize,
+    /// Those whose masters were not there when they were looked at last.
+    absent: Arc<RoaringBitmap>,
+}
+
+#[derive(Clone, Debug)]
+struct CachedMasterLook {
+    seen: MasterLook,
+    good_until: Millis,
+}
+
+/// Where a master is and how large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedMaster {
+    /// Its source directory, as configured.
+    pub dir: Arc<str>,
+    /// Size of the master in bytes.
+    pub size: u64,
+    /// How long that is good to know.
+    pub good_until: Millis,
+}
+
+impl MasterCache {
+    /// Takes what was seen at `now`: a definite answer is good for `fresh_for`, an indefinite one
+    /// until `ask_again_after`.
+    pub fn learn(
+        &mut self,
+        seen: &[(FileId, MasterLook)],
+        now: Millis,
+        fresh_for: Duration,
+        ask_again_after: Duration,
+    ) {
+        for (file, seen) in seen {
+            let unknown = *seen == MasterLook::Unknown;
+            let good_until = now.after(if unknown { ask_again_after } else { fresh_for });
+            let absent = *seen == MasterLook::Absent;
+            if absent != self.absent.contains(file.0) {
+                let all = Arc::make_mut(&mut self.absent);
+                if absent {
+                    all.insert(file.0)
+                } else {
+                    all.remove(file.0)
+                };
+            }
+            self.by_file.insert(*file, CachedMasterLook { seen: seen.clone(), good_until });
+        }
+        // Twice as many as were kept: many that are all good must not be gone through each time.
+        if self.by_file.len() > DROP_BEYOND.max(self.kept * 2) {
+            self.by_file.retain(|_, look| now < look.good_until);
+            self.kept = self.by_file.len();
+        }
+    }
+
+    /// Forgets that masters were absent: the listing changed.
+    pub fn forget_absent(&mut self) {
+        self.by_file.retain(|_, look| look.seen != MasterLook::Absent);
+        self.absent = Arc::default();
+    }
+
+    /// The files whose masters were not there when they were looked at last.
+    pub fn absent(&self) -> &Arc<RoaringBitmap> {
+        &self.absent
+    }
+
+    /// The master of `file`, as far as it is freshly known; none when it must be looked at.
+    pub fn get(&self, file: FileId, now: Millis) -> Option<Result<CachedMaster, Skip>> {
+        let look = self.by_file.get(&file).filter(|look| now < look.good_until)?;
+        Some(match &look.seen {
+            MasterLook::Found { dir, size, .. } => {
+                let good_until = look.good_until;
+                Ok(CachedMaster { dir: Arc::clone(dir), size: *size, good_until })
+            }
+            MasterLook::Absent => Err(Skip::MasterAbsent),
+            MasterLook::Unknown => Err(Skip::MasterUnknown),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_looks_are_dropped_now_and_then() {
+        let (fresh_for, again) = (Duration::from_secs(300), Duration::from_secs(5));
+        let mut looks = MasterCache::default();
+        let mut learn = |files: std::ops::Range<u32>, now| {
+            for file in files {
+                looks.learn(&[(FileId(file), MasterLook::Absent)], Millis(now), fresh_for, again);
+            }
+            (looks.by_file.len(), looks.kept)
+        };
+        assert_eq!(learn(0..10_000, 0), (10_000, 8_193), "gone through once: all are good");
+        let later = 300_000;
+        assert_eq!(learn(10_000..16_386, later), (16_386, 8_193));
+        assert_eq!(learn(16_386..16_387, later), (6_387, 6_387));
+        assert_eq!(looks.get(FileId(0), Millis(later)), None);
+        assert!(looks.get(FileId(16_386), Millis(later)).is_some());
+    }
+}

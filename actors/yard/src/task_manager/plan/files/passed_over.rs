@@ -1,0 +1,83 @@
+//! Which files no round takes up whatever their turn, for whoever shows files.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use reelyard_core::names::FileId;
+use roaring::RoaringBitmap;
+
+use crate::task_manager::plan::explaining::skip::Skip;
+
+/// The files that are no candidates, as far as the planner alone knows why. Empty where no round
+/// was planned.
+#[derive(Clone, Debug, Default)]
+pub struct PassedOver {
+    pub(in crate::task_manager::plan) ignored: Arc<RoaringBitmap>,
+    pub(in crate::task_manager::plan) parked: Vec<(Skip, Arc<RoaringBitmap>)>,
+    /// Those whose masters were not there when they were looked at last.
+    pub(in crate::task_manager::plan) absent: Arc<RoaringBitmap>,
+    pub(in crate::task_manager::plan) unasked: Arc<HashSet<IpAddr>>,
+}
+
+impl PassedOver {
+    /// Why a file is passed over that no host holds and whose master is listed; hitcount.history
+    /// lists it on `listed_on`.
+    pub fn why(&self, file: FileId, listed_on: &[IpAddr]) -> Option<Skip> {
+        if self.ignored.contains(file.0) {
+            return Some(Skip::Ignored);
+        }
+        if self.is_listed(listed_on) {
+            return Some(Skip::Listed);
+        }
+        if self.absent.contains(file.0) {
+            return Some(Skip::MasterAbsent);
+        }
+        let parked = self.parked.iter().find(|(_, files)| files.contains(file.0));
+        parked.map(|(why, _)| *why)
+    }
+
+    /// The files that are set aside for this reason.
+    pub fn set_aside(&self, why: Skip) -> impl Iterator<Item = FileId> + '_ {
+        let parked = self.parked.iter().filter(move |(reason, _)| *reason == why);
+        parked.flat_map(|(_, files)| files.iter().map(FileId))
+    }
+
+    /// The files whose names begin with an ignored prefix.
+    pub fn ignored(&self) -> &RoaringBitmap {
+        &self.ignored
+    }
+
+    /// Whether any destination was never asked what it holds: only then files are passed over for
+    /// being listed there.
+    pub fn has_unasked(&self) -> bool {
+        !self.unasked.is_empty()
+    }
+
+    /// Whether one of these is a destination that was never asked.
+    pub fn is_listed(&self, listed_on: &[IpAddr]) -> bool {
+        !self.unasked.is_empty() && listed_on.iter().any(|ip| self.unasked.contains(ip))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_is_told_the_lasting_ones_first() {
+        let files = |files: &[u32]| Arc::new(files.iter().copied().collect::<RoaringBitmap>());
+        let ip: IpAddr = "10.0.0.21".parse().unwrap();
+        let over = PassedOver {
+            ignored: files(&[1]),
+            parked: vec![(Skip::TooBig, files(&[1, 3])), (Skip::NoRoom, files(&[4]))],
+            absent: files(&[2]),
+            unasked: Arc::new([ip].into()),
+        };
+        let why = |file| over.why(FileId(file), &[]);
+        assert_eq!([1, 2, 3].map(why), [Skip::Ignored, Skip::MasterAbsent, Skip::TooBig].map(Some));
+        assert_eq!([4, 5].map(why), [Some(Skip::NoRoom), None]);
+        assert_eq!(over.why(FileId(5), &[ip]), Some(Skip::Listed));
+        assert_eq!(over.set_aside(Skip::TooBig).collect::<Vec<_>>(), [FileId(1), FileId(3)]);
+    }
+}

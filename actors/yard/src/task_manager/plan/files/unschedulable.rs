@@ -1,0 +1,338 @@
+//! Files set aside because they can go nowhere as things are.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
+use roaring::RoaringBitmap;
+
+use super::smallest::Smallest;
+use crate::task_manager::plan::explaining::skip::Skip;
+
+/// Why files stand aside, and with that what brings them back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnschedulableReason {
+    /// They are larger than the room on any destination.
+    TooBig,
+    /// They are larger than the room that any usable destination has at present, as long as others
+    /// that are not usable have more.
+    NoRoom,
+    /// No source that is free goes with a destination that has room for them.
+    NoPair,
+    /// The same of names that old hosts cannot carry.
+    NoPairOfOurs,
+    /// Only old hosts have room, and cannot carry their names.
+    NameNotCarried,
+}
+
+/// How much fits where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rooms {
+    /// On the roomiest destination, usable or not, with nothing on its way there.
+    pub largest: u64,
+    /// On the roomiest usable destination.
+    pub now: u64,
+    /// On the roomiest destination that some free source goes with; none without such a pair.
+    pub reach: Option<u64>,
+    /// The same among destinations of ours.
+    pub reach_of_ours: Option<u64>,
+}
+
+impl UnschedulableReason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [UnschedulableReason; 5] = [
+        UnschedulableReason::TooBig,
+        UnschedulableReason::NoRoom,
+        UnschedulableReason::NoPair,
+        UnschedulableReason::NoPairOfOurs,
+        UnschedulableReason::NameNotCarried,
+    ];
+
+    /// Where a file goes that found no pair; none if that has other reasons.
+    pub fn of(why: Skip, carried: bool) -> Option<UnschedulableReason> {
+        match why {
+            Skip::TooBig => Some(UnschedulableReason::TooBig),
+            Skip::NoRoom => Some(UnschedulableReason::NoRoom),
+            Skip::NoPair if carried => Some(UnschedulableReason::NoPair),
+            Skip::NoPair => Some(UnschedulableReason::NoPairOfOurs),
+            Skip::NameNotCarried => Some(UnschedulableReason::NameNotCarried),
+            _ => None,
+        }
+    }
+
+    /// Why its files get no copy.
+    pub fn why(self) -> Skip {
+        match self {
+            UnschedulableReason::TooBig => Skip::TooBig,
+            UnschedulableReason::NoRoom => Skip::NoRoom,
+            UnschedulableReason::NoPair | UnschedulableReason::NoPairOfOurs => Skip::NoPair,
+            UnschedulableReason::NameNotCarried => Skip::NameNotCarried,
+        }
+    }
+
+    /// What fits into this much comes back.
+    fn comes_back(self, rooms: &Rooms) -> Option<u64> {
+        match self {
+            UnschedulableReason::TooBig => Some(rooms.largest),
+            UnschedulableReason::NoRoom => Some(rooms.now),
+            UnschedulableReason::NoPair => rooms.reach,
+            UnschedulableReason::NoPairOfOurs | UnschedulableReason::NameNotCarried => {
+                rooms.reach_of_ours
+            }
+        }
+    }
+}
+
+/// How many places of the ranking are looked through for the one file that fits.
+const STRETCH: usize = 64;
+
+/// Files that wait for room. They come back, the best first, once there is as much for them.
+#[derive(Clone, Debug, Default)]
+pub struct UnschedulableFiles {
+    parked: HashMap<u32, UnschedulableFile>,
+    /// By stretch of the ranking, what is no larger than the least size there.
+    least: [Smallest; UnschedulableReason::ALL.len()],
+    /// How many files are ranked.
+    ranked: usize,
+    /// By when the look at the master that showed the size is no longer good.
+    by_look: BTreeSet<(Millis, u32)>,
+    files: RoaringBitmap,
+    by_lot: [Arc<RoaringBitmap>; UnschedulableReason::ALL.len()],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnschedulableFile {
+    lot: UnschedulableReason,
+    size: u64,
+    good_until: Millis,
+}
+
+impl UnschedulableFiles {
+    /// Takes a new ranking of so many files. What has no place in it any more is not kept.
+    pub fn rank_anew(&mut self, ranked: usize, place: impl Fn(FileId) -> Option<u32>) {
+        self.ranked = ranked;
+        self.least = Default::default();
+        let files: Vec<FileId> = self.files.iter().map(FileId).collect();
+        for file in files {
+            match (place(file), self.parked.get(&file.0).copied()) {
+                (Some(place), Some(parked)) => self.note(place, parked),
+                _ => {
+                    self.take(file);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, place: u32, UnschedulableFile { lot, size, .. }: UnschedulableFile) {
+        let least = &mut self.least[lot as usize];
+        if least.is_empty() {
+            *least = Smallest::of(self.ranked.div_ceil(STRETCH));
+        }
+        least.add(place as usize / STRETCH, size);
+    }
+
+    /// Sets the file at this place of the ranking aside, whose size was looked at and is good to
+    /// know until `good_until`.
+    pub fn add(
+        &mut self,
+        file: FileId,
+        place: u32,
+        size: u64,
+        good_until: Millis,
+        lot: UnschedulableReason,
+    ) {
+        self.take(file);
+        let parked = UnschedulableFile { lot, size, good_until };
+        self.note(place, parked);
+        self.parked.insert(file.0, parked);
+        self.by_look.insert((good_until, file.0));
+        self.files.insert(file.0);
+        Arc::make_mut(&mut self.by_lot[lot as usize]).insert(file.0);
+    }
+
+    /// Takes a file back. Answers whether it was here.
+    pub fn take(&mut self, file: FileId) -> bool {
+        let Some(UnschedulableFile { lot, good_until, .. }) = self.parked.remove(&file.0) else {
+            return false;
+        };
+        self.by_look.remove(&(good_until, file.0));
+        Arc::make_mut(&mut self.by_lot[lot as usize]).remove(file.0);
+        self.files.remove(file.0)
+    }
+
+    /// The best file for which there is room, and its place. `order` is the ranking, best first.
+    pub fn best_fitting(&mut self, rooms: &Rooms, order: &[FileId]) -> Option<(u32, FileId)> {
+        let best_of =
+            |lot: &UnschedulableReason| self.best_of_lot(*lot, lot.comes_back(rooms)?, order);
+        UnschedulableReason::ALL.iter().filter_map(best_of).min()
+    }
+
+    fn best_of_lot(
+        &mut self,
+        lot: UnschedulableReason,
+        room: u64,
+        order: &[FileId],
+    ) -> Option<(u32, FileId)> {
+        loop {
+            let stretch = self.least[lot as usize].first_within(room)?;
+            let places = stretch * STRETCH..order.len().min((stretch + 1) * STRETCH);
+            let mut least: Option<u64> = None;
+            for place in places {
+                let parked = self.parked.get(&order[place].0).filter(|parked| parked.lot == lot);
+                let Some(parked) = parked else { continue };
+                if parked.size <= room {
+                    return Some((place as u32, order[place]));
+                }
+                least = Some(least.map_or(parked.size, |least| least.min(parked.size)));
+            }
+            // What was small enough has been taken back meanwhile.
+            self.least[lot as usize].set(stretch, least);
+        }
+    }
+
+    /// Whether there is room for a file that is here.
+    pub fn fits(&self, file: FileId, rooms: &Rooms) -> bool {
+        let parked = self.parked.get(&file.0);
+        parked.is_some_and(|it| it.lot.comes_back(rooms).is_some_and(|room| it.size <= room))
+    }
+
+    /// A look showed that the master of `file` has `size` bytes; none if it is not there. Takes the
+    /// file back if that is news, and answers whether it did.
+    pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) -> bool {
+        match self.parked.get(&file.0) {
+            Some(&UnschedulableFile { lot, size: before, .. }) if size == Some(before) => {
+                let parked = UnschedulableFile { lot, size: before, good_until };
+                if let Some(old) = self.parked.insert(file.0, parked) {
+                    self.by_look.remove(&(old.good_until, file.0));
+                }
+                self.by_look.insert((good_until, file.0));
+                false
+            }
+            Some(_) => self.take(file),
+            None => false,
+        }
+    }
+
+    /// At most so many files whose masters are to be looked at again, the oldest looks first.
+    pub fn to_look_at(&self, now: Millis, most: usize) -> Vec<FileId> {
+        let old = self.by_look.iter().take_while(|(good_until, _)| *good_until <= now);
+        old.take(most).map(|&(_, file)| FileId(file)).collect()
+    }
+
+    /// Why a file stands here.
+    pub fn why(&self, file: FileId) -> Option<Skip> {
+        self.parked.get(&file.0).map(|parked| parked.lot.why())
+    }
+
+    /// How many files stand here because of this.
+    pub fn count(&self, why: Skip) -> u64 {
+        let lots = UnschedulableReason::ALL.iter().filter(|lot| lot.why() == why);
+        lots.map(|lot| self.by_lot[*lot as usize].len()).sum()
+    }
+
+    /// The files by why they stand here.
+    pub fn by_reason(&self) -> Vec<(Skip, Arc<RoaringBitmap>)> {
+        let lots = UnschedulableReason::ALL
+            .iter()
+            .map(|lot| (lot.why(), Arc::clone(&self.by_lot[*lot as usize])));
+        lots.filter(|(_, files)| !files.is_empty()).collect()
+    }
+
+    /// All files that wait here, for any reason.
+    pub fn files(&self) -> &RoaringBitmap {
+        &self.files
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATER: Millis = Millis(1000);
+
+    /// A hundred ranked files, the highest number best.
+    fn ranked() -> (UnschedulableFiles, Vec<FileId>) {
+        let mut parking = UnschedulableFiles::default();
+        parking.rank_anew(100, |file| Some(99 - file.0));
+        (parking, (0..100).rev().map(FileId).collect())
+    }
+
+    fn park(parking: &mut UnschedulableFiles, file: u32, size: u64, lot: UnschedulableReason) {
+        parking.add(FileId(file), 99 - file, size, LATER, lot);
+    }
+
+    #[test]
+    fn the_best_that_fit_come_back_first() {
+        let (mut parking, order) = ranked();
+        for (file, size) in [(1, 30), (2, 99), (93, 20), (2, 10), (94, 40)] {
+            park(&mut parking, file, size, UnschedulableReason::TooBig);
+        }
+        let mut fitting = |largest| {
+            let rooms = Rooms { largest, ..Rooms::default() };
+            let next = || {
+                let (place, file) = parking.best_fitting(&rooms, &order)?;
+                assert_eq!(place, 99 - file.0);
+                assert!(parking.fits(file, &rooms) && parking.take(file));
+                Some(file.0)
+            };
+            std::iter::from_fn(next).collect::<Vec<_>>()
+        };
+        assert_eq!(fitting(9), [0; 0]);
+        assert_eq!(fitting(20), [93, 2]);
+        assert_eq!(fitting(100), [94, 1]);
+        assert!(parking.files().is_empty() && parking.by_look.is_empty());
+    }
+
+    #[test]
+    fn a_new_ranking_moves_files_and_drops_those_without_a_place() {
+        let (mut parking, _) = ranked();
+        (1..=3).for_each(|file| park(&mut parking, file, 10, UnschedulableReason::NoRoom));
+        let order = [3, 1].map(FileId);
+        parking.rank_anew(2, |file| order.iter().position(|at| *at == file).map(|at| at as u32));
+        let rooms = Rooms { now: 10, ..Rooms::default() };
+        assert_eq!(parking.best_fitting(&rooms, &order), Some((0, FileId(3))));
+        assert_eq!(parking.files().iter().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(parking.count(Skip::NoRoom), 2);
+    }
+
+    #[test]
+    fn each_lot_comes_back_by_its_own_room() {
+        for lot in UnschedulableReason::ALL {
+            let (mut parking, order) = ranked();
+            park(&mut parking, 1, 10, lot);
+            assert_eq!((parking.why(FileId(1)), parking.count(lot.why())), (Some(lot.why()), 1));
+            let enough = |is_mine: bool| if is_mine { 10 } else { 9 };
+            let is_of_ours = matches!(
+                lot,
+                UnschedulableReason::NoPairOfOurs | UnschedulableReason::NameNotCarried
+            );
+            let rooms = Rooms {
+                largest: enough(lot == UnschedulableReason::TooBig),
+                now: enough(lot == UnschedulableReason::NoRoom),
+                reach: (lot == UnschedulableReason::NoPair).then_some(10),
+                reach_of_ours: is_of_ours.then_some(10),
+            };
+            assert_eq!(parking.best_fitting(&Rooms::default(), &order), None);
+            assert_eq!(parking.best_fitting(&rooms, &order), Some((98, FileId(1))), "{lot:?}");
+        }
+    }
+
+    #[test]
+    fn a_master_that_was_replaced_comes_back() {
+        let mut parking = UnschedulableFiles::default();
+        for file in 1..=3 {
+            let good_until = Millis(i64::from(file));
+            parking.add(FileId(file), file, 500, good_until, UnschedulableReason::TooBig);
+        }
+        assert_eq!(parking.to_look_at(Millis(0), 9), []);
+        assert_eq!(parking.to_look_at(Millis(2), 9), [FileId(1), FileId(2)]);
+        assert_eq!(parking.to_look_at(Millis(9), 2), [FileId(1), FileId(2)]);
+        assert!(!parking.looked(FileId(1), Some(500), LATER));
+        assert!(parking.looked(FileId(2), Some(5), LATER));
+        assert!(parking.looked(FileId(3), None, LATER));
+        assert!(!parking.looked(FileId(4), Some(5), LATER));
+        assert_eq!(parking.files().iter().collect::<Vec<_>>(), [1]);
+        assert_eq!(parking.to_look_at(Millis(9), 9), [], "it was looked at");
+    }
+}

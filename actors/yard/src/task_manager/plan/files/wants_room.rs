@@ -1,0 +1,38 @@
+//! Hot files for which no destination has room: what the Remover may make room for. Pure.
+
+use reelyard_core::names::FileId;
+
+use super::candidates::Candidate;
+use crate::task_manager::plan::hosts::pairing::{Pairing, PlacementRequest};
+
+/// How many such files a round names, hottest first.
+pub(in crate::task_manager::plan) const MOST_NAMED: usize = 16;
+
+/// A hot file for which no destination has room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantsRoom {
+    /// Number of the file in the name table.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its rising hits.
+    pub hits: u32,
+    /// Its rank, 1 = best; 0 without a grade.
+    pub grade: u32,
+    /// Whether old hosts can carry its name.
+    pub old_hosts_carry: bool,
+}
+
+impl WantsRoom {
+    /// If `candidate` is hot and fits nowhere, whoever is busy at present.
+    pub(in crate::task_manager::plan) fn of(
+        candidate: Candidate,
+        wish: &PlacementRequest,
+        pairing: &Pairing,
+    ) -> Option<Self> {
+        let Candidate { file, grade, hits } = candidate;
+        let wants = hits > 0 && pairing.lacks_room_for(wish);
+        let PlacementRequest { size, old_hosts_carry, .. } = *wish;
+        wants.then_some(WantsRoom { file, size, hits, grade, old_hosts_carry })
+    }
+}

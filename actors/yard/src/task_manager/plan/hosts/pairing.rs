@@ -1,0 +1,545 @@
+//! Which source and which destination a copy gets.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use reelyard_core::host::{HostAddr, HostKind, HostMode};
+use reelyard_core::names::FileId;
+
+use super::links::{LinkLoads, Scale};
+use super::round_robin::DestinationRoundRobin;
+use crate::heartbeat::Health;
+use crate::remover::RoomMade;
+use crate::task_manager::plan::PlanningContext;
+use crate::task_manager::plan::explaining::explanation::LinkSays;
+use crate::task_manager::plan::explaining::skip::{Skip, Unusable};
+use crate::task_manager::plan::files::unschedulable::Rooms;
+use crate::task_manager::policy::hosts::HostState;
+use crate::task_manager::settings::PlacementPolicy;
+use crate::task_manager::state::backoff::Blamed;
+use crate::task_manager::state::host_record::HostRecord;
+
+/// A source that may serve.
+#[derive(Clone, Debug)]
+pub(in crate::task_manager::plan) struct UsableSource {
+    pub(in crate::task_manager::plan) addr: HostAddr,
+    /// Whether it has a data port, without which only some destinations can fetch from it.
+    pub(in crate::task_manager::plan) ours: bool,
+    /// How many more copies it may serve.
+    pub(in crate::task_manager::plan) free: usize,
+    /// Whether it has anybody to serve: it goes with a usable destination that takes something.
+    /// An old source has nobody where all destinations need a data port.
+    useful: bool,
+}
+
+/// A destination that may take copies.
+#[derive(Clone, Debug)]
+pub(in crate::task_manager::plan) struct UsableDestination {
+    pub(in crate::task_manager::plan) addr: HostAddr,
+    pub(in crate::task_manager::plan) ours: bool,
+    /// Whether a source that is an old cfw will do.
+    pub(in crate::task_manager::plan) fetches_from_old: bool,
+    /// Bytes left up to its limit once everything on its way there has arrived: for what is hot.
+    pub(in crate::task_manager::plan) room: u64,
+    /// The same up to the mark to which files that are not hot fill it.
+    pub(in crate::task_manager::plan) cold_room: u64,
+    /// Open tasks with this host as the destination.
+    pub(in crate::task_manager::plan) load: usize,
+    /// How many tasks it may have.
+    pub(in crate::task_manager::plan) most: usize,
+    /// Whether its back-off ended a moment ago: its first trial is a file that did not fail there.
+    pub(in crate::task_manager::plan) tries_others_first: bool,
+    /// How many turns it takes until it is its turn; 0 where there are no turns.
+    turns: usize,
+    /// The file that room was made for there, and how many bytes of the room are kept for it.
+    kept: Option<(FileId, u64)>,
+    /// How much of its link others leave free, in millionths; none where that is not known.
+    free_link: Option<u64>,
+}
+
+/// How a host takes part in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostParticipation {
+    /// Open tasks that it serves.
+    pub serving: usize,
+    /// Open tasks that it fetches.
+    pub fetching: usize,
+    /// Bytes on their way to it.
+    pub on_its_way: u64,
+    /// Bytes it has room for once they have arrived; none while its disk is unknown.
+    pub room: Option<u64>,
+    /// How busy its link is, for a source; none where that is not known.
+    pub source_link: Option<LinkSays>,
+    /// How busy its link is, for a destination.
+    pub destination_link: Option<LinkSays>,
+    /// Why it gives nothing as a source.
+    pub no_source: Option<Unusable>,
+    /// Why it takes nothing as a destination.
+    pub no_destination: Option<Unusable>,
+}
+
+/// The sources and destinations of one round, and what is left of them as copies are planned.
+#[derive(Clone, Debug, Default)]
+pub struct Pairing {
+    pub(in crate::task_manager::plan) sources: Vec<UsableSource>,
+    pub(in crate::task_manager::plan) destinations: Vec<UsableDestination>,
+    parts: BTreeMap<HostAddr, HostParticipation>,
+    /// Where destinations take turns.
+    pub(in crate::task_manager::plan) round_robin: Option<DestinationRoundRobin>,
+    /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
+    /// present or not: for what is hot, and for what is not.
+    largest_room: u64,
+    largest_cold_room: u64,
+    rooms: Rooms,
+    /// What room and links of the usable destinations are measured by.
+    scale: Scale,
+}
+
+/// What matters of a file for where it goes.
+#[derive(Clone, Debug)]
+pub struct PlacementRequest {
+    /// Number of the file in the name table.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether it is hot: then it may fill a disk up to its limit.
+    pub is_hot: bool,
+    /// Whether old hosts can carry its name.
+    pub old_hosts_carry: bool,
+    /// The hosts that hold it already.
+    pub holders: Vec<HostAddr>,
+    /// The destinations where it failed lately: it goes elsewhere if it can.
+    pub failed_at: Vec<HostAddr>,
+}
+
+/// By source, the destinations with which it backs off.
+pub type HeldPairs = HashMap<HostAddr, Vec<HostAddr>>;
+
+impl Pairing {
+    /// The hosts as they are at the beginning of a round.
+    pub fn new(yard: &PlanningContext<'_>, held_pairs: &HeldPairs) -> Self {
+        let mut parts: BTreeMap<HostAddr, HostParticipation> = BTreeMap::new();
+        for copy in yard.under_way() {
+            parts.entry(copy.source).or_default().serving += 1;
+            let destination = parts.entry(copy.destination).or_default();
+            destination.fetching += 1;
+            destination.on_its_way = destination.on_its_way.saturating_add(copy.size);
+        }
+        let mut pairing = Pairing::default();
+        let links = LinkLoads::of(yard);
+        for (addr, host) in yard.hosts.iter() {
+            let mut part = parts.remove(&addr).unwrap_or_default();
+            if host.role.is_source() {
+                part.source_link = links.of_source(addr);
+                pairing.add_source(yard, addr, host, &mut part);
+            }
+            if host.role.is_destination() {
+                part.destination_link = links.of_destination(addr);
+                pairing.add_destination(yard, addr, host, links.free(addr), &mut part);
+            }
+            pairing.parts.insert(addr, part);
+        }
+        let measures = pairing.destinations.iter().map(|to| (to.room, to.free_link));
+        pairing.scale = Scale::of(yard.settings.links.weights, measures);
+        pairing.see_use(held_pairs);
+        if yard.settings.placement == PlacementPolicy::Ring {
+            let destinations = yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
+            let ring = DestinationRoundRobin::new(
+                destinations.map(|(addr, _)| addr),
+                yard.last_planned_to(),
+            );
+            pairing.round_robin = Some(ring);
+            pairing.set_turns();
+        }
+        pairing
+    }
+
+    /// Sees anew which sources have anybody to serve. Where nobody has any room the files are
+    /// gone through all the same, to be set aside by what room they wait for.
+    fn see_use(&mut self, held_pairs: &HeldPairs) {
+        let nowhere = self.room_now() == 0;
+        let Pairing { sources, destinations, .. } = self;
+        for source in sources {
+            let mut takers =
+                destinations.iter().filter(|to| to.takes() && (nowhere || to.room > 0));
+            source.useful = takers.any(|to| source.goes_with(to, held_pairs));
+        }
+        self.rooms = Rooms {
+            largest: self.largest_cold_room,
+            now: self.room_now(),
+            reach: self.reach(held_pairs, |_| true),
+            reach_of_ours: self.reach(held_pairs, |to| to.ours),
+        };
+    }
+
+    /// The most room of those destinations that a free source goes with.
+    fn reach(
+        &self,
+        held_pairs: &HeldPairs,
+        which: impl Fn(&UsableDestination) -> bool,
+    ) -> Option<u64> {
+        let takers = self.destinations.iter().filter(|to| to.takes() && which(to));
+        let served = |to: &&UsableDestination| {
+            let mut free = self.sources.iter().filter(|source| source.free > 0);
+            free.any(|source| source.goes_with(to, held_pairs))
+        };
+        takers.filter(served).map(|to| to.room_for(None, false)).max()
+    }
+
+    /// Counts the turns of every destination anew.
+    fn set_turns(&mut self) {
+        let Some(ring) = &self.round_robin else { return };
+        for destination in &mut self.destinations {
+            destination.turns = ring.turns_until(destination.addr);
+        }
+    }
+
+    fn add_source(
+        &mut self,
+        yard: &PlanningContext<'_>,
+        addr: HostAddr,
+        host: &HostState,
+        part: &mut HostParticipation,
+    ) {
+        let held = Blamed::Source(addr);
+        let on_probation = yard.book.on_probation(&held, yard.now) || host.calls.on_probation();
+        part.no_source = if let Some(unusable) = by_record(yard, addr) {
+            Some(unusable)
+        } else if host.health != Health::Up {
+            Some(Unusable::NotUp)
+        } else if host.calls.is_open() {
+            Some(Unusable::CallsFail)
+        } else if yard.book.held_back(&held, yard.now).is_some() {
+            Some(Unusable::BacksOff)
+        } else if on_probation && part.serving > 0 {
+            Some(Unusable::OnTrial)
+        } else if part.source_link.is_some_and(|link| link.is_too_busy()) {
+            Some(Unusable::BusyLink)
+        } else {
+            None
+        };
+        if part.no_source.is_none() {
+            let most = if on_probation { 1 } else { yard.settings.copies_per_source.max(1) };
+            let free = most.saturating_sub(part.serving);
+            self.sources.push(UsableSource { addr, ours: host.is_ours(), free, useful: false });
+        }
+    }
+
+    fn add_destination(
+        &mut self,
+        yard: &PlanningContext<'_>,
+        addr: HostAddr,
+        host: &HostState,
+        free_link: Option<u64>,
+        part: &mut HostParticipation,
+    ) {
+        let room = host.room(yard.settings.storage_limit_percent);
+        let fill_percent = yard.settings.fill_percent.min(yard.settings.storage_limit_percent);
+        let cold_room = host.room(fill_percent).unwrap_or(0);
+        // What is drained or lost is not waited for.
+        if yard.book.host(addr).is_none_or(HostRecord::counts) {
+            self.largest_room = self.largest_room.max(room.unwrap_or(0));
+            self.largest_cold_room = self.largest_cold_room.max(cold_room);
+        }
+        part.room = room.map(|room| room.saturating_sub(part.on_its_way));
+        let on_probation = yard.book.on_probation(&Blamed::Destination(addr), yard.now)
+            || host.calls.on_probation();
+        let most = if on_probation { 1 } else { usize::MAX };
+        let on_trial = (part.fetching >= most).then_some(Unusable::OnTrial);
+        let too_busy = part.destination_link.is_some_and(|link| link.is_too_busy());
+        let busy_link = too_busy.then_some(Unusable::BusyLink);
+        part.no_destination = unusable(yard, addr, host).or(on_trial).or(busy_link);
+        if let (None, Some(room)) = (part.no_destination, part.room) {
+            let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
+            let load = part.fetching;
+            let tries_others_first = tries_others_first(yard, addr);
+            self.destinations.push(UsableDestination {
+                addr,
+                ours,
+                fetches_from_old,
+                room,
+                cold_room: cold_room.saturating_sub(part.on_its_way),
+                load,
+                most,
+                tries_others_first,
+                turns: 0,
+                kept: None,
+                free_link,
+            });
+        }
+    }
+
+    /// Keeps the room that was made on a host for the file that it was made for.
+    pub fn keep_room(&mut self, addr: HostAddr, room: &RoomMade, held_pairs: &HeldPairs) {
+        if let Some(host) = self.destinations.iter_mut().find(|host| host.addr == addr) {
+            host.kept = Some((room.file, room.size));
+        }
+        self.see_use(held_pairs);
+    }
+
+    /// Whether no destination has room for this, whoever is busy or held back at present. Of one
+    /// that nothing is known of, nothing is hoped.
+    pub fn lacks_room_for(&self, wish: &PlacementRequest) -> bool {
+        let fits = |(addr, part): (&HostAddr, &HostParticipation)| {
+            let usable = self.destinations.iter().find(|host| host.addr == *addr);
+            let kept = usable.map_or(0, |host| host.kept_from(Some(wish.file)));
+            !wish.holders.contains(addr)
+                && (wish.old_hosts_carry || usable.is_none_or(|host| host.ours))
+                && !part.no_destination.is_some_and(Unusable::is_on_record)
+                && part.room.is_some_and(|room| wish.size <= room.saturating_sub(kept))
+        };
+        self.has_destination() && !self.parts.iter().any(fits)
+    }
+
+    /// How each host takes part.
+    pub fn parts(&self) -> &BTreeMap<HostAddr, HostParticipation> {
+        &self.parts
+    }
+
+    /// How many more copies the sources may serve altogether, those with nobody to serve left out.
+    pub fn free(&self) -> usize {
+        self.sources.iter().filter(|source| source.useful).map(|source| source.free).sum()
+    }
+
+    /// Whether there is any destination.
+    pub fn has_destination(&self) -> bool {
+        !self.destinations.is_empty()
+    }
+
+    /// No file that is not hot and larger than this goes anywhere as things are.
+    pub fn room_now(&self) -> u64 {
+        self.destinations.iter().map(|to| to.room_for(None, false)).max().unwrap_or(0)
+    }
+
+    /// How much fits where as things are.
+    pub fn rooms(&self) -> Rooms {
+        self.rooms
+    }
+
+    /// The best pair for a copy: a destination where it did not fail lately before one where it did,
+    /// then an idle one before a busy one, then the one with the most
+    /// room and the idlest link, or the one whose turn is next; a source that is free. A destination gets a second copy
+    /// only when no idle one can take this, that is when sources outnumber free destinations. None
+    /// gets what it holds already.
+    pub fn choose(
+        &self,
+        wish: &PlacementRequest,
+        held_pairs: &HeldPairs,
+    ) -> Result<(HostAddr, HostAddr), Skip> {
+        let largest = if wish.is_hot { self.largest_room } else { self.largest_cold_room };
+        if wish.size > largest {
+            return Err(Skip::TooBig);
+        }
+        let mut why = Skip::NoRoom;
+        let mut waits_for_others = false;
+        let mut best: Option<(&UsableDestination, HostAddr)> = None;
+        let fits = |to: &&UsableDestination| {
+            wish.size <= to.room_for(Some(wish.file), wish.is_hot)
+                && !wish.holders.contains(&to.addr)
+        };
+        for destination in self.destinations.iter().filter(fits) {
+            if !destination.ours && !wish.old_hosts_carry {
+                why = why.max(Skip::NameNotCarried);
+                continue;
+            }
+            if destination.tries_others_first && wish.failed_at.contains(&destination.addr) {
+                waits_for_others = true;
+                continue;
+            }
+            why = Skip::NoPair;
+            if !destination.takes() {
+                continue;
+            }
+            if best.is_some_and(|(best, _)| self.rank(best, wish) <= self.rank(destination, wish)) {
+                continue;
+            }
+            if let Some(source) = self.source_for(destination, held_pairs) {
+                best = Some((destination, source));
+            }
+        }
+        match best {
+            Some((destination, source)) => Ok((source, destination.addr)),
+            // It is not set aside: it may go in a moment.
+            None if waits_for_others => Err(Skip::BacksOff),
+            None => Err(why),
+        }
+    }
+
+    /// The smaller the better.
+    fn rank(&self, to: &UsableDestination, wish: &PlacementRequest) -> impl Ord + use<> {
+        let score = self.scale.score(to.room, to.free_link);
+        let failed = wish.failed_at.contains(&to.addr);
+        (failed, to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
+    }
+
+    /// A free source for a destination. Old hosts are served by old sources first, since not all
+    /// of our destinations can use those; ours by our own, since only these tell a hash.
+    fn source_for(
+        &self,
+        destination: &UsableDestination,
+        held_pairs: &HeldPairs,
+    ) -> Option<HostAddr> {
+        let goes =
+            |source: &&UsableSource| source.free > 0 && source.goes_with(destination, held_pairs);
+        let sources = self.sources.iter().filter(goes);
+        let key = |source: &&UsableSource| {
+            (source.ours != destination.ours, Reverse(source.free), source.addr)
+        };
+        sources.min_by_key(key).map(|source| source.addr)
+    }
+
+    /// Takes a pair for a copy.
+    pub fn take(
+        &mut self,
+        (source, destination): (HostAddr, HostAddr),
+        wish: &PlacementRequest,
+        held_pairs: &HeldPairs,
+    ) {
+        let size = wish.size;
+        if let Some(source) = self.sources.iter_mut().find(|host| host.addr == source) {
+            source.free = source.free.saturating_sub(1);
+        }
+        if let Some(host) = self.destinations.iter_mut().find(|host| host.addr == destination) {
+            host.kept.take_if(|(owner, _)| *owner == wish.file);
+            host.room = host.room.saturating_sub(size);
+            host.cold_room = host.cold_room.saturating_sub(size);
+            host.load += 1;
+        }
+        if let Some(ring) = &mut self.round_robin {
+            ring.took(destination);
+            self.set_turns();
+        }
+        self.parts.entry(source).or_default().serving += 1;
+        let part = self.parts.entry(destination).or_default();
+        part.fetching += 1;
+        part.on_its_way = part.on_its_way.saturating_add(size);
+        part.room = part.room.map(|room| room.saturating_sub(size));
+        self.see_use(held_pairs);
+    }
+}
+
+impl UsableSource {
+    /// A host as a source, whatever it serves already.
+    pub(in crate::task_manager::plan) fn of(addr: HostAddr, host: &HostState) -> Self {
+        UsableSource { addr, ours: host.is_ours(), free: 1, useful: true }
+    }
+
+    /// Whether copies from here can go there at all.
+    pub(in crate::task_manager::plan) fn goes_with(
+        &self,
+        destination: &UsableDestination,
+        held_pairs: &HeldPairs,
+    ) -> bool {
+        self.addr != destination.addr
+            && (self.ours || destination.fetches_from_old)
+            && !held_pairs.get(&self.addr).is_some_and(|held| held.contains(&destination.addr))
+    }
+}
+
+impl UsableDestination {
+    /// How much fits there of what is hot, or of what is not, less what is kept for another file.
+    pub(in crate::task_manager::plan) fn room_for(
+        &self,
+        file: Option<FileId>,
+        is_hot: bool,
+    ) -> u64 {
+        let room = if is_hot { self.room } else { self.cold_room };
+        room.saturating_sub(self.kept_from(file))
+    }
+
+    /// How many bytes of its room are kept for another file than this.
+    fn kept_from(&self, file: Option<FileId>) -> u64 {
+        self.kept.filter(|(owner, _)| Some(*owner) != file).map_or(0, |(_, bytes)| bytes)
+    }
+
+    /// Whether it may have one more task.
+    pub(in crate::task_manager::plan) fn takes(&self) -> bool {
+        self.load < self.most
+    }
+}
+
+/// Whether the back-off of a destination ended so short a time ago that other files are tried there
+/// before those that failed there: what is wrong may be the file. After half the shortest back-off
+/// these are tried too, before the failures are forgotten.
+fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
+    let Some(back_off) = yard.book.back_offs().get(&Blamed::Destination(addr)) else {
+        return false;
+    };
+    yard.now < back_off.until.after(yard.settings.back_off.base / 2)
+}
+
+/// Why a host takes no part, whatever it is for, by what is on record of it.
+fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
+    let record = yard.book.host(addr)?;
+    match record.mode {
+        HostMode::Draining => Some(Unusable::Draining),
+        HostMode::Maintenance => Some(Unusable::Maintenance),
+        HostMode::Active => record.lost.then_some(Unusable::Lost),
+    }
+}
+
+/// Why a destination gets nothing. What could not be asked is never taken for empty (spec D10).
+fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
+    if let Some(unusable) = by_record(yard, addr) {
+        Some(unusable)
+    } else if host.health != Health::Up {
+        Some(Unusable::NotUp)
+    } else if host.kind == HostKind::Unknown {
+        Some(Unusable::KindUnknown)
+    } else if host.observed.is_none() {
+        // Also where placements of it are on record: it tells its disk, but perhaps not of the
+        // directory that it lists no longer.
+        Some(Unusable::InventoryUnknown)
+    } else if host.disk.is_none() {
+        Some(Unusable::DiskUnknown)
+    } else if host.calls.is_open() {
+        Some(Unusable::CallsFail)
+    } else if yard.book.held_back(&Blamed::Destination(addr), yard.now).is_some() {
+        Some(Unusable::BacksOff)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::clock::Millis;
+    use reelyard_core::host::HostRole;
+    use reelyard_replication::{InFlight, Piece};
+
+    use super::*;
+    use crate::heartbeat::HealthChanged;
+    use crate::task_manager::policy::hosts::HostTable;
+    use crate::task_manager::samples::host;
+    use crate::task_manager::settings::{HostSetting, TaskSettings};
+    use crate::task_manager::state::event::TaskEvent;
+    use crate::task_manager::state::task_book::TaskBook;
+
+    #[test]
+    fn a_host_that_is_not_active_takes_no_part_and_says_why() {
+        let (addr, role) = (host(1), HostRole::Both);
+        let (mut book, in_flight) = (TaskBook::default(), InFlight::default());
+        let (mut hosts, settings) =
+            (HostTable::new(&[HostSetting { addr, role }]), TaskSettings::default());
+        let up = HealthChanged { host: addr, from: Health::Unknown, to: Health::Up, at: Millis(0) };
+        hosts.health_changed(&up);
+        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts: vec![(addr, role)] }).unwrap();
+        let mut says = |event: Option<TaskEvent>| {
+            event.map(|event| book.apply(Millis(0), &event).unwrap());
+            let (hosts, settings, now) = (&hosts, &settings, Millis(0));
+            let (book, in_flight, leading_since) = (&book, &in_flight, now);
+            let yard = PlanningContext { book, in_flight, hosts, settings, leading_since, now };
+            let part = Pairing::new(&yard, &HeldPairs::default()).parts()[&addr];
+            (part.no_source, part.no_destination)
+        };
+        let set =
+            |mode| Some(TaskEvent::HostModeSet { host: addr, mode, asked_by: "op".to_owned() });
+        let both = |why| (Some(why), Some(why));
+        assert_eq!(says(None), (None, Some(Unusable::KindUnknown)));
+        assert_eq!(says(set(HostMode::Draining)), both(Unusable::Draining));
+        assert_eq!(says(set(HostMode::Maintenance)), both(Unusable::Maintenance));
+        assert_eq!(says(set(HostMode::Active)), (None, Some(Unusable::KindUnknown)));
+        says(Some(TaskEvent::HostSilent { host: addr, since: Millis(0) }));
+        assert_eq!(says(Some(TaskEvent::HostLost { host: addr })), both(Unusable::Lost));
+    }
+}
