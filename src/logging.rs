@@ -7,7 +7,7 @@ use toml::Value;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::declare::settings;
-use crate::config::value::{Read, SettingValue, quoted, text, wrong};
+use crate::config::values::value::{Read, SettingValue, quoted, text, wrong};
 
 settings! {
     /// The log, written to stderr.

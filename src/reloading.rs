@@ -25,7 +25,9 @@ impl<R: RoleConfig> LoadedConfig<R> {
     /// Logs a warning for each old name of a setting, and for each secret file that others can
     /// read.
     pub fn warn_of_doubts(&self) {
-        config::renamed::warnings(&self.effective).iter().for_each(|what| tracing::warn!("{what}"));
+        config::reading::renamed::warnings(&self.effective)
+            .iter()
+            .for_each(|what| tracing::warn!("{what}"));
         config::exposed(&self.effective).iter().for_each(|what| tracing::warn!("{what}"));
     }
 }

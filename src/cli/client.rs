@@ -13,8 +13,8 @@ use reqwest::{Method, RequestBuilder, StatusCode, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::failure::CommandFailure;
 use crate::box_client::{BoxClient, BoxClientError};
+use crate::cli::support::failure::CommandFailure;
 
 /// Help heading of the options that every API command has.
 const GLOBAL: &str = "Global options";
@@ -409,7 +409,10 @@ impl NodeClient {
     }
 
     fn failed(&self, why: String) -> CommandFailure {
-        CommandFailure::Node { url: self.url.to_string(), why: super::output::plain(&why) }
+        CommandFailure::Node {
+            url: self.url.to_string(),
+            why: crate::cli::support::output::plain(&why),
+        }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> CommandFailure {

@@ -10,13 +10,12 @@ use reelyard_core::bounded_read::{self, InputSource};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient};
-use super::failure::CommandFailure;
-use super::layers::LayerArgs;
-use super::output::{self, plain};
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::layers::LayerArgs;
+use crate::cli::support::output::{self, plain};
 use crate::config::import::{LegacyProgram, import};
-use crate::config::{
-    self, EffectiveSetting, NodeConfig, RoleConfig, SettingOrigin, WorkerConfig, exposed,
-};
+use crate::config::reading::exposed;
+use crate::config::{self, EffectiveSetting, NodeConfig, RoleConfig, SettingOrigin, WorkerConfig};
 
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
@@ -158,9 +157,9 @@ fn check<R: RoleConfig>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Co
     )?;
     let missing = config.not_there();
     missing.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
-    let renamed = config::renamed::warnings(&settings);
+    let renamed = config::reading::renamed::warnings(&settings);
     renamed.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
-    let exposed = exposed(&settings);
+    let exposed = exposed::exposed(&settings);
     exposed.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
     Ok(())
 }

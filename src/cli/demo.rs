@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use clap::Args;
 use reelyard_core::host::BitsPerSecond;
 
-use super::failure::CommandFailure;
+use crate::cli::support::failure::CommandFailure;
 use crate::config::size_argument;
 use crate::demo;
 

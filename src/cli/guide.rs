@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::failure::CommandFailure;
+use crate::cli::support::failure::CommandFailure;
 use crate::guide::{self, CHAPTERS, Chapter, GuideLanguage, UnknownTopic};
 
 #[derive(Debug, Args)]

@@ -1,42 +1,36 @@
 //! The command line: one file per subcommand.
 
-mod box_run;
-mod box_tables;
-mod boxes;
+mod box_commands;
 mod client;
 mod config;
 mod demo;
-mod enum_word;
-mod event_stream;
-mod events;
-mod explain;
-mod failure;
-mod files;
 mod guide;
-mod history;
-mod hosts;
-mod layers;
 mod node;
 mod openapi;
-mod output;
-mod password;
-mod plan;
-mod pools;
-mod removals;
-mod share;
-mod share_revoke;
-mod share_tables;
+mod share_commands;
 mod simulate;
 mod store;
-mod tasks;
+mod support;
 mod worker;
+mod yard_commands;
 
+use crate::cli::box_commands::boxes;
+use crate::cli::share_commands::share;
+use crate::cli::support::layers;
+use crate::cli::support::output;
+use crate::cli::yard_commands::events;
+use crate::cli::yard_commands::files;
+use crate::cli::yard_commands::history;
+use crate::cli::yard_commands::hosts;
+use crate::cli::yard_commands::plan;
+use crate::cli::yard_commands::removals;
+use crate::cli::yard_commands::tasks;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use failure::CommandFailure;
+use support::failure::CommandFailure;
 
 /// The storage side of a video-on-demand cluster: puts the right files on the right servers.
 #[derive(Debug, Parser)]

@@ -2,8 +2,8 @@
 
 use reelyard_core::clock::Clock;
 
-use super::failure::CommandFailure;
-use super::layers::RunArgs;
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::layers::RunArgs;
 use crate::node::{LoadedNodeConfig, RunningNode};
 use crate::{logging, role};
 

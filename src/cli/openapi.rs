@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::failure::CommandFailure;
+use crate::cli::support::failure::CommandFailure;
 use crate::http::api;
 
 /// Prints the OpenAPI document. It calls no node, because the document depends only on the version.

@@ -13,9 +13,9 @@ use reelyard_simulate::options::{
 };
 use reelyard_simulate::{Amount, DiskFill, SimulationReport};
 
-use super::failure::CommandFailure;
-use super::layers::LayerArgs;
-use super::output::{self, number, size};
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::layers::LayerArgs;
+use crate::cli::support::output::{self, number, size};
 use crate::config::{self, size_argument};
 use crate::node::simulation_rules;
 

@@ -10,9 +10,9 @@ use comfy_table::Cell;
 use reelyard_journal as journal;
 use reelyard_journal::{BackupError, BackupSummary, Condition, StoreReport, UpkeepError};
 
-use super::failure::CommandFailure;
-use super::layers::LayerArgs;
-use super::output::{self, number, plain, size};
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::layers::LayerArgs;
+use crate::cli::support::output::{self, number, plain, size};
 use crate::config::load_node;
 use crate::node::journal_dir;
 

@@ -1,8 +1,8 @@
 //! Declarations of settings: each once, with meaning, type and default.
 
 use super::RoleConfig;
-use super::reader::SettingsReader;
-use super::value::SettingValue;
+use crate::config::reading::reader::SettingsReader;
+use crate::config::values::value::SettingValue;
 
 /// The value of a setting that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ pub fn join(prefix: &str, field: &str) -> String {
 
 /// The declared `text` as TOML.
 pub fn shown<T: SettingValue>(key: &str, text: &str) -> String {
-    let value: T = super::reader::declared(key, text);
+    let value: T = crate::config::reading::reader::declared(key, text);
     value.to_toml().map(|value| value.to_string()).unwrap_or_default()
 }
 
@@ -187,7 +187,7 @@ macro_rules! settings {
         impl $crate::config::declare::SettingsGroup for $name {
             const ABOUT: &'static [&'static str] = &[$($about),+];
 
-            fn read(reader: &mut $crate::config::reader::SettingsReader, prefix: &str) -> Self {
+            fn read(reader: &mut $crate::config::reading::reader::SettingsReader, prefix: &str) -> Self {
                 use $crate::config::declare::{Presence, join};
                 Self {
                     $($field: reader.take(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::reader::EffectiveSetting;
+use crate::config::reading::reader::EffectiveSetting;
 
 /// A setting with a changed value.
 #[derive(Clone, Debug, PartialEq, Eq)]

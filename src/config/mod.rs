@@ -7,66 +7,47 @@
 //! A setting is declared once, with the macro `settings!`. The macro generates the field, its
 //! documentation, the commented file of `reelyard config default`, and the known keys.
 
-mod address;
-mod box_hooks;
-mod boxes;
 pub(crate) mod declare;
 mod difference;
 mod example;
-mod exposed;
-mod fault;
-mod file;
-mod hooks;
+pub(crate) mod groups;
 pub mod import;
-mod inputs;
-mod layers;
-mod links;
 mod node;
 mod node_order;
-mod pattern;
-pub(crate) mod reader;
-pub mod renamed;
-mod secret;
-mod share;
-mod source_dirs;
-mod table_entry;
-mod tls;
-mod token_file;
-mod units;
-pub(crate) mod value;
-mod watch;
+pub mod reading;
+pub(crate) mod values;
 mod worker;
-mod zone;
 
-pub use address::NodeAddr;
-pub use box_hooks::BoxHooks;
+use crate::config::reading::layers;
 pub use declare::{DescribedSetting, Presence};
 pub use difference::{Difference, Values, differences};
 pub use example::example;
-pub use exposed::exposed;
-pub use fault::{ConfigFault, ConfigFaults, SettingOrigin};
-pub use hooks::{HookConfig, Hooks};
-pub use layers::Layers;
-pub use links::InterfaceName;
+pub use groups::box_hooks::BoxHooks;
+pub use groups::hooks::{HookConfig, Hooks};
+pub use groups::links::InterfaceName;
+pub use groups::share::{PublicUrl, RootDirs, ShareConfig};
+pub use groups::tls::{CertificateFile, ShareTlsConfig};
 pub use node::{
     BandwidthConfig, CallConfig, CatalogConfig, EventLogConfig, HeartbeatConfig, HostConfig,
     HttpConfig, IgnoreConfig, JournalConfig, NodeConfig, PlacementConfig, StorageConfig,
     TaskConfig,
 };
-pub use pattern::Pattern;
-pub use reader::EffectiveSetting;
-pub use share::{PublicUrl, RootDirs, ShareConfig};
-pub use tls::{CertificateFile, ShareTlsConfig};
-pub use units::{Fraction, NamePrefix, Percent, size_argument};
+pub use reading::exposed::exposed;
+pub use reading::fault::{ConfigFault, ConfigFaults, SettingOrigin};
+pub use reading::layers::Layers;
+pub use reading::reader::EffectiveSetting;
+pub use values::address::NodeAddr;
+pub use values::pattern::Pattern;
+pub use values::units::{Fraction, NamePrefix, Percent, size_argument};
+pub use values::zone::Zone;
 pub use worker::{
     BoxHostConfig, DiskConfig, ExternalDownloaderConfig, NetworkConfig, WorkerConfig,
 };
-pub use zone::Zone;
 
 use reelyard_core::token::SharedToken;
 
 use declare::SettingsGroup;
-use reader::SettingsReader;
+use reading::reader::SettingsReader;
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 

@@ -15,16 +15,16 @@ use reelyard_yard::cfw_worker::Agents;
 use reelyard_yard::remover::{KeptBy, RemovalMode};
 use reelyard_yard::task_manager::{PlacementPolicy, PlanningMode, Weights};
 
-use super::boxes::BoxConfig;
 use super::declare::settings;
-use super::inputs::{missing_dir, missing_file};
-use super::reader::SettingsReader;
-use super::share::ShareConfig;
-use super::source_dirs::check_source_dirs;
-use super::token_file::settle_token;
-use super::units::{Fraction, NamePrefix, Percent};
-use super::zone::Zone;
 use super::{LogSettings, RoleConfig};
+use crate::config::groups::boxes::BoxConfig;
+use crate::config::groups::share::ShareConfig;
+use crate::config::reading::inputs::{missing_dir, missing_file};
+use crate::config::reading::reader::SettingsReader;
+use crate::config::values::source_dirs::check_source_dirs;
+use crate::config::values::token_file::settle_token;
+use crate::config::values::units::{Fraction, NamePrefix, Percent};
+use crate::config::values::zone::Zone;
 
 settings! {
     /// A Reelyard node: the control plane.

@@ -1,7 +1,7 @@
 //! Checks the order of settings of a node that limit each other.
 
 use super::node::NodeConfig;
-use super::reader::SettingsReader;
+use crate::config::reading::reader::SettingsReader;
 
 /// Largest percentage of a disk that may be freed for one file.
 const MOST_FOR_ONE_FILE: u32 = 50;

@@ -10,16 +10,16 @@ use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::token::SharedToken;
 use reelyard_worker::downloader::disk::room::Capacity;
 
-use super::address::NodeAddr;
-use super::box_hooks::BoxHooks;
 use super::declare::settings;
-use super::links::InterfaceName;
-use super::pattern::Pattern;
-use super::reader::SettingsReader;
-use super::source_dirs::check_source_dirs;
-use super::token_file::settle_token;
-use super::units::Percent;
 use super::{LogSettings, RoleConfig};
+use crate::config::groups::box_hooks::BoxHooks;
+use crate::config::groups::links::InterfaceName;
+use crate::config::reading::reader::SettingsReader;
+use crate::config::values::address::NodeAddr;
+use crate::config::values::pattern::Pattern;
+use crate::config::values::source_dirs::check_source_dirs;
+use crate::config::values::token_file::settle_token;
+use crate::config::values::units::Percent;
 
 settings! {
     /// A Reelyard worker: one per storage host. With `source_dirs` it serves masters. With
@@ -189,7 +189,9 @@ impl RoleConfig for WorkerConfig {
 
     fn not_there(&self) -> Vec<String> {
         let masters = self.source_dirs.iter();
-        masters.filter_map(|dir| super::inputs::missing_dir("source_dirs", dir)).collect()
+        masters
+            .filter_map(|dir| crate::config::reading::inputs::missing_dir("source_dirs", dir))
+            .collect()
     }
 
     fn settle(&mut self, reader: &mut SettingsReader) {

@@ -7,8 +7,8 @@ use reqwest::{RequestBuilder, header};
 use serde::Serialize;
 
 use super::{NodeClient, TIMEOUT};
-use crate::cli::event_stream::{EventStream, ServerSentEvent};
-use crate::cli::failure::CommandFailure;
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::yard_commands::event_stream::{EventStream, ServerSentEvent};
 
 /// Longest silence of a stream: the node sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);

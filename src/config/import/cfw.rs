@@ -8,9 +8,9 @@ use toml::Value;
 use super::draft::ImportDraft;
 use super::yaml::YamlEntry;
 use super::{ImportNote, ImportNoteKind};
-use crate::config::address::NodeAddr;
-use crate::config::pattern::Pattern;
-use crate::config::units::Percent;
+use crate::config::values::address::NodeAddr;
+use crate::config::values::pattern::Pattern;
+use crate::config::values::units::Percent;
 
 /// Converts `entries` into `draft`.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {

@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::yaml::YamlEntry;
 use super::{ImportNote, ImportNoteKind};
-use crate::config::value::SettingValue;
+use crate::config::values::value::SettingValue;
 use crate::logging::LogFilter;
 
 /// The converted settings so far, with notes.

@@ -7,11 +7,12 @@ use utoipa::__dev::SchemaReferences;
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
-use super::box_refusals::LEASE_KINDS;
-use super::{
-    acquire, boxes, config, events, explain, file_moves, files, history, host_changes, hosts,
-    leases, new_share, openapi, pins, plan, pools, removals, share_events, shares, status, tasks,
-    workers,
+use super::{config, events, openapi, status};
+use crate::http::api::box_calls::box_refusals::LEASE_KINDS;
+use crate::http::api::box_calls::{acquire, boxes, leases, pools};
+use crate::http::api::share_calls::{file_moves, new_share, share_events, shares};
+use crate::http::api::yard_calls::{
+    explain, files, history, host_changes, hosts, pins, plan, removals, tasks, workers,
 };
 
 /// Problem kinds of a call that sends a request to an actor.

@@ -1,37 +1,18 @@
 //! The API, version 1: one file per resource. Answers are the types of
 //! [`reelyard_api`] and [`reelyard_protocol::worker`].
 
-mod acquire;
-mod box_refusals;
-mod boxes;
+mod box_calls;
 mod calls;
 mod config;
 mod event_stream;
 mod events;
-mod explain;
-mod file_moves;
-mod files;
-mod history;
-mod holdings;
-mod host_changes;
-mod hosts;
 mod leader_only;
-mod leases;
-mod new_share;
 mod objects;
 mod openapi;
 mod paging;
-mod pins;
-mod plan;
-mod planning_snapshot;
-mod pools;
-mod removals;
-mod share_events;
-mod share_password;
-mod shares;
+mod share_calls;
 mod status;
-mod tasks;
-mod workers;
+mod yard_calls;
 
 use actix_web::error::{JsonPayloadError, QueryPayloadError};
 use actix_web::http::header::{ALLOW, HeaderValue};

@@ -1,0 +1,379 @@
+//! `reelyard box`
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use reelyard_api::{
+    AuditLine, BoxShown, Granted, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified,
+    Page, Problem, Span, WaitShown, WantedLease, WantedLeaseRevocation, WantedQuarantine,
+    WantedRenewal,
+};
+use reelyard_boxes::box_lease::{BoxPhase, Priority};
+use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId, PoolName, Reason};
+use serde::de::DeserializeOwned;
+
+use super::box_run::{self, BecomeArgs, BoxRunArgs};
+use super::box_tables;
+use super::pools::{self, PoolsArgs};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::{enum_word, output};
+use crate::cli::yard_commands::event_stream::ServerSentEvent;
+
+#[derive(Debug, Args)]
+pub struct BoxArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    #[command(subcommand)]
+    command: BoxCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum BoxCommand {
+    /// List, show, create, change and remove pools
+    Pools(PoolsArgs),
+    /// List the live leases of a pool
+    Leases(LeasesArgs),
+    /// Show a lease; for an ended one, when and how it ended.
+    Lease {
+        /// Id of the lease.
+        lease: LeaseId,
+    },
+    /// Lease boxes, and wait for them if needed: all requested boxes or none.
+    Acquire(AcquireArgs),
+    /// Renew a lease from now on.
+    Renew {
+        #[command(flatten)]
+        lease: LeaseArgs,
+        /// New lifetime from now on [default: the lifetime of the first request].
+        #[arg(long)]
+        ttl: Option<Span>,
+    },
+    /// Release a lease: give its box back.
+    Release(LeaseArgs),
+    /// Check whether a lease is valid.
+    Verify(LeaseArgs),
+    /// Revoke a lease: take its box from the holder.
+    Revoke {
+        /// Id of the lease.
+        lease: LeaseId,
+        /// Reason, for the audit.
+        #[arg(long, value_parser = Reason::new)]
+        reason: Option<Reason>,
+    },
+    /// List the boxes of a pool with their state and holder.
+    List(BoxListArgs),
+    /// Show a box; for a quarantined one also the evidence.
+    Show(BoxNumberArgs),
+    /// Quarantine a free box.
+    Quarantine {
+        #[command(flatten)]
+        place: BoxNumberArgs,
+        /// Reason, for the audit.
+        #[arg(long, value_parser = Reason::new)]
+        reason: Reason,
+    },
+    /// Clean a quarantined box and use it again.
+    Unquarantine(BoxNumberArgs),
+    /// Show the audit of a pool or of one box, newest first.
+    Audit(AuditArgs),
+    /// Run a command that holds a box while it runs.
+    #[command(after_help = box_run::AFTER_HELP)]
+    Run(BoxRunArgs),
+    /// What `run` starts: it becomes the command
+    #[command(hide = true)]
+    Become(BecomeArgs),
+}
+
+/// A lease, by id and fencing token.
+#[derive(Debug, Args)]
+struct LeaseArgs {
+    /// Id of the lease.
+    lease: LeaseId,
+    /// Fencing token of the lease. The option --token is the API token.
+    #[arg(value_parser = fence, value_name = "FENCE")]
+    fence: FenceToken,
+}
+
+/// A box, by pool and number.
+#[derive(Debug, Args)]
+struct BoxNumberArgs {
+    /// Name of the pool.
+    #[arg(value_parser = PoolName::new)]
+    pool: PoolName,
+    /// Number of the box.
+    number: u32,
+}
+
+#[derive(Debug, Args)]
+struct LeasesArgs {
+    /// Name of the pool.
+    #[arg(value_parser = PoolName::new)]
+    pool: PoolName,
+    /// Only leases of this holder.
+    #[arg(long, value_parser = Holder::new)]
+    holder: Option<Holder>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+#[derive(Debug, Args)]
+struct BoxListArgs {
+    /// Name of the pool.
+    #[arg(value_parser = PoolName::new)]
+    pool: PoolName,
+    /// Only boxes in this state.
+    #[arg(long, value_parser = enum_word::parser::<BoxPhase>())]
+    state: Option<BoxPhase>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Options of `reelyard box acquire`.
+#[derive(Debug, Args)]
+struct AcquireArgs {
+    /// Name of the pool.
+    #[arg(value_parser = PoolName::new)]
+    pool: PoolName,
+    /// Name of the holder.
+    #[arg(long, value_parser = Holder::new)]
+    holder: Holder,
+    /// Lifetime of the lease, for example 10s [default: that of the pool].
+    #[arg(long)]
+    ttl: Option<Span>,
+    /// Longest wait for the boxes, for example 10s; 0s does not wait.
+    #[arg(long, default_value = "0s")]
+    wait: Span,
+    /// Priority from -100 to 100; higher is served first.
+    #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = priority)]
+    priority: Priority,
+    /// Number of boxes.
+    #[arg(long, default_value_t = 1)]
+    count: u32,
+    /// Idempotency key. A repeated request with the same key returns the same leases. It is
+    /// refused after one of them has ended.
+    #[arg(long)]
+    request_id: Option<String>,
+    /// Take over the leases that the same request gave to another holder, which must have ended.
+    #[arg(long, requires = "request_id")]
+    take_over: bool,
+}
+
+#[derive(Debug, Args)]
+struct AuditArgs {
+    /// Name of the pool.
+    #[arg(value_parser = PoolName::new)]
+    pool: PoolName,
+    /// Number of the box [default: all boxes].
+    number: Option<u32>,
+    /// Only leases of this holder
+    #[arg(long, value_parser = Holder::new)]
+    holder: Option<Holder>,
+    /// Only the lease with this fencing token, and its cleanups.
+    #[arg(long, value_name = "TOKEN")]
+    fence: Option<u64>,
+    /// Only entries of this kind, for example expired or clean_failed.
+    #[arg(long)]
+    what: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+fn fence(text: &str) -> Result<FenceToken, std::num::ParseIntError> {
+    text.parse().map(FenceToken)
+}
+
+pub fn priority(text: &str) -> Result<Priority, String> {
+    let number: i64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
+    Priority::try_from(number).map_err(|bad| bad.to_string())
+}
+
+/// Runs `reelyard box`.
+pub fn run(args: BoxArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
+    match args.command {
+        BoxCommand::Run(command) => return box_run::run(&args.node, command),
+        BoxCommand::Become(command) => return Ok(box_run::become_command(command)),
+        asks => ask(&args.node, asks, out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let (client, json) = (NodeClient::new(node)?, node.json);
+    match command {
+        BoxCommand::Pools(args) => pools::run(args, &client, json, out),
+        BoxCommand::Leases(wanted) => leases(&client, &wanted, json, out),
+        BoxCommand::Lease { lease } => {
+            let lease: LeaseShown = client.get(&["leases", &lease.to_string()], &[])?;
+            print_answer(&lease, json, out, box_tables::lease)
+        }
+        BoxCommand::Acquire(wanted) => {
+            let (pool, wanted) = wanted.read();
+            let granted = acquire(&client, &pool, &wanted)?;
+            print_answer(&granted, json, out, |granted, out| {
+                box_tables::granted_leases(&granted.leases, out)
+            })
+        }
+        BoxCommand::Renew { lease, ttl } => {
+            let wanted = WantedRenewal { token: lease.fence, ttl };
+            let lease: LeaseTold = lease.call(&client, "renew", &wanted)?;
+            print_answer(&lease, json, out, |lease, out| {
+                Ok(writeln!(out, "box {} until {}", lease.box_id, lease.expires_at)?)
+            })
+        }
+        BoxCommand::Release(lease) => {
+            let wanted = LeaseToken { token: lease.fence };
+            ended(&lease.call(&client, "release", &wanted)?, json, out)
+        }
+        BoxCommand::Verify(lease) => {
+            let wanted = LeaseToken { token: lease.fence };
+            let valid: LeaseVerified = lease.call(&client, "verify", &wanted)?;
+            print_answer(&valid, json, out, box_tables::verified)
+        }
+        BoxCommand::Revoke { lease, reason } => {
+            let path = ["leases", &lease.to_string(), "revoke"];
+            ended(&client.post_body(&path, &WantedLeaseRevocation { reason })?, json, out)
+        }
+        BoxCommand::List(wanted) => list(&client, &wanted, json, out),
+        BoxCommand::Show(place) => {
+            let number = place.number.to_string();
+            let path = ["pools", place.pool.as_str(), "boxes", &number];
+            print_answer(&client.get(&path, &[])?, json, out, box_tables::one)
+        }
+        BoxCommand::Quarantine { place, reason } => {
+            let number = place.number.to_string();
+            let path = ["pools", place.pool.as_str(), "boxes", &number, "quarantine"];
+            let shown = client.post_body(&path, &WantedQuarantine { reason })?;
+            print_answer(&shown, json, out, box_tables::one)
+        }
+        BoxCommand::Unquarantine(place) => {
+            let number = place.number.to_string();
+            let path = ["pools", place.pool.as_str(), "boxes", &number, "unquarantine"];
+            print_answer(&client.post(&path)?, json, out, box_tables::one)
+        }
+        BoxCommand::Audit(wanted) => audit(&client, &wanted, json, out),
+        // These make their own calls.
+        BoxCommand::Run(_) | BoxCommand::Become(_) => Ok(()),
+    }
+}
+
+impl LeaseArgs {
+    fn call<T: DeserializeOwned>(
+        &self,
+        client: &NodeClient,
+        what: &str,
+        wanted: &impl serde::Serialize,
+    ) -> Result<T, CommandFailure> {
+        client.post_body(&["leases", &self.lease.to_string(), what], wanted)
+    }
+}
+
+impl AcquireArgs {
+    fn read(self) -> (PoolName, WantedLease) {
+        let AcquireArgs { pool, holder, ttl, wait, priority, count, request_id, take_over } = self;
+        (pool, WantedLease { holder, ttl, wait, priority, count, request_id, take_over })
+    }
+}
+
+/// Waits for boxes. On a terminal it shows the progress.
+pub fn acquire(
+    client: &NodeClient,
+    pool: &PoolName,
+    wanted: &WantedLease,
+) -> Result<Granted, CommandFailure> {
+    let is_watched = io::stderr().is_terminal();
+    client.post_and_follow(&["pools", pool.as_str(), "leases"], wanted, |event| {
+        if let Some(problem) = read::<Problem>(&event, "refused") {
+            return Err(client.refused(problem));
+        }
+        if let Some(granted) = read(&event, "granted") {
+            return Ok(ControlFlow::Break(granted));
+        }
+        if let Some(wait) = read::<WaitShown>(&event, "waiting").filter(|_| is_watched) {
+            let about = wait.estimate.map(|estimate| format!(", about {estimate}"));
+            let about = about.unwrap_or_default();
+            writeln!(io::stderr(), "waiting: place {}{about}", wait.position)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// Parses the data of an event, if it has this kind.
+fn read<T: DeserializeOwned>(event: &ServerSentEvent, kind: &str) -> Option<T> {
+    if event.kind == kind { serde_json::from_str(&event.data).ok() } else { None }
+}
+
+/// Prints an answer as JSON or as a table.
+fn print_answer<T: serde::Serialize>(
+    answer: &T,
+    json: bool,
+    out: &mut dyn Write,
+    show: impl FnOnce(&T, &mut dyn Write) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
+    if json { Ok(output::json(answer, out)?) } else { show(answer, out) }
+}
+
+fn ended(lease: &LeaseEnded, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    print_answer(lease, json, out, |lease, out| {
+        Ok(writeln!(out, "{}", enum_word::of(lease.state))?)
+    })
+}
+
+fn leases(
+    client: &NodeClient,
+    wanted: &LeasesArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let query = [("holder", wanted.holder.as_ref().map(ToString::to_string))];
+    let path = ["pools", wanted.pool.as_str(), "leases"];
+    let page: Page<LeaseShown> = client.list(&path, &filters(&query), &wanted.page)?;
+    listed(&page, json, out, box_tables::leases)
+}
+
+fn list(
+    client: &NodeClient,
+    wanted: &BoxListArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let query = [("state", wanted.state.map(enum_word::of))];
+    let path = ["pools", wanted.pool.as_str(), "boxes"];
+    let page: Page<BoxShown> = client.list(&path, &filters(&query), &wanted.page)?;
+    listed(&page, json, out, box_tables::boxes)
+}
+
+fn audit(
+    client: &NodeClient,
+    wanted: &AuditArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let query = [
+        ("holder", wanted.holder.as_ref().map(ToString::to_string)),
+        ("token", wanted.fence.map(|token| token.to_string())),
+        ("what", wanted.what.clone()),
+    ];
+    let number = wanted.number.map(|number| number.to_string());
+    let path = match &number {
+        Some(number) => vec!["pools", wanted.pool.as_str(), "boxes", number, "audit"],
+        None => vec!["pools", wanted.pool.as_str(), "audit"],
+    };
+    let page: Page<AuditLine> = client.list(&path, &filters(&query), &wanted.page)?;
+    listed(&page, json, out, box_tables::audit)
+}
+
+fn listed<T: serde::Serialize>(
+    page: &Page<T>,
+    json: bool,
+    out: &mut dyn Write,
+    show: impl FnOnce(&[T], &mut dyn Write) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
+    if json {
+        return Ok(output::json(page, out)?);
+    }
+    show(&page.items, out)?;
+    Ok(output::more(page, out)?)
+}

@@ -1,0 +1,6 @@
+//! `reelyard box`.
+
+pub(in crate::cli) mod box_run;
+pub(in crate::cli) mod box_tables;
+pub(in crate::cli) mod boxes;
+pub(in crate::cli) mod pools;

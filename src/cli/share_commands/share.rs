@@ -1,0 +1,388 @@
+//! `reelyard share`
+
+use std::io::Write;
+use std::num::NonZeroU32;
+
+use clap::{Args, Subcommand};
+use comfy_table::Cell;
+use reelyard_api::{
+    HookShown, MoveShown, Page, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
+    WantedShare, WantedTerms,
+};
+use reelyard_core::clock::Clock;
+use reelyard_core::event::RequestId;
+use reelyard_shares::share_expiry::{Moved, OnlyIf, ShareId, ShareNote, ShareOwner, ShareState};
+use serde::Serialize;
+
+use super::share_revoke::{RevokeArgs, revoke};
+use super::share_tables::{created, downloads, ends_in, show, show_hooks, show_moves, status};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::output::{self, maybe, plain};
+use crate::cli::support::{enum_word, password};
+use crate::cli::yard_commands::events;
+
+#[derive(Debug, Args)]
+pub struct ShareArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    #[command(subcommand)]
+    command: ShareCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ShareCommand {
+    /// Create a link to a file or directory, and print it.
+    Create(CreateArgs),
+    /// List the shares that have not ended
+    List(ShareListArgs),
+    /// Show one share.
+    Show {
+        /// Id or link of the share.
+        #[arg(allow_hyphen_values = true)]
+        share: ShareRef,
+    },
+    /// Change the deadline or the number of downloads of a share.
+    Extend(ExtendArgs),
+    /// Revoke shares: the named ones, or all of an owner, a path, or both.
+    Revoke(RevokeArgs),
+    /// Move or rename a shared file or directory; all links to it keep working.
+    Move(MoveArgs),
+    /// List the moves in progress, and moves whose result only the disk shows.
+    Moves,
+    /// Pause the reclaim of ended shares. Links still stop at their deadlines.
+    PauseReclaim,
+    /// Resume the reclaim of ended shares.
+    ResumeReclaim,
+    /// Confirm that the wall clock is right: shares use it at once. If it is ahead, due shares are
+    /// reclaimed. If it is behind, ended links that were not reclaimed may come back
+    ConfirmClock,
+    /// Print the events of shares, as webhooks get them, until you stop the command.
+    Events {
+        /// Start with the event of this number; 0 prints all stored events.
+        #[arg(long, value_name = "NUMBER")]
+        from: Option<u64>,
+    },
+    /// Show counts of shares, and the state of reclaim and webhooks.
+    Status,
+}
+
+/// A share, by id or link.
+#[derive(Clone, Copy, Debug)]
+pub struct ShareRef(pub ShareId);
+
+impl std::str::FromStr for ShareRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // A copied link may have a path after the id, a query and a fragment.
+        let link = text.split(['?', '#']).next().unwrap_or(text);
+        let id = link.rsplit_once("/s/").map_or(link, |(_, id)| id);
+        let id = id.strip_suffix('/').unwrap_or(id);
+        let id = id.strip_suffix("/file").or_else(|| id.strip_suffix("/zip")).unwrap_or(id);
+        id.parse().map(ShareRef).map_err(|_| format!("\"{text}\" is neither an id nor a link"))
+    }
+}
+
+#[derive(Debug, Args)]
+struct TermArgs {
+    /// Lifetime: 7d, "1h 30m" or never.
+    #[arg(long)]
+    ttl: Option<Ttl>,
+    /// Deadline, for example 2026-12-31T18:00:00+09:00.
+    #[arg(long, conflicts_with = "ttl", value_name = "INSTANT")]
+    until: Option<Rfc3339>,
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// Name of a root and the path below it, for example movies/new/a.mpg.
+    path: String,
+    #[command(flatten)]
+    term: TermArgs,
+    /// Protect the link with a password; it is read from standard input.
+    #[arg(long)]
+    password: bool,
+    /// Number of downloads that the link allows.
+    #[arg(long)]
+    max_downloads: Option<NonZeroU32>,
+    /// Owner of the share.
+    #[arg(long, value_parser = ShareOwner::new)]
+    owner: Option<ShareOwner>,
+    /// Note for operators; visitors of the link do not see it.
+    #[arg(long, value_parser = ShareNote::new)]
+    note: Option<ShareNote>,
+    /// Idempotency key. A repeated request with the same key returns the same share.
+    #[arg(long)]
+    request_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct ShareListArgs {
+    /// Only shares of this owner.
+    #[arg(long)]
+    owner: Option<String>,
+    /// Only shares of this path and below it.
+    #[arg(long)]
+    path: Option<String>,
+    /// Only shares in this state.
+    #[arg(long, value_parser = enum_word::parser::<ShareState>())]
+    state: Option<ShareState>,
+    /// Only shares with a deadline before this time.
+    #[arg(long, value_name = "INSTANT")]
+    due_before: Option<Rfc3339>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("other").required(true).multiple(true)))]
+struct ExtendArgs {
+    /// Id or link of the share.
+    #[arg(allow_hyphen_values = true)]
+    share: ShareRef,
+    /// Lifetime from now on: 7d, "1h 30m" or never.
+    #[arg(long, group = "other")]
+    ttl: Option<Ttl>,
+    /// Deadline, for example 2026-12-31T18:00:00+09:00.
+    #[arg(long, group = "other", conflicts_with = "ttl", value_name = "INSTANT")]
+    until: Option<Rfc3339>,
+    /// Condition for the change: the share has no deadline, has one, or the new deadline is later
+    /// (default) or earlier.
+    #[arg(long = "if", value_parser = enum_word::parser::<OnlyIf>())]
+    only_if: Option<OnlyIf>,
+    /// Number of downloads that the link allows in total.
+    #[arg(long, group = "other")]
+    max_downloads: Option<NonZeroU32>,
+}
+
+#[derive(Debug, Args)]
+struct MoveArgs {
+    /// Name of a root and the path below it, for example movies/new/a.mpg.
+    from: String,
+    /// New path with the name at its end, for example movies/old/a.mpg.
+    to: String,
+    /// Overwrite an existing file; its links end.
+    #[arg(long)]
+    overwrite: bool,
+    /// Idempotency key, so that you can repeat the request safely.
+    #[arg(long)]
+    request_id: Option<String>,
+}
+
+/// Runs `reelyard share`.
+pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(&args.node)?;
+    let json = args.node.json;
+    match args.command {
+        ShareCommand::Create(wanted) => {
+            let share: ShareShown = client.post_named(&["shares"], &wanted.read()?)?;
+            created(&share, json, out)
+        }
+        ShareCommand::List(wanted) => list(&client, &wanted, json, out),
+        ShareCommand::Show { share } => {
+            let share = client.get(&["shares", &share.0.to_string()], &[])?;
+            show(&share, json, out)
+        }
+        ShareCommand::Extend(wanted) => extend(&client, &wanted, json, out),
+        ShareCommand::Revoke(wanted) => revoke(&client, wanted, json, out),
+        ShareCommand::Move(wanted) => move_file(&client, wanted, json, out),
+        ShareCommand::Moves => {
+            let moves: Page<MoveShown> = client.get(&["files", "moves"], &[])?;
+            if json {
+                return Ok(output::json(&moves.items, out)?);
+            }
+            show_moves(&moves.items, out)
+        }
+        ShareCommand::Events { from } => {
+            // Used for the first request; reconnects continue after the last received event.
+            let from = from.map(|from| from.to_string());
+            let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
+            events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
+        }
+        ShareCommand::PauseReclaim => pause_reclaim(&client, true, json, out),
+        ShareCommand::ResumeReclaim => pause_reclaim(&client, false, json, out),
+        ShareCommand::ConfirmClock => {
+            status(&client.post(&["shares", "clock", "confirm"])?, json, out)
+        }
+        ShareCommand::Status => status_of_all(&client, json, out),
+    }
+}
+
+fn extend(
+    client: &NodeClient,
+    wanted: &ExtendArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let path = ["shares", &wanted.share.0.to_string()];
+    let terms = wanted.terms();
+    let only_later = wanted.only_if.is_none() && terms.only_if.is_some();
+    match client.patch(&path, &terms) {
+        Err(CommandFailure::Refused(mut problem))
+            if only_later && problem.word() == "condition-failed" =>
+        {
+            problem.detail.push_str(
+                ": its current deadline is not earlier; use --if less to set an earlier one",
+            );
+            Err(CommandFailure::Refused(problem))
+        }
+        changed => show(&changed?, json, out),
+    }
+}
+
+fn move_file(
+    client: &NodeClient,
+    wanted: MoveArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let MoveArgs { from, to, overwrite, request_id } = wanted;
+    let wanted = WantedMove { from, to, overwrite, request_id };
+    let moved: Moved = client.post_body(&["files", "move"], &wanted)?;
+    if json {
+        return Ok(output::json(&moved, out)?);
+    }
+    let ended = match moved.ended {
+        0 => String::new(),
+        ended => format!("; {ended} shares of the replaced file have ended"),
+    };
+    Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
+}
+
+fn pause_reclaim(
+    client: &NodeClient,
+    paused: bool,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused })?, json, out)
+}
+
+fn status_of_all(
+    client: &NodeClient,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let reclaim = client.get(&["shares", "reclaim"], &[])?;
+    let hooks: Page<HookShown> = client.get(&["shares", "hooks"], &[])?;
+    if json {
+        return Ok(output::json(&ShareStatus { reclaim, hooks: hooks.items }, out)?);
+    }
+    status(&reclaim, json, out)?;
+    show_hooks(&hooks.items, out)
+}
+
+/// Output of `reelyard share status --json`.
+#[derive(Serialize)]
+struct ShareStatus {
+    #[serde(flatten)]
+    reclaim: ReclaimView,
+    hooks: Vec<HookShown>,
+}
+
+impl ExtendArgs {
+    /// The wanted terms. A deadline can become earlier only with an explicit condition.
+    fn terms(&self) -> WantedTerms {
+        let has_term = self.ttl.is_some() || self.until.is_some();
+        WantedTerms {
+            ttl: self.ttl,
+            expires_at: self.until,
+            only_if: self.only_if.or(has_term.then_some(OnlyIf::Greater)),
+            max_downloads: self.max_downloads.map(Some),
+            ..WantedTerms::default()
+        }
+    }
+}
+
+impl CreateArgs {
+    fn read(self) -> Result<WantedShare, CommandFailure> {
+        // So that the request can be repeated after a lost answer.
+        let made_up = || RequestId::random().to_string();
+        Ok(WantedShare {
+            path: self.path,
+            ttl: self.term.ttl,
+            expires_at: self.term.until,
+            password: if self.password { Some(password::ask()?) } else { None },
+            max_downloads: self.max_downloads,
+            owner: self.owner,
+            note: self.note,
+            request_id: Some(self.request_id.unwrap_or_else(made_up)),
+        })
+    }
+}
+
+fn list(
+    client: &NodeClient,
+    wanted: &ShareListArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let query = [
+        ("owner", wanted.owner.clone()),
+        ("path", wanted.path.clone()),
+        ("state", wanted.state.map(enum_word::of)),
+        ("due_before", wanted.due_before.map(|at| at.to_string())),
+    ];
+    let page: Page<ShareShown> = client.list(&["shares"], &filters(&query), &wanted.page)?;
+    if json {
+        return Ok(output::json(&page, out)?);
+    }
+    let now = Clock::system().now();
+    let mut table = output::table(&["ID", "PATH", "STATE", "ENDS IN", "DOWNLOADS", "OWNER"]);
+    for share in &page.items {
+        table.add_row([
+            Cell::new(share.id),
+            Cell::new(plain(&share.path)),
+            Cell::new(enum_word::of(share.state)),
+            Cell::new(ends_in(share.expires_at, now)),
+            downloads(share),
+            maybe(share.owner.as_ref(), |owner| Cell::new(plain(owner.as_str()))),
+        ]);
+    }
+    output::print(&table, out)?;
+    Ok(output::more(&page, out)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_taken_as_people_paste_it() {
+        let id = "AAAAAAAAAAAAAAAAAAAAAA";
+        let link = format!("https://share.example.net/s/{id}");
+        for more in ["", "/", "/file", "/zip", "/file/", "?x", "#a", "/?x=/s/y", "/file?a#b"] {
+            for text in [format!("{link}{more}"), format!("{id}{more}")] {
+                let read: ShareRef = text.parse().unwrap();
+                assert_eq!(read.0.to_string(), id, "{text}");
+            }
+        }
+        for bad in ["", "https://share.example.net/", "AAAA", &format!("{link}/other")] {
+            assert!(bad.parse::<ShareRef>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_becomes_no_earlier_unless_that_was_said() {
+        #[derive(clap::Parser)]
+        struct Extend {
+            #[command(flatten)]
+            args: ExtendArgs,
+        }
+        // It looks like an option.
+        let id = format!("-h{}", "A".repeat(20));
+        let read = |options: &[&str]| {
+            let words = [&["extend", &id], options].concat();
+            <Extend as clap::Parser>::try_parse_from(words).map(|extend| extend.args.terms()).ok()
+        };
+        let only_if = |options: &[&str]| read(options).unwrap().only_if;
+        assert_eq!(only_if(&["--ttl", "1h"]), Some(OnlyIf::Greater));
+        assert_eq!(only_if(&["--until", "2026-12-31T18:00:00Z"]), Some(OnlyIf::Greater));
+        assert_eq!(only_if(&["--ttl", "1h", "--if", "less"]), Some(OnlyIf::Less));
+        assert_eq!(only_if(&["--max-downloads", "3"]), None);
+        for nothing in [&[][..], &["--if", "less"]] {
+            assert!(read(nothing).is_none(), "{nothing:?}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Failures of commands: a text on stderr and a documented exit code.
+
+use std::io;
+
+use reelyard_api::Problem;
+
+use crate::config::ConfigFaults;
+use crate::logging::AlreadyStarted;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandFailure {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Configuration(#[from] ConfigFaults),
+    /// The arguments are wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The node does not answer.
+    #[error("the node at {url} cannot be reached: {why}")]
+    Unreachable {
+        /// URL of the node.
+        url: String,
+        /// The cause as text.
+        why: String,
+    },
+    /// The answering server is not a node.
+    #[error("{0}")]
+    NoNode(String),
+    /// The node refused the request.
+    #[error("the node refused: {0}")]
+    Refused(Problem),
+    /// Some of the named objects do not exist; the request was executed for the others.
+    #[error("{0}")]
+    NotThere(String),
+    /// The node failed, or its answer is not valid.
+    #[error("the node at {url} failed: {why}")]
+    Node {
+        /// URL of the node.
+        url: String,
+        /// The cause as text.
+        why: String,
+    },
+    /// A store is damaged or incomplete.
+    #[error("{0}")]
+    StoreNotWhole(String),
+    /// A running node uses the store.
+    #[error("{0}")]
+    StoreInUse(String),
+    /// Logging was started twice.
+    #[error(transparent)]
+    Logging(#[from] AlreadyStarted),
+    /// Standard output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    /// The request was executed partly or not at all.
+    #[error("{0:#}")]
+    Failed(#[from] anyhow::Error),
+}
+
+impl CommandFailure {
+    /// The exit code, as documented in `--help`.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            _ if self.is_closed_pipe() => 0,
+            CommandFailure::Output(_)
+            | CommandFailure::Logging(_)
+            | CommandFailure::Node { .. }
+            | CommandFailure::Failed(_) => 1,
+            CommandFailure::Configuration(_) | CommandFailure::Usage(_) => 2,
+            CommandFailure::Unreachable { .. } | CommandFailure::NoNode(_) => 3,
+            CommandFailure::Refused(problem) if is_no_box(problem) => crate::cli::NO_BOX,
+            CommandFailure::Refused(_) | CommandFailure::NotThere(_) => 4,
+            CommandFailure::StoreNotWhole(_) => crate::cli::store::NOT_WHOLE,
+            CommandFailure::StoreInUse(_) => 6,
+        }
+    }
+
+    /// Whether the reader of the output is gone, as in `reelyard files | head`. This is not a
+    /// failure.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, CommandFailure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Whether no box was free, so that a retry can help.
+fn is_no_box(problem: &Problem) -> bool {
+    let kind = problem.kind.rsplit(':').next().unwrap_or_default();
+    matches!(kind, "no-box-in-time" | "queue-full")
+}

@@ -1,0 +1,7 @@
+//! What commands share: arguments, output and failures.
+
+pub(in crate::cli) mod enum_word;
+pub(in crate::cli) mod failure;
+pub(in crate::cli) mod layers;
+pub(in crate::cli) mod output;
+pub(in crate::cli) mod password;

@@ -1,0 +1,11 @@
+//! Commands about files, hosts, tasks and removals.
+
+pub(in crate::cli) mod event_stream;
+pub(in crate::cli) mod events;
+pub(in crate::cli) mod explain;
+pub(in crate::cli) mod files;
+pub(in crate::cli) mod history;
+pub(in crate::cli) mod hosts;
+pub(in crate::cli) mod plan;
+pub(in crate::cli) mod removals;
+pub(in crate::cli) mod tasks;

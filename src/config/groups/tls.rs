@@ -1,0 +1,66 @@
+//! Settings of TLS.
+
+use std::path::PathBuf;
+
+use reelyard_links::tls::{BadCertificate, Certificate};
+use toml::Value;
+
+use crate::config::declare::settings;
+use crate::config::reading::reader::SettingsReader;
+use crate::config::values::value::{Read, SettingValue};
+
+settings! {
+    /// TLS for the links of shares. A reload reads both files again; new connections get the
+    /// new certificate. Without them links are served without encryption.
+    pub struct ShareTlsConfig {
+        /// Certificate in PEM, followed by its chain of intermediate certificates.
+        certificate: Option<CertificateFile> = Optional "/etc/reelyard/share.crt",
+        /// Private key of the certificate in PEM, without a password.
+        key: Option<PathBuf> = Optional "/etc/reelyard/share.key",
+    }
+}
+
+/// Path of a certificate file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFile {
+    path: PathBuf,
+    /// The parsed certificate with its key; none only if a file cannot be read.
+    read: Option<Certificate>,
+}
+
+impl SettingValue for CertificateFile {
+    fn from_toml(value: &Value) -> Read<Self> {
+        Ok(CertificateFile { path: PathBuf::from_toml(value)?, read: None })
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        self.path.to_toml()
+    }
+}
+
+impl ShareTlsConfig {
+    /// The certificate for clients; none without TLS.
+    pub fn certificate(&self) -> Option<&Certificate> {
+        self.certificate.as_ref()?.read.as_ref()
+    }
+
+    /// Reads and parses both files.
+    pub(in crate::config) fn settle(&mut self, reader: &mut SettingsReader) {
+        const KEYS: [&str; 2] = ["share.tls.certificate", "share.tls.key"];
+        let (file, key) = match (&mut self.certificate, &self.key) {
+            (Some(file), Some(key)) => (file, key),
+            (None, None) => return,
+            (given, _) => {
+                let [missing, other] = if given.is_none() { KEYS } else { [KEYS[1], KEYS[0]] };
+                return reader.fault(missing, format!("is missing: {other} is set"));
+            }
+        };
+        match Certificate::read(&file.path, key) {
+            Ok(certificate) => file.read = Some(certificate),
+            Err(BadCertificate::Key(why)) => {
+                reader.fault(KEYS[1], format!("{}: {why}", key.display()));
+            }
+            Err(why) => reader.fault(KEYS[0], format!("{}: {why}", file.path.display())),
+        }
+    }
+}

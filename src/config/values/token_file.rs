@@ -1,0 +1,31 @@
+//! The shared token, from its setting or a file.
+
+use std::path::Path;
+
+use reelyard_core::bounded_read::{self, InputSource};
+use reelyard_core::token::SharedToken;
+
+use crate::config::reading::reader::SettingsReader;
+
+/// The token, from whichever of the two settings is set.
+pub fn settle_token(
+    token: Option<SharedToken>,
+    file: Option<&Path>,
+    reader: &mut SettingsReader,
+) -> Option<SharedToken> {
+    let Some(path) = file else { return token };
+    if token.is_some() {
+        reader.fault("token_file", "token is set as well: expected one of the two");
+        return token;
+    }
+    match bounded_read::read_text(path, InputSource::File) {
+        Ok(text) => {
+            let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
+            SharedToken::new(text.trim()).map_err(told).ok()
+        }
+        Err(error) => {
+            reader.fault("token_file", format!("{} cannot be read: {error}", path.display()));
+            None
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: leases of boxes.
+
+use actix_web::web;
+use reelyard_api::{
+    Cursor, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified, Page, Span,
+    WantedLeaseRevocation, WantedRenewal,
+};
+use reelyard_boxes::box_lease::{
+    BoxRefusal, FoundLease, LeaseEnd, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
+};
+use reelyard_protocol::boxes::{BoxNumber, Holder, LeaseId, PoolName};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::pools::board;
+use crate::http::api::NoQuery;
+use crate::http::api::leader_only::require_leader;
+use crate::http::api::objects::Body;
+use crate::http::api::paging::PageQuery;
+use crate::http::api::share_calls::shares::API;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Filter of the leases.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LeaseListQuery {
+    /// Only leases of this holder.
+    pub holder: Option<String>,
+    /// Largest number of items; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    pub limit: Option<String>,
+    /// Cursor to continue a list: `next` of the previous page.
+    pub cursor: Option<String>,
+}
+
+/// `GET /pools/{pool}/leases`: a page can be short or empty and still have a next page.
+#[utoipa::path(
+    get,
+    path = "/pools/{pool}/leases",
+    tag = "boxes",
+    operation_id = "listLeases",
+    summary = "Lists the live leases of a pool by box",
+    params(("pool" = String, Path, description = "The pool"), LeaseListQuery),
+    responses((status = 200, description = "A page of leases", body = Page<LeaseShown>))
+)]
+pub async fn list(
+    state: web::Data<NodeHttpState>,
+    pool: web::Path<PoolName>,
+    query: web::Query<LeaseListQuery>,
+) -> Result<web::Json<Page<LeaseShown>>, ProblemResponse> {
+    let LeaseListQuery { holder, limit, cursor } = query.into_inner();
+    let paging = PageQuery { limit, cursor };
+    let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
+    let holder = holder.as_deref().map(Holder::new).transpose().map_err(BoxRefusal::from)?;
+    let leases = board(&state)?.leases(&pool, holder.as_ref(), BoxNumber(from), limit)?;
+    let items = leases.lines.iter().map(LeaseShown::live).collect();
+    let next = leases.next.map(|number| Cursor(number.to_string()));
+    Ok(web::Json(Page { items, next }))
+}
+
+/// `GET /leases/{id}`.
+#[utoipa::path(
+    get,
+    path = "/leases/{id}",
+    tag = "boxes",
+    operation_id = "showLease",
+    summary = "Shows a lease; for an ended one also when and how it ended",
+    params(("id" = String, Path, description = "Id of the lease")),
+    responses((status = 200, description = "The lease", body = LeaseShown))
+)]
+pub async fn one(
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<LeaseShown>, ProblemResponse> {
+    let (id, board) = (lease_id(&id)?, board(&state)?);
+    let shown = board.with_table(|table| match table.find(id) {
+        FoundLease::Live(lease) => Ok(LeaseShown::live(lease)),
+        FoundLease::Ended(ended) => Ok(LeaseShown::ended(ended)),
+        FoundLease::Unknown => Err(BoxRefusal::UnknownLease),
+    });
+    Ok(web::Json(shown?))
+}
+
+/// `POST /leases/{id}/renew`.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/renew",
+    tag = "boxes",
+    operation_id = "renewLease",
+    summary = "Renews a lease from now on",
+    params(("id" = String, Path, description = "Id of the lease")),
+    request_body(content = WantedRenewal, description = "Fencing token and wanted lease time"),
+    responses((status = 200, description = "The renewed lease", body = LeaseTold))
+)]
+pub async fn renew(
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: Body<WantedRenewal>,
+) -> Result<web::Json<LeaseTold>, ProblemResponse> {
+    let WantedRenewal { token, ttl } = wanted.into_inner().0;
+    let renew = RenewLease { lease: lease_id(&id)?, token, ttl: ttl.map(|Span(ttl)| ttl) };
+    let lease = state.actors.boxes.actor.ask(renew).await??;
+    Ok(web::Json(LeaseTold::of(&lease, state.clock.now())))
+}
+
+/// `POST /leases/{id}/release`.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/release",
+    tag = "boxes",
+    operation_id = "releaseLease",
+    summary = "Releases a lease",
+    params(("id" = String, Path, description = "The id of the lease")),
+    request_body(content = LeaseToken, description = "The token of the lease"),
+    responses((status = 200, description = "The lease has ended", body = LeaseEnded))
+)]
+pub async fn release(
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: Body<LeaseToken>,
+) -> Result<web::Json<LeaseEnded>, ProblemResponse> {
+    let lease = lease_id(&id)?;
+    state.actors.boxes.actor.ask(ReleaseLease { lease, token: wanted.token }).await??;
+    Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
+}
+
+/// `POST /leases/{id}/verify`: read without a commit. Only the deciding node may answer it.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/verify",
+    tag = "boxes",
+    operation_id = "verifyLease",
+    summary = "Checks whether a lease is valid",
+    description = "A lease is valid if a holder got it with this token, no end is recorded and \
+                   its term is not over. A valid lease can be renewed. After a restart or a \
+                   change of leader a lease gets its full term again, until it is renewed. \
+                   While a lease is valid, no other holder has the box. Only the leader answers.",
+    params(("id" = String, Path, description = "Id of the lease")),
+    request_body(content = LeaseToken, description = "Fencing token of the lease"),
+    responses((status = 200, description = "The lease is valid", body = LeaseVerified))
+)]
+pub async fn verify(
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: Body<LeaseToken>,
+) -> Result<web::Json<LeaseVerified>, ProblemResponse> {
+    let (id, board) = (lease_id(&id)?, &state.actors.boxes.board);
+    require_leader(board.is_up(), board.view().epoch, *state.journal.leadership().borrow())?;
+    let verify = VerifyLease { lease: id, token: wanted.token };
+    let lease = state.actors.boxes.actor.ask(verify).await??;
+    Ok(web::Json(LeaseVerified::from(&*lease)))
+}
+
+/// `POST /leases/{id}/revoke`.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/revoke",
+    tag = "boxes",
+    operation_id = "revokeLease",
+    summary = "Revokes a lease",
+    params(("id" = String, Path, description = "The id of the lease")),
+    request_body(content = WantedLeaseRevocation, description = "Why"),
+    responses((status = 200, description = "The lease has ended", body = LeaseEnded))
+)]
+pub async fn revoke(
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: Body<WantedLeaseRevocation>,
+) -> Result<web::Json<LeaseEnded>, ProblemResponse> {
+    let (lease, reason) = (lease_id(&id)?, wanted.into_inner().0.reason);
+    let revoke = RevokeLease { lease, reason, asked_by: API.to_owned() };
+    state.actors.boxes.actor.ask(revoke).await??;
+    Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))
+}
+
+/// Parses a lease id. An invalid id gets the same answer as an unknown lease, so that the answer
+/// does not help to guess ids.
+fn lease_id(text: &str) -> Result<LeaseId, ProblemResponse> {
+    text.parse().map_err(|_| BoxRefusal::UnknownLease.into())
+}

@@ -1,0 +1,130 @@
+//! `POST /api/v1/files/move` moves a shared file with its shares. `GET /api/v1/files/moves` lists
+//! the moves.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use reelyard_api::{MoveShown, Page, WantedMove, place};
+use reelyard_core::event::RequestId;
+use reelyard_replication::CommitError;
+use reelyard_shares::share_expiry::{MoveRefused, Moved, ShareLocation};
+use reelyard_shares::share_files::{MoveError, MoveFile};
+
+use crate::http::api::NoQuery;
+use crate::http::api::leader_only::require_leader;
+use crate::http::api::objects::Body;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Value of Retry-After when too many moves are in progress.
+const SOON: Duration = Duration::from_secs(1);
+
+/// `POST /files/move`.
+#[utoipa::path(
+    post,
+    path = "/files/move",
+    tag = "shares",
+    operation_id = "moveFile",
+    summary = "Moves or renames a shared file or directory; all links to it keep working",
+    request_body(content = WantedMove, description = "Old path and new path"),
+    responses((status = 200, description = "The number of shares that follow", body = Moved))
+)]
+pub async fn make(
+    state: web::Data<NodeHttpState>,
+    _: web::Query<NoQuery>,
+    wanted: Body<WantedMove>,
+) -> Result<web::Json<Moved>, ProblemResponse> {
+    let WantedMove { from, to, overwrite, request_id } = wanted.into_inner().0;
+    let read = |what: &str, text: &str| match place(text) {
+        Ok((root, path)) => Ok(ShareLocation { root, path }),
+        Err(bad) => Err(ProblemResponse::bad_request(format!("{what}: {bad}"))),
+    };
+    // Other programs read a trailing slash as "into this directory".
+    if to.ends_with('/') {
+        return Err(ProblemResponse::bad_request(
+            "to: expected the new path including the new name",
+        ));
+    }
+    let (from, to) = (read("from", &from)?, read("to", &to)?);
+    let named = |name: &str| {
+        RequestId::of(name, format!("move {from} to {to} overwrite {overwrite}").as_bytes())
+    };
+    let request = request_id.as_deref().map_or_else(RequestId::random, named);
+    let roots = [from.root.clone(), to.root.clone()];
+    let asked = MoveFile { from, to, overwrite, asked_by: super::shares::API.to_owned(), request };
+    match state.actors.share_files.ask(asked).await? {
+        Err(MoveError::Refused(MoveRefused::NoRoot)) => {
+            let known = state.share_links.roots.names();
+            let unknown = roots.iter().find(|root| !known.contains(root));
+            let unknown = unknown.unwrap_or(&roots[0]);
+            Err(ProblemResponse::not_found(state.share_links.no_root(unknown)))
+        }
+        answer => Ok(web::Json(answer?)),
+    }
+}
+
+/// `GET /files/moves`: all moves on one page.
+#[utoipa::path(
+    get,
+    path = "/files/moves",
+    tag = "shares",
+    operation_id = "listMoves",
+    summary = "Lists moves in progress and moves with an unknown outcome, on the leader",
+    responses((status = 200, description = "The moves, oldest first", body = Page<MoveShown>))
+)]
+pub async fn list(
+    state: web::Data<NodeHttpState>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<Page<MoveShown>>, ProblemResponse> {
+    let (shares, leadership) = (&state.actors.share_board, state.journal.leadership());
+    require_leader(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
+    let view = state.actors.share_files_board.view();
+    let items = view.unsettled.values().map(MoveShown::from).collect();
+    Ok(web::Json(Page { items, next: None }))
+}
+
+impl From<MoveRefused> for ProblemResponse {
+    fn from(refused: MoveRefused) -> Self {
+        let detail = refused.to_string();
+        let conflict = |kind| ProblemResponse::new(StatusCode::CONFLICT, kind, detail.clone());
+        match refused {
+            MoveRefused::NoRoot | MoveRefused::NoSource | MoveRefused::NoDirectory => {
+                ProblemResponse::not_found(detail)
+            }
+            MoveRefused::TargetExists | MoveRefused::TargetNotEmpty => conflict("target-exists"),
+            MoveRefused::OtherFileSystem => conflict("other-file-system"),
+            MoveRefused::BeingMoved => conflict("being-moved"),
+            MoveRefused::Interrupted => conflict("changed-meanwhile"),
+            MoveRefused::TooMany => CommitError::Busy { retry_after: SOON }.into(),
+            MoveRefused::Failed(_) | MoveRefused::RootAway => {
+                ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+            }
+            MoveRefused::Root
+            | MoveRefused::Same
+            | MoveRefused::IntoItself
+            | MoveRefused::OntoItsHolder
+            | MoveRefused::OtherKind
+            | MoveRefused::Special
+            | MoveRefused::Symlink
+            | MoveRefused::Denied
+            | MoveRefused::NoSafeRename
+            | MoveRefused::HoldsRoot
+            | MoveRefused::TooLong => conflict("not-allowed"),
+        }
+    }
+}
+
+impl From<MoveError> for ProblemResponse {
+    fn from(error: MoveError) -> Self {
+        match error {
+            MoveError::Refused(why) => why.into(),
+            MoveError::Share(error) => error.into(),
+            MoveError::Unsettled { .. } => ProblemResponse::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "outcome-unknown",
+                error.to_string(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `POST /api/v1/shares`: creates links.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, web};
+use reelyard_api::{Password, ShareShown, WantedShare, place, term};
+use reelyard_core::event::RequestId;
+use reelyard_links::{NotOpened, Roots};
+use reelyard_shares::share_expiry::{
+    CreateShare, RecallShare, RootName, Share, ShareError, ShareKind, SharePath, ShareRefusal,
+};
+
+use super::share_password::{hashed, is_the_same};
+use super::shares::{API, share_time, shown};
+use crate::http::api::NoQuery;
+use crate::http::api::objects::Body;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Largest number of looks at the path while concurrent moves change it.
+const LOOKS: usize = 20;
+
+/// `POST /shares`.
+#[utoipa::path(
+    post,
+    path = "/shares",
+    tag = "shares",
+    operation_id = "createShare",
+    summary = "Creates a link to a file or directory",
+    description = "With a `request_id` the request can be repeated: it returns the same share, or 410 \
+                   after the share has ended. A move of the file changes nothing. Without one, a \
+                   repeated request creates a second link; after a lost answer or a 504 look at the \
+                   list instead.",
+    request_body(content = WantedShare, description = "Path and terms of the share"),
+    responses((status = 201, description = "The share", body = ShareShown))
+)]
+pub async fn create(
+    state: web::Data<NodeHttpState>,
+    _: web::Query<NoQuery>,
+    wanted: Body<WantedShare>,
+) -> Result<HttpResponse, ProblemResponse> {
+    let wanted = wanted.into_inner().0;
+    let bad = |why: &dyn std::fmt::Display| ProblemResponse::bad_request(why.to_string());
+    let given = wanted.password.clone();
+    let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
+    // Before the disk is read: the file of an earlier request may have moved since.
+    if let Some(request) = request
+        && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
+    {
+        return created(&state, &share, given).await;
+    }
+    let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
+    let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?.unwrap_or_default();
+    // Before the disk is read: hashing is slow, and the file could move meanwhile.
+    let password = hashed(wanted.password).await?;
+    let (max_downloads, owner, note) = (wanted.max_downloads, wanted.owner, wanted.note);
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let (kind, looked) = look(&state, &root, &path, &wanted.path).await?;
+        let create = CreateShare {
+            root: root.clone(),
+            path: path.clone(),
+            kind,
+            looked: Some(looked),
+            term,
+            password: password.clone(),
+            max_downloads,
+            owner: owner.clone(),
+            note: note.clone(),
+            asked_by: API.to_owned(),
+            request,
+        };
+        match state.actors.share_expiry.ask(create).await? {
+            Err(ShareError::Refused(ShareRefusal::BeingMoved)) if looks < LOOKS => {}
+            answer => {
+                let share = answer?;
+                return created(&state, &share, given.filter(|_| request.is_some())).await;
+            }
+        }
+    }
+}
+
+/// Looks at a path. Also returns the number of moves that had started before.
+async fn look(
+    state: &NodeHttpState,
+    root: &RootName,
+    path: &SharePath,
+    told: &str,
+) -> Result<(ShareKind, u64), ProblemResponse> {
+    let Some(looked) = state.actors.share_board.moves_begun(root, path) else {
+        return Err(ShareError::from(ShareRefusal::BeingMoved).into());
+    };
+    let roots: Roots = state.share_links.roots.clone();
+    let (of, path) = (root.clone(), path.clone());
+    let opened = web::block(move || roots.open_at(&of, &path)).await;
+    let opened = opened.map_err(|_| ProblemResponse::stopped())?.map_err(|why| match why {
+        NotOpened::NoRoot => ProblemResponse::not_found(state.share_links.no_root(root)),
+        why => no_such(told, why),
+    })?;
+    Ok((opened.kind, looked))
+}
+
+/// Answers a request that may be a repetition. `given` is its password.
+async fn created(
+    state: &NodeHttpState,
+    share: &Share,
+    given: Option<Password>,
+) -> Result<HttpResponse, ProblemResponse> {
+    // The password may have been changed since the share was created.
+    if share.generation() == 0 {
+        is_the_same(given, share).await?;
+    }
+    let shown = shown(state, share, share_time(state));
+    let location = format!("{}/shares/{}", crate::http::api::API, shown.id);
+    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(shown))
+}
+
+/// The request without the password. Its hash becomes part of the request id, which must not reveal
+/// anything about the password.
+fn asked_for(wanted: &WantedShare) -> Vec<u8> {
+    let password = wanted.password.is_some();
+    let rest = WantedShare { password: None, request_id: None, ..wanted.clone() };
+    format!("create {rest:?} password {password}").into_bytes()
+}
+
+/// The refusal for a path that cannot be shared.
+fn no_such(path: &str, why: NotOpened) -> ProblemResponse {
+    let detail = format!("{path}: {why}");
+    match why {
+        NotOpened::NoRoot | NotOpened::Absent => ProblemResponse::not_found(detail),
+        NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
+            ProblemResponse::new(StatusCode::CONFLICT, "not-allowed", detail)
+        }
+        NotOpened::Failed(_) => {
+            ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `/api/v1/files/{name}/explain`: explains why a file is planned or not.
+
+use actix_web::{HttpRequest, web};
+use reelyard_api::ExplainView;
+use reelyard_core::names::FileName;
+use reelyard_yard::remover::ExplainCopies;
+use reelyard_yard::task_manager::ExplainFile;
+
+use crate::http::api::NoQuery;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// `GET /files/{name}/explain`. Unknown names are explained like any other name.
+#[utoipa::path(
+    get,
+    path = "/files/{name}/explain",
+    tag = "files",
+    operation_id = "explainFile",
+    summary = "Explains why a file is planned or not, for every host",
+    description = "Unknown names are accepted as well.",
+    params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
+    responses((status = 200, description = "The explanation", body = ExplainView))
+)]
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<ExplainView>, ProblemResponse> {
+    let name = file_in_path(&request, "/explain")?;
+    let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
+    let copies = state.actors.remover.ask(ExplainCopies { name: name.clone() }).await?;
+    Ok(web::Json(ExplainView::of(&name, explanation, copies)))
+}
+
+/// Reads the name of a file from the request path, before `suffix`. It uses the raw request line,
+/// because a name is decoded exactly once and may contain any bytes.
+pub(in crate::http::api) fn file_in_path(
+    request: &HttpRequest,
+    suffix: &str,
+) -> Result<FileName, ProblemResponse> {
+    let segment = name_segment(request.uri().path(), suffix);
+    FileName::from_percent(segment)
+        .map_err(|bad| ProblemResponse::bad_request(format!("\"{segment}\": {bad}")))
+}
+
+/// The segment with the name of the file, still percent-encoded.
+fn name_segment<'a>(path: &'a str, suffix: &str) -> &'a str {
+    let file = path.strip_suffix(suffix).unwrap_or(path);
+    file.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_be_named_like_the_call() {
+        assert_eq!(name_segment("/api/v1/files/a%2Fb.mpg/explain", "/explain"), "a%2Fb.mpg");
+        assert_eq!(name_segment("/api/v1/files/explain/explain", "/explain"), "explain");
+    }
+}

@@ -1,0 +1,225 @@
+//! `/api/v1/files`: every ranked or hot file with its hosts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use actix_web::web;
+use reelyard_api::{BackOffView, Cursor, FileState, FileView, Page};
+use reelyard_core::host::{HostAddr, HostKind};
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::legacy::cfm;
+use reelyard_yard::task_manager::plan::Skip;
+use reelyard_yard::task_manager::{Blamed, PlannedHost, Task};
+use roaring::{MultiOps, RoaringBitmap};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::planning_snapshot::PlanningSnapshot;
+use crate::http::api::paging::PageQuery;
+use crate::http::node::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Largest number of files that are examined for one page. If few files match, a page is short and
+/// still has a next page.
+const LOOKED_AT: usize = 100_000;
+
+/// Filter of the files.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FileQuery {
+    /// Only files whose names begin with this text.
+    prefix: Option<String>,
+    /// Only files in this state.
+    state: Option<FileState>,
+    /// Only files on this host.
+    host: Option<HostAddr>,
+    /// Only hot files (true), or only others (false).
+    hot: Option<bool>,
+    /// Largest number of items; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    limit: Option<String>,
+    /// Cursor to continue a list: `next` of the previous page.
+    cursor: Option<String>,
+}
+
+/// `GET /files`: hot files without a grade, then all others, best first.
+#[utoipa::path(
+    get,
+    path = "/files",
+    tag = "files",
+    operation_id = "listFiles",
+    summary = "Lists every ranked or hot file with its hosts",
+    description = "Hot files without a grade, then all others, best first. If few \
+                   files match the filter, a page can be short or empty and still have a next page.",
+    params(FileQuery),
+    responses((status = 200, description = "A page of files", body = Page<FileView>))
+)]
+pub async fn list(
+    state: web::Data<NodeHttpState>,
+    query: web::Query<FileQuery>,
+) -> Result<web::Json<Page<FileView>>, ProblemResponse> {
+    let query = query.into_inner();
+    let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
+    let (limit, from) = (paging.limit()?, paging.position::<usize>()?.unwrap_or(0));
+    let shelf = FileListSnapshot::new(&state);
+    let filter = Filter::new(&query, &shelf);
+    let mut page = Page { items: Vec::new(), next: None };
+    for position in from..shelf.len() {
+        if page.items.len() == limit || position == from.saturating_add(LOOKED_AT) {
+            page.next = Some(Cursor(position.to_string()));
+            break;
+        }
+        let file = shelf.file(position);
+        if filter.may_take(file, &shelf) {
+            let name = state.names.name(file);
+            if filter.takes(file, &name, &shelf) {
+                page.items.push(shelf.shown(file, &name));
+            }
+        }
+    }
+    Ok(web::Json(page))
+}
+
+/// The filter, prepared for the check of many files.
+struct Filter<'a> {
+    query: &'a FileQuery,
+    /// The files on `query.host`.
+    on_host: Option<Arc<RoaringBitmap>>,
+    /// The files on any host. Only filled if the query filters by state.
+    held: RoaringBitmap,
+}
+
+impl<'a> Filter<'a> {
+    fn new(query: &'a FileQuery, shelf: &FileListSnapshot) -> Self {
+        let placements = &shelf.standing.tasks.placements;
+        let on = |host| placements.get(&host).map(Arc::clone).unwrap_or_default();
+        let held = || placements.values().map(|files| &**files).union();
+        Filter {
+            query,
+            on_host: query.host.map(on),
+            held: query.state.map(|_| held()).unwrap_or_default(),
+        }
+    }
+
+    /// A cheap check by id, before the name is looked up.
+    fn may_take(&self, file: FileId, shelf: &FileListSnapshot) -> bool {
+        let placed = self.query.state.map(|state| state == FileState::Placed);
+        self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
+            && self.query.hot.is_none_or(|hot| hot == shelf.hits.contains_key(&file))
+            && placed.is_none_or(|placed| placed == self.held.contains(file.0))
+    }
+
+    /// The full check of a file that passed [`Filter::may_take`].
+    fn takes(&self, file: FileId, name: &FileName, shelf: &FileListSnapshot) -> bool {
+        let prefix = self.query.prefix.as_deref().unwrap_or_default();
+        name.as_bytes().starts_with(prefix.as_bytes())
+            && self.query.state.is_none_or(|state| {
+                state == FileState::Placed || state == shelf.state_unplaced(file, name)
+            })
+    }
+}
+
+/// A consistent snapshot of everything about files, for one page.
+struct FileListSnapshot {
+    standing: PlanningSnapshot,
+    /// Hot files without a grade. They come first in the list.
+    ungraded: Vec<FileId>,
+    hits: HashMap<FileId, u32>,
+    copying: HashMap<FileName, Arc<Task>>,
+    /// Whether every destination with a known kind is an old cfw.
+    all_old: bool,
+}
+
+impl FileListSnapshot {
+    fn new(state: &NodeHttpState) -> Self {
+        let standing = PlanningSnapshot::new(state);
+        let PlanningSnapshot { catalog, tasks, .. } = &standing;
+        let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));
+        let hot = catalog.rising.hot().iter();
+        let ungraded = hot.map(|(file, _)| *file).filter(|file| ranked(file).is_none()).collect();
+        let takes_copies = |host: &&PlannedHost| host.role.is_destination();
+        let kinds = || tasks.hosts.iter().filter(takes_copies).map(|host| host.kind);
+        let all_old = kinds().any(|kind| kind == HostKind::Cfw)
+            && !kinds().any(|kind| matches!(kind, HostKind::Reelyard { .. }));
+        let open = tasks.open.values().map(|task| (task.name.clone(), task.clone()));
+        FileListSnapshot {
+            ungraded,
+            hits: catalog.rising.hot().iter().copied().collect(),
+            copying: open.collect(),
+            all_old,
+            standing,
+        }
+    }
+
+    fn ranked(&self) -> &[FileId] {
+        self.standing.catalog.ranking.as_ref().map_or(&[], |ranking| ranking.files())
+    }
+
+    fn len(&self) -> usize {
+        self.ungraded.len() + self.ranked().len()
+    }
+
+    fn file(&self, position: usize) -> FileId {
+        match self.ungraded.get(position) {
+            Some(file) => *file,
+            None => self.ranked()[position - self.ungraded.len()],
+        }
+    }
+
+    fn shown(&self, file: FileId, name: &FileName) -> FileView {
+        let ranking = self.standing.catalog.ranking.as_ref();
+        let task = self.copying.get(name);
+        // The size in hitcount.history is only a hint.
+        let seen = self.standing.catalog.master_sizes.get(file);
+        let size = seen.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
+        let placements = self.standing.tasks.placements.iter();
+        let placed_on: Vec<_> =
+            placements.filter(|(_, files)| files.contains(file.0)).map(|(host, _)| *host).collect();
+        let rank = ranking.and_then(|ranking| ranking.rank(file));
+        let state = match placed_on.is_empty() {
+            false => FileState::Placed,
+            true => self.state_unplaced(file, name),
+        };
+        FileView {
+            name: name.shown(),
+            rank,
+            hits: self.hits.get(&file).copied().unwrap_or(0),
+            size: task.map(|task| task.size).or(size),
+            placed_on,
+            state,
+            task: task.map(|task| task.id),
+            back_off: self.back_off(name),
+        }
+    }
+
+    /// The state of a file that no host has.
+    fn state_unplaced(&self, file: FileId, name: &FileName) -> FileState {
+        if self.copying.contains_key(name) {
+            return FileState::Copying;
+        }
+        self.waits(file, name, self.back_off(name).is_some())
+    }
+
+    /// Why a file has no copy and gets none now.
+    fn waits(&self, file: FileId, name: &FileName, backs_off: bool) -> FileState {
+        match self.standing.why_not(file, name) {
+            Some(Skip::Ignored) => FileState::Ignored,
+            Some(Skip::NoMaster) => FileState::NoMaster,
+            Some(Skip::Ungraded) => FileState::Ungraded,
+            Some(Skip::MasterAbsent) => FileState::MasterAbsent,
+            Some(Skip::Listed) => FileState::Listed,
+            Some(Skip::TooBig) => FileState::TooBig,
+            Some(Skip::NameNotCarried) => FileState::NameNotCarried,
+            _ if self.all_old && !cfm::carries(name) => FileState::NameNotCarried,
+            _ if backs_off => FileState::BackingOff,
+            Some(Skip::NoRoom) => FileState::NoRoom,
+            _ => FileState::Waiting,
+        }
+    }
+
+    fn back_off(&self, name: &FileName) -> Option<BackOffView> {
+        let held = self.standing.tasks.back_offs.get(&Blamed::File(name.clone()))?;
+        held.holds(self.standing.tasks.at).then(|| super::plan::back_off(held))
+    }
+}

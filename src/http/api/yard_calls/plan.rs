@@ -1,0 +1,119 @@
+//! `/api/v1/plan`: the last planning round, and the obstacles for further copies.
+
+use std::collections::BTreeMap;
+
+use actix_web::web;
+use reelyard_api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_core::backoff::BackOff;
+use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
+use reelyard_yard::task_manager::{Blamed, Task};
+
+use super::planning_snapshot::PlanningSnapshot;
+use crate::http::api::NoQuery;
+use crate::http::node::NodeHttpState;
+
+/// `GET /plan`.
+#[utoipa::path(
+    get,
+    path = "/plan",
+    tag = "plan",
+    operation_id = "showPlan",
+    summary = "Shows the last planning round and the obstacles for further copies",
+    responses((status = 200, description = "The round", body = PlanView))
+)]
+pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
+    let standing = PlanningSnapshot::new(&state);
+    let view = &standing.tasks;
+    let round = view.plan.last.as_ref();
+    let mut open: Vec<_> = view.open.values().collect();
+    open.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
+    web::Json(PlanView {
+        at: round.map(|round| round.at),
+        took_us: round.map(|round| round.took_us),
+        planned: open.into_iter().map(|task| planned(task)).collect(),
+        removals: super::removals::planned(&state),
+        skipped: skipped(&state, &standing),
+        back_offs: view.left_alone().map(backed_off).collect(),
+        waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
+        blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
+        unlisted: state.unlisted_hosts(),
+    })
+}
+
+/// A backoff without its host or file.
+pub(in crate::http::api) fn back_off(held: &BackOff) -> BackOffView {
+    BackOffView { until: held.until, failures: held.failures, reason: held.reason.clone() }
+}
+
+fn planned(task: &Task) -> PlannedCopy {
+    PlannedCopy {
+        task: task.id,
+        name: task.name.shown(),
+        rank: Some(task.grade).filter(|grade| *grade > 0),
+        hits: task.hits,
+        source: task.source,
+        destination: task.destination,
+        size: task.size,
+    }
+}
+
+/// Number of files without a copy, by reason. A round examines only candidates; the other files are
+/// counted here.
+fn skipped(state: &NodeHttpState, standing: &PlanningSnapshot) -> Vec<Skipped> {
+    let plan = &standing.tasks.plan;
+    let mut skipped = BTreeMap::new();
+    if let Some(round) = &plan.last {
+        skipped.extend(round.skipped.iter().map(|(&reason, &files)| (reason, files)));
+    }
+    skipped.extend(standing.never_looked_at());
+    let examples = plan.last.as_ref().map_or(&[][..], |round| &round.examples);
+    // A round names skipped files only while they are set aside.
+    let first = |reason| {
+        let example = examples.iter().find(|example| example.why == reason);
+        let best = || standing.best_set_aside(reason).map(|file| state.names.name(file).shown());
+        best().or_else(|| example.map(|example| example.file.shown()))
+    };
+    let shown = |(reason, files)| Skipped { reason: word(&reason), files, first: first(reason) };
+    skipped.into_iter().map(shown).collect()
+}
+
+/// The reason as its stable word.
+fn word(reason: &Skip) -> String {
+    match serde_json::to_value(reason) {
+        Ok(serde_json::Value::String(word)) => word,
+        // Unit variants serialize as a plain word. Fall back to the display text for anything else.
+        _ => reason.to_string(),
+    }
+}
+
+fn backed_off((blamed, held): (&Blamed, &BackOff)) -> BackedOff {
+    let (source, destination, file) = match blamed {
+        Blamed::Source(source) => (Some(*source), None, None),
+        Blamed::Destination(destination) => (None, Some(*destination), None),
+        Blamed::File(file) => (None, None, Some(file.shown())),
+        Blamed::Pair(source, destination) => (Some(*source), Some(*destination), None),
+    };
+    BackedOff { source, destination, file, back_off: back_off(held) }
+}
+
+/// Why no copy at all can be planned. None if planning is possible.
+fn blocked(waiting: &PlannerWaits) -> Option<String> {
+    Some(match waiting {
+        PlannerWaits::Ranking => "the ranking was not read yet".to_owned(),
+        PlannerWaits::Masters => "the source directories were not listed yet".to_owned(),
+        PlannerWaits::FirstLook(hosts) => {
+            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+            format!(
+                "{} answers, but its files were not listed yet: any file might be there",
+                hosts.join(", ")
+            )
+        }
+        PlannerWaits::Destination => {
+            "no destination is up, listed and able to take copies".to_owned()
+        }
+        PlannerWaits::SwitchedOff => {
+            "planning is off (task.mode = \"off\"); running copies continue".to_owned()
+        }
+        PlannerWaits::Source | PlannerWaits::Looks(_) | PlannerWaits::Nothing => return None,
+    })
+}
