@@ -261,7 +261,7 @@ mod tests {
         let mut all = demand.order.clone();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), 995, "nobody stands twice");
+        assert_eq!(all.len(), 995, "no file stands twice");
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl LinkRefusal {
 }
 
 /// The text for a client that has a counted download when none is left.
-pub(super) const HELD: &str = "All downloads of this link are used, one of them by you. You can resume it \
+pub(super) const HELD: &str = "All downloads of this link are used, one of them by you. It can be resumed \
     in the list of downloads of your browser, or with a download manager. No new one can start.";
 
 /// Title of the page of an ended link.
