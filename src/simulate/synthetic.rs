@@ -1,5 +1,5 @@
-//! An invented demand: popularity falls with the rank and drifts, nights are quiet and evenings
-//! busy, new titles appear every day, and some cold files get sudden demand.
+//! An invented demand. Popularity falls with the rank and drifts, nights are quiet and evenings
+//! busy. New titles appear every day, and some cold files get sudden demand.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
