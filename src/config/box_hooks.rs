@@ -17,7 +17,7 @@ use super::bounded_read::{self, InputSource};
 use super::reader::SettingsReader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// Hooks by name.
+/// Hooks by name, from the setting box.hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxHooks {
     /// The table as the operator wrote it.
