@@ -1,5 +1,5 @@
-//! Reloads the configuration of a running role: some settings change at once, settings that need a
-//! restart are named, and an invalid configuration is refused as a whole.
+//! Reloads the configuration of a running role. Some settings change at once, and settings that
+//! need a restart are named. An invalid configuration is refused as a whole.
 
 use crate::config::{
     self, ConfigFaults, Difference, EffectiveSetting, Layers, RoleConfig, differences,

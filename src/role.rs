@@ -11,8 +11,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Largest useful limit of open files.
 const MOST_OPEN_FILES: u64 = 65_536;
 
-/// Runs a role on an actix system over one multi-threaded tokio runtime: actors on the arbiter of
-/// this thread, the journal on the pool, HTTP on its own workers.
+/// Runs a role on an actix system over one multi-threaded tokio runtime. Actors run on the arbiter
+/// of this thread, the journal on the pool, and HTTP on its own workers.
 ///
 /// `role` gets the stop signal. It is sent on SIGINT and SIGTERM, and on request when standard
 /// input closes. The role then stops in order and returns.

@@ -27,18 +27,18 @@ pub struct ConfigArgs {
 enum ConfigCommand {
     /// Print every setting with its value and origin; secrets are hidden.
     Show {
-        /// Role.
+        /// Role that the configuration is for.
         #[arg(default_value = "node")]
         role: RoleName,
         #[command(flatten)]
         layers: LayerArgs,
-        /// Print JSON
+        /// Print JSON instead of TOML
         #[arg(long)]
         json: bool,
     },
     /// Check whether a role would start with this configuration, and list all faults.
     Check {
-        /// Role.
+        /// Role that the configuration is for.
         #[arg(default_value = "node")]
         role: RoleName,
         #[command(flatten)]
@@ -54,7 +54,7 @@ enum ConfigCommand {
     },
     /// Print a commented file with every setting at its default.
     Default {
-        /// Role.
+        /// Role that the configuration is for.
         role: RoleName,
     },
     /// Convert a cfm.yml or cfw.yml; changes are listed on stderr.

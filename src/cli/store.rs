@@ -28,7 +28,7 @@ pub struct StoreArgs {
     data_dir: Option<PathBuf>,
     #[command(flatten)]
     layers: LayerArgs,
-    /// Print JSON
+    /// Print JSON instead of tables
     #[arg(long, global = true)]
     json: bool,
 }

@@ -76,7 +76,7 @@ impl BoxServices {
         if old != new
             && let Err(error) = self.link.change_settings(new)
         {
-            tracing::error!(%error, "cannot change the settings of calls to workers of boxes, keeping the old ones");
+            tracing::error!(%error, "cannot change the settings of calls about boxes");
         }
         self.configured.change(after);
     }

@@ -1,5 +1,5 @@
-//! Drops file names that are no longer used: of hosts with changing lists, of files that left the
-//! yard, and of files that were hot once.
+//! Drops unused file names. They come from hosts with changing lists, from files that left the
+//! yard, and from files that were hot once.
 
 use std::sync::Arc;
 use std::time::Duration;

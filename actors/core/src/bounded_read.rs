@@ -1,8 +1,8 @@
 //! Reads files that an operator names, with limits for size and time.
 //!
-//! Regular files are always allowed. A pipe, such as `<(command)` or `/dev/stdin`, is allowed where
-//! a file is read only once: a configuration file, an old configuration to import, an event log to
-//! simulate.
+//! Regular files are always allowed. A pipe, such as `<(command)` or `/dev/stdin`, is allowed for a
+//! file that is read once. These are a configuration file, an old configuration to import, and an
+//! event log to simulate.
 
 use std::fs::File;
 use std::io::{self, Read};

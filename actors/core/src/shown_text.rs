@@ -1,7 +1,7 @@
 //! Makes text from other programs safe to show.
 
-/// Whether a character could control a terminal or reorder text, and so hide the end of a name:
-/// control characters (C0 and C1) and direction marks.
+/// Whether a character could control a terminal or reorder text, and so hide the end of a name.
+/// These are control characters (C0 and C1) and direction marks.
 pub fn misleads(c: char) -> bool {
     let directs = matches!(c, '\u{061c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || directs

@@ -80,7 +80,7 @@ pub struct Beginning {
     pub gather: Duration,
     /// Random numbers for everything but the demand.
     pub rng: fastrand::Rng,
-    /// Start time.
+    /// Simulated time of the start.
     pub start: Millis,
 }
 

@@ -483,7 +483,7 @@ fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result
     assert_eq!((size(&node, "editors"), size(&node, "by-hand")), (Some(1), Some(1)));
     let warned = || {
         let warnings = node.get("/status").body["warnings"].to_string();
-        warnings.contains("pool judges is not as the configuration has it")
+        warnings.contains("cannot apply the configuration of pool judges")
     };
     wait_for("pools that cannot be created are reported", &[&node.node], || {
         warned().then_some(())

@@ -26,7 +26,11 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     let node = BoxNode::start(&[])?;
     let nameless = node.cli(&["pools", "put", "judges"]);
     assert_eq!(nameless.code, Some(2));
-    assert!(nameless.err.contains("--size: no pool is named judges yet"), "{}", nameless.err);
+    assert!(
+        nameless.err.contains("--size is required: pool judges does not exist yet"),
+        "{}",
+        nameless.err
+    );
     let created = done(node.cli(&[
         "pools",
         "put",
@@ -44,7 +48,8 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
         "--label",
         "site=a",
     ]));
-    for words in ["boxes", "4 from 0 on", "drawn from 100..200", "1m", "2h", "site=a", "last 9s"] {
+    for words in ["boxes", "4, numbered from 0", "100..200", "1m", "2h", "site=a", "9s by default"]
+    {
         assert!(created.contains(words), "{words}: {created}");
     }
     // Options that are missing keep their values.

@@ -321,7 +321,8 @@ async fn a_new_configuration_applies_to_later_hooks() -> Result<()> {
     let changed = async {
         rig.has("begun").await;
         rig.reload(&hooks("q", "exit 9", "exit 0", "")).unwrap();
-        eventually("it is read", || rig.worker.log_text().contains("set anew: box.hooks")).await;
+        eventually("it is read", || rig.worker.log_text().contains("setting changed: box.hooks"))
+            .await;
         let why = silence(rig.run(rig.hook("p", HookKind::Init, 2, 1)).await);
         assert!(why.ends_with("has q"), "{why}");
         let said = evidence(rig.run(rig.hook("q", HookKind::Init, 2, 1)).await);

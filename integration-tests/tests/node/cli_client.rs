@@ -312,7 +312,7 @@ fn another_server_is_named_with_exit_code_3() {
         let told = ask(other, arguments);
         assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);
         let words =
-            format!("No Reelyard node answers at http://{other}/: it answered 404 Not Found");
+            format!("No Reelyard node answers at http://{other}/: the answer was 404 Not Found");
         assert!(told.err.contains(&words), "{}", told.err);
         let told = ask(all_good, arguments);
         assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);

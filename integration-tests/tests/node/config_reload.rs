@@ -111,9 +111,9 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
     let keys = ["hosts.destinations", "catalog.grade_info_file", "heartbeat.interval"];
     ensure!(told.data["applied"] == serde_json::json!(keys), "{told:?}");
     yard.has_destination(1)?;
-    yard.logs("set anew: heartbeat.interval: \"500ms\" -> \"200ms\"")?;
+    yard.logs("setting changed: heartbeat.interval: \"500ms\" -> \"200ms\"")?;
     let [from, to] = [0, 1].map(|number| yard.ground.destination(number));
-    yard.logs(&format!("set anew: hosts.destinations: [\"{from}\"] -> [\"{to}\"]"))?;
+    yard.logs(&format!("setting changed: hosts.destinations: [\"{from}\"] -> [\"{to}\"]"))?;
     wait_for("the file is copied there", &[&yard.node, &source, &destination], || {
         is_on(&yard.ground, 1, b"a.mpg").then_some(())
     })?;
@@ -148,7 +148,7 @@ fn an_invalid_configuration_is_refused_completely_with_every_fault() -> Result<(
 fn settings_that_need_a_restart_are_named_and_the_rest_applied() -> Result<()> {
     let mut yard = NodeReloadYard::start("http.threads = 1\n")?;
     yard.configure(1, "http.threads = 2\ntask.timeout = \"5m\"")?;
-    let restart = "http.threads: 1 -> 2 (after a restart)";
+    let restart = "http.threads: 1 -> 2 (needs a restart)";
     for _ in 0..2 {
         let dry = yard.reload(&["--dry-run"]);
         ensure!(dry.code == Some(0) && dry.out.contains(restart), "{dry:?}");
@@ -419,7 +419,7 @@ fn a_new_token_is_required_at_once_and_never_shown() -> Result<()> {
     answers(new, "200")?;
     answers(old, "401")?;
     let log = node.log_text();
-    ensure!(log.contains("set anew: token_file: changed"), "{log}");
+    ensure!(log.contains("setting changed: token_file: changed"), "{log}");
     ensure!(!log.contains(old) && !log.contains(new), "{log}");
     Ok(())
 }

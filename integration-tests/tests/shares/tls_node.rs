@@ -31,8 +31,8 @@ fn errors_of_a_certificate_are_explained() {
         .unwrap();
     for (certificate, key, at, why) in [
         (&absent, &pem.key, "certificate: ", "absent: cannot be read: No such file"),
-        (&empty, &pem.key, "certificate: ", "empty: there is no certificate in it"),
-        (&pem.key, &pem.key, "certificate: ", "one.key: there is no certificate in it"),
+        (&empty, &pem.key, "certificate: ", "empty: it contains no certificate"),
+        (&pem.key, &pem.key, "certificate: ", "one.key: it contains no certificate"),
         (&broken, &pem.key, "certificate: ", "broken: it is not a valid certificate: "),
         (&pem.certificate, &absent, "key: ", "absent: cannot be read: No such file"),
         (&pem.certificate, &pem.certificate, "key: ", "one.crt: it contains no private key"),

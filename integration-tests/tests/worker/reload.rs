@@ -96,7 +96,7 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
         tasks.any(|task| task["reason"].as_str().is_some_and(over)).then_some(())
     })?;
     yard.reload("capacity = \"1000KiB\"\nstorage.limit_percent = 100")?;
-    yard.logs("set anew: storage.limit_percent: 50 -> 100")?;
+    yard.logs("setting changed: storage.limit_percent: 50 -> 100")?;
     yard.has("b.mpg", &second)?;
     // The third copy exceeds the quota, at any limit.
     yard.ground.grade(&[b"a.mpg", b"b.mpg", b"c.mpg"])?;
@@ -105,8 +105,8 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
         (why["verdict"] == "too_big").then_some(())
     })?;
     yard.reload("capacity = \"10MiB\"\nstorage.limit_percent = 100\ncopies_at_once = 2")?;
-    yard.logs("set anew: capacity: \"1000KiB\" -> \"10MiB\"")?;
-    yard.logs("set anew: copies_at_once: 4 -> 2")?;
+    yard.logs("setting changed: capacity: \"1000KiB\" -> \"10MiB\"")?;
+    yard.logs("setting changed: copies_at_once: 4 -> 2")?;
     yard.has("c.mpg", &third)?;
     // The same configuration again causes no message.
     yard.destination.hang_up()?;
@@ -123,8 +123,8 @@ fn settings_that_need_a_restart_are_named_and_an_invalid_configuration_is_refuse
         elsewhere.display()
     );
     yard.reload(&more)?;
-    yard.logs("set anew: storage.limit_percent: 100 -> 99")?;
-    yard.logs("set anew: log.level:")?;
+    yard.logs("setting changed: storage.limit_percent: 100 -> 99")?;
+    yard.logs("setting changed: log.level:")?;
     yard.logs("needs a restart: source_dirs: [] ->")?;
     yard.logs("DEBUG")?;
     yard.reload("storage.limit_percent = 101\ncopys_at_once = 3")?;
@@ -141,7 +141,7 @@ fn settings_that_need_a_restart_are_named_and_an_invalid_configuration_is_refuse
         let log = yard.destination.log_text();
         (log.matches("needs a restart: source_dirs: [] ->").count() == 2).then_some(())
     })?;
-    ensure!(yard.destination.log_text().matches("set anew: storage").count() == 1);
+    ensure!(yard.destination.log_text().matches("setting changed: storage").count() == 1);
     yard.destination.terminate()?;
     yard.destination.start_again()?;
     wait_until_up(yard.ground.destination(0), &yard.destination)?;
@@ -193,7 +193,7 @@ fn a_yard_takes_another_token_without_a_restart() -> Result<()> {
     copied("b.mpg", &second)?;
     for worker in [&source, &destination] {
         let log = worker.log_text();
-        ensure!(log.contains("set anew: token_file: changed"), "{log}");
+        ensure!(log.contains("setting changed: token_file: changed"), "{log}");
         ensure!(!log.contains(old) && !log.contains(new), "{log}");
     }
     Ok(())

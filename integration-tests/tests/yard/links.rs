@@ -102,7 +102,7 @@ fn a_host_above_its_mark_gets_nothing_until_it_is_below() -> Result<()> {
     ensure!(told.out.contains("(mark 80%)"), "{told:?}");
     let told = binary::run(&["hosts", "--url", &url]);
     ensure!(told.out.contains("TRAFFIC") && told.out.contains(" of 100Mbit/s"), "{told:?}");
-    ensure!(told.out.contains("over its mark of 80%"), "{told:?}");
+    ensure!(told.out.contains("over the mark of 80%"), "{told:?}");
     let metrics = std::process::Command::new("curl")
         .args(["-sf", &format!("{url}/metrics")])
         .output()

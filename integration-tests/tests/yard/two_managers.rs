@@ -64,10 +64,10 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
 
     // It still works, and reports that next to the warning.
     let ready = curl(&format!("http://{node}/readyz"));
-    assert!(ready.starts_with("ready\nwarning: somebody else manages this yard too"), "{ready}");
+    assert!(ready.starts_with("ready\nwarning: another manager manages this yard too"), "{ready}");
     let url = format!("http://{node}");
     let hosts = run(&["hosts", "--url", &url]);
-    assert!(hosts.out.contains(&format!("somebody else manages {host}")), "{}", hosts.out);
+    assert!(hosts.out.contains(&format!("another manager manages {host}")), "{}", hosts.out);
     let status = ground.get("/api/v1/status").context("status")?;
     assert_eq!(
         (&status["ready"], status["warnings"].as_array().map(Vec::len)),

@@ -110,7 +110,7 @@ pub struct BoxRunArgs {
 /// Arguments of what becomes the command.
 #[derive(Debug, Args)]
 pub struct BecomeArgs {
-    /// Who started it
+    /// Process id of the runner that starts it
     parent: i32,
     /// Command with its arguments.
     #[arg(required = true, last = true)]

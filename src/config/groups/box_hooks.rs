@@ -17,7 +17,7 @@ use toml::{Table, Value};
 use crate::config::reading::reader::SettingsReader;
 use crate::config::values::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
-/// Hooks by name.
+/// Hooks by name, from the setting box.hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxHooks {
     /// The table as the operator wrote it.
@@ -357,7 +357,7 @@ mod tests {
         let set = ["listen=127.0.0.1:8888", hooks, "box.hooks_at_once=257"];
         let set = set.map(str::to_owned).to_vec();
         let told = load_worker(&Layers { set, ..Layers::default() }).unwrap_err();
-        assert!(told.to_string().contains("256 at most"), "{told}");
+        assert!(told.to_string().contains("at most 256"), "{told}");
     }
 
     #[test]

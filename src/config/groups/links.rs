@@ -189,7 +189,7 @@ mod tests {
             ("{ \"10.0.0.21\" = \"http://a/m\" }", "10.0.0.21"),
             ("{ \"10.0.0.21:1\" = \"a:9100\" }", "URL"),
             ("{ \"10.0.0.21:1\" = { device = \"eth0\" } }", "url is missing"),
-            ("{ \"10.0.0.21:1\" = { url = \"http://a/m\", dev = \"eth0\" } }", "dev is nothing"),
+            ("{ \"10.0.0.21:1\" = { url = \"http://a/m\", dev = \"eth0\" } }", "unknown key dev"),
             ("{ \"10.0.0.21:1\" = { url = \"http://a/m\", device = \"a/b\" } }", "interface"),
             ("\"http://a/m\"", "a table"),
         ] {

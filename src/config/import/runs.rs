@@ -17,8 +17,8 @@ pub const WHY: &str = "planning and removing run by themselves, unless no list h
 /// Lists that default to both steps if they are missing or empty.
 const WITH_DEFAULT: [&str; 3] = ["eventruns", "eventtimeoutruns", "betweeneventsruns"];
 
-/// Turns off a step that cfm never ran: it is in no list, and no list with both steps as its
-/// default is missing or empty.
+/// Turns off a step that cfm never ran. Such a step is in no list, and no missing or empty list has
+/// it by default.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     let lists: Vec<&YamlEntry> = entries
         .iter()

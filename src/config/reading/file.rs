@@ -102,7 +102,7 @@ impl ConfigFileReader<'_> {
         if let Some(why) = self.keys.refuse(&key) {
             let origin = self.origin(name_at);
             self.unknown += 1;
-            // The search for a similar key is slow. With so many unknown keys, the file is probably
+            // The search for a similar key is slow. With this many unknown keys, the file is probably
             // another one.
             let why = if self.unknown > MOST_UNKNOWN { MORE_UNKNOWN } else { &why };
             return self.gathered.refuse(key, origin, why);

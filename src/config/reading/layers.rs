@@ -304,7 +304,7 @@ mod tests {
             "--set node_id:",
             "--set task.copy_speed:",
         ] {
-            assert!(told.contains(wanted), "{wanted} is not told:\n{told}");
+            assert!(told.contains(wanted), "{wanted} is not reported:\n{told}");
         }
         assert_eq!(faults(&layers).len(), 11, "{told}");
     }

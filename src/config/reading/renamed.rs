@@ -83,6 +83,6 @@ mod tests {
         std::fs::write(file.path(), "[share]\ndrain = \"5s\"\ndrain_timeout = \"6s\"\n").unwrap();
         let layers = Layers { file: Some(file.path().to_owned()), ..Layers::default() };
         let refused = load::<NodeConfig>(&layers).map(|_| ()).unwrap_err().to_string();
-        assert!(refused.contains("share.drain is the old name of it"), "{refused}");
+        assert!(refused.contains("share.drain is its old name"), "{refused}");
     }
 }

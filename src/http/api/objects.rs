@@ -183,7 +183,7 @@ impl<'de> Deserializer<'de> for JsonTree {
             }
             other => Err(de::Error::invalid_type(
                 other.unexpected(),
-                &format!("{name}: expected one of {}", variants.join(", ")).as_str(),
+                &format!("{name}: one of {}", variants.join(", ")).as_str(),
             )),
         }
     }

@@ -1,8 +1,8 @@
 //! Limits the connections of an HTTP server, in total and per address.
 //!
-//! A connection that only waits (idle, or sending a request slowly) or takes nothing of its answer
-//! is closed when a new one needs its slot. So a thousand slow connections block no other client,
-//! not even one of the same address.
+//! A waiting connection is idle, sends a request slowly, or takes nothing of its answer. It is
+//! closed when a new one needs its slot. So a thousand slow connections block no other client, not
+//! even one of the same address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

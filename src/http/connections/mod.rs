@@ -1,7 +1,7 @@
 //! HTTP servers of nodes and workers, with limits for connections.
 //!
 //! actix limits the time for the head of a request and for an idle connection. This module limits
-//! the rest: the number of connections in total and per address, the time for the body of a
+//! the number of connections, in total and per address. It also limits the time for the body of a
 //! request, and the pace at which an answer is read. A long poll or a stream of events may last as
 //! long as its client reads.
 

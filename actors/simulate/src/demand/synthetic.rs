@@ -1,5 +1,5 @@
-//! An invented demand: popularity falls with the rank and drifts, nights are quiet and evenings
-//! busy, new titles appear every day, and some cold files get sudden demand.
+//! An invented demand. Popularity falls with the rank and drifts, nights are quiet and evenings
+//! busy. New titles appear every day, and some cold files get sudden demand.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -261,7 +261,7 @@ mod tests {
         let mut all = demand.order.clone();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), 995, "nobody stands twice");
+        assert_eq!(all.len(), 995, "no file stands twice");
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl Planning {
     }
 }
 
-/// All counters.
+/// All counters of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
     /// Since the start of the simulation.

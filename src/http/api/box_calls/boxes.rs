@@ -154,9 +154,9 @@ pub struct AuditQuery {
     pub holder: Option<String>,
     /// Only the lease with this fencing token, and the hooks after it.
     pub token: Option<u64>,
-    /// Only entries of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
-    /// `init_failed`), or what was done with the box (`init_failed`, `cleaned`, `clean_failed`,
-    /// `found_dirty`, `quarantined`, `unquarantined`, `wrong_token`, `adopted`).
+    /// Only entries of this kind. Ends of leases: `released`, `expired`, `revoked`, `not_taken`,
+    /// `init_failed`. Work on boxes: `init_failed`, `cleaned`, `clean_failed`, `found_dirty`,
+    /// `quarantined`, `unquarantined`, `wrong_token`, `adopted`.
     pub what: Option<String>,
     /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]

@@ -38,7 +38,7 @@ pub(super) enum HandshakePending {
     Reading,
     /// The client must read first.
     Writing,
-    /// It has failed.
+    /// It failed with this error.
     Failed(io::Error),
 }
 

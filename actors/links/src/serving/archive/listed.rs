@@ -76,7 +76,7 @@ mod tests {
         assert!(before.has_changed(&top), "something came");
         let before = listed();
         std::fs::write(below("a/b/file"), b"another").unwrap();
-        assert!(!before.has_changed(&top), "what is in a file is for whoever reads it");
+        assert!(!before.has_changed(&top), "the contents of a file do not count");
         std::fs::remove_file(below("a/b/file")).unwrap();
         assert!(before.has_changed(&top), "something went");
         let before = listed();

@@ -90,8 +90,8 @@ fn with_picture(link: Option<&str>) -> Option<(&str, String)> {
     Some((link, qr::svg(link)?))
 }
 
-/// The download button. With `is_held` no download is left, so there is no button: a file can be
-/// resumed only by the download manager, and an archive not at all.
+/// The download button. With `is_held` no download is left, so there is no button. A file can then
+/// be resumed only by a download manager, and an archive not at all.
 fn button(path: &str, part: &str, is_held: bool) -> Markup {
     html! {
         @if is_held && part == "zip" {
