@@ -92,8 +92,7 @@ fn named_paths(text: &str) -> Vec<&str> {
     let code = text.split('`').skip(1).step_by(2);
     code.filter(|code| {
         let is_path = !code.contains(' ') && !code.contains('*');
-        is_path
-            && ["src", "actors/src", "integration-tests"].iter().any(|top| code.starts_with(top))
+        is_path && ["src", "actors", "integration-tests"].iter().any(|top| code.starts_with(top))
     })
     .collect()
 }
@@ -109,16 +108,110 @@ fn the_map_names_paths_that_exist() -> Result<()> {
     Ok(())
 }
 
+/// The crates of `actors`, by name.
+fn crates() -> Result<Vec<String>> {
+    let mut crates = Vec::new();
+    for entry in fs::read_dir(root().join("actors"))? {
+        crates.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    crates.sort();
+    anyhow::ensure!(crates.len() > 10, "only {} crates were found", crates.len());
+    Ok(crates)
+}
+
 #[test]
-fn the_map_has_every_folder_of_the_system() -> Result<()> {
-    for entry in fs::read_dir(root().join("actors/src"))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            let name = path.file_name().and_then(|name| name.to_str()).context("a name")?;
-            let row = format!("| `actors/src/{name}` |");
-            assert!(ARCHITECTURE.contains(&row), "ARCHITECTURE.md has no row for {name}");
+fn the_map_has_every_crate_and_every_actor() -> Result<()> {
+    for name in crates()? {
+        let row = format!("| `actors/{name}` |");
+        assert!(ARCHITECTURE.contains(&row), "ARCHITECTURE.md has no row for the crate {name}");
+        for entry in fs::read_dir(root().join("actors").join(&name).join("src"))? {
+            let path = entry?.path();
+            if path.is_dir() && path.join("README.md").exists() {
+                let folder = path.file_name().and_then(|name| name.to_str()).context("a name")?;
+                let row = format!("| `actors/{name}/src/{folder}` |");
+                assert!(ARCHITECTURE.contains(&row), "ARCHITECTURE.md has no row for {folder}");
+            }
         }
     }
+    Ok(())
+}
+
+#[test]
+fn crates_use_only_the_crates_that_the_map_allows() -> Result<()> {
+    let crates = crates()?;
+    for name in &crates {
+        let row =
+            ARCHITECTURE.lines().find(|line| line.starts_with(&format!("| `actors/{name}` |")));
+        let row = row.with_context(|| format!("ARCHITECTURE.md has no row for {name}"))?;
+        let allowed = row.split('|').nth(3).context("a third column")?;
+        let allowed: Vec<&str> = allowed.split(',').map(str::trim).collect();
+        let manifest = fs::read_to_string(root().join("actors").join(name).join("Cargo.toml"))?;
+        let (dependencies, _) =
+            manifest.split_once("[dev-dependencies]").unwrap_or((manifest.as_str(), ""));
+        for other in &crates {
+            let package = format!("reelyard-{}.workspace", other.replace('_', "-"));
+            let uses = dependencies.lines().any(|line| line.starts_with(&package));
+            let is_allowed = allowed.contains(&other.as_str());
+            assert_eq!(uses, is_allowed, "the crate {name} uses {other}: what the map allows");
+        }
+    }
+    Ok(())
+}
+
+/// The folders of the owners of pieces.
+const OWNERS: [&str; 4] = [
+    "actors/yard/src/task_manager",
+    "actors/yard/src/remover",
+    "actors/shares/src/share_expiry",
+    "actors/boxes/src/box_lease",
+];
+
+#[test]
+fn every_owner_has_the_same_rooms() {
+    for owner in OWNERS {
+        for room in ["README.md", "messages.rs", "settings.rs", "state", "policy", "actor", "views"]
+        {
+            assert!(root().join(owner).join(room).exists(), "{owner} has no {room}");
+        }
+    }
+}
+
+/// The production code of a file: everything before its unit tests, without comments.
+fn production_code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn state_and_policy_are_pure() -> Result<()> {
+    let impure = [
+        "tracing::",
+        "Instant::now",
+        "SystemTime",
+        "fastrand",
+        "::random()",
+        "std::fs",
+        "actix",
+        "tokio::spawn",
+        "tokio::time",
+    ];
+    let mut seen = 0;
+    for (file, text) in rust_files()? {
+        let in_room = OWNERS.iter().any(|owner| {
+            file.starts_with(&format!("{owner}/state/"))
+                || file.starts_with(&format!("{owner}/policy/"))
+        });
+        let is_test = file.ends_with("_tests.rs") || file.ends_with("samples.rs");
+        if !in_room || is_test {
+            continue;
+        }
+        seen += 1;
+        let code = production_code(&text);
+        for word in impure {
+            assert!(!code.contains(word), "{file} uses {word}: state and policy are pure");
+        }
+    }
+    anyhow::ensure!(seen > 60, "only {seen} files were found");
     Ok(())
 }
 
@@ -132,7 +225,10 @@ fn the_lives_name_functions_that_exist() -> Result<()> {
             continue;
         };
         seen += 1;
-        let places = ["actors/src", "src"].map(|top| root().join(top).join(file));
+        let mut places = vec![root().join("src").join(file), root().join("actors").join(file)];
+        for name in crates()? {
+            places.push(root().join("actors").join(name).join("src").join(file));
+        }
         let path = places.iter().find(|path| path.exists());
         let path =
             path.with_context(|| format!("ARCHITECTURE.md names {file}, which is no file"))?;

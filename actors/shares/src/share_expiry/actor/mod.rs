@@ -1,5 +1,6 @@
 //! The actor: what it does with messages and with the orders of the journal.
 
+pub(in crate::share_expiry) mod anchor;
 pub(in crate::share_expiry) mod changes;
 pub(in crate::share_expiry) mod downloads;
 pub(in crate::share_expiry) mod move_requests;
@@ -20,7 +21,7 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::turns::TurnTimer;
 use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
 
-use crate::share_expiry::policy::anchor::Anchor;
+use crate::share_expiry::actor::anchor::Anchor;
 use crate::share_expiry::{
     Budget, ClientKey, ClockStepDetector, ClockTrouble, ExpiryTimerWheel, Lags, ShareChange,
     ShareCounters, ShareDecisionContext, ShareExpirySettings, ShareId, ShareMoment, SharePolicy,

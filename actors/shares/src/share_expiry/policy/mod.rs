@@ -1,6 +1,5 @@
 //! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the time.
 
-pub(in crate::share_expiry) mod anchor;
 pub(in crate::share_expiry) mod budget;
 pub(in crate::share_expiry) mod clock_step;
 pub(in crate::share_expiry) mod decide;
