@@ -1,5 +1,5 @@
-//! Taking other settings at run time: what they change is read anew, and until then what was read
-//! last stays in use.
+//! Changes settings at run time: the inputs that they concern are read again. Until then the last good
+//! content stays in use.
 
 use std::sync::Arc;
 
@@ -93,7 +93,8 @@ impl Handler<ChangeCatalogSettings> for Catalog {
         ChangeCatalogSettings(settings): ChangeCatalogSettings,
         ctx: &mut Context<Self>,
     ) {
-        // Which destinations there are is told apart, by whoever knows those added at run time.
+        // The set of destinations arrives in its own message, from the actor that knows the hosts added
+        // at run time.
         let destination_ips = self.settings.destination_ips.clone();
         let settings = CatalogSettings { destination_ips, ..settings };
         if settings != self.settings {

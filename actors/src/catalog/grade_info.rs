@@ -57,7 +57,7 @@ impl Grades {
         (position != NOT_GRADED).then_some(position as usize)
     }
 
-    /// How many copies grade.info wants of a file: at least 1, and no more than 255 are told.
+    /// How many copies grade.info wants of a file: at least 1, and at most 255.
     pub fn target(&self, file: FileId) -> u32 {
         self.position(file).map_or(1, |position| u32::from(self.targets[position]))
     }

@@ -10,7 +10,7 @@ use super::history_rows::{HistoryBlock, HistoryRowReader, HistoryRows};
 use super::rows::RowTally;
 use crate::names::NameTable;
 
-/// Stands in [`HitcountHistory::sizes`] for a size that was not told.
+/// Marks a missing size in [`HitcountHistory::sizes`].
 const NO_SIZE: u64 = u64::MAX;
 
 /// What hitcount.history says of the graded files, by their position in [`Grades::files`].
@@ -47,7 +47,7 @@ impl HitcountHistory {
         carried
     }
 
-    /// The size told for the file at `position`, in bytes.
+    /// Size in bytes of the file at `position`, if a row has one.
     pub fn size(&self, position: usize) -> Option<u64> {
         self.sizes.get(position).copied().filter(|&size| size != NO_SIZE)
     }
@@ -57,8 +57,7 @@ impl HitcountHistory {
         self.listed.get(position).map_or(&[], |&list| self.lists.addresses(list))
     }
 
-    /// Sets what is said of the file at `position`: the size, if one is told, and the addresses
-    /// beside those told before.
+    /// Adds what a row says of the file at `position`: the size, if it has one, and its addresses.
     pub fn set(&mut self, position: usize, size: Option<u64>, addresses: &[IpAddr]) {
         let list = self.lists.number_of(addresses.to_vec());
         self.put(position, size, list);

@@ -51,7 +51,7 @@ impl CopiesWanted {
 pub struct RankedFile {
     /// Number of the file in the name table.
     pub file: FileId,
-    /// Its size in bytes, if told.
+    /// Size of the file in bytes, if hitcount.history has one.
     pub size: Option<u64>,
     /// The destinations' IPs that are listed for it.
     pub listed_on: Vec<IpAddr>,
@@ -95,7 +95,7 @@ impl Ranking {
         Ranking::new(Arc::new(grades), history)
     }
 
-    /// A ranking of `files`, best first, as grade.info and hitcount.history tell it together.
+    /// A ranking of `files`, best first, as grade.info and hitcount.history give it together.
     pub fn from_sized_files(files: impl Iterator<Item = SizedFile> + Clone) -> Self {
         let rows = files.clone().map(|ranked| (Some(ranked.file), ranked.copies));
         let grades = Grades::from_rows_wanting(rows);
@@ -134,8 +134,7 @@ impl Ranking {
         self.grades.rank(file)
     }
 
-    /// How many copies grade.info wants of a file (`TargetCopyCount`): at least 1, and no more
-    /// than 255 are told.
+    /// How many copies grade.info wants of a file (`TargetCopyCount`): at least 1, and at most 255.
     pub fn target(&self, file: FileId) -> u32 {
         self.grades.target(file)
     }
@@ -145,7 +144,7 @@ impl Ranking {
         self.grades.wanted_more_than_once()
     }
 
-    /// The size that hitcount.history tells, in bytes. A hint: the master's own size decides.
+    /// The size in hitcount.history, in bytes. A hint: the master's own size decides.
     pub fn size(&self, file: FileId) -> Option<u64> {
         self.grades.position(file).and_then(|position| self.history.size(position))
     }

@@ -13,9 +13,9 @@ use crate::task_manager::{CopyRecord, TaskState};
 pub struct RecentArrivals {
     /// Those that no disk is relieved of yet.
     pub fresh: HashSet<CopyKey>,
-    /// Those that came because their files were hot. Once a file is placed, nothing rises any more
-    /// that would tell: until its grade is made anew it is the worst of its disk, and if it went
-    /// for the next hot one, the two would drive each other out in turns.
+    /// Copies that were made because their files were hot. A placed file gets no more rising hits, so
+    /// its grade is the worst of its disk until grade.info is made again. Without this set, two hot
+    /// files could replace each other in turns.
     pub came_hot: HashSet<CopyKey>,
 }
 

@@ -1,11 +1,11 @@
-//! What an applied event changes, as the feed of changes tells it.
+//! Publishes the changes of an applied event on the change feed.
 
 use super::{RemovalBook, RemovalEvent, RemovalOutcome, Remover};
 use crate::journal::{AppliedEvent, Piece};
 use crate::wire::api::{Change, PinChange, RemovalChange};
 
 impl Remover {
-    /// Tells of what the last entry changed.
+    /// Publishes the changes of the last journal entry.
     pub(super) fn publish_changes(&self, events: &[AppliedEvent<RemovalBook>]) {
         let Some(feed) = &self.changes else { return };
         let applied = events.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));

@@ -19,7 +19,7 @@ use crate::host::HostAddr;
 use crate::journal::InFlight;
 use crate::names::{FileId, FileName};
 
-/// What the Catalog last told.
+/// The state of the Catalog, as last reported.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// The ranking; none before the first.
@@ -95,7 +95,7 @@ impl<'a> RemoverDecisionContext<'a> {
         self.inputs.ranking.as_ref()?.rank(file)
     }
 
-    /// Its size, as a look at its master or hitcount.history tells it.
+    /// Size of the file in bytes, from a check of its master or from hitcount.history.
     pub fn size(&self, file: FileId) -> Option<u64> {
         let looked_at = self.inputs.sizes.get(&file).copied().filter(|size| *size > 0);
         looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file))
@@ -116,8 +116,8 @@ impl<'a> RemoverDecisionContext<'a> {
         }
     }
 
-    /// Whether a copy may stand for others that are removed: its host can be asked and counts, the
-    /// copy is listed there, is not to go, and nobody doubts it.
+    /// Whether a copy may be the keeper while others are removed. Its host must be callable and must
+    /// count, the host lists the copy, and the copy is neither to be removed nor in doubt.
     pub fn may_keep(&self, (addr, file): CopyKey, under_way: &RemovalsUnderWay) -> bool {
         let holder = self.holders.get(addr).filter(|host| host.is_askable());
         holder.is_some_and(|host| host.status == CopyHolderStatus::Serves && host.lists(file))

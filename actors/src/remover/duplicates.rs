@@ -36,8 +36,8 @@ impl RemoverDecisionContext<'_> {
         question - &*self.inputs.ignored
     }
 
-    /// Proposes to remove what is too many, of so many files as a round looks at. It begins behind
-    /// the file at which the last one stopped, so that none has to wait for ever.
+    /// Proposes the removal of surplus copies, for as many files as one round checks. The round starts
+    /// after the file at which the last round stopped, so every file gets its turn.
     pub fn propose_duplicates(&self, after: Option<FileId>, proposal: &mut RemovalProposal) {
         let question = self.in_question();
         let most = self.settings.most_duplicates as u64;
@@ -144,6 +144,6 @@ pub struct FileCopies {
     pub serving: Vec<HostAddr>,
     /// On hosts that are being drained.
     pub leaving: Vec<HostAddr>,
-    /// Copies of which nobody knows whether they are about to vanish.
+    /// Hosts whose copy is in doubt: an earlier removal may still arrive.
     pub doubted: Vec<HostAddr>,
 }

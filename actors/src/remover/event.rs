@@ -24,7 +24,7 @@ pub enum RemovalEvent {
         /// What its host did or said.
         ending: Ending,
     },
-    /// Nobody is to remove any copy of this file.
+    /// No copy of this file may be removed.
     Pinned {
         /// The file to pin.
         name: FileName,
@@ -59,7 +59,7 @@ pub struct Intent {
     /// The host whose copy stays, confirmed by that host just before. None where the last copy
     /// may go: on a disk over its limit, or for a better file.
     pub keeper: Option<HostAddr>,
-    /// Who wants it: the Remover itself, or whoever asked.
+    /// Who asked for it: the Remover itself, or the name in the request.
     pub asked_by: String,
 }
 
@@ -81,8 +81,8 @@ pub enum Ending {
         /// The reason that the host gave, in words.
         why: String,
     },
-    /// The call came to no clear end, and later the host still lists the copy. The call may still
-    /// be on its way: until then this copy is nobody's reason to remove another.
+    /// The call had no clear end, and the host listed the copy afterwards. The call may still arrive:
+    /// until `doubted_until` this copy does not justify the removal of another.
     StillThere {
         /// Until when the copy is in doubt.
         doubted_until: Millis,

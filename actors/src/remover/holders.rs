@@ -1,4 +1,4 @@
-//! The destinations as they last told of themselves. In memory only, pure.
+//! The destinations, as they last reported. In memory only, pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::task_manager::HostRecord;
 /// What a host's copies are good for, as the TaskManager has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyHolderStatus {
-    /// Nothing: it is not one of the yard, as far as was told. What it tells is kept all the same,
-    /// since it may tell before the TaskManager does.
+    /// The host is not in the yard, as far as the TaskManager has reported. Its own reports are kept all
+    /// the same, because they may arrive before those of the TaskManager.
     #[default]
     Outside,
     /// Its copies count as copies of the yard.
@@ -54,7 +54,7 @@ pub struct CopyHolder {
     pub calls: CircuitState,
     /// Its disk and when it was asked.
     pub disk: Option<(DiskFigures, Millis)>,
-    /// What it holds, as it last told.
+    /// The files it holds, as last reported.
     pub inventory: Option<Arc<Inventory>>,
     /// When a copy last went from it.
     pub lightened: Option<Millis>,
@@ -101,7 +101,8 @@ impl CopyHolder {
         self.disk.as_ref().map_or(0, |(disk, _)| disk.room(limit_percent))
     }
 
-    /// Whether a Reelyard worker answers there, which can tell our calls from an old leader's.
+    /// Whether a Reelyard worker answers there. It can distinguish our calls from those of a former
+    /// leader.
     pub fn is_ours(&self) -> bool {
         matches!(self.kind, HostKind::Reelyard { .. })
     }
@@ -176,7 +177,7 @@ impl CopyHolders {
         self.recount(changed.host);
     }
 
-    /// Takes what a host told.
+    /// Stores the report of a host.
     pub fn observe(&mut self, seen: &HostObserved) {
         let host = self.hosts.entry(seen.host).or_default();
         host.kind = seen.kind;

@@ -91,8 +91,8 @@ impl RemoverDecisionContext<'_> {
         made
     }
 
-    /// Where room was made and is too little after all, since something else came or was smaller
-    /// than it was told, the rest of the share of that same disk makes up for it.
+    /// Completes room that was made but is too small after all, because other files arrived or a removed
+    /// file was smaller than reported. The rest of the share of the same disk makes up for it.
     fn make_up_for(
         &self,
         addr: HostAddr,

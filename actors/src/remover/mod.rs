@@ -123,7 +123,7 @@ impl Remover {
         }
     }
 
-    /// Tells of changes on `feed` from now on.
+    /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: ChangeFeed) -> Self {
         self.changes = Some(feed);
         self

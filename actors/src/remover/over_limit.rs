@@ -39,8 +39,8 @@ impl DiskFigures {
 }
 
 impl RemoverDecisionContext<'_> {
-    /// Proposes what goes from every disk over its limit. While copies are going, or the disk was
-    /// not read since the last one went, nobody knows how much is still to go.
+    /// Proposes removals from every disk over its limit. While removals run, or the disk was not read
+    /// since the last one, the remaining excess is unknown and nothing is proposed.
     pub fn propose_relief(&self, proposal: &mut RemovalProposal) {
         let at_work = self.book.hosts_at_work();
         let serving =

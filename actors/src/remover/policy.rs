@@ -1,6 +1,5 @@
-//! What the Remover keeps in memory of the hosts, the inputs and the calls under way, and what it
-//! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
-//! journal.
+//! What the Remover keeps in memory about the hosts, the inputs and the open calls, and how it reacts to
+//! reports. Pure: the actor around it has the mailbox, the timers and the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -143,7 +142,7 @@ impl RemoverPolicy {
         self.holders.health_changed(changed);
     }
 
-    /// Takes what a host told of itself.
+    /// Stores the report of a host.
     pub fn observe(&mut self, seen: &HostObserved) {
         self.holders.observe(seen);
     }
@@ -271,7 +270,7 @@ impl RemoverPolicy {
         host.is_some_and(|host| host.status != CopyHolderStatus::Apart && !host.calls.is_open())
     }
 
-    /// Removals that nobody waits for an answer of, and since when they are not clear.
+    /// Removals whose call had no clear end, and since when. No call waits for their answer.
     fn unsettled<'a>(
         &'a self,
         standpoint: RemoverPieceContext<'a>,

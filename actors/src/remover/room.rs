@@ -14,7 +14,7 @@ use crate::host::HostAddr;
 use crate::names::FileId;
 use crate::task_manager::plan::WantsRoom;
 
-/// What the planner lacks room for, as it last told.
+/// The files for which the planner has no room, as last reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomWanted {
     /// Hot files that fit nowhere, hottest first.

@@ -40,9 +40,9 @@ pub struct Removal {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum RemoverWaits {
-    /// grade.info was not read yet: nobody knows what is worst.
+    /// grade.info was not read yet, so the ranks are unknown.
     Ranking,
-    /// The source directories were not listed yet: nobody knows what has a master.
+    /// The source directories were not listed yet, so it is unknown which files have a master.
     Masters,
 }
 

@@ -15,7 +15,7 @@ pub enum RemovalMode {
     /// Copies are removed.
     #[default]
     On,
-    /// Everything is decided and told, and nothing removed.
+    /// Everything is decided and reported, but no copy is removed.
     DryRun,
     /// Nothing is decided.
     Off,
@@ -50,7 +50,7 @@ pub struct RemoverSettings {
     pub copies: CopiesWanted,
     /// How long a copy is safe from making room after it arrived.
     pub spare_copied_within: Duration,
-    /// Room is made for a file that fits nowhere from so many rising hits on.
+    /// Room is made for a file that fits on no destination when it has at least this many rising hits.
     pub make_room_hits: u32,
     /// How much of a disk is given up for one such file, in percent; 0 for nothing.
     pub make_room_percent: u32,
@@ -62,8 +62,8 @@ pub struct RemoverSettings {
     pub most_per_host: usize,
     /// How many files with too many copies one round looks at, at most.
     pub most_duplicates: usize,
-    /// How long after it began to lead this node removes nothing from old cfws, which cannot tell
-    /// an old leader's call from ours: the longest election time and five seconds.
+    /// How long after its election this node removes nothing from old cfws, because these cannot
+    /// distinguish a call of a former leader. It is the longest election time plus five seconds.
     pub old_host_quiet: Duration,
     /// How long a copy is in doubt after a call that came to no clear end.
     pub doubt: Duration,

@@ -20,8 +20,9 @@ pub type CopyKey = (HostAddr, FileId);
 ///
 /// Its shards are shared (`Arc`) and copied on write, so that freezing and publishing it are cheap.
 ///
-/// **Invariants:** a copy that is to go is nobody's keeper; a copy that is somebody's keeper is not
-/// to go; nothing pinned is to go. `keeping` counts exactly the keepers of `open`.
+/// **Invariants:** a copy with an open removal is not the keeper of another removal, and a keeper has no
+/// open removal. No copy of a pinned file has an open removal. `keeping` counts exactly the keepers of
+/// `open`.
 #[derive(Clone, Debug, Default)]
 pub struct RemovalBook {
     pub(super) names: NameTable,
@@ -29,7 +30,7 @@ pub struct RemovalBook {
     pub(super) open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     /// How many of `open` rely on this copy.
     pub(super) keeping: BTreeMap<CopyKey, u32>,
-    /// Copies of which nobody knows whether they are about to vanish, and until when.
+    /// Copies that may still vanish because a removal had no clear end, and until when.
     pub(super) doubts: Arc<BTreeMap<CopyKey, Millis>>,
     /// Files of which no copy is removed, with who said so and when.
     pub(super) pins: Arc<BTreeMap<FileId, Pin>>,
@@ -109,7 +110,7 @@ impl RemovalBook {
         self.keeping.keys().copied()
     }
 
-    /// Whether nobody knows at `now` whether this copy is about to vanish.
+    /// Whether at `now` this copy may still vanish because a removal had no clear end.
     pub fn is_doubted(&self, copy: CopyKey, now: Millis) -> bool {
         self.doubts.get(&copy).is_some_and(|until| now < *until)
     }

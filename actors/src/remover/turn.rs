@@ -217,7 +217,7 @@ impl Remover {
         for events in ReplicaHandle::<RemovalBook>::parts(events) {
             let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
             let settling = committing.into_actor(self).map(|settlement, remover, ctx| {
-                // What was refused or lost is decided anew from how things stand then.
+                // A refused or lost event is decided again from the present state.
                 let _ = remover.settled(settlement, ctx);
             });
             ctx.spawn(settling);

@@ -52,7 +52,7 @@ pub struct RemoverView {
     pub rooms_made: BTreeMap<HostAddr, RoomMade>,
     /// What is pinned.
     pub pins: Arc<BTreeMap<FileId, Pin>>,
-    /// Copies of which nobody knows whether they are about to vanish, and until when.
+    /// Copies that may still vanish because a removal had no clear end, and until when.
     pub doubts: Arc<BTreeMap<CopyKey, Millis>>,
     /// What became of the removals.
     pub history: BoundedLog<RemovalRecord>,
@@ -63,8 +63,8 @@ pub struct RemoverView {
 }
 
 impl RemoverView {
-    /// The files whose copies on `host` go, or went not longer ago than the history reaches:
-    /// whoever sees one vanish knows that it was us.
+    /// The files whose copies on `host` are being removed, or were removed within the reach of the
+    /// history. If one vanishes, this cluster removed it.
     pub fn removed_from(&self, host: HostAddr) -> HashSet<FileId> {
         let open = self.open.keys().filter(|(addr, _)| *addr == host).map(|(_, file)| *file);
         let ended = self.history.newest_first().map(|(_, record)| record);

@@ -123,7 +123,7 @@ impl TaskDecisionContext<'_> {
             let reason = format!(
                 "another program answers at {host} since {since}, and it did not resume the copy"
             );
-            // Nobody failed: it may go there again.
+            // No side failed, so no backoff: the file may go there again.
             let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: None };
             return TaskEvent::Ended { id: task.id, ending, back_off: None };
         }

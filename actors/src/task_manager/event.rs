@@ -266,7 +266,7 @@ pub enum TaskRefusal {
     /// The configuration names the host: only the configuration can change it.
     #[error("{0} is in the configuration: remove it there and reload")]
     Configured(HostAddr),
-    /// The host is in maintenance: nobody calls it, so silence means nothing.
+    /// The host is in maintenance: it is not called, so its silence means nothing.
     #[error("{0} is in maintenance")]
     InMaintenance(HostAddr),
     /// The host has answered since the decision.

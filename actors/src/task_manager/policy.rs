@@ -1,6 +1,5 @@
-//! What the TaskManager keeps in memory of the hosts, the plan and the signs of life, and what it
-//! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
-//! journal.
+//! What the TaskManager keeps in memory about the hosts, the plan and the signs of life, and how it
+//! reacts to reports. Pure: the actor around it has the mailbox, the timers and the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -140,8 +139,8 @@ impl TaskPolicy {
         }
     }
 
-    /// This node leads from `now` on: it has heard of nothing yet. Answers the hosts of which others
-    /// were told something later than this node was: they are to be looked at.
+    /// This node leads from `now` on, and has no signs of life yet. Answers the hosts that must be read
+    /// again, because the former leader had later reports of them than this node.
     pub fn become_leader(&mut self, now: Millis) -> Vec<HostAddr> {
         self.liveness = TaskLiveness::starting(now);
         self.hold = CommitBackoff::default();
@@ -229,8 +228,8 @@ impl TaskPolicy {
         events
     }
 
-    /// Takes back what nobody has begun and another destination holds meanwhile: an old cfw carried
-    /// out an order from before, or somebody laid the file there.
+    /// Cancels tasks that have not started and whose file another destination holds meanwhile: an old
+    /// cfw carried out an earlier order, or a person copied the file there.
     fn arrived_elsewhere(&self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
         let TaskPieceContext { book, .. } = standing;
         let deciding = self.decision_context(standing);
@@ -331,7 +330,7 @@ impl TaskPolicy {
         planner.by_hand(&asked, &yard(standing, hosts, settings, signs))
     }
 
-    /// Why a file is or is not planned, also one that nobody knows.
+    /// Explains why a file is or is not planned. A name without a file number is explained too.
     pub fn explain(&mut self, name: &FileName, standing: TaskPieceContext<'_>) -> Explanation {
         let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
         planner.explain(name, &yard(standing, hosts, settings, signs))

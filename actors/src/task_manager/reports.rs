@@ -14,7 +14,7 @@ const LONGEST_REASON: usize = 500;
 pub struct ReportsEffect {
     /// What is to be committed.
     pub events: Vec<TaskEvent>,
-    /// Tasks that gave a sign of life, with the bytes on disk where they were told.
+    /// Tasks that gave a sign of life, with the bytes on disk if reported.
     pub signs: Vec<(TaskId, Option<u64>)>,
     /// Tasks that are no longer the host's to do.
     pub cancelled: Vec<TaskId>,

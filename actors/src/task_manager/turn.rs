@@ -96,7 +96,7 @@ impl TaskManager {
         self.note_round(LastRound { at: now, took: started.elapsed(), round });
     }
 
-    /// Remembers a round, and tells of it when it planned or when what it waits for changed.
+    /// Stores a round. Publishes it if it planned copies, or if the reason for waiting changed.
     fn note_round(&mut self, last: LastRound) {
         let PlanningRound { tasks, waiting, .. } = &last.round;
         let before =
@@ -115,7 +115,7 @@ impl TaskManager {
         for events in ReplicaHandle::<TaskBook>::parts(events) {
             let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
             let settling = committing.into_actor(self).map(|settlement, manager, ctx| {
-                // What was refused or lost is decided anew from how things stand then.
+                // A refused or lost event is decided again from the present state.
                 let _ = manager.settled(settlement, ctx);
             });
             ctx.spawn(settling);
@@ -172,7 +172,7 @@ impl TaskManager {
         }));
     }
 
-    /// Has a host looked at. What it holds is told to all subscribers, this actor among them.
+    /// Reads a host. Its files are reported to all subscribers, this actor included.
     pub(super) fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
         let Some(worker) = self.collaborators.refresh.to(host) else {
             return;

@@ -22,7 +22,7 @@ pub struct ByHand<'a> {
     pub source: Option<HostAddr>,
     /// Who asks, for the history.
     pub asked_by: &'a str,
-    /// Whether nobody would remove a copy too many: the file is pinned.
+    /// Whether the file is pinned: then the Remover does not remove a surplus copy.
     pub is_pinned: bool,
 }
 

@@ -63,7 +63,7 @@ pub struct Candidates {
     /// through all of them.
     unschedulable: UnschedulableFiles,
     wanted: RoaringBitmap,
-    /// Whether `wanted` must be made anew.
+    /// Whether `wanted` must be computed again.
     stale: bool,
 }
 
@@ -339,7 +339,7 @@ impl Candidates {
         self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0))
     }
 
-    /// Its size, as hitcount.history tells it.
+    /// Size of the file in bytes, from hitcount.history.
     pub fn listed_size(&self, file: FileId) -> Option<u64> {
         self.ranking.as_ref()?.size(file)
     }
@@ -374,7 +374,7 @@ impl Candidates {
 
     /// Puts one file into `wanted` or takes it out.
     fn judge(&mut self, file: FileId) {
-        // What is stale is made anew before it is used.
+        // A stale list is computed again before it is used.
         let Some(position) = self.position(file).filter(|_| !self.stale) else {
             return;
         };
@@ -513,7 +513,8 @@ mod tests {
         (book, candidates, files)
     }
 
-    /// Who wants a copy: kept up change by change, and counted anew.
+    /// The files that want a copy. The test compares the list kept up change by change with one computed
+    /// from scratch.
     fn wanted(candidates: &mut Candidates, book: &TaskBook, settings: &TaskSettings) -> Vec<u32> {
         let hosts = HostTable::default();
         candidates.refresh(book, &hosts, settings);

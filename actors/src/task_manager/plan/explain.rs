@@ -16,7 +16,7 @@ impl Planner {
         self.candidates.lists_master(file) && self.master_cache.get(file, now).is_none()
     }
 
-    /// Explains a file, also one that nobody knows.
+    /// Explains a file. A name without a file number is explained too.
     pub fn explain(&mut self, name: &FileName, yard: &PlanningContext<'_>) -> Explanation {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);

@@ -30,7 +30,7 @@ pub enum PlanVerdict {
     /// The source directories were not listed.
     #[error("the source directories were not listed yet")]
     MastersUnlisted,
-    /// A destination that answers has never told what it holds.
+    /// A destination answers but has not reported its files yet.
     #[error("a destination answers but has not listed its files yet: any file might be there")]
     FirstLook,
     /// No destination is usable.

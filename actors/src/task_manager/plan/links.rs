@@ -1,13 +1,12 @@
-//! How busy hosts' links are with other traffic than our copies, and what that means for where
-//! copies go.
+//! How much other traffic the links of hosts carry, and how that affects the choice of hosts for copies.
 //!
-//! What a copy of ours takes is left out: copies are bounded by rules of their own
-//! (`copies_per_source`, `[bandwidth]`), and a figure measured during a copy would otherwise hold
-//! back the next one after it has ended. Our workers tell the two apart. Where an agent tells all
-//! there is, each copy that was under way is taken off at the rate that it was told.
+//! Our own copies are left out. They have their own limits (`copies_per_source`, `[bandwidth]`), and a
+//! figure measured during a copy would hold back the next one after it has ended. Our workers report the
+//! two apart. A node_exporter reports only the total: each copy that was under way is subtracted at the
+//! rate that it was given.
 //!
-//! What is not known holds nothing back. A figure that goes up and down about a mark does no harm:
-//! it decides about new copies only, and is an average over some seconds to begin with.
+//! An unknown load holds nothing back. A figure that swings around a mark does no harm: it decides only
+//! about new copies, and it is an average over some seconds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,12 +36,12 @@ struct LinkUse {
 }
 
 impl LinkLoads {
-    /// As last told, as far as that was lately.
+    /// The loads as last reported. A report that is too old is left out.
     pub fn of(yard: &PlanningContext<'_>) -> Self {
         let rules = yard.settings.links;
         let used = yard.hosts.iter().filter_map(|(addr, host)| {
             let (traffic, at) = host.traffic.as_ref()?;
-            // One of the future was told before the clock was set back.
+            // A report from the future was made before the clock was set back.
             let is_fresh = yard.now.since(*at).max(at.since(yard.now)) <= rules.fresh_for;
             let speed = traffic.speed.filter(|speed| is_fresh && speed.0 > 0)?;
             let copies = match traffic.copies {
@@ -129,8 +128,8 @@ fn told_copies(
     Some(Rates { sends: rate(sent), receives: rate(received) })
 }
 
-/// The most bits that a copy can have moved between two instants, at the rate it was told. None when
-/// it was told none.
+/// The most bits that a copy can have moved between two instants, at the rate that it was given. None if
+/// it was given no rate.
 fn bits_within(task: &Task, (from, to): (Millis, Millis)) -> Option<u128> {
     let (began, ended) = match task.state {
         // It waits for its turn.
@@ -210,8 +209,8 @@ mod tests {
         Traffic { interface, speed, all: rates, copies, over_ms: 10_000 }
     }
 
-    /// What a host's link says at second 100, as source and as destination, of what was told at
-    /// that time or earlier.
+    /// What a host's link says at second 100, as source and as destination, for a report of that time or
+    /// earlier.
     fn says(book: &TaskBook, told: Option<(Traffic, Millis)>) -> Option<(u32, u32)> {
         let role = HostRole::Both;
         let mut hosts = HostTable::new(&[1, 21].map(|addr| HostSetting { addr: host(addr), role }));
@@ -324,7 +323,7 @@ mod tests {
         let scale = Scale::of(Weights { room: 1, traffic: 1 }, destinations.into_iter());
         let [idle, busy, unknown] = destinations.map(|(room, free)| scale.score(room, free));
         assert!(busy < unknown && unknown < idle, "{busy} {unknown} {idle}");
-        // Where it is known of nobody, room decides.
+        // If no load is known, room decides.
         let scale = Scale::of(Weights { room: 1, traffic: 5 }, [(5, None), (6, None)].into_iter());
         assert!(scale.score(6, None) > scale.score(5, None));
         assert_eq!(Scale::default().score(0, None), 0);

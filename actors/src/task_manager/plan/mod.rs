@@ -59,8 +59,8 @@ const LOOK_AHEAD: usize = 32;
 /// How many masters are looked up at once.
 pub const LOOKS_AT_ONCE: usize = 256;
 
-/// How many files a second are found to have no pair: a source that is free but can serve nobody
-/// who has much room must not make rounds go through the whole catalogue.
+/// How many files a second may be found to have no pair. Otherwise a free source that can serve no
+/// destination with much room would make each round read the whole catalogue.
 const NO_PAIRS_A_SECOND: usize = 256;
 
 /// How many masters of files that are set aside are looked at again in a second.
@@ -189,7 +189,7 @@ impl Planner {
         (self.candidates.graded(), self.candidates.wanted(), too_big)
     }
 
-    /// Which files no round takes up, for whoever shows them.
+    /// The files that no round plans, for views.
     pub fn passed_over(&self) -> PassedOver {
         PassedOver {
             ignored: Arc::clone(self.candidates.traits().ignored()),

@@ -26,8 +26,8 @@ pub(super) struct UsableSource {
     pub(super) ours: bool,
     /// How many more copies it may serve.
     pub(super) free: usize,
-    /// Whether it has anybody to serve: it goes with a usable destination that takes something.
-    /// An old source has nobody where all destinations need a data port.
+    /// Whether a usable destination can take copies from it. An old source has none where all
+    /// destinations need a data port.
     useful: bool,
 }
 
@@ -153,8 +153,8 @@ impl Pairing {
         pairing
     }
 
-    /// Sees anew which sources have anybody to serve. Where nobody has any room the files are
-    /// gone through all the same, to be set aside by what room they wait for.
+    /// Determines again which sources can serve a destination. Even if no destination has room the files
+    /// are examined, so that each is set aside by the room that it needs.
     fn see_use(&mut self, held_pairs: &HeldPairs) {
         let nowhere = self.room_now() == 0;
         let Pairing { sources, destinations, .. } = self;
@@ -185,7 +185,7 @@ impl Pairing {
         takers.filter(served).map(|to| to.room_for(None, false)).max()
     }
 
-    /// Counts the turns of every destination anew.
+    /// Counts the turns of every destination again.
     fn set_turns(&mut self) {
         let Some(ring) = &self.round_robin else { return };
         for destination in &mut self.destinations {
@@ -276,8 +276,8 @@ impl Pairing {
         self.see_use(held_pairs);
     }
 
-    /// Whether no destination has room for this, whoever is busy or held back at present. Of one
-    /// that nothing is known of, nothing is hoped.
+    /// Whether no destination has room for this file, busy or held-back destinations included. A
+    /// destination whose disk is unknown counts as one without room.
     pub fn lacks_room_for(&self, wish: &PlacementRequest) -> bool {
         let fits = |(addr, part): (&HostAddr, &HostParticipation)| {
             let usable = self.destinations.iter().find(|host| host.addr == *addr);
@@ -295,7 +295,7 @@ impl Pairing {
         &self.parts
     }
 
-    /// How many more copies the sources may serve altogether, those with nobody to serve left out.
+    /// How many more copies all sources may serve. Sources that no destination can use are left out.
     pub fn free(&self) -> usize {
         self.sources.iter().filter(|source| source.useful).map(|source| source.free).sum()
     }
@@ -371,8 +371,8 @@ impl Pairing {
         (failed, to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
     }
 
-    /// A free source for a destination. Old hosts are served by old sources first, since not all
-    /// of our destinations can use those; ours by our own, since only these tell a hash.
+    /// A free source for a destination. Old destinations are served by old sources first, since not all
+    /// of our destinations can use those. Ours are served by our own, since only these report a hash.
     fn source_for(
         &self,
         destination: &UsableDestination,
@@ -482,8 +482,8 @@ fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Opt
     } else if host.kind == HostKind::Unknown {
         Some(Unusable::KindUnknown)
     } else if host.observed.is_none() {
-        // Also where placements of it are on record: it tells its disk, but perhaps not of the
-        // directory that it lists no longer.
+        // True even where placements of it are on record: it reports its disk, but perhaps not the
+        // directory that it no longer lists.
         Some(Unusable::InventoryUnknown)
     } else if host.disk.is_none() {
         Some(Unusable::DiskUnknown)

@@ -1,4 +1,4 @@
-//! Which files no round takes up whatever their turn, for whoever shows files.
+//! The files that no round plans, whatever their turn. For views of files.
 
 use std::collections::HashSet;
 use std::net::IpAddr;

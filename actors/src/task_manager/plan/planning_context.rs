@@ -58,7 +58,7 @@ impl PlanningContext<'_> {
         }))
     }
 
-    /// What a new copy is told of its rate, of which there are `planned` others in this round.
+    /// The rate that a new copy is given, if this round plans `planned` others with the same hosts.
     pub(super) fn rate_for(
         &self,
         planned: &[NewTask],

@@ -114,7 +114,7 @@ pub enum PlannerWaits {
     Source,
     /// No destination is usable.
     Destination,
-    /// So many masters are to be looked at first.
+    /// This many masters must be checked first.
     Looks(usize),
     /// Nothing: every file that can have a copy has one or gets one.
     Nothing,

@@ -13,7 +13,7 @@ pub struct Smallest {
 const NOTHING: u64 = u64::MAX;
 
 impl Smallest {
-    /// So many stretches with nothing in them.
+    /// This many empty stretches.
     pub fn of(stretches: usize) -> Self {
         let stretches = stretches.max(1).next_power_of_two();
         Smallest { tree: vec![NOTHING; 2 * stretches], stretches }

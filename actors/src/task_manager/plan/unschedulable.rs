@@ -109,7 +109,7 @@ struct UnschedulableFile {
 }
 
 impl UnschedulableFiles {
-    /// Takes a new ranking of so many files. What has no place in it any more is not kept.
+    /// Takes a new ranking of this many files. Files without a place in it are dropped.
     pub fn rank_anew(&mut self, ranked: usize, place: impl Fn(FileId) -> Option<u32>) {
         self.ranked = ranked;
         self.least = Default::default();
@@ -214,7 +214,7 @@ impl UnschedulableFiles {
         }
     }
 
-    /// At most so many files whose masters are to be looked at again, the oldest looks first.
+    /// At most `most` files whose masters must be checked again, the oldest checks first.
     pub fn to_look_at(&self, now: Millis, most: usize) -> Vec<FileId> {
         let old = self.by_look.iter().take_while(|(good_until, _)| *good_until <= now);
         old.take(most).map(|&(_, file)| FileId(file)).collect()

@@ -23,7 +23,8 @@ pub struct WantsRoom {
 }
 
 impl WantsRoom {
-    /// If `candidate` is hot and fits nowhere, whoever is busy at present.
+    /// The wish for room of `candidate`. None unless it is hot and fits on no destination, busy ones
+    /// included.
     pub(super) fn of(
         candidate: Candidate,
         wish: &PlacementRequest,
