@@ -14,7 +14,7 @@ pub enum BadRate {
          {1} in rclone)"
     )]
     Unclear(String, char),
-    /// A limit of nothing would stand still for ever.
+    /// A rate of 0 would stop copies permanently.
     #[error("a rate of 0 would stop every copy: write a rate above 0, or \"off\" for no limit")]
     Zero,
     /// It is more than anybody can send.

@@ -28,7 +28,7 @@ pub enum HostCallKind {
 /// When a breaker opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitBreakerSettings {
-    /// After so many failures in a row of one kind of call; at least 1.
+    /// Number of consecutive failures of one kind of call after which it opens; at least 1.
     pub open_after: u32,
     /// How long it stays open.
     pub cool_down: ExponentialBackoff,
