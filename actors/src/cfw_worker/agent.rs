@@ -99,10 +99,10 @@ impl AgentMeter {
         }
     }
 
-    /// What the link of `agent` carries. None while it was told but once.
+    /// The load of the link of `agent`. None before the second reading.
     ///
     /// # Errors
-    /// The interface is not there that the agent's setting names.
+    /// The page has no interface with the name in the setting.
     pub fn traffic(&self, agent: &Agent) -> Result<Option<Traffic>, AskFailure> {
         let found = match &agent.device {
             Some(name) => {

@@ -15,7 +15,7 @@ use crate::downloader::live_rate::LiveRate;
 use crate::downloader::order::CopyOrder;
 use crate::wire::worker::{Report, Said, TaskId};
 
-/// One copy, from its beginning until its end is told.
+/// One copy, from its start until its end is reported.
 pub(super) struct ActiveCopy {
     pub(super) order: CopyOrder,
     pub(super) cancel: CopyCancellation,
@@ -42,8 +42,8 @@ impl Drop for ActiveCopyGuard {
 }
 
 impl ActiveCopy {
-    /// Fetches it. `ahead` is what was asked for before its turn; `progress` is told beside the
-    /// actor.
+    /// Fetches the copy. `ahead` holds requests that were sent before its turn; `progress` gets the
+    /// bytes so far.
     pub(super) fn fetch(
         &self,
         ahead: &RequestPipeline,
@@ -74,7 +74,7 @@ impl ActiveCopy {
         Arc::clone(&self.under_way.0)
     }
 
-    /// The report that says `said` of it, told in the log too.
+    /// The report that says `said` of this copy. It is logged, too.
     pub(super) fn report(&self, said: Said, at: Millis) -> Report {
         let (task, file, source) = (self.task(), &self.order.name, self.order.source);
         match &said {

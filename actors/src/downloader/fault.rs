@@ -11,7 +11,7 @@ use crate::wire::worker::Blame;
 /// Why a copy was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyFault {
-    /// It was cancelled: nobody is to blame.
+    /// It was cancelled: no host and no file is to blame.
     Cancelled,
     /// Somebody is to blame.
     Blamed(Blame, String),

@@ -37,7 +37,7 @@ pub struct Partial {
     pub at: Millis,
 }
 
-/// A master as a source tells it apart from others.
+/// Identifies a master on a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MasterOrigin {
     /// The host that serves the master.
@@ -77,7 +77,7 @@ pub struct Partials {
     freed: Condvar,
 }
 
-/// The right to go on with the copy of one name, or to begin it: nobody else has it meanwhile.
+/// The exclusive right to start or resume the copy of one name.
 pub struct PartialClaim {
     partials: Arc<Partials>,
     name: FileName,
@@ -86,7 +86,7 @@ pub struct PartialClaim {
 /// What a collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Copies that nobody resumed in time.
+    /// Interrupted copies that were not resumed in time.
     pub partials: usize,
     /// Temporary files of which nothing was known.
     pub unknown: usize,
@@ -136,9 +136,9 @@ impl Partials {
         is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
     }
 
-    /// Removes what nobody resumed in time, and temporary files of which nothing is known: ours
-    /// when their task is not at work, others when they were not touched for long. Files under
-    /// way and everything outside the directory of temporary files stay.
+    /// Removes interrupted copies that were not resumed in time, and temporary files without a record.
+    /// Our own go when their task is not at work, others when they were not changed for long. Files
+    /// under way and everything outside the directory of temporary files stay.
     pub fn collect(self: &Arc<Self>) -> Result<Collected, CollectError> {
         let now = self.clock.now();
         let mut collected = Collected::default();
@@ -180,15 +180,15 @@ impl Partials {
         Ok(collected)
     }
 
-    /// Collects, and tells in the log what it could not do.
+    /// Collects. Failures are only logged.
     pub fn collect_or_tell(self: &Arc<Self>) {
         if let Err(error) = self.collect() {
             tracing::warn!(%error, "stale temporary files cannot be removed");
         }
     }
 
-    /// Gives up the oldest of the interrupted copies that nobody goes on with, for the room it
-    /// takes. Answers whether there was one.
+    /// Removes the oldest interrupted copy that is not being resumed, to free its room. Answers whether
+    /// there was one.
     pub fn give_up_oldest(self: &Arc<Self>) -> bool {
         let mut partials = self.store.partials().unwrap_or_else(|error| {
             tracing::warn!(%error, "interrupted copies cannot be read");
@@ -205,7 +205,7 @@ impl Partials {
         gone.is_some()
     }
 
-    /// Removes one that nobody goes on with.
+    /// Removes an interrupted copy, unless it is being resumed.
     fn remove(self: &Arc<Self>, partial: &Partial) -> bool {
         self.claim(&partial.name).is_some_and(|claim| claim.forget(partial.began))
     }
@@ -230,7 +230,7 @@ impl PartialClaim {
         is_sound.then_some(kept)
     }
 
-    /// Keeps how far the copy has come. What is told is durable when this returns.
+    /// Stores how far the copy has come. The record is durable when this returns.
     pub fn keep(&self, partial: &Partial) -> Result<(), StateStoreError> {
         self.partials.store.keep_partial(partial)
     }

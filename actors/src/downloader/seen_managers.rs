@@ -12,7 +12,7 @@ use crate::wire::worker::{ManagerAction, ManagerSeen};
 /// How long somebody is remembered who does nothing more.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
 
-/// How many are remembered; whoever did nothing for longest goes first.
+/// How many are remembered. The one with the oldest action is dropped first.
 const MOST: usize = 32;
 
 type SeenManagerKey = (Option<ManagerId>, String, ManagerAction);

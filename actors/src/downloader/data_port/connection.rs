@@ -208,7 +208,7 @@ fn answer_bytes<'a>(
         && size <= SMALL
         && let Some(bytes) = read_small(file, &identity)?
     {
-        // Each time anew: to remember it, and to look that up, would take longer.
+        // Computed each time: to store the hash and to look it up would take longer.
         let hash = ContentHash(*blake3::hash(&bytes).as_bytes());
         head.extra += &format!("{CONTENT_HASH_HEADER}: {hash}\r\n");
         send_with(stream, head.text(length).as_bytes(), &bytes)?;

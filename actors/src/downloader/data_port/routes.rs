@@ -17,7 +17,7 @@ use crate::names::FileName;
 /// The directories a worker serves from.
 #[derive(Clone, Debug, Default)]
 pub struct DataPortRoutes {
-    /// Opened anew for each request: a file system may be mounted there later, or again.
+    /// Opened again for each request: a file system may be mounted there later, or again.
     source_dirs: Vec<PathBuf>,
     base_dir: Option<Arc<BaseDir>>,
 }
@@ -45,7 +45,8 @@ pub struct ServedFileRequest {
 pub enum FileNotServed {
     /// There is none, or it is not to be seen from here (404).
     Absent(&'static str),
-    /// Nothing is served from its directory here (421): whoever sends others here is wrong.
+    /// Nothing is served from its directory here (421): the configuration that names this host as its
+    /// source is wrong.
     Elsewhere(&'static str),
     /// It cannot be opened (500).
     Failed(io::Error),

@@ -34,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request with `head` and then without an end; tells how much was taken.
+    /// Answers one request with `head` and then without end. Answers how much was read.
     async fn endless(head: &'static str) -> (String, tokio::task::JoinHandle<u64>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
