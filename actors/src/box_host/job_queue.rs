@@ -1,8 +1,8 @@
 //! The latest job of each box, and which of them run: one hook a box at a time. Pure.
 //!
-//! The last request for a box counts. A repeated request joins the running or waiting one. Else what
-//! waits is given up, and an init that runs is ended first; a cleanup is let finish: half a cleanup helps
-//! nobody.
+//! The last request for a box counts. A repeated request joins the running or waiting one. Any other
+//! request cancels the waiting job and ends a running init first. A running cleanup is allowed to
+//! finish, because half a cleanup is useless.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -52,7 +52,7 @@ pub(super) struct BoxJobQueue<W> {
 struct BoxJobs<W> {
     running: Option<(HookRunId, HookJob<W>)>,
     next: Option<HookJob<W>>,
-    /// Why nobody waits for what runs: it takes longer than it may.
+    /// The run has exceeded its time limit, so no caller waits for it. None before that.
     overdue: Option<String>,
 }
 
@@ -327,7 +327,7 @@ mod tests {
         agenda.submit(hook(1, Cleanup, 6), "cleanup").unwrap();
         assert_eq!(agenda.submit(hook(1, Init, 6), "late"), Err((NotTaken::Late, "late")));
         assert!(agenda.submit(hook(2, Cleanup, 5), "another box").is_ok());
-        // A box that nobody has had since its pool was made has no token.
+        // A box without a holder since its pool was made has no token.
         assert!(agenda.submit(RunHook { token: None, ..hook(1, Cleanup, 0) }, "new").is_ok());
         // Another leader knows better.
         let mut later = hook(1, Cleanup, 5);

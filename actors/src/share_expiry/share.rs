@@ -208,7 +208,7 @@ impl Share {
         self.deadline
     }
 
-    /// When it ends if nobody changes it: at its deadline, or when its last counted download may no
+    /// When it ends without further changes: at its deadline, or when its last counted download may no
     /// longer be resumed, whichever is earlier.
     pub fn due(&self) -> Deadline {
         match self.exhausted() {

@@ -198,7 +198,7 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
     let mut backoff = PollBackoff::new();
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
-    // Only a node that reported a version understands it.
+    // Sent back only to a node that has sent such a number.
     let mut rates: Option<u32> = None;
     let mut breath = min_interval(ORDERS_BREATH);
     loop {

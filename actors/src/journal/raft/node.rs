@@ -201,7 +201,7 @@ impl RaftNode {
         self.failure.send_replace(Some(why.to_owned()));
     }
 
-    /// Tells everybody who leads.
+    /// Publishes the leader to all owners and readers.
     pub(crate) fn publish_leadership(&self, owners: &PieceOwners, leadership: Leadership) {
         self.session.send_if_modified(|session| {
             let changed = session.leadership != leadership;

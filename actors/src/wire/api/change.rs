@@ -311,7 +311,7 @@ pub enum InputChange {
 /// The leader, as far as this node knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeadershipChange {
-    /// The node that leads; missing while nobody does.
+    /// The node that leads; missing while no node leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<u64>,
     /// The epoch in which this node decides; missing while it does not lead.
