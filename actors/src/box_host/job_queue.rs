@@ -32,7 +32,7 @@ impl HostedBoxKey {
     }
 }
 
-/// The last job of a box: by which cluster, under which token, and which hook.
+/// The last job of a box: its cluster, token and hook.
 type LastHookRequest = (Option<ClusterId>, FenceToken, HookKind);
 
 /// The id of one run.
@@ -206,7 +206,7 @@ impl<W> BoxJobQueue<W> {
         ended.waiters
     }
 
-    /// Nothing is wanted any more. Answers everybody who waits.
+    /// Cancels all jobs and answers all waiting callers.
     pub fn cancel_all(&mut self) -> Vec<W> {
         let wanted = self.boxes.values_mut().flat_map(|of_box| {
             let running = of_box.running.as_mut().map(|(_, running)| running);

@@ -53,7 +53,7 @@ impl WaiterListener {
 }
 
 impl LeaseWaiter {
-    /// Whether anybody is to be answered.
+    /// Whether a caller waits for an answer.
     pub(super) fn has_listeners(&self) -> bool {
         !self.listeners.is_empty()
     }
@@ -80,7 +80,7 @@ impl LeaseWaiter {
         }
     }
 
-    /// Whether anybody looks how the wait goes.
+    /// Whether a caller watches the progress of the wait.
     pub(super) fn is_watched(&self) -> bool {
         // A waiting caller holds one receiver itself.
         self.listeners.iter().any(|listener| listener.progress.receiver_count() > 1)

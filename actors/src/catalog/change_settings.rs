@@ -42,7 +42,7 @@ impl Touched {
 }
 
 impl Catalog {
-    /// Goes by `settings` from now on.
+    /// Applies `settings` from now on.
     fn go_by(&mut self, settings: CatalogSettings, ctx: &mut Context<Self>) {
         let before = std::mem::replace(&mut self.settings, settings);
         let touched = Touched::by(&before, &self.settings);
@@ -70,7 +70,7 @@ impl Catalog {
         self.publish();
     }
 
-    /// What was hot by the old settings is hot no more until the log is read by the new ones.
+    /// Files that were hot under the old settings are no longer hot until the log is read with the new ones.
     fn replace_log(&mut self) {
         let names = &self.names;
         let log = self.settings.event_log.clone().map(|log| EventLog::new(log, names.clone()));

@@ -34,7 +34,7 @@ impl Default for CopiesWanted {
 }
 
 impl CopiesWanted {
-    /// Whether there is a file of which more than one copy may be wanted.
+    /// Whether more than one copy of some file may be wanted.
     pub fn are_several(self) -> bool {
         self.by_grade_info && self.most > 1
     }
@@ -139,7 +139,7 @@ impl Ranking {
         self.grades.target(file)
     }
 
-    /// The files of which grade.info wants more than one copy, best first.
+    /// The files with more than one wanted copy in grade.info, best first.
     pub fn wanted_more_than_once(&self) -> impl Iterator<Item = FileId> {
         self.grades.wanted_more_than_once()
     }

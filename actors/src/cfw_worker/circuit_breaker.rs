@@ -86,7 +86,7 @@ impl CircuitBreaker {
         CircuitBreaker { settings, seed, in_a_row: [0; 4], trouble: None }
     }
 
-    /// Goes by these settings from now on; a cool-down under way stays as it is.
+    /// Applies these settings from now on; a cool-down under way keeps its end.
     pub fn change_settings(&mut self, settings: CircuitBreakerSettings) {
         self.settings = settings;
     }

@@ -58,7 +58,7 @@ pub(super) struct HostProgram {
 pub(super) struct WorkerStatus {
     /// The highest epoch it has heard.
     pub epoch: Epoch,
-    /// Who had to do with it lately.
+    /// The managers that called it recently.
     pub managers: Vec<ManagerSeen>,
     /// The load of its link, if it reports one.
     pub traffic: Option<Traffic>,

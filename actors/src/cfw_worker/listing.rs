@@ -78,7 +78,7 @@ pub enum BadList {
         /// Number of lines in the end line.
         told: u64,
     },
-    /// A line that is none of that form.
+    /// A line with another format.
     #[error("line {line} of the file list has the wrong format")]
     Line {
         /// Its number, from 1.

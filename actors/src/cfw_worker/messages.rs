@@ -212,7 +212,7 @@ pub struct HostCallStatus {
     pub calls: CircuitState,
     /// The highest epoch that a worker of ours has heard.
     pub epoch: Option<Epoch>,
-    /// Who had to do lately with a worker of ours.
+    /// The managers that called a Reelyard worker recently.
     pub managers: Vec<ManagerSeen>,
     /// When this was sent.
     pub at: Millis,

@@ -196,7 +196,7 @@ impl CfwWorker {
         }
     }
 
-    /// Goes by the agent and the interval that are configured now, and were `before`.
+    /// Applies changes of the configured node_exporter and interval, compared with `before`.
     pub(super) fn follow_agent(&mut self, before: &CfwWorkerSettings) {
         let now = TrafficWatch::new(self.host, &self.settings);
         let same_agent = now.agent == self.traffic.agent;

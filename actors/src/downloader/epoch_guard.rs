@@ -106,7 +106,7 @@ pub enum NotObeyed {
         /// The highest seen.
         highest: Epoch,
     },
-    /// No more clusters are remembered.
+    /// The limit of stored clusters is reached.
     #[error(
         "cluster {cluster} is refused: this worker already knows {most} clusters, which is the limit. Set \
          a token on the worker, stop it, remove its state directory and start it again",
@@ -366,7 +366,7 @@ impl EpochGuard {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Durable first: a restart must not forget whom this worker has obeyed.
+    /// Durable first: a restart must not lose the cluster that this worker has obeyed.
     fn keep(&self, heard: &mut HeardEpochs, more: HeardEpochs) -> Result<(), StateStoreError> {
         self.store.keep_heard(&more)?;
         self.shown.store(Arc::new(more.clone()));

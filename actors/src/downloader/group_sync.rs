@@ -18,7 +18,7 @@ impl Drop for GroupSyncGuard<'_> {
             turns.done = self.number;
         }
         self.group.ended(self.number).notify_all();
-        // Somebody has to make the next one.
+        // One of the callers must make the next sync.
         self.group.ended(self.number + 1).notify_one();
     }
 }

@@ -163,8 +163,8 @@ impl HashCache {
         })
     }
 
-    /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done
-    /// before the job can look whether anybody still needs it.
+    /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done before the job
+    /// can look whether a caller still needs it.
     fn join(
         &self,
         file: &File,

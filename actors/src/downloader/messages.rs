@@ -1,4 +1,4 @@
-//! The face of the Downloader.
+//! The messages of the Downloader.
 
 use actix::Message;
 use serde::{Deserialize, Serialize};

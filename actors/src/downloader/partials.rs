@@ -53,7 +53,7 @@ pub struct MasterOrigin {
 pub struct KeepFor {
     /// A copy that can be resumed.
     pub partial: Duration,
-    /// A temporary file of which nothing is known: cfw's, or of a program that died.
+    /// A temporary file without a record: cfw's, or of a program that died.
     pub unknown: Duration,
 }
 
@@ -88,7 +88,7 @@ pub struct PartialClaim {
 pub struct Collected {
     /// Interrupted copies that were not resumed in time.
     pub partials: usize,
-    /// Temporary files of which nothing was known.
+    /// Temporary files without a record.
     pub unknown: usize,
 }
 
@@ -116,13 +116,13 @@ impl Partials {
         Arc::new(Partials { base, store, clock, keep_for, claimed, freed })
     }
 
-    /// Claims the copies of `name`. None while somebody else has them.
+    /// Claims the copies of `name`. None while another claim on them exists.
     pub fn claim(self: &Arc<Self>, name: &FileName) -> Option<PartialClaim> {
         let is_free = self.claimed().insert(name.clone());
         is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
     }
 
-    /// The same, but waits until somebody else's claim ends. None when `patience` is over before. Blocks.
+    /// The same, but waits until another claim ends. None when `patience` is over before. Blocks.
     pub fn claim_within(
         self: &Arc<Self>,
         name: &FileName,
@@ -265,7 +265,7 @@ impl Drop for PartialClaim {
     }
 }
 
-/// The task whose temporary file has this name: ours are called by a number and nothing else.
+/// The task whose temporary file has this name: the names of ours are task numbers.
 fn task_of(temp: &FileName) -> Option<TaskId> {
     std::str::from_utf8(temp.as_bytes()).ok()?.parse().ok().map(TaskId)
 }

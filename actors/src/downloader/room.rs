@@ -120,7 +120,7 @@ impl Accounts {
 }
 
 impl Reservation {
-    /// The bytes stand in the base directory now, and count as used there.
+    /// The bytes are in the base directory now, and count as used there.
     pub fn settle(mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut accounts = self.ledger.accounts();

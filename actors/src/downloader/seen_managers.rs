@@ -9,7 +9,7 @@ use crate::clock::Millis;
 use crate::manager::ManagerId;
 use crate::wire::worker::{ManagerAction, ManagerSeen};
 
-/// How long somebody is remembered who does nothing more.
+/// How long a manager is remembered after its last action.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
 
 /// How many are remembered. The one with the oldest action is dropped first.

@@ -57,7 +57,7 @@ pub struct TransferCounters {
     pub begun: u64,
     /// Verified and in place.
     pub done: u64,
-    /// Failed, with somebody to blame.
+    /// Copies that failed, each with a blamed side.
     pub failed: u64,
     /// Given up because they were taken back.
     pub given_up: u64,

@@ -1,4 +1,4 @@
-//! The face of the HeartbeatSupervisor.
+//! The messages of the HeartbeatSupervisor.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ pub struct WatchHost {
     pub in_maintenance: bool,
 }
 
-/// Probes a host no more until maintenance ends, and then at once. In maintenance a host's health is
-/// unknown, whatever it was; a probe that is still under way counts for nothing.
+/// Stops the probes of a host until maintenance ends, and then probes it at once. In maintenance a host's
+/// health is unknown, whatever it was; a probe that is still under way counts for nothing.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SetHeartbeatMaintenance {

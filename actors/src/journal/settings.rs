@@ -24,7 +24,7 @@ pub struct JournalOptions {
     /// 100 ms, slow first connections are mistaken for lost ones. A node that founds its cluster alone
     /// uses sixteen times this value for heartbeats and elections, because no other node needs them.
     pub heartbeat: Duration,
-    /// A follower that hears nothing stands for election after a random time between these.
+    /// A follower without a heartbeat starts an election after a random time between these.
     pub election: (Duration, Duration),
     /// A snapshot is taken once the log behind the last one has grown to this many bytes and to
     /// the size of that snapshot.

@@ -1,4 +1,4 @@
-//! Copies that arrived lately, and are safe for a while. Pure.
+//! Copies that arrived recently: they are safe from removal for some time. Pure.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::clock::Millis;
 use crate::history::BoundedLog;
 use crate::task_manager::{CopyRecord, TaskState};
 
-/// Copies that arrived lately.
+/// Copies that arrived recently.
 #[derive(Clone, Debug, Default)]
 pub struct RecentArrivals {
     /// Those that no disk is relieved of yet.

@@ -34,7 +34,7 @@ pub struct Inputs {
     pub ignored: Arc<RoaringBitmap>,
 }
 
-/// How things stand when something is decided. A decision looks and changes nothing.
+/// The state that a decision reads. A decision changes nothing.
 #[derive(Clone, Copy)]
 pub struct RemoverDecisionContext<'a> {
     /// The piece as applied.
@@ -47,7 +47,7 @@ pub struct RemoverDecisionContext<'a> {
     pub inputs: &'a Inputs,
     /// What the planner has no room for.
     pub room_wanted: &'a RoomWanted,
-    /// Copies that arrived lately.
+    /// Copies that arrived recently.
     pub arrivals: &'a RecentArrivals,
     /// The settings of the Remover in force.
     pub settings: &'a RemoverSettings,

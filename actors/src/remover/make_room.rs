@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn what_was_too_little_is_made_up_for_within_the_share_of_the_disk() {
-        // Somebody else took 60 of the 200 bytes.
+        // Another file took 60 of the 200 bytes.
         let mut yard = after_one_room(Duration::from_secs(1));
         yard.want(&[(0, 200, 9)], &[(1, 140)]);
         let earlier = RoomVerdict::MadeEarlier { host: host(1) };

@@ -1,4 +1,4 @@
-//! The face of the Remover.
+//! The messages of the Remover.
 
 use actix::Message;
 use serde::{Deserialize, Serialize};

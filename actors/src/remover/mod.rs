@@ -58,7 +58,7 @@ use crate::supervision::Route;
 use crate::task_manager::TaskViewHandle;
 use crate::turns::TurnTimer;
 
-/// Whom the Remover asks.
+/// The actors and views that the Remover uses.
 #[derive(Clone)]
 pub struct RemoverCollaborators {
     /// The Catalog, for looks at masters.
@@ -129,7 +129,7 @@ impl Remover {
         self
     }
 
-    /// The pure part, with where things stand for it.
+    /// The pure part and the state that it reads.
     fn at(&mut self, now: Millis) -> (&mut RemoverPolicy, RemoverPieceContext<'_>) {
         let Remover { policy: desk, replica: seat, .. } = self;
         (desk, RemoverPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })

@@ -28,7 +28,7 @@ use crate::task_manager::plan::NameTraits;
 /// How many sizes are kept. What is forgotten is looked at again.
 const MOST_SIZES: usize = 1 << 16;
 
-/// Where things stand with the piece when something is decided.
+/// The state of the piece that a decision reads.
 #[derive(Clone, Copy)]
 pub struct RemoverPieceContext<'a> {
     /// The piece as applied.
@@ -55,7 +55,7 @@ pub struct RemoverPolicy {
     leading_since: Millis,
     /// Copies whose hosts are being asked to remove them.
     asked: HashSet<CopyKey>,
-    /// Copies of which an answer came that says nothing, and when.
+    /// Copies whose removal call had no clear answer, and when.
     unclear: BTreeMap<CopyKey, Millis>,
     /// What was counted since the process started.
     pub(super) counters: RemoverCounters,
@@ -67,7 +67,7 @@ impl RemoverPolicy {
         RemoverPolicy { settings, ..RemoverPolicy::default() }
     }
 
-    /// Goes by these settings from now on, also with what is being confirmed.
+    /// Applies these settings from now on, also to proposals that are being confirmed.
     pub fn change_settings(&mut self, settings: RemoverSettings, names: &NameTable) {
         self.settings = settings;
         self.learn_names(names);

@@ -38,7 +38,7 @@ pub struct RoomMade {
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,
-    /// How long nothing else takes the room.
+    /// Until when the room is reserved for the file.
     pub until: Millis,
     /// Bytes that went for it already.
     pub freed: u64,

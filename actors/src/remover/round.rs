@@ -65,7 +65,7 @@ pub struct RemovalProposal {
     pub looked_to: Option<FileId>,
     /// Why nothing is decided at all.
     pub waits: Option<RemoverWaits>,
-    /// What goes and what stands for it, this proposal included.
+    /// Copies under removal and their keepers, this proposal included.
     pub under_way: RemovalsUnderWay,
     per_host: BTreeMap<HostAddr, (usize, u64)>,
 }
@@ -115,7 +115,7 @@ impl RemovalProposal {
     }
 }
 
-/// What was seen after a proposal, on the strength of which it is carried out.
+/// The observations after a proposal that confirm it.
 #[derive(Clone, Debug, Default)]
 pub struct Confirmation {
     /// When the hosts of the copies that stay began to be asked: their lists are newer.

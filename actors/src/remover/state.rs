@@ -32,13 +32,13 @@ pub struct RemovalBook {
     pub(super) keeping: BTreeMap<CopyKey, u32>,
     /// Copies that may still vanish because a removal had no clear end, and until when.
     pub(super) doubts: Arc<BTreeMap<CopyKey, Millis>>,
-    /// Files of which no copy is removed, with who said so and when.
+    /// Pinned files, with who pinned them and when.
     pub(super) pins: Arc<BTreeMap<FileId, Pin>>,
-    /// What became of every intent, newest last.
+    /// The end of every removal, newest last.
     pub(super) history: BoundedLog<RemovalRecord>,
 }
 
-/// A copy that is to go.
+/// An open removal of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRemoval {
     /// What was decided.
@@ -105,7 +105,7 @@ impl RemovalBook {
         self.keeping.contains_key(&copy)
     }
 
-    /// The copies on the strength of which others are being removed.
+    /// The keepers: copies that justify the removal of others.
     pub fn keepers(&self) -> impl Iterator<Item = CopyKey> {
         self.keeping.keys().copied()
     }

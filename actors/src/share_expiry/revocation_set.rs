@@ -9,7 +9,7 @@ use super::id::ShareId;
 /// How long one is in here at least: every download of it has looked by then.
 const CUT_WITHIN: Duration = Duration::from_secs(15);
 
-/// The shares of which downloads are cut.
+/// The shares whose downloads are cut.
 #[derive(Debug, Default)]
 pub(super) struct RevocationSet {
     newer: HashSet<ShareId>,

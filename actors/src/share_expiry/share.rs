@@ -66,7 +66,7 @@ pub(super) struct DownloadClient {
     pub(super) in_part: bool,
 }
 
-/// A share of which no download is left.
+/// A share with no downloads left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exhausted {
     /// When the last one was taken.

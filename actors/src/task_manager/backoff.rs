@@ -39,7 +39,7 @@ impl Blamed {
         }
     }
 
-    /// Everybody who has a part in `task`: its success speaks for them.
+    /// All parties of `task`: its success ends their backoff.
     pub fn all_of(task: &Task) -> [Blamed; 4] {
         [Blame::Source, Blame::Destination, Blame::File, Blame::Pair]
             .map(|blame| Blamed::of(blame, task))

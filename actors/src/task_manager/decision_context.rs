@@ -77,7 +77,7 @@ impl TaskDecisionContext<'_> {
         is_alone || self.book.has_done_at(host)
     }
 
-    /// Ends `task` with somebody to blame, who backs off.
+    /// Ends `task` and sets a backoff for the party to blame.
     pub fn give_up(&self, task: &Task, how: GivenUp, blame: Blame, reason: String) -> TaskEvent {
         let blamed = Blamed::of(blame, task);
         let standing = self.book.back_offs().get(&blamed);

@@ -35,7 +35,7 @@ use crate::wire::worker::{ManagerAction, ManagerSeen, Report, TaskId};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum StrangerSign {
-    /// One of our workers takes its orders from somebody else.
+    /// One of our workers takes its orders from another manager.
     OrdersElsewhere,
     /// Another cluster asks one of our workers what it holds, or deletes there.
     OtherCluster,
@@ -44,9 +44,9 @@ pub enum StrangerSign {
     /// A worker works on a task that was never made here. After a restore of the store, or a loss
     /// that was accepted, it may be one of ours that came later.
     UnknownTask,
-    /// Somebody who does not say who he is deletes on one of our workers.
+    /// A program without an identity deletes files on one of our workers.
     UnnamedDeletes,
-    /// Somebody who does not say who he is keeps listing one of our workers, as an old cfm does.
+    /// A program without an identity keeps listing one of our workers, as an old cfm does.
     UnnamedLists,
     /// A state was set over cfm's wire for a task that was never made here.
     UnknownChange,
@@ -120,7 +120,7 @@ const COUNTS_FOR: Duration = Duration::from_secs(60 * 60);
 /// How long after it was logged the same sign is logged again.
 const LOG_AGAIN_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// How often somebody without a name must list before that looks like a manager, and over how long.
+/// How often a program without an identity must list before it counts as a manager, and over how long.
 const LISTS: (u64, Duration) = (3, Duration::from_secs(30));
 
 /// The signs of this yard.
@@ -289,7 +289,7 @@ impl ForeignManagers {
 
 /// What a worker has seen of managers, by its own clock.
 struct SeenByWorker {
-    /// When somebody did something last. We ask it all the time, so that is now.
+    /// The time of the last action. This node calls the worker all the time, so that is now.
     newest: Millis,
     /// When this cluster came.
     we_came: Option<Millis>,
@@ -327,7 +327,7 @@ impl SeenByWorker {
     }
 }
 
-/// What somebody who has to do with a worker is a sign of.
+/// The sign that an action on a worker gives, if it is one.
 fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(StrangerSign, String)> {
     let from = &seen.from;
     match (seen.manager, seen.does) {
@@ -476,7 +476,7 @@ mod tests {
         };
         strangers.record_worker_managers(&conduct(table(&[our_orders(61_000)]), 5, 1_000), US);
         assert_eq!(signs(&strangers, 1_000), [], "nobody manages beside us");
-        // Somebody whose orders are taken after ours is a sign at once.
+        // A manager whose orders are taken after ours is a sign at once.
         let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
         strangers
             .record_worker_managers(&conduct(table(&[our_orders(61_000), other]), 5, 2_000), US);

@@ -115,7 +115,7 @@ impl TaskPolicy {
         &self.settings
     }
 
-    /// Goes by these settings from now on, and has these hosts put on record.
+    /// Applies these settings from now on, and puts these hosts on record.
     pub fn change_settings(&mut self, settings: TaskSettings, hosts: &[HostSetting]) {
         self.hosts.configure(hosts);
         if settings != self.settings {
@@ -207,7 +207,7 @@ impl TaskPolicy {
         self.hosts.set_calls(conduct)
     }
 
-    /// The signs of somebody else who manages this yard that are to be logged now.
+    /// The signs of another manager of this yard that must be logged now.
     pub fn foreign_managers_to_log(&mut self, now: Millis) -> Vec<Stranger> {
         self.foreign_managers.due_for_log(now)
     }
@@ -312,7 +312,7 @@ impl TaskPolicy {
         self.planner.learn(seen, &self.settings, now);
     }
 
-    /// A copy that somebody asks for.
+    /// Plans a copy that a user requested.
     ///
     /// # Errors
     /// Why it cannot be done.

@@ -50,7 +50,7 @@ pub struct Traffic {
 }
 
 impl Default for Rates {
-    /// Nothing goes by.
+    /// No traffic.
     fn default() -> Self {
         Rates { sends: BitsPerSecond(0), receives: BitsPerSecond(0) }
     }

@@ -351,7 +351,7 @@ pub enum ManagerAction {
     Orders,
 }
 
-/// Somebody who had to do with a worker lately.
+/// A manager that called a worker recently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerSeen {
     /// Node and cluster of the manager. Missing for callers that send none: an old cfm, or a

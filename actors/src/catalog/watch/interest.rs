@@ -9,9 +9,9 @@ use notify::event::{ModifyKind, RenameMode};
 /// What changes are looked out for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// Entries of which every change matters.
+    /// Entries: every change of them matters.
     entries: HashSet<PathBuf>,
-    /// Directories of which it matters which names they hold.
+    /// Directories: changes of their names matter.
     listings: HashSet<PathBuf>,
     /// Directories in which every change of an entry matters whose name begins so.
     prefixed: Vec<(PathBuf, &'static str)>,

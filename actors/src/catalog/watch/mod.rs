@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 3;
 pub enum WatchTarget<'a> {
     /// A file, whatever stands at its path.
     File(&'a Path),
-    /// A directory of which it matters which names it holds.
+    /// A directory: changes of its names are reported.
     Listing(&'a Path),
     /// A directory in which every change matters of a file whose name begins so.
     Prefixed(&'a Path, &'static str),

@@ -179,7 +179,7 @@ fn answer_bytes<'a>(
     head: &impl Fn(&'static str) -> DataPortResponseHead<'a>,
 ) -> io::Result<()> {
     let etag = identity.to_string();
-    // A range of what the file was before is no use to anybody.
+    // A range of the former content of the file is useless to the client.
     let same = request.if_range.as_deref().is_none_or(|value| value == etag.as_bytes());
     let asked_range = request.range.as_deref().filter(|_| same);
     let size = identity.size;

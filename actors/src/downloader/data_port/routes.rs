@@ -1,4 +1,4 @@
-//! What a data port serves: which path stands for which file, and nothing else is reachable.
+//! What a data port serves: the file of each path. Nothing else is reachable.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,7 @@ pub struct DataPortRoutes {
     base_dir: Option<Arc<BaseDir>>,
 }
 
-/// A file that a path stands for.
+/// The file that a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServedFile {
     /// A master: its directory, as the path names it, and its name.

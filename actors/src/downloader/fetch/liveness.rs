@@ -8,7 +8,7 @@ use super::FetchProgressCallback;
 /// How often a copy says that it lives.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Smaller files are synced before anybody could miss a sign of life.
+/// Smaller files are synced before a sign of life could be missed.
 pub(super) const LARGE: u64 = 16 << 20;
 
 /// Does `work`, which may take long for a copy of `bytes`. Meanwhile it reports to `progress` that all

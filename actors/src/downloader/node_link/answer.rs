@@ -1,4 +1,4 @@
-//! Reading what a node answers, no more of it than a node of ours can have to say.
+//! Reads the answer of a node, up to the size that a Reelyard node can send.
 
 use reqwest::Response;
 

@@ -384,7 +384,7 @@ impl NodeLinkShared {
         );
     }
 
-    /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
+    /// Refuses an answer of a former leader. A new epoch is durable afterwards.
     async fn accept_leader(
         &self,
         manager: Option<ManagerId>,

@@ -82,7 +82,7 @@ pub enum ByHandRefused {
 }
 
 impl Planner {
-    /// Plans a copy that somebody asks for.
+    /// Plans a copy that a user requested.
     ///
     /// # Errors
     /// Why it cannot be done, in words.

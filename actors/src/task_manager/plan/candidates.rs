@@ -45,7 +45,7 @@ pub struct Candidates {
     masters: Option<Arc<Masters>>,
     /// Graded files, best first.
     order: Vec<FileId>,
-    /// Where each file stands in `order`, by its number.
+    /// Position of each file in `order`, by its number.
     position: ByFile<u32>,
     /// Hot files: most hits first, then the better grade.
     hot: Vec<Candidate>,
@@ -143,7 +143,7 @@ impl Candidates {
         self.wanted.len()
     }
 
-    /// The files that stand aside.
+    /// The files that are set aside as not schedulable now.
     pub fn unschedulable(&self) -> &UnschedulableFiles {
         &self.unschedulable
     }

@@ -18,7 +18,7 @@ use crate::wire::worker::TaskId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanVerdict {
-    /// Nothing stands in its way.
+    /// Nothing prevents a copy.
     #[error("nothing prevents it: the next round would plan it")]
     Goes,
     /// Sources that could serve it are busy.

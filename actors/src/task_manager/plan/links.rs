@@ -22,7 +22,7 @@ use crate::traffic::{Rates, Traffic};
 /// Shares are counted in millionths.
 const WHOLE: u64 = 1_000_000;
 
-/// The links of a yard of which it is known how busy they are.
+/// The links of a yard with a known load.
 pub(super) struct LinkLoads {
     used: BTreeMap<HostAddr, LinkUse>,
     rules: LinkRules,

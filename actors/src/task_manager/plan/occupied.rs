@@ -15,7 +15,7 @@ pub(super) struct Occupied {
     pub(super) files: HashSet<FileId>,
     pub(super) held_files: HashSet<FileId>,
     pub(super) held_pairs: HeldPairs,
-    /// By file, the destinations where it failed lately.
+    /// By file, the destinations where its copy failed recently.
     pub(super) failed_at: HashMap<FileId, Vec<HostAddr>>,
 }
 
@@ -57,7 +57,7 @@ impl Occupied {
         occupied
     }
 
-    /// The destinations where a file failed lately.
+    /// The destinations where the copy of a file failed recently.
     pub(super) fn failed_at(&self, file: FileId) -> &[HostAddr] {
         self.failed_at.get(&file).map_or(&[], Vec::as_slice)
     }

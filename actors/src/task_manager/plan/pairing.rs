@@ -107,7 +107,7 @@ pub struct PlacementRequest {
     pub old_hosts_carry: bool,
     /// The hosts that hold it already.
     pub holders: Vec<HostAddr>,
-    /// The destinations where it failed lately: it goes elsewhere if it can.
+    /// The destinations where its copy failed recently: other destinations are preferred.
     pub failed_at: Vec<HostAddr>,
 }
 

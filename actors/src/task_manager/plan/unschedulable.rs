@@ -10,7 +10,7 @@ use super::smallest::Smallest;
 use crate::clock::Millis;
 use crate::names::FileId;
 
-/// Why files stand aside, and with that what brings them back.
+/// Why a file is set aside. The reason also determines when it is examined again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnschedulableReason {
     /// They are larger than the room on any destination.

@@ -47,7 +47,7 @@ pub enum Change {
     Input(InputChange),
     /// Another node leads, or no node does.
     Leadership(LeadershipChange),
-    /// A sign that somebody else manages this yard too.
+    /// A sign that another manager controls hosts of this yard.
     Stranger(Stranger),
     /// A copy is to be removed, or that has ended.
     Removal(RemovalChange),
