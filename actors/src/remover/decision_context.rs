@@ -1,4 +1,4 @@
-//! Everything that a decision on copies may look at. Pure.
+//! The state that a decision on copies reads. Pure.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Inputs {
     pub ranking: Option<Arc<Ranking>>,
     /// The listing of the masters; none before the first.
     pub masters: Option<Arc<Masters>>,
-    /// Sizes of masters that were looked at; 0 where nothing was to be seen.
+    /// Sizes of masters that were checked, in bytes; 0 where no master was found.
     pub sizes: HashMap<FileId, u64>,
     /// Files whose hits rise now.
     pub hot: RoaringBitmap,
@@ -39,13 +39,13 @@ pub struct Inputs {
 pub struct RemoverDecisionContext<'a> {
     /// The piece as applied.
     pub book: &'a RemovalBook,
-    /// What was decided but is not yet applied.
+    /// Events that are decided but not yet applied.
     pub in_flight: &'a InFlight<RemovalEvent>,
     /// The destinations.
     pub holders: &'a CopyHolders,
     /// Ranking, masters and hot files, as the Catalog reported them.
     pub inputs: &'a Inputs,
-    /// What the planner has no room for.
+    /// The files for which the planner has no room.
     pub room_wanted: &'a RoomWanted,
     /// Copies that arrived recently.
     pub arrivals: &'a RecentArrivals,
@@ -71,7 +71,7 @@ impl<'a> RemoverDecisionContext<'a> {
         self.book.names().name(file)
     }
 
-    /// Every copy that is to go, and every copy that others go on the strength of.
+    /// Every copy under removal, and the keepers of these removals.
     pub fn under_way(&self) -> RemovalsUnderWay {
         let mut under_way = RemovalsUnderWay {
             going: self.book.open().keys().copied().collect(),
@@ -136,14 +136,14 @@ impl<'a> RemoverDecisionContext<'a> {
 /// What removals that are not over occupy.
 #[derive(Clone, Debug, Default)]
 pub struct RemovalsUnderWay {
-    /// Copies that are to go.
+    /// Copies under removal.
     pub going: HashSet<CopyKey>,
-    /// Copies that others go on the strength of.
+    /// Keepers of these removals.
     pub keeping: HashSet<CopyKey>,
 }
 
 impl RemovalsUnderWay {
-    /// Takes in one more that is to go.
+    /// Adds one more copy under removal.
     pub fn add(&mut self, host: HostAddr, file: FileId, keeper: Option<HostAddr>) {
         self.going.insert((host, file));
         self.keeping.extend(keeper.map(|keeper| (keeper, file)));

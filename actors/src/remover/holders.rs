@@ -13,7 +13,7 @@ use crate::host::{HostAddr, HostKind, HostMode};
 use crate::names::FileId;
 use crate::task_manager::HostRecord;
 
-/// What a host's copies are good for, as the TaskManager has it.
+/// How the copies of a host count, according to the TaskManager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyHolderStatus {
     /// The host is not in the yard, as far as the TaskManager has reported. Its own reports are kept all
@@ -22,15 +22,15 @@ pub enum CopyHolderStatus {
     Outside,
     /// Its copies count as copies of the yard.
     Serves,
-    /// It is being drained: they count for nothing and go as soon as there are others.
+    /// It is being drained: its copies do not count, and are removed as soon as there are others.
     Leaves,
     /// Nothing is asked of it.
     Apart,
 }
 
 impl CopyHolderStatus {
-    /// What the copies of a host on record are good for. One that was presumed lost counts again
-    /// once it has answered.
+    /// How the copies of a host on record count. A host that was presumed lost counts again once it has
+    /// answered.
     pub fn of(record: &HostRecord) -> Self {
         match record.mode {
             HostMode::Maintenance => CopyHolderStatus::Apart,
@@ -44,13 +44,13 @@ impl CopyHolderStatus {
 /// One destination.
 #[derive(Clone, Debug, Default)]
 pub struct CopyHolder {
-    /// What its copies are good for.
+    /// How its copies count.
     pub status: CopyHolderStatus,
     /// Whether it answers.
     pub health: Health,
     /// What program answers.
     pub kind: HostKind,
-    /// Whether calls to it go well.
+    /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
     /// Its disk and when it was asked.
     pub disk: Option<(DiskFigures, Millis)>,
@@ -61,7 +61,7 @@ pub struct CopyHolder {
 }
 
 impl CopyHolder {
-    /// Whether it can be asked now, and what it holds is known.
+    /// Whether it can be called now and its files are known.
     pub fn is_askable(&self) -> bool {
         self.health == Health::Up
             && !self.calls.is_open()
@@ -70,7 +70,7 @@ impl CopyHolder {
             && self.inventory.is_some()
     }
 
-    /// What it listed last, if it can be asked now.
+    /// Its last list, if it can be called now.
     fn askable_inventory(&self) -> Option<&Arc<Inventory>> {
         self.inventory.as_ref().filter(|_| self.is_askable())
     }
@@ -85,7 +85,7 @@ impl CopyHolder {
         self.files().is_some_and(|files| files.contains(file.0))
     }
 
-    /// Whether it was asked for what it holds at `at` or later.
+    /// Whether its files were read at `at` or later.
     pub fn was_listed_since(&self, at: Millis) -> bool {
         self.inventory.as_ref().is_some_and(|inventory| inventory.at >= at)
     }
@@ -117,7 +117,7 @@ pub struct CopyHolders {
 }
 
 impl CopyHolders {
-    /// The destinations are these from now on. Of those that stay, everything stays known.
+    /// Replaces the set of destinations. The state of destinations in both sets is kept.
     pub fn set_hosts(&mut self, yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>) {
         let mut before = std::mem::take(&mut self.hosts);
         let known = |(addr, standing)| {
@@ -165,8 +165,8 @@ impl CopyHolders {
         self.iter().filter(|(_, host)| host.is_askable())
     }
 
-    /// Takes a change of health. What was known of a host that went down is forgotten: it may come
-    /// back with another disk.
+    /// Takes a change of health. The state of a host that went down is dropped: it may come back with
+    /// another disk.
     pub fn health_changed(&mut self, changed: &HealthChanged) {
         let host = self.hosts.entry(changed.host).or_default();
         host.health = changed.to;
@@ -188,7 +188,7 @@ impl CopyHolders {
         self.recount(seen.host);
     }
 
-    /// Takes how calls to a host go.
+    /// Takes the circuit breaker state of a host.
     pub fn set_calls(&mut self, conduct: &HostCallStatus) {
         self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
         self.recount(conduct.host);

@@ -1,4 +1,4 @@
-//! What the journal orders, and what the Remover does on it.
+//! Applies the journal's events and carries out their effects.
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 

@@ -25,7 +25,7 @@ use crate::journal::{AppliedEvent, InFlight};
 use crate::names::{FileId, FileName, NameTable};
 use crate::task_manager::plan::NameTraits;
 
-/// How many sizes are kept. What is forgotten is looked at again.
+/// How many sizes are kept. A dropped size is read again when it is needed.
 const MOST_SIZES: usize = 1 << 16;
 
 /// The state of the piece that a decision reads.
@@ -33,7 +33,7 @@ const MOST_SIZES: usize = 1 << 16;
 pub struct RemoverPieceContext<'a> {
     /// The piece as applied.
     pub book: &'a RemovalBook,
-    /// What was decided but is not yet applied.
+    /// Events that are decided but not yet applied.
     pub in_flight: &'a InFlight<RemovalEvent>,
     /// The time of the decision.
     pub now: Millis,
@@ -57,7 +57,7 @@ pub struct RemoverPolicy {
     asked: HashSet<CopyKey>,
     /// Copies whose removal call had no clear answer, and when.
     unclear: BTreeMap<CopyKey, Millis>,
-    /// What was counted since the process started.
+    /// Counters since the start of the process.
     pub(super) counters: RemoverCounters,
 }
 
@@ -125,11 +125,11 @@ impl RemoverPolicy {
     /// Takes a new listing of the masters.
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
         self.inputs.masters = Some(masters);
-        // What could not be looked at may be there now.
+        // A master that was not found may exist now.
         self.inputs.sizes.retain(|_, size| *size > 0);
     }
 
-    /// Takes sizes of masters that were looked at; 0 where nothing was to be seen.
+    /// Takes sizes of masters that were checked; 0 where no master was found.
     pub fn learn_sizes(&mut self, seen: impl IntoIterator<Item = (FileId, u64)>) {
         if self.inputs.sizes.len() > MOST_SIZES {
             self.inputs.sizes.clear();
@@ -147,12 +147,12 @@ impl RemoverPolicy {
         self.holders.observe(seen);
     }
 
-    /// Takes how calls to a host go.
+    /// Takes the circuit breaker state of a host.
     pub fn set_calls(&mut self, conduct: &HostCallStatus) {
         self.holders.set_calls(conduct);
     }
 
-    /// Everything a decision may look at.
+    /// The state that a decision reads.
     pub fn decision_context<'a>(
         &'a self,
         standpoint: RemoverPieceContext<'a>,
@@ -171,7 +171,7 @@ impl RemoverPolicy {
         }
     }
 
-    /// What is to go now.
+    /// Proposes the removals of a round.
     pub fn propose(&mut self, standpoint: RemoverPieceContext<'_>) -> RemovalProposal {
         self.counters.rounds += 1;
         self.learn_names(standpoint.book.names());
@@ -247,7 +247,7 @@ impl RemoverPolicy {
             .collect()
     }
 
-    /// The hosts that are to be asked what they hold, so that it becomes clear what was removed.
+    /// The hosts whose files must be read, so that the outcome of removals becomes clear.
     pub fn to_refresh(&self, standpoint: RemoverPieceContext<'_>) -> BTreeSet<HostAddr> {
         let unclear = self.unsettled(standpoint).filter(|((addr, _), since)| {
             let listed =
@@ -293,7 +293,7 @@ impl RemoverPolicy {
         })
     }
 
-    /// What was kept long enough goes.
+    /// The event that drops history and doubts that are old enough.
     pub fn forgets(&self, standpoint: RemoverPieceContext<'_>) -> Option<RemovalEvent> {
         let (book, now) = (standpoint.book, standpoint.now);
         let keep = self.settings.keep_history;
@@ -308,8 +308,8 @@ impl RemoverPolicy {
         })
     }
 
-    /// Follows an applied event in what is kept in memory. What a node applies before it leads is
-    /// old: it is not counted.
+    /// Updates the memory after an applied event. What a node applies before it leads is old: it is not
+    /// counted.
     pub fn on_applied(
         &mut self,
         applied: &AppliedEvent<RemovalBook>,

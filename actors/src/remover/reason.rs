@@ -22,9 +22,9 @@ pub enum Reason {
         /// Copies elsewhere that count and were confirmed.
         elsewhere: u32,
     },
-    /// The disk of its host is over the limit, and this is the worst file on it that may go.
+    /// The disk of its host is over the limit, and this is the worst removable file on it.
     OverLimit {
-        /// Bytes in use when it was decided, what is being removed already taken off.
+        /// Bytes in use at the decision, without those of removals under way.
         used: u64,
         /// The limit in bytes.
         limit: u64,
@@ -45,7 +45,7 @@ pub enum Reason {
         better_grade: Option<u32>,
         /// That file's rising hits.
         better_hits: u32,
-        /// The rank of the one that goes; none without a grade.
+        /// Rank of the removed file; none without a grade.
         #[schema(required)]
         grade: Option<u32>,
     },
@@ -116,7 +116,7 @@ pub enum KeptBy {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Spared {
-    /// No source directory lists its master, or the master was looked at and is not there.
+    /// No source directory lists its master, or a check did not find the master.
     NoMaster,
     /// Its master could not be checked.
     MasterUnknown,
@@ -132,7 +132,7 @@ pub enum Spared {
     Wanted,
     /// There is no other copy that counts and could be confirmed.
     OnlyCopy,
-    /// The host whose copy was to stay did not confirm it.
+    /// The host of the copy to keep did not confirm that copy.
     NotConfirmed,
     /// Its host cannot be called now.
     HostNotAsked,

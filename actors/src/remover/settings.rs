@@ -36,9 +36,9 @@ impl fmt::Display for RemovalMode {
 pub struct RemoverSettings {
     /// Whether copies are removed.
     pub mode: RemovalMode,
-    /// How often it is looked at what is to go.
+    /// How often a round runs.
     pub interval: Duration,
-    /// Which of too many copies stay.
+    /// The rule that selects the copies to keep.
     pub keep: KeptBy,
     /// Names that begin with one of these are never touched (advertisements).
     pub ignore_prefixes: Vec<Vec<u8>>,
@@ -60,7 +60,7 @@ pub struct RemoverSettings {
     pub keep_room_for: Duration,
     /// How many copies one round removes from one host at most.
     pub most_per_host: usize,
-    /// How many files with too many copies one round looks at, at most.
+    /// How many files with surplus copies one round examines, at most.
     pub most_duplicates: usize,
     /// How long after its election this node removes nothing from old cfws, because these cannot
     /// distinguish a call of a former leader. It is the longest election time plus five seconds.

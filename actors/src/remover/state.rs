@@ -1,7 +1,7 @@
-//! The piece: which copies are to go, what became of those that were, and what is pinned. Pure.
+//! The piece: open removals, the history of ended ones, and pins. Pure.
 //!
-//! Names are kept as the numbers of the shared [`NameTable`]; events and snapshots carry the names
-//! themselves, since the numbers hold within one process only.
+//! Files are kept as numbers of the shared [`NameTable`]. Events and snapshots carry the names, since
+//! the numbers are valid within one process only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub type CopyKey = (HostAddr, FileId);
 #[derive(Clone, Debug, Default)]
 pub struct RemovalBook {
     pub(super) names: NameTable,
-    /// Copies that are to go. Each counts as gone already.
+    /// Open removals. Their copies count as gone already.
     pub(super) open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     /// How many of `open` rely on this copy.
     pub(super) keeping: BTreeMap<CopyKey, u32>,
@@ -41,7 +41,7 @@ pub struct RemovalBook {
 /// An open removal of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRemoval {
-    /// What was decided.
+    /// The decision.
     pub intent: Intent,
     /// When the intent was applied.
     pub at: Millis,
@@ -59,15 +59,15 @@ pub struct Pin {
 /// One ended removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemovalRecord {
-    /// What was decided, the name left out.
+    /// The host whose copy was to be removed.
     pub host: HostAddr,
     /// The file whose copy was to be removed.
     pub file: FileId,
     /// Its size in bytes, where that was known.
     pub size: Option<u64>,
-    /// Why it was to go.
+    /// The rule that requested the removal.
     pub reason: Reason,
-    /// Whose copy was to stay.
+    /// The host whose copy was to be kept.
     pub keeper: Option<HostAddr>,
     /// Who asked: `remover` for its own decisions.
     pub asked_by: String,
@@ -75,7 +75,7 @@ pub struct RemovalRecord {
     pub decided: Millis,
     /// When the removal ended.
     pub at: Millis,
-    /// What came of it.
+    /// The answer of the host, or why there is none.
     pub ending: Ending,
 }
 
@@ -90,12 +90,12 @@ impl RemovalBook {
         &self.names
     }
 
-    /// The copies that are to go.
+    /// The open removals.
     pub fn open(&self) -> &Arc<BTreeMap<CopyKey, OpenRemoval>> {
         &self.open
     }
 
-    /// Whether this copy is to go.
+    /// Whether this copy has an open removal.
     pub fn goes(&self, copy: CopyKey) -> bool {
         self.open.contains_key(&copy)
     }
@@ -120,12 +120,12 @@ impl RemovalBook {
         &self.doubts
     }
 
-    /// What is pinned.
+    /// The pinned files.
     pub fn pins(&self) -> &Arc<BTreeMap<FileId, Pin>> {
         &self.pins
     }
 
-    /// Whether no copy of this file is to be removed.
+    /// Whether the file is pinned, so that no copy of it is removed.
     pub fn is_pinned(&self, file: FileId) -> bool {
         self.pins.contains_key(&file)
     }
@@ -135,7 +135,7 @@ impl RemovalBook {
         &self.history
     }
 
-    /// The hosts with copies that are to go.
+    /// The hosts with open removals.
     pub fn hosts_at_work(&self) -> BTreeSet<HostAddr> {
         self.open.keys().map(|(host, _)| *host).collect()
     }
