@@ -22,7 +22,7 @@ pub enum Blamed {
     Source(HostAddr),
     /// A host as a destination.
     Destination(HostAddr),
-    /// A file, wherever it comes from or goes.
+    /// A file, with any source and destination.
     File(FileName),
     /// Copies from the first to the second.
     Pair(HostAddr, HostAddr),

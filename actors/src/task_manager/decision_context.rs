@@ -1,4 +1,4 @@
-//! What every decision on tasks looks at, and the endings that they share. Pure.
+//! The state that every decision on tasks reads, and the endings that they share. Pure.
 
 use std::collections::HashSet;
 
@@ -13,12 +13,12 @@ use crate::clock::Millis;
 use crate::journal::InFlight;
 use crate::wire::worker::{Blame, TaskId};
 
-/// Everything a decision may look at. A decision looks and answers with events; it changes nothing.
+/// The state that a decision reads. A decision answers with events and changes nothing.
 #[derive(Clone, Copy)]
 pub struct TaskDecisionContext<'a> {
     /// The piece as applied.
     pub book: &'a TaskBook,
-    /// What was decided but is not yet applied.
+    /// Events that are decided but not yet applied.
     pub in_flight: &'a InFlight<TaskEvent>,
     /// The hosts as last seen.
     pub hosts: &'a HostTable,

@@ -139,12 +139,12 @@ pub enum TaskEvent {
     },
     /// The oldest rows of the history are deleted: those with a lower number.
     HistoryForgotten {
-        /// The number of the first row that stays.
+        /// The number of the first row that is kept.
         before: u64,
     },
-    /// The hosts of the configuration differ from those on record. A long difference comes in
-    /// several events, because a list of all hosts may not fit a journal entry. Hosts added at run
-    /// time stay.
+    /// The hosts of the configuration differ from those on record. A long difference comes in several
+    /// events, because a list of all hosts may not fit a journal entry. Hosts added at run time are
+    /// kept.
     HostsNamed {
         /// New hosts, and hosts with another role.
         named: Vec<(HostAddr, HostRole)>,

@@ -37,7 +37,7 @@ use crate::wire::worker::{ManagerAction, ManagerSeen, Report, TaskId};
 pub enum StrangerSign {
     /// One of our workers takes its orders from another manager.
     OrdersElsewhere,
-    /// Another cluster asks one of our workers what it holds, or deletes there.
+    /// Another cluster lists files on one of our workers, or deletes there.
     OtherCluster,
     /// One of our workers has heard a leader of a later epoch than this one's.
     LaterEpoch,
@@ -65,7 +65,7 @@ impl StrangerSign {
         )
     }
 
-    /// Whether our workers say so, each time they are asked: then it counts as long as it goes on.
+    /// Whether our workers report the sign at each read: then it counts while the reports continue.
     fn is_reported_by_workers(self) -> bool {
         matches!(
             self,
@@ -100,7 +100,7 @@ pub struct Stranger {
     pub sign: StrangerSign,
     /// Whether it is proof; else a person may have made it.
     pub sure: bool,
-    /// What was seen last, in words.
+    /// The last observation, in words.
     pub what: String,
     /// When it was seen first.
     pub first: Millis,
@@ -110,8 +110,8 @@ pub struct Stranger {
     pub times: u64,
 }
 
-/// How long after it was done last a worker's word that somebody does something counts: managers do
-/// each of these at least once a minute.
+/// How long after the last action a worker's report of a manager counts: managers act at least once a
+/// minute.
 const ENDED_AFTER: Duration = Duration::from_secs(120);
 
 /// How long a sign that is not seen again counts.
@@ -182,8 +182,8 @@ impl ForeignManagers {
         due
     }
 
-    /// Takes in what one of our workers says of those who have to do with it. What has ended is no
-    /// sign any more, nor is what was before this cluster came.
+    /// Takes the managers that one of our workers reports. An action that has ended, or that was before
+    /// this cluster came, is no sign.
     pub fn record_worker_managers(&mut self, conduct: &HostCallStatus, us: OwnLeadership) {
         let (host, now) = (Some(conduct.host), conduct.at);
         let table = SeenByWorker::of(&conduct.managers, us.cluster);
@@ -287,7 +287,7 @@ impl ForeignManagers {
     }
 }
 
-/// What a worker has seen of managers, by its own clock.
+/// The managers that a worker has seen, by its own clock.
 struct SeenByWorker {
     /// The time of the last action. This node calls the worker all the time, so that is now.
     newest: Millis,
@@ -504,11 +504,11 @@ mod tests {
         strangers.record_worker_managers(&conduct(vec![lists(10_000), ours(15_000)], 5, hour), US);
         let last: Vec<_> = strangers.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
         assert_eq!(last, [(Millis(hour - 5_000), 3)], "as the worker counted");
-        // It lists no more, and the worker goes on remembering it for ten minutes.
+        // It no longer lists, and the worker still remembers it for ten minutes.
         let later = vec![lists(10_000), ours(135_000)];
         strangers.record_worker_managers(&conduct(later, 5, hour + 120_000), US);
         assert_eq!(signs(&strangers, hour + 120_000), []);
-        // A worker that cannot be asked any more says nothing, and the sign does not stay.
+        // A worker that cannot be called reports nothing, and the sign ends.
         strangers
             .record_worker_managers(&conduct(vec![lists(140_000), ours(140_000)], 5, 2 * hour), US);
         let silent = HostCallStatus { epoch: None, ..conduct(Vec::new(), 5, 2 * hour + 1) };

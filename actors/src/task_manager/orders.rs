@@ -1,4 +1,4 @@
-//! What the journal orders, and what the TaskManager does on it.
+//! Applies the journal's events and carries out their effects.
 
 use std::sync::Arc;
 

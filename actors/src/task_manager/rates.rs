@@ -13,7 +13,7 @@ use crate::bandwidth::{BandwidthInForce, Flow, LEAST, split};
 use crate::host::{BitsPerSecond, HostAddr, OLD_COPY_SPEED};
 use crate::wire::worker::TaskId;
 
-/// What every copy goes through, and what is in force there.
+/// The hosts of every copy, and the limits in force there.
 #[derive(Clone, Copy)]
 pub struct CopyRateContext<'a> {
     /// The hosts as last seen.

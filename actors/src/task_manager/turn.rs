@@ -1,5 +1,5 @@
-//! One turn: what has become due is decided, then copies are planned, then the actor sleeps until
-//! something changes or the next deadline.
+//! One turn of the TaskManager: it decides what is due, then plans copies, then sleeps until something
+//! changes or the next deadline.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ const GATHERING: Duration = Duration::from_millis(5);
 /// How long changes wait at most after a turn that took long.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a look at masters may take before their files are passed over for a while.
+/// How long a check of masters may take before its files are skipped for some time.
 pub(super) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ScheduledTurns for TaskManager {
@@ -42,8 +42,8 @@ impl ScheduledTurns for TaskManager {
 }
 
 impl TaskManager {
-    /// Takes a turn soon: changes that come together are planned with together. A turn goes through
-    /// all hosts: with thousands of them the next one waits for as long as the last one took.
+    /// Takes a turn soon, so that changes that come together are planned together. A turn goes through
+    /// all hosts. With thousands of them, the next turn waits for as long as the last one took.
     pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(GATHERING.max(self.turn_took), ctx);
     }
@@ -147,7 +147,7 @@ impl TaskManager {
         settled
     }
 
-    /// Has masters looked at, one list at a time.
+    /// Has masters checked, one list at a time.
     fn look_up(&mut self, files: Vec<FileId>, ctx: &mut Context<Self>) {
         if !self.policy.begin_looking(&files) {
             return;

@@ -1,6 +1,6 @@
-//! A copy that somebody asks for: this file, there, now. By the rules of a round, but for the turn:
-//! it goes before better files, a file or a pair that backs off is tried all the same, and a source
-//! serves one copy more than it may by itself.
+//! A copy on request: the user names the file and the destination. It follows the rules of a round,
+//! except for the order. It goes before better files, it ignores the backoff of a file or a pair, and a
+//! source may serve one copy above its limit.
 
 use super::explanation::Says;
 use super::pairing::{UsableDestination, UsableSource};
@@ -11,7 +11,7 @@ use crate::names::{FileId, FileName};
 use crate::task_manager::event::NewTask;
 use crate::wire::worker::TaskId;
 
-/// What is asked for.
+/// The requested copy.
 #[derive(Clone, Debug)]
 pub struct ByHand<'a> {
     /// The file to copy.

@@ -59,8 +59,8 @@ pub struct Candidates {
     copies: CopiesWanted,
     /// IPs of destinations whose inventory was never read.
     unasked: Arc<HashSet<IpAddr>>,
-    /// Files that can go nowhere as things are. Without them being set aside, each round would go
-    /// through all of them.
+    /// Files that no destination can take at the moment. They are set aside, because otherwise each
+    /// round would examine all of them.
     unschedulable: UnschedulableFiles,
     wanted: RoaringBitmap,
     /// Whether `wanted` must be computed again.
@@ -123,7 +123,7 @@ impl Candidates {
         self.stale = true;
     }
 
-    /// Looks at everything again before the next round.
+    /// Computes everything again before the next round.
     pub fn set_stale(&mut self) {
         self.stale = true;
     }
@@ -261,8 +261,7 @@ impl Candidates {
     }
 
     /// Takes back files for which there is room, the best first, as far as they are among the best
-    /// `first` of all that want a copy. Answers whether there are more: however many fit, a round
-    /// looks at the best only.
+    /// `first` of all that want a copy. Answers whether there are more: a round examines only the best.
     pub fn reschedule(&mut self, rooms: &Rooms, first: u64) -> bool {
         while let Some((place, file)) = self.unschedulable.best_fitting(rooms, &self.order) {
             let last = first.checked_sub(1).and_then(|last| u32::try_from(last).ok());
@@ -283,7 +282,7 @@ impl Candidates {
         }
     }
 
-    /// Takes what a look at a master showed: its size, or that it is not there.
+    /// Takes the result of a check of a master: its size, or that it does not exist.
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) {
         if self.unschedulable.looked(file, size, good_until) {
             self.judge(file);
@@ -349,7 +348,7 @@ impl Candidates {
         self.ranking.as_ref().map_or(&[], |ranking| ranking.listed_on(file))
     }
 
-    /// Where a file stands among the graded ones.
+    /// Position of a file among the graded ones.
     fn position(&self, file: FileId) -> Option<u32> {
         place_in(&self.position, file)
     }
@@ -435,7 +434,7 @@ impl Candidates {
     }
 }
 
-/// Where a file stands by `positions`, if it has a place there.
+/// Position of a file in `positions`, if it has one.
 fn place_in(positions: &ByFile<u32>, file: FileId) -> Option<u32> {
     Some(positions.get(file)).filter(|position| *position != NOWHERE)
 }

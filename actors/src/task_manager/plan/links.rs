@@ -58,7 +58,7 @@ impl LinkLoads {
         LinkLoads { used: used.collect(), rules }
     }
 
-    /// How busy the link of a source is: what it sends counts.
+    /// The load of a source's link: its sent traffic counts.
     pub fn of_source(&self, addr: HostAddr) -> Option<LinkSays> {
         let used_percent = percent(self.used.get(&addr)?.sends);
         Some(LinkSays { used_percent, mark_percent: self.rules.source_mark_percent })
@@ -95,13 +95,13 @@ fn share(part: BitsPerSecond, whole: BitsPerSecond) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// Rounded up: what is above a mark by little is above it, also as it is shown.
+/// Rounded up, so that a load just above a mark is also shown above it.
 fn percent(share: u64) -> u32 {
     u32::try_from(share.div_ceil(WHOLE / 100)).unwrap_or(u32::MAX)
 }
 
-/// The most that our copies from and to `host` can have had in what was measured up to `at`. None
-/// when that cannot be said, because one of them may have gone as fast as it could.
+/// The most that our copies from and to `host` can have moved in the measurement up to `at`. None if
+/// that is unknown, because one of them may have run without a rate.
 fn told_copies(
     yard: &PlanningContext<'_>,
     host: HostAddr,
@@ -150,13 +150,13 @@ fn bits_within(task: &Task, (from, to): (Millis, Millis)) -> Option<u128> {
     Some(bits.min(u128::from(task.size) * 8))
 }
 
-/// What the destinations of one round are measured by.
+/// The scale for the destinations of one round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {
     weights: Weights,
     /// The room of the roomiest.
     largest_room: u64,
-    /// What is free of a link on the average of those where it is known, in millionths.
+    /// The free part of a link, in millionths: the average of the links with a known load.
     usual_free: u64,
 }
 
@@ -209,8 +209,8 @@ mod tests {
         Traffic { interface, speed, all: rates, copies, over_ms: 10_000 }
     }
 
-    /// What a host's link says at second 100, as source and as destination, for a report of that time or
-    /// earlier.
+    /// The load of a host's link at second 100, as source and as destination, for a report of that time
+    /// or earlier.
     fn says(book: &TaskBook, told: Option<(Traffic, Millis)>) -> Option<(u32, u32)> {
         let role = HostRole::Both;
         let mut hosts = HostTable::new(&[1, 21].map(|addr| HostSetting { addr: host(addr), role }));

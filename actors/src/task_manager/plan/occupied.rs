@@ -10,7 +10,7 @@ use crate::task_manager::backoff::Blamed;
 use crate::task_manager::event::TaskEvent;
 use crate::wire::worker::Blame;
 
-/// What is the same for all candidates of one round.
+/// The state that is the same for all candidates of one round.
 pub(super) struct Occupied {
     pub(super) files: HashSet<FileId>,
     pub(super) held_files: HashSet<FileId>,

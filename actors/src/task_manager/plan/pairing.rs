@@ -38,7 +38,7 @@ pub(super) struct UsableDestination {
     pub(super) ours: bool,
     /// Whether a source that is an old cfw will do.
     pub(super) fetches_from_old: bool,
-    /// Bytes left up to its limit once everything on its way there has arrived: for what is hot.
+    /// Bytes left up to its limit once all copies under way have arrived: for hot files.
     pub(super) room: u64,
     /// The same up to the mark to which files that are not hot fill it.
     pub(super) cold_room: u64,
@@ -77,7 +77,7 @@ pub struct HostParticipation {
     pub no_destination: Option<Unusable>,
 }
 
-/// The sources and destinations of one round, and what is left of them as copies are planned.
+/// The sources and destinations of one round, with their remaining capacity as copies are planned.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
     pub(super) sources: Vec<UsableSource>,
@@ -85,8 +85,8 @@ pub struct Pairing {
     parts: BTreeMap<HostAddr, HostParticipation>,
     /// Where destinations take turns.
     pub(super) round_robin: Option<DestinationRoundRobin>,
-    /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
-    /// present or not: for what is hot, and for what is not.
+    /// The largest room of any destination without copies under way, usable now or not: for hot files,
+    /// and for all others.
     largest_room: u64,
     largest_cold_room: u64,
     rooms: Rooms,
@@ -94,7 +94,7 @@ pub struct Pairing {
     scale: Scale,
 }
 
-/// What matters of a file for where it goes.
+/// The data of a file that decide its destination.
 #[derive(Clone, Debug)]
 pub struct PlacementRequest {
     /// Number of the file in the name table.
@@ -171,7 +171,7 @@ impl Pairing {
         };
     }
 
-    /// The most room of those destinations that a free source goes with.
+    /// The largest room of the destinations that a free source can serve.
     fn reach(
         &self,
         held_pairs: &HeldPairs,
@@ -235,7 +235,7 @@ impl Pairing {
         let room = host.room(yard.settings.storage_limit_percent);
         let fill_percent = yard.settings.fill_percent.min(yard.settings.storage_limit_percent);
         let cold_room = host.room(fill_percent).unwrap_or(0);
-        // What is drained or lost is not waited for.
+        // A drained or lost host is not waited for.
         if yard.book.host(addr).is_none_or(HostRecord::counts) {
             self.largest_room = self.largest_room.max(room.unwrap_or(0));
             self.largest_cold_room = self.largest_cold_room.max(cold_room);
@@ -305,7 +305,7 @@ impl Pairing {
         !self.destinations.is_empty()
     }
 
-    /// No file that is not hot and larger than this goes anywhere as things are.
+    /// No cold file larger than this fits on any destination now.
     pub fn room_now(&self) -> u64 {
         self.destinations.iter().map(|to| to.room_for(None, false)).max().unwrap_or(0)
     }
@@ -315,11 +315,12 @@ impl Pairing {
         self.rooms
     }
 
-    /// The best pair for a copy: a destination where it did not fail lately before one where it did,
-    /// then an idle one before a busy one, then the one with the most
-    /// room and the idlest link, or the one whose turn is next; a source that is free. A destination gets a second copy
-    /// only when no idle one can take this, that is when sources outnumber free destinations. None
-    /// gets what it holds already.
+    /// The best pair for a copy. A destination where the file did not fail recently comes before one
+    /// where it did, and an idle one before a busy one. Then the one with the most room and the idlest
+    /// link wins, or the one whose turn is next. The source must be free.
+    ///
+    /// A destination gets a second copy only when no idle one can take this file, that is when sources
+    /// outnumber free destinations. No destination gets a file that it holds already.
     pub fn choose(
         &self,
         wish: &PlacementRequest,
@@ -358,7 +359,7 @@ impl Pairing {
         }
         match best {
             Some((destination, source)) => Ok((source, destination.addr)),
-            // It is not set aside: it may go in a moment.
+            // It is not set aside: it may be planned in a moment.
             None if waits_for_others => Err(Skip::BacksOff),
             None => Err(why),
         }
@@ -423,7 +424,7 @@ impl UsableSource {
         UsableSource { addr, ours: host.is_ours(), free: 1, useful: true }
     }
 
-    /// Whether copies from here can go there at all.
+    /// Whether copies from here can be made there at all.
     pub(super) fn goes_with(
         &self,
         destination: &UsableDestination,
@@ -436,7 +437,7 @@ impl UsableSource {
 }
 
 impl UsableDestination {
-    /// How much fits there of what is hot, or of what is not, less what is kept for another file.
+    /// The room for a hot file, or for a cold one, without the part that is reserved for another file.
     pub(super) fn room_for(&self, file: Option<FileId>, is_hot: bool) -> u64 {
         let room = if is_hot { self.room } else { self.cold_room };
         room.saturating_sub(self.kept_from(file))
@@ -453,9 +454,9 @@ impl UsableDestination {
     }
 }
 
-/// Whether the back-off of a destination ended so short a time ago that other files are tried there
-/// before those that failed there: what is wrong may be the file. After half the shortest back-off
-/// these are tried too, before the failures are forgotten.
+/// Whether the backoff of a destination ended so recently that other files are tried there before the
+/// files that failed there: the fault may be in the file. After half the shortest backoff these are
+/// tried too, before the failures are forgotten.
 fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
     let Some(back_off) = yard.book.back_offs().get(&Blamed::Destination(addr)) else {
         return false;
@@ -463,7 +464,7 @@ fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
     yard.now < back_off.until.after(yard.settings.back_off.base / 2)
 }
 
-/// Why a host takes no part, whatever it is for, by what is on record of it.
+/// Why a host takes no part in any role, by its record.
 fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
     let record = yard.book.host(addr)?;
     match record.mode {

@@ -15,7 +15,7 @@ use crate::names::FileId;
 pub struct PassedOver {
     pub(super) ignored: Arc<RoaringBitmap>,
     pub(super) parked: Vec<(Skip, Arc<RoaringBitmap>)>,
-    /// Those whose masters were not there when they were looked at last.
+    /// Files whose masters did not exist at their last check.
     pub(super) absent: Arc<RoaringBitmap>,
     pub(super) unasked: Arc<HashSet<IpAddr>>,
 }
@@ -48,8 +48,8 @@ impl PassedOver {
         &self.ignored
     }
 
-    /// Whether any destination was never asked what it holds: only then files are passed over for
-    /// being listed there.
+    /// Whether the files of any destination were never read. Only then are files skipped because
+    /// hitcount.history lists them there.
     pub fn has_unasked(&self) -> bool {
         !self.unasked.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What a round looks at beside the files, and what is under way there.
+//! The state that a round reads besides the files, and the copies under way.
 
 use crate::clock::Millis;
 use crate::host::{BitsPerSecond, HostAddr};
@@ -11,12 +11,12 @@ use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::TaskBook;
 use crate::wire::worker::TaskId;
 
-/// Everything outside the planner that a round looks at.
+/// The state outside the planner that a round reads.
 #[derive(Clone, Copy)]
 pub struct PlanningContext<'a> {
     /// The piece as applied.
     pub book: &'a TaskBook,
-    /// What was decided but is not yet applied: it occupies its hosts and its file already.
+    /// Events that are decided but not yet applied: they occupy their hosts and their file already.
     pub in_flight: &'a InFlight<TaskEvent>,
     /// The hosts as last seen.
     pub hosts: &'a HostTable,

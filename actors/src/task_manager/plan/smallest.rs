@@ -24,7 +24,7 @@ impl Smallest {
         self.tree.is_empty()
     }
 
-    /// Something of `size` is in `stretch`, beside what is there.
+    /// Adds an item of `size` to `stretch`.
     pub fn add(&mut self, stretch: usize, size: u64) {
         let mut node = self.stretches + stretch;
         while let Some(least) = self.tree.get_mut(node).filter(|least| size < **least) {

@@ -1,4 +1,4 @@
-//! Hot files for which no destination has room: what the Remover may make room for. Pure.
+//! Hot files for which no destination has room: the Remover may make room for them. Pure.
 
 use super::candidates::Candidate;
 use super::pairing::{Pairing, PlacementRequest};
