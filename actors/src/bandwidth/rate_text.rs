@@ -18,7 +18,7 @@ pub enum BadRate {
     #[error("a rate of 0 would stop every copy: write a rate above 0, or \"off\" for no limit")]
     Zero,
     /// The value does not fit 64 bits.
-    #[error("\"{0}\" is too large: a rate is at most {}bit/s", u64::MAX)]
+    #[error("\"{0}\" is too large: a rate is at most {most}bit/s", most = u64::MAX)]
     TooMuch(String),
     /// The text has no known unit or no valid number.
     #[error("\"{0}\" is not a rate: write 80Mbit/s, 10MiB/s or, as rclone does, 10M")]

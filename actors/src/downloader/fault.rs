@@ -57,7 +57,7 @@ pub(super) fn in_words(error: &std::io::Error) -> String {
 }
 
 pub(super) fn local(error: std::io::Error) -> CopyFault {
-    CopyFault::Blamed(Blame::Destination, format!("the destination's disk failed: {error}"))
+    CopyFault::Blamed(Blame::Destination, format!("error on the destination's disk: {error}"))
 }
 
 /// A name that the destination has no room for (a directory stands there) is the file's own
