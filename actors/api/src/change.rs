@@ -46,7 +46,7 @@ pub enum Change {
     Input(InputChange),
     /// Another node leads, or no node does.
     Leadership(LeadershipChange),
-    /// A sign that somebody else manages this yard too.
+    /// A sign that another manager controls hosts of this yard.
     Stranger(Stranger),
     /// A copy is to be removed, or that has ended.
     Removal(RemovalChange),
@@ -217,7 +217,7 @@ pub struct TaskChange {
 /// The leader, as far as this node knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeadershipChange {
-    /// The node that leads; missing while nobody does.
+    /// The node that leads; missing while no node leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<u64>,
     /// The epoch in which this node decides; missing while it does not lead.

@@ -115,7 +115,7 @@ static NEXT_MANUAL_BOOT: AtomicU64 = AtomicU64::new(1);
 pub struct ClockReading {
     /// The wall clock, without smoothing of backward steps.
     pub wall: Millis,
-    /// The monotonic clock: nobody can set it, and it stops while the machine is suspended.
+    /// The monotonic clock: it cannot be set, and it stops while the machine is suspended.
     pub monotonic: Duration,
 }
 

@@ -124,7 +124,7 @@ impl fmt::Debug for RequestId {
     }
 }
 
-/// One event as the journal carries it: opaque to everybody but its piece.
+/// One event as the journal carries it: only its piece can decode it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedEvent {
     /// Version of the encoding of `body`; the piece still reads every version it ever wrote.

@@ -19,7 +19,7 @@ impl<T> LiveSetting<T> {
         self.0.load_full()
     }
 
-    /// Turns it to `value`, for whoever looks from now on.
+    /// Sets it to `value`, for all reads from now on.
     pub fn set(&self, value: T) {
         self.0.store(Arc::new(value));
     }

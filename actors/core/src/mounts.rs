@@ -20,7 +20,8 @@ const SHARED: [(u32, &str); 13] = [
     (0x7461_636f, "ocfs2"),
 ];
 
-/// The kind of a file system, if it is one on which changes go untold.
+/// The kind of a file system on which the kernel does not report changes by other machines. None for all
+/// other kinds.
 pub fn unwatchable_kind(figures: &StatFs) -> Option<&'static str> {
     // The number has 32 bits, in a field that is wider or signed on some machines.
     kind_of(figures.f_type as u32)

@@ -56,7 +56,7 @@ pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// That there were no descriptors lately, for an operator to read.
+/// A warning for operators if descriptors ran out recently.
 pub fn shortage_warning() -> Option<String> {
     let lack = LACK.lock().unwrap_or_else(PoisonError::into_inner);
     let DescriptorShortage { last, times, .. } = lack.as_ref()?;

@@ -8,16 +8,16 @@ use crate::host::BitsPerSecond;
 /// A text that is not a rate, or not clearly one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRate {
-    /// Whether bits or bytes are meant, or thousands or 1024, is anybody's guess.
+    /// The text does not show whether bits or bytes are meant, or the factor 1000 or 1024.
     #[error(
         "\"{0}\" is ambiguous: write {1}bit/s for bits, or {1}iB/s for bytes with the factor 1024 (a bare \
          {1} in rclone)"
     )]
     Unclear(String, char),
-    /// A limit of nothing would stand still for ever.
+    /// A rate of 0 would stop copies permanently.
     #[error("a rate of 0 would stop every copy: write a rate above 0, or \"off\" for no limit")]
     Zero,
-    /// It is more than anybody can send.
+    /// The value does not fit 64 bits.
     #[error("\"{0}\" is too large: a rate is at most {most}bit/s", most = u64::MAX)]
     TooMuch(String),
     /// The text has no known unit or no valid number.

@@ -11,7 +11,7 @@ thread_local! {
     static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// So many bytes, of whatever content. The thread that drops it keeps the memory, if that is little.
+/// This many bytes, with any content. The thread that drops it keeps the memory, unless it is too large.
 pub struct ThreadMemory {
     space: Vec<u8>,
     length: usize,

@@ -75,9 +75,9 @@ struct OpenJournal {
 }
 
 impl Journal {
-    /// Opens the journal. Owners are brought to the present on the tokio runtime that this is
-    /// called in; everything else has a thread of its own. Every piece in `pieces` needs an
-    /// owner, to be registered next: until all are there, nothing is applied and nobody leads.
+    /// Opens the journal. Owners are brought to the present state on the tokio runtime of the caller;
+    /// everything else has its own threads. Every piece in `pieces` needs an owner, which must register
+    /// next. Until all owners are there, nothing is applied and no node leads.
     pub async fn open(
         settings: JournalOptions,
         transport: Arc<dyn Transport>,

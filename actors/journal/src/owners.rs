@@ -40,14 +40,14 @@ struct Roster {
     /// The newest registration of each piece: an older one that is still being rebuilt is dropped.
     newest: BTreeMap<PieceId, u64>,
     leading: Option<Epoch>,
-    /// The journal is stopping: nobody is waited for any more.
+    /// The journal is stopping and waits for no owner any more.
     closing: bool,
 }
 
 #[derive(Clone)]
 struct RegisteredOwner {
     owner: PieceOwner,
-    /// Tells incarnations of the same owner apart.
+    /// Distinguishes incarnations of the same owner.
     ticket: u64,
     /// The last epoch for which the owner got `LeaderStarted`.
     leading: Option<Epoch>,
@@ -259,7 +259,7 @@ impl PieceOwners {
         Ok(())
     }
 
-    /// This node leads, or no longer does. Told to everybody at once.
+    /// This node leads, or no longer does. Sent to all owners at once.
     pub(crate) fn lead(&self, epoch: Option<Epoch>) {
         let mut roster = self.roster();
         if roster.leading == epoch {
@@ -278,7 +278,7 @@ impl PieceOwners {
         roster.leading.filter(|_| seated.leading.is_none())
     }
 
-    /// Tells one owner to lead in `epoch`, if that is still what this node does.
+    /// Orders one owner to lead in `epoch`, if this node still leads in it.
     pub(crate) fn let_lead(&self, piece: PieceId, ticket: u64, epoch: Epoch) {
         let mut roster = self.roster();
         let leading = roster.leading == Some(epoch);

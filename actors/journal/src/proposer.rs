@@ -141,7 +141,7 @@ impl CommitProposer {
         on_full_disk: OnFullDisk,
     ) -> Result<oneshot::Receiver<CommitReply>, CommitError> {
         let counters = &self.counters;
-        // Before anything else: without room nobody leads for long.
+        // Checked first: without disk space no node leads for long.
         if let Some(why) = self.no_room(on_full_disk) {
             counters.refused_disk_full.fetch_add(1, Ordering::Relaxed);
             return Err(CommitError::DiskFull { why });

@@ -18,19 +18,19 @@ pub struct JournalOptions {
     /// when the store is empty. All founders must be given the same map; an empty one waits to be
     /// taken in by others.
     pub founders: BTreeMap<u64, String>,
-    /// How long a commit waits before it is told that its outcome is unknown.
+    /// How long a commit waits before its outcome is reported as unknown.
     pub commit_timeout: Duration,
-    /// How often a leader makes itself heard. Also the time-out of one append call between nodes:
-    /// below 100 ms, slow first connections are mistaken for lost ones. A node that founds its
-    /// cluster alone takes sixteen times as long for this and for elections: nobody hears it.
+    /// The interval of a leader's heartbeats. Also the time-out of one append call between nodes: below
+    /// 100 ms, slow first connections are mistaken for lost ones. A node that founds its cluster alone
+    /// uses sixteen times this value for heartbeats and elections, because no other node needs them.
     pub heartbeat: Duration,
-    /// A follower that hears nothing stands for election after a random time between these.
+    /// A follower without a heartbeat starts an election after a random time between these.
     pub election: (Duration, Duration),
     /// A snapshot is taken once the log behind the last one has grown to this many bytes and to
     /// the size of that snapshot.
     pub snapshot_log_bytes: u64,
-    /// One is taken at an eighth of that already once nothing was written for so long: it disturbs
-    /// nobody then, and the next start has less to apply.
+    /// After this time without a write, a snapshot is taken at an eighth of that size already. It
+    /// disturbs no client then, and the next start has fewer entries to apply.
     pub snapshot_when_quiet: Duration,
     /// How many entries before a snapshot are kept, so that a follower that is a little behind
     /// needs no snapshot. Each takes up to 32 KiB of memory until the next snapshot.
@@ -38,7 +38,7 @@ pub struct JournalOptions {
     /// Bytes of the disk that are kept in reserve for when it is full. Nothing more is taken when
     /// less than a quarter of that is free.
     pub reserve: u64,
-    /// Who is told of what becomes durable.
+    /// Receives notice of what becomes durable.
     pub observer: Option<Arc<dyn StoreObserver>>,
 }
 

@@ -1,4 +1,4 @@
-//! HTTP clients of Reelyard, by whom they trust.
+//! HTTP clients of Reelyard, by the certificates that they trust.
 //!
 //! Each has its own TLS settings, so that nothing depends on a setting of the whole process, and a client
 //! for the yard needs no certificates at all.

@@ -1,27 +1,27 @@
-//! What a node and its Reelyard workers say to each other. Old cfws never see any of it.
+//! The interface between a node and its Reelyard workers. Old cfws do not use it.
 //!
 //! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers
 //!   [`TaskOrders`] at once while the host has a ready task that is not in `known`, or while a
 //!   task in `known` is no longer the host's to do; otherwise when that comes true or `wait` ends.
-//!   `wait=0s` is answered at once: so a worker finds out who is there. With `&rates=` and the
+//!   `wait=0s` is answered at once: so a worker learns which program answers. With `&rates=` and the
 //!   number of the last answer it is also answered when a rate has changed since.
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
-//! - `GET  /info` (worker): [`WorkerInfo`], with what its link carries at this moment.
+//! - `GET  /info` (worker): [`WorkerInfo`], with the present load of its link.
 //! - `POST /boxes/run`, `POST /boxes/look` (worker): see [`super::boxes`].
 //! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
-//!   then a last line `end <count>`; a list without it is torn and means nothing. The header
+//!   then a last line `end <count>`; a list without it is incomplete and is refused. The header
 //!   `Reelyard-Inventory` carries a cursor ([`InventoryCursor`]) where the worker notices changes.
 //! - `GET  /inventory?since=<cursor>` (worker): what changed since. An answer with the header
-//!   `Reelyard-Inventory-Since` (the same cursor) is lines of `+ size modified-ms name` for a file
-//!   that is there, perhaps another one than before, and `- name` for a name without a file, each
-//!   name once, in no order; then `end <count>`. An answer without that header is a whole list:
-//!   the worker was started anew, has forgotten changes so old, or is too old to know of cursors.
+//!   `Reelyard-Inventory-Since` (the same cursor) has a line `+ size modified-ms name` for a file
+//!   that exists (it may have been replaced), and `- name` for a name without a file. Each name comes
+//!   once, in no order; then `end <count>`. An answer without that header is a full list: the worker
+//!   was restarted, no longer has changes so old, or its version has no cursors.
 //! - `DELETE /files/{name}` (worker): cfw's call; with the header `Reelyard-Epoch` it is refused
-//!   with 412 when the worker has seen a higher epoch, obeys another cluster, or does not believe it.
-//! - `POST /adopt` (worker): the node that calls, with both headers, is obeyed from now on in that
-//!   epoch, whatever was heard before: [`WorkerAdopted`]. For an operator, by `reelyard hosts adopt`.
-//! - A node shows who it is with its calls of `/inventory` and `DELETE`: the header
-//!   `Reelyard-Manager` holds its [`ManagerId`]. The worker tells in `/info` who had to do with it.
+//!   with 412 when the worker knows a higher epoch, obeys another cluster, or the epoch is too high.
+//! - `POST /adopt` (worker): the worker obeys the calling node (both headers) from now on in that
+//!   epoch, regardless of earlier epochs: [`WorkerAdopted`]. For an operator, by `reelyard hosts adopt`.
+//! - A node identifies itself in its calls of `/inventory` and `DELETE`: the header `Reelyard-Manager`
+//!   holds its [`ManagerId`]. The worker lists in `/info` the managers that called it.
 //! - `GET /masters/{percent-encoded absolute path}` and `GET /copies/{name}` (worker's data port):
 //!   the bytes, with Range. `GET /hashes/masters/{..}` and `GET /hashes/copies/{name}`:
 //!   [`FileHash`], once it is known; 202 while it is computed (ask again), 409 when the file was
@@ -31,8 +31,8 @@
 //!
 //! Where node and workers share a token, every call of these is signed with it (see
 //! [`crate::signed_call`]), the data port's excepted, and the node's answers and that of `/info` carry
-//! a proof. Only a program that answers 401 with a challenge ever sees a signature; nothing in the
-//! yard sees the token.
+//! a proof. Only a program that answers 401 with a challenge ever gets a signature, and the token
+//! is never sent.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -357,7 +357,7 @@ pub enum ManagerAction {
     Orders,
 }
 
-/// Somebody who had to do with a worker lately.
+/// A manager that called a worker recently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerSeen {
     /// Node and cluster of the manager. Missing for callers that send none: an old cfm, or a

@@ -75,7 +75,7 @@ impl IdempotencyLedger {
         let last = self.blocks.back().and_then(|block| block.last()).map(|row| row.passage);
         let passage = last.map_or(ElapsedTime::from(at), |last| last.advance_to(at));
         self.forget(passage);
-        // Whoever asks again was answered from memory; the first answer holds.
+        // A repeated request was answered from memory; the first answer holds.
         if self.places.contains_key(&request.name()) {
             return;
         }

@@ -21,7 +21,7 @@ pub enum Leadership {
         /// Id of that node.
         leader: u64,
     },
-    /// Nobody that this node knows of, or this one before it is confirmed.
+    /// No known leader. Also this node itself before its leadership is confirmed.
     Nobody,
     /// The journal has stopped or failed.
     Stopped,

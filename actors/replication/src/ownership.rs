@@ -71,7 +71,7 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// An actor's own doing: nobody will repeat it.
+    /// A commit of the actor itself: no client repeats it.
     pub fn by_itself(actor: &str) -> Self {
         RequestContext { by: actor.to_owned(), request: RequestId::random(), remember: false }
     }

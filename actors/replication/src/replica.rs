@@ -163,7 +163,7 @@ impl<P: Piece> ReplicaHandle<P> {
         match order {
             JournalCommand::Apply(apply) => StateChange::Applied(self.apply(apply)),
             JournalCommand::Freeze { reply } => {
-                // A snapshot that nobody waits for any more is simply not taken.
+                // If the receiver no longer waits for the snapshot, it is dropped.
                 let _ = reply.send(self.own.freeze());
                 StateChange::Nothing
             }

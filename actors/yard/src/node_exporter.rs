@@ -1,19 +1,18 @@
-//! What Prometheus' node_exporter tells of network interfaces: three series of its text format.
-//! Pure.
+//! The network interfaces in the text format of Prometheus' node_exporter: three of its series. Pure.
 //!
-//! Only these lines are read, and strictly; whatever else an agent tells is passed over.
+//! Only these lines are read, and strictly; all other lines are skipped.
 
 use std::collections::BTreeMap;
 
 use reelyard_core::host::BitsPerSecond;
 use reelyard_core::traffic::TrafficBytes;
 
-/// What an agent tells of one interface.
+/// The counters of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// What went over it so far.
     pub bytes: TrafficBytes,
-    /// What it can carry, if it tells.
+    /// Its capacity, if reported.
     pub speed: Option<BitsPerSecond>,
 }
 
@@ -23,7 +22,7 @@ pub enum BadPage {
     /// A line of one of the series cannot be read.
     #[error("line {0} is not a metric line of the Prometheus text format")]
     Line(usize),
-    /// It tells of no interface.
+    /// It reports no interface.
     #[error("it reports no network interface (node_network_transmit_bytes_total)")]
     NoDevice,
 }
@@ -40,7 +39,7 @@ const SENT: &str = "node_network_transmit_bytes_total";
 const RECEIVED: &str = "node_network_receive_bytes_total";
 const SPEED: &str = "node_network_speed_bytes";
 
-/// Reads the interfaces that tell both directions, by name.
+/// Reads the interfaces with counters of both directions, by name.
 pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
     let mut told: BTreeMap<String, PartialDevice> = BTreeMap::new();
     for (number, line) in page.lines().enumerate() {
@@ -54,7 +53,7 @@ pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
         match series {
             SENT => told.sent = Some(count(value).ok_or_else(bad)?),
             RECEIVED => told.received = Some(count(value).ok_or_else(bad)?),
-            // A speed that is not known is told as one below zero.
+            // node_exporter reports an unknown speed as a negative number.
             _ => told.speed = bits(value),
         }
     }
@@ -107,7 +106,7 @@ fn unquoted(quoted: &str) -> Option<(String, &str)> {
 
 /// A count of bytes. Large ones are written in short, as 1.234e+13.
 fn count(value: f64) -> Option<u64> {
-    // Beyond 2^53 not every number can be told; a few bytes more or less do not matter.
+    // Above 2^53 a float cannot hold every integer; a few bytes more or less do not matter.
     (value.is_finite() && value >= 0.0 && value < u64::MAX as f64).then_some(value as u64)
 }
 

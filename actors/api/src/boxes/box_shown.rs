@@ -149,7 +149,7 @@ pub enum CareKind {
     Quarantined,
     /// It is cleaned again, to be used.
     Unquarantined,
-    /// Somebody tried to use its lease with the token of another one.
+    /// A client tried to use its lease with the token of another one.
     WrongToken,
     /// The boxes of the pool were handed over to it on its host.
     Adopted,

@@ -195,7 +195,7 @@ impl From<&Lease> for LeaseVerified {
             box_id: lease.box_id(),
             token: lease.token,
             holder: lease.holder.clone(),
-            // Nobody holds a lease that has no end yet.
+            // A lease without an end was not given to a holder yet.
             expires_at: Rfc3339(lease.expires_at.unwrap_or(lease.granted)),
         }
     }

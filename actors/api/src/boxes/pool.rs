@@ -17,7 +17,7 @@ use crate::span::Span;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedPool {
-    /// How many boxes there are. Boxes that are too many go as soon as nobody has them.
+    /// The number of boxes. Surplus boxes are removed as soon as they have no holder.
     #[schema(maximum = 65_536)]
     pub size: u32,
     /// The number of the first box.
@@ -71,7 +71,7 @@ pub struct WantedPool {
     pub clean_again_at_most: Span,
 }
 
-/// A range of ids that boxes are drawn from, so that a holder that is late hits nobody.
+/// A range of ids from which boxes get theirs, so that a late holder does not disturb a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedSlots {

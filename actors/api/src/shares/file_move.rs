@@ -22,7 +22,7 @@ pub struct WantedMove {
     pub request_id: Option<String>,
 }
 
-/// A move of which only the disk knows what became of it.
+/// A move whose outcome only the disk shows.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MoveShown {
     /// Number of the move in the journal.

@@ -48,7 +48,7 @@ pub struct WantedShare {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub owner: Option<ShareOwner>,
-    /// A note for those who manage it. Whoever has the link does not see it.
+    /// A note for operators. The public link does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub note: Option<ShareNote>,
@@ -80,7 +80,7 @@ pub struct WantedTerms {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_downloads: Option<Option<NonZeroU32>>,
-    /// Whose it is, or null for nobody's.
+    /// The owner of the share, or null to remove the owner.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub owner: Option<Option<ShareOwner>>,

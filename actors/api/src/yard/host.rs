@@ -92,7 +92,7 @@ pub struct HostView {
     /// That it is left alone or on probation, and why: at most one for each of the three.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<BreakerView>,
-    /// Signs that somebody else manages it too.
+    /// Signs that another manager controls the host, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers: Vec<Stranger>,
 }

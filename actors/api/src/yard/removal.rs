@@ -87,7 +87,7 @@ pub struct RoomSoughtView {
     pub why: String,
 }
 
-/// A file of which no copy is removed.
+/// A pinned file: no copy of it is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PinView {
     /// Name of the file.

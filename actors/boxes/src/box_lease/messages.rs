@@ -1,4 +1,4 @@
-//! The face of the BoxLeaseActor. Queries that only read use the [`BoxViewHandle`](super::BoxViewHandle);
+//! The messages of the BoxLeaseActor. Queries that only read use the [`BoxViewHandle`](super::BoxViewHandle);
 //! a caller that waits for boxes holds an [`Acquisition`](super::Acquisition).
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub enum BoxError {
         /// When asking again makes sense, by how long boxes were held lately.
         retry_after: Duration,
     },
-    /// The mailbox takes no more just now.
+    /// The mailbox is full.
     #[error("too many requests are waiting, retry in {}", in_words(*.retry_after))]
     Busy {
         /// When asking again makes sense.

@@ -1,4 +1,4 @@
-//! The mailbox of a supervised actor, of which anybody can see how much waits in it.
+//! The mailbox of a supervised actor. Its length can be read from any thread.
 //!
 //! actix does not report how many messages wait in its channel: they can only be taken out. So a reader
 //! of that number takes them out into a queue, and the actor takes the next message from there first. A

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Rates, TrafficBytes};
 use crate::host::BitsPerSecond;
 
-/// Two readings closer together than this tell no rate: one packet more or less would decide it.
+/// Two readings closer together than this give no rate: one packet more or less would decide it.
 const SHORTEST: Duration = Duration::from_millis(400);
 
 /// A reading that is older than this many windows says nothing of the present.
@@ -47,10 +47,9 @@ impl Meter {
 
     /// Takes the counters of a link and of the copies that went over it, as read at `at`.
     ///
-    /// A counter that went back began anew (the host was started again, the interface was made
-    /// again, a narrow counter has wrapped): what was read before is of no use then. How far a
-    /// counter came before it went back nobody knows, so a wrap is not guessed at. The same goes for
-    /// a clock that was set back.
+    /// A counter that went back started again: the host was restarted, the interface was made again, or
+    /// a narrow counter wrapped. Earlier readings are then useless. A wrap is not computed, because the
+    /// last value before it is unknown. The same applies to a clock that was set back.
     pub fn take(&mut self, at: Duration, link: TrafficBytes, copies: TrafficBytes) {
         if let Some(last) = self.readings.back() {
             let went_back = |now: TrafficBytes, then: TrafficBytes| {

@@ -36,13 +36,13 @@ pub struct Rates {
 pub struct Traffic {
     /// The network interface.
     pub interface: String,
-    /// What it can carry in either direction, in bits per second. Missing where nobody knows.
+    /// Capacity in either direction, in bits per second. Missing if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<BitsPerSecond>,
     /// What goes over it, copies included.
     #[serde(flatten)]
     pub all: Rates,
-    /// How much of that are copies which Reelyard has made. Missing where nobody tells them apart.
+    /// The part of it that Reelyard's copies cause. Missing if it is not measured apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Rates>,
     /// Over how many milliseconds this was measured, up to the moment it was asked for.
@@ -50,7 +50,7 @@ pub struct Traffic {
 }
 
 impl Default for Rates {
-    /// Nothing goes by.
+    /// No traffic.
     fn default() -> Self {
         Rates { sends: BitsPerSecond(0), receives: BitsPerSecond(0) }
     }

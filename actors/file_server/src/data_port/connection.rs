@@ -179,7 +179,7 @@ fn answer_bytes<'a>(
     head: &impl Fn(&'static str) -> DataPortResponseHead<'a>,
 ) -> io::Result<()> {
     let etag = identity.to_string();
-    // A range of what the file was before is no use to anybody.
+    // A range of the former content of the file is useless to the client.
     let same = request.if_range.as_deref().is_none_or(|value| value == etag.as_bytes());
     let asked_range = request.range.as_deref().filter(|_| same);
     let size = identity.size;
@@ -208,7 +208,7 @@ fn answer_bytes<'a>(
         && size <= SMALL
         && let Some(bytes) = read_small(file, &identity)?
     {
-        // Each time anew: to remember it, and to look that up, would take longer.
+        // Computed each time: to store the hash and to look it up would take longer.
         let hash = ContentHash(*blake3::hash(&bytes).as_bytes());
         head.extra += &format!("{CONTENT_HASH_HEADER}: {hash}\r\n");
         send_with(stream, head.text(length).as_bytes(), &bytes)?;

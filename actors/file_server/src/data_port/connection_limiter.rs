@@ -18,7 +18,7 @@ pub(super) struct DataPortConnectionLimiter(Arc<DataPortLimiterShared>);
 #[derive(Default)]
 struct DataPortLimiterShared {
     table: Mutex<DataPortConnectionTable>,
-    /// Told when a connection ends.
+    /// Notified when a connection ends.
     ended: Condvar,
 }
 

@@ -74,7 +74,7 @@ pub struct DataPort {
     listener: Option<std::thread::JoinHandle<()>>,
 }
 
-/// Tells what a data port has done, also once it has stopped. Cheap to clone.
+/// Reads the counters of a data port, also after it has stopped. Cheap to clone.
 #[derive(Clone)]
 pub struct DataPortMeter(Arc<DataPortShared>);
 
@@ -114,8 +114,8 @@ impl DataPortShared {
 }
 
 impl DataPort {
-    /// Listens at `addr` and serves what is on `shelf`, with a `token` only to whoever has a ticket
-    /// that was signed with it.
+    /// Listens at `addr` and serves what is on `shelf`. With a `token`, only clients with a ticket that
+    /// was signed with it are served.
     pub fn start(
         addr: SocketAddr,
         shelf: DataPortRoutes,
@@ -161,7 +161,7 @@ impl DataPort {
         self.shared.bytes.clone()
     }
 
-    /// What tells that to others.
+    /// A handle to read the counters of this data port.
     pub fn meter(&self) -> DataPortMeter {
         DataPortMeter(Arc::clone(&self.shared))
     }
@@ -202,7 +202,7 @@ fn accept_all(listener: &TcpListener, shared: &Arc<DataPortShared>) {
         match accepted {
             Ok((stream, peer)) => admit(stream, peer, number, shared),
             Err(error) => {
-                // Out of file descriptors, or a client that was gone again: not for ever.
+                // No free file descriptor, or a client that has gone: both pass.
                 reelyard_core::open_files::are_exhausted(&error);
                 tracing::warn!(%error, "the data port cannot accept a connection");
                 std::thread::sleep(Duration::from_millis(50));

@@ -12,7 +12,7 @@ use crate::ticket::TICKET_HEADER;
 pub struct DataPortRequest {
     /// `HEAD`: everything but the bytes.
     pub head_only: bool,
-    /// The path as it stands in the request line, without a query.
+    /// The path of the request line, without a query.
     pub path: String,
     /// The value of `Range`.
     pub range: Option<Vec<u8>>,

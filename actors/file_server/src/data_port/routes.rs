@@ -1,4 +1,4 @@
-//! What a data port serves: which path stands for which file, and nothing else is reachable.
+//! What a data port serves: the file of each path. Nothing else is reachable.
 
 use std::fs::File;
 use std::io;
@@ -18,12 +18,12 @@ use crate::open_regular::open_regular;
 /// The directories a worker serves from.
 #[derive(Clone, Debug, Default)]
 pub struct DataPortRoutes {
-    /// Opened anew for each request: a file system may be mounted there later, or again.
+    /// Opened again for each request: a file system may be mounted there later, or again.
     source_dirs: Vec<PathBuf>,
     base_dir: Option<Arc<dyn CopyDirectory>>,
 }
 
-/// A file that a path stands for.
+/// The file that a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServedFile {
     /// A master: its directory, as the path names it, and its name.
@@ -46,7 +46,8 @@ pub struct ServedFileRequest {
 pub enum FileNotServed {
     /// There is none, or it is not to be seen from here (404).
     Absent(&'static str),
-    /// Nothing is served from its directory here (421): whoever sends others here is wrong.
+    /// Nothing is served from its directory here (421): the configuration that names this host as its
+    /// source is wrong.
     Elsewhere(&'static str),
     /// It cannot be opened (500).
     Failed(io::Error),

@@ -56,10 +56,10 @@ pub(crate) struct RaftNode {
     /// Session for the proposer. It changes before the owners get `LeaderStarted`, so that the
     /// proposer accepts their first decision.
     session: watch::Sender<ProposerSession>,
-    /// Leadership for everybody else. It changes after the owners get `LeaderStarted`, so that a
-    /// request sent after the change finds owners that know it.
+    /// Leadership for all other readers. It changes after the owners get `LeaderStarted`, so that a request
+    /// sent after the change finds owners that know it.
     leadership: watch::Sender<Leadership>,
-    /// A leader that no quorum has answered for so long leads no more.
+    /// A leader without an answer of a quorum for this time no longer leads.
     pub(super) patience: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
@@ -201,7 +201,7 @@ impl RaftNode {
         self.failure.send_replace(Some(why.to_owned()));
     }
 
-    /// Tells everybody who leads.
+    /// Publishes the leader to all owners and readers.
     pub(crate) fn publish_leadership(&self, owners: &PieceOwners, leadership: Leadership) {
         self.session.send_if_modified(|session| {
             let changed = session.leadership != leadership;

@@ -232,7 +232,7 @@ fn encode(frozen: FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<StreamPar
         frozen.write(&mut |row| {
             writer.row(row);
             if writer.ready() >= PIECE_BYTES {
-                // Nobody takes it any more once writing has failed.
+                // The receiver is gone if writing has failed.
                 let _ = pieces.blocking_send(writer.take());
             }
         });

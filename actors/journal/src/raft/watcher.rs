@@ -18,8 +18,8 @@ type Metrics = RaftMetrics<u64, BasicNode>;
 /// Which part of the log that makes a snapshot due is enough for one when nothing is written.
 const QUIET_PART: u64 = 8;
 
-/// How often a leader that is alone looks after itself although nothing has changed: nobody can
-/// depose it, so nothing but a snapshot can become due meanwhile, and that is reckoned with.
+/// How often a single leader checks its own state if nothing has changed. No other node can depose it,
+/// so only a snapshot can become due meanwhile, and that is taken into account.
 const ALONE: Duration = Duration::from_secs(10);
 
 /// The task that watches over the node.
@@ -68,7 +68,7 @@ impl RaftWatcher {
             }
             leading = self.follow(raft, &now, seen.elapsed(), leading).await;
             let until_quiet = self.take_snapshot_if_due(raft, &mut quiet).await;
-            // A leader that is alone has nobody to send heartbeats to, nor anybody to lose to.
+            // A single leader sends no heartbeats and cannot lose an election.
             let members = now.membership_config.membership();
             let is_alone =
                 leading.is_some() && members.nodes().map(|(id, _)| id).eq([&self.node.id]);
@@ -94,7 +94,7 @@ impl RaftWatcher {
                 Err(error) => return Err(error.to_string()),
             }
         }
-        // A single voter has nobody to wait for.
+        // A single voter waits for no other node.
         let metrics = raft.metrics().borrow().clone();
         if self.is_alone(&metrics) && metrics.current_leader.is_none() {
             raft.trigger().elect().await.map_err(|error| error.to_string())?;
@@ -121,7 +121,7 @@ impl RaftWatcher {
         if is_leader && leading == Some(epoch) {
             let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
             let answered = silence.is_some_and(|silence| silence + age <= self.node.patience);
-            // Nobody else can lead a cluster of one, however slow its disk is.
+            // No other node can lead a cluster of one, however slow its disk is.
             if answered || self.is_alone(metrics) {
                 return leading;
             }
@@ -145,7 +145,7 @@ impl RaftWatcher {
     async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
         let confirm = async {
             caught_up(raft, &self.owners, Epoch(metrics.current_term)).await?;
-            // A snapshot alone needs nobody to apply it.
+            // A snapshot alone needs no owner to apply it.
             self.owners.all_owners_ready().await.ok()?;
             let now = raft.metrics().borrow().clone();
             let still = now.current_term == metrics.current_term

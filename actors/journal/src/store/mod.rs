@@ -100,9 +100,10 @@ impl From<sled::Error> for StoreError {
     }
 }
 
-/// Told of what becomes durable, on the store's own thread, for tests that pull the plug.
+/// Gets notice of what becomes durable, on the store's own thread. For tests that simulate a power
+/// failure.
 pub trait StoreObserver: Debug + Send + Sync {
-    /// Everything written to sled so far is durable. Nobody who waits for it was answered yet.
+    /// Everything written to sled so far is durable. No waiting caller was answered yet.
     fn store_synced(&self);
     /// The mark itself is now durable.
     fn mark_synced(&self);

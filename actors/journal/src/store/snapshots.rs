@@ -132,7 +132,7 @@ impl Trees {
 pub(crate) struct SnapshotInstalled {
     /// The snapshot that is current now: the one just written, unless a newer one came first.
     pub(crate) current: SnapshotManifest,
-    /// One that is current no longer. To be dropped once nobody reads it any more.
+    /// A former snapshot. It is dropped when its last reader has finished.
     pub(crate) former: Option<SnapshotManifest>,
 }
 

@@ -151,7 +151,7 @@ impl WriterState {
             std::iter::once(first).chain(inbox.try_iter().take(JOBS_PER_FLUSH)).collect();
         let written = self.write_durably(&jobs);
         for job in jobs {
-            // Whoever stopped waiting learns it from the log after the next start.
+            // A caller that has stopped waiting learns the outcome from the log after the next start.
             let _ = job.done.send(written.clone());
         }
     }
@@ -274,7 +274,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// Closes the database, once nobody reads from it any more.
+    /// Closes the database when its last reader has finished.
     fn close(&mut self) {
         self.log_file = None;
         let Some(mut trees) = self.trees.send_replace(None) else {

@@ -69,7 +69,7 @@ pub struct RunHook {
     pub kind: HookKind,
     /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// The id by which its holder calls it: `{box}`.
+    /// The id of the box for its holder: `{box}`.
     pub box_id: u32,
     /// The token of its lease, or of its last one: `{token}`.
     pub token: Option<FenceToken>,

@@ -57,7 +57,7 @@ impl ListLimits {
 pub struct FileListing {
     /// The files that are there, by their process-wide ids.
     pub files: RoaringBitmap,
-    /// The names that have no file. Only changes tell of such.
+    /// The names that have no file. Only changes contain such names.
     pub gone: RoaringBitmap,
     /// Entries whose names cannot be file names.
     pub unreadable_names: u64,
@@ -77,10 +77,10 @@ pub enum BadList {
     Miscounted {
         /// Lines there are.
         lines: u64,
-        /// Lines the end line tells.
+        /// Number of lines in the end line.
         told: u64,
     },
-    /// A line that is none of that form.
+    /// A line with another format.
     #[error("line {line} of the file list has the wrong format")]
     Line {
         /// Its number, from 1.
@@ -100,7 +100,7 @@ pub enum BadList {
         /// The limit that it exceeds, in bytes.
         most: u64,
     },
-    /// More names that nobody knew than a host may bring in an hour.
+    /// The host listed more new names than it may add within an hour.
     #[error(
         "it listed more new file names within an hour than hosts.max_files allows: stop the program that \
          creates them there, or raise the setting"
@@ -169,8 +169,8 @@ impl NameBatch {
 }
 
 impl ListReader {
-    /// A reader that takes the names it meets into `names`, those that nobody has met as far as
-    /// `new_names` allows.
+    /// A reader that adds the names it reads to `names`. It adds new names only as far as `new_names`
+    /// allows.
     pub fn new(
         form: ListForm,
         names: NameTable,
@@ -286,7 +286,7 @@ impl ListReader {
 
     fn take_gone(&mut self, name: &[u8]) -> Result<(), BadList> {
         self.count_line()?;
-        // A name that nobody has met is nowhere anyway.
+        // A name without a file number is in no list, so it needs no removal.
         self.listed.gone.extend(self.names.find(name).map(|file| file.0));
         Ok(())
     }
@@ -362,8 +362,8 @@ impl ParsedInventoryLine {
     }
 }
 
-/// The name in `size modified-ms percent-encoded-name`. Size and time are told for people and
-/// audits; a line without them is no line.
+/// The name in `size modified-ms percent-encoded-name`. Size and time are for people and audits; a line
+/// without them is invalid.
 fn name_of_file(line: &str) -> Option<Vec<u8>> {
     let mut words = line.splitn(3, ' ');
     words.next()?.parse::<u64>().ok()?;

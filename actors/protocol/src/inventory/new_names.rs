@@ -1,7 +1,7 @@
-//! How many names that nobody has met a host may bring, over all of its lists. Pure.
+//! How many new names a host may add to the name table, over all of its lists. Pure.
 //!
-//! A list is limited by what it holds at one time. A host that lists other names each time stays
-//! below that limit and would still fill the table of names; this limits how fast it can.
+//! Each list is limited in length. A host that lists other names each time stays below that limit and
+//! would still fill the name table. This limits the rate.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

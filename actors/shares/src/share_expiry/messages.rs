@@ -1,4 +1,4 @@
-//! The face of the ShareExpiryActor. Queries that only read use the
+//! The messages of the ShareExpiryActor. Queries that only read use the
 //! [`ShareViewHandle`](super::ShareViewHandle).
 
 use std::num::NonZeroU32;

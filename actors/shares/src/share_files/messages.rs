@@ -1,4 +1,4 @@
-//! The face of the ShareFilesActor. Queries that only read use the [`ShareFilesViewHandle`].
+//! The messages of the ShareFilesActor. Queries that only read use the [`ShareFilesViewHandle`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The face of a hook's actor.
+//! The messages of a webhook's actor.
 
 use actix::Message;
 use reqwest::Client;

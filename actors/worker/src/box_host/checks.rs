@@ -13,7 +13,7 @@ const PROCESSES_NAMED: usize = 8;
 pub struct CleanBoxChecks {
     /// The user id of box 0, each further box having the next one: a clean box has no process.
     pub first_uid: Option<Uid>,
-    /// Paths of which a clean box has none.
+    /// Paths that a clean box does not have.
     pub no_directory: Vec<Template>,
     /// Control groups of which a clean box has none. An empty one counts, too: its holder's limits and
     /// sub-groups are in it, and the next holder would begin with them.

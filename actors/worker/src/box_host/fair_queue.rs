@@ -9,7 +9,7 @@ use super::job_queue::HostedBoxKey;
 /// Boxes that wait for their turn, and how many have it.
 #[derive(Debug, Default)]
 pub(super) struct FairBoxQueue {
-    /// Pools of which boxes wait, the next one first.
+    /// Pools with waiting boxes, the next one first.
     circle: VecDeque<PoolName>,
     waiting: HashMap<PoolName, VecDeque<HostedBoxKey>>,
     running: HashMap<PoolName, usize>,

@@ -1,8 +1,8 @@
 //! The latest job of each box, and which of them run: one hook a box at a time. Pure.
 //!
-//! The last request for a box counts. A repeated request joins the running or waiting one. Else what
-//! waits is given up, and an init that runs is ended first; a cleanup is let finish: half a cleanup helps
-//! nobody.
+//! The last request for a box counts. A repeated request joins the running or waiting one. Any other
+//! request cancels the waiting job and ends a running init first. A running cleanup is allowed to
+//! finish, because half a cleanup is useless.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -33,7 +33,7 @@ impl HostedBoxKey {
     }
 }
 
-/// The last job of a box: by which cluster, under which token, and which hook.
+/// The last job of a box: its cluster, token and hook.
 type LastHookRequest = (Option<ClusterId>, FenceToken, HookKind);
 
 /// The id of one run.
@@ -53,7 +53,7 @@ pub(super) struct BoxJobQueue<W> {
 struct BoxJobs<W> {
     running: Option<(HookRunId, HookJob<W>)>,
     next: Option<HookJob<W>>,
-    /// Why nobody waits for what runs: it takes longer than it may.
+    /// The run has exceeded its time limit, so no caller waits for it. None before that.
     overdue: Option<String>,
 }
 
@@ -207,7 +207,7 @@ impl<W> BoxJobQueue<W> {
         ended.waiters
     }
 
-    /// Nothing is wanted any more. Answers everybody who waits.
+    /// Cancels all jobs and answers all waiting callers.
     pub fn cancel_all(&mut self) -> Vec<W> {
         let wanted = self.boxes.values_mut().flat_map(|of_box| {
             let running = of_box.running.as_mut().map(|(_, running)| running);
@@ -329,7 +329,7 @@ mod tests {
         agenda.submit(hook(1, Cleanup, 6), "cleanup").unwrap();
         assert_eq!(agenda.submit(hook(1, Init, 6), "late"), Err((NotTaken::Late, "late")));
         assert!(agenda.submit(hook(2, Cleanup, 5), "another box").is_ok());
-        // A box that nobody has had since its pool was made has no token.
+        // A box without a holder since its pool was made has no token.
         assert!(agenda.submit(RunHook { token: None, ..hook(1, Cleanup, 0) }, "new").is_ok());
         // Another leader knows better.
         let mut later = hook(1, Cleanup, 5);

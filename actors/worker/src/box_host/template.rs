@@ -7,7 +7,7 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName, RunHook}
 /// The blanks of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateBlank {
-    /// `{box}`: the id by which its holder calls a box.
+    /// `{box}`: the id of a box for its holder.
     Box,
     /// `{number}`: its own number in its pool.
     Number,
@@ -69,7 +69,7 @@ pub struct TemplateValues {
     pub pool: PoolName,
     /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// The id by which its holder calls it.
+    /// The id of the box for its holder.
     pub box_id: u32,
     /// The token of its lease, or of its last one.
     pub token: Option<FenceToken>,

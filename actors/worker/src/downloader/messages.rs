@@ -1,4 +1,4 @@
-//! The face of the Downloader.
+//! The messages of the Downloader.
 
 use actix::Message;
 use reelyard_protocol::worker::{Report, TaskId};
@@ -44,7 +44,7 @@ pub struct TransfersArrived {
     pub copies: Vec<(TaskId, u64)>,
 }
 
-/// Another number of copies may be made at once. Sent by whoever turned that dial.
+/// The limit of concurrent copies changed. Sent by the handle that changed it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct CopiesAtOnceChanged;
@@ -62,12 +62,12 @@ pub struct TransfersEnded {
 #[rtype(result = "()")]
 pub struct StopTransfers;
 
-/// What the link to the node needs to know of the copies: told on each change.
+/// What the link to the node needs to know about the copies. Sent at each change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkWork {
     /// Tasks waiting, under way, or ended without the node knowing.
     pub known: Vec<TaskId>,
-    /// What is to be told, in order.
+    /// The reports to deliver, in order.
     pub reports: Vec<Report>,
 }
 

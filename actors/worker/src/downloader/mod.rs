@@ -118,7 +118,7 @@ impl DownloaderHandle {
         self.shared.work.subscribe()
     }
 
-    /// Makes up to so many copies at once from now on. Those under way go on.
+    /// Makes up to this many copies at once from now on. Copies under way continue.
     pub fn change_copies_at_once(&self, copies: usize) {
         self.shared.copies_at_once.set(copies);
         self.addr().do_send(CopiesAtOnceChanged);
@@ -150,9 +150,9 @@ impl DownloaderShared {
         let _ = self.at_work.subscribe().wait_for(|copies| *copies == 0).await;
     }
 
-    /// What an earlier run, or an earlier incarnation, could not deliver. Copies of the latter are
-    /// waited for: they may still end with a report, and would share their temporary files with
-    /// whoever begins the same task.
+    /// The reports that an earlier run, or an earlier incarnation of the actor, could not deliver.
+    /// Copies of the latter are waited for. They may still end with a report, and a new copy of the same
+    /// task would share their temporary files.
     async fn reports_of_earlier(&self) -> Vec<Report> {
         self.no_copy_under_way().await;
         loop {
@@ -173,7 +173,7 @@ pub struct Downloader {
     shared: Arc<DownloaderShared>,
     /// What ends each copy under way.
     cancels: HashMap<TaskId, CopyCancellation>,
-    /// What tells each of them its rate.
+    /// Handles that set the rate of each copy under way.
     live_rates: HashMap<TaskId, LiveRate>,
     /// Who waits for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
@@ -223,7 +223,7 @@ impl Downloader {
         }
     }
 
-    /// Tells the copies under way at which rate they are to go on.
+    /// Sets new rates for the copies under way.
     fn pace(&self, orders: &[CopyOrder]) {
         for order in orders {
             let Some(dial) = self.live_rates.get(&order.id) else { continue };
@@ -299,7 +299,7 @@ impl Actor for Downloader {
 }
 
 impl Drop for Downloader {
-    /// What a panic leaves behind is begun anew by the next incarnation.
+    /// After a panic the next incarnation restarts the copies.
     fn drop(&mut self) {
         self.cancels.values().for_each(CopyCancellation::cancel);
     }
@@ -312,7 +312,7 @@ impl Handler<TakeOrders> for Downloader {
         self.pace(&message.orders);
         let acts = self.transfers.order(message.orders, self.shared.clock.now());
         self.carry_out(acts, ctx);
-        // Whoever sent this goes by what is published as soon as it is answered.
+        // The sender may read the published state as soon as it is answered.
         self.publish();
     }
 }
@@ -379,10 +379,10 @@ impl Handler<TransfersEnded> for Downloader {
             self.carry_out(acts, ctx);
         }
         if self.cancels.is_empty() {
-            // Nothing is handled after the last of those who wait is told.
+            // No message is handled after the last waiting caller has its answer.
             self.publish();
             for waiter in self.stopping.drain(..) {
-                // One who no longer waits need not be told.
+                // A caller that no longer waits needs no answer.
                 let _ = waiter.send(());
             }
         }

@@ -78,9 +78,9 @@ impl<'a> ProcessFamily<'a> {
         let began = Instant::now();
         let mut told = HashSet::new();
         if let Some(leader) = self.leader {
-            // It fails only for a group of which nobody lives. Those that come to it later, and
-            // those that left it, are found one by one. A leader that stayed in its parent's group, as
-            // one at a terminal does, need not show its mark: it is a child that is not waited for yet.
+            // It fails only for a group without a living process. Processes that join it later, and
+            // those that left it, are found one by one. A leader that stayed in its parent's group, such
+            // as one at a terminal, need not show its mark: it is a child that was not waited for yet.
             if kill_process_group(leader, signal).is_err() && !has_ended(leader) {
                 let _ = kill_process(leader, signal);
             }

@@ -37,7 +37,7 @@ pub struct ProcessStatus {
 }
 
 impl ProcessStatus {
-    /// Of a process; none once it has ended, also if nobody has waited for it yet.
+    /// The status of a process; None once it has ended, even if its parent has not waited for it yet.
     pub fn of(pid: Pid) -> Option<Self> {
         ProcessStatus::read(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
@@ -74,7 +74,7 @@ pub enum Variable {
     Is(Vec<u8>),
     /// Nothing; or it may not be read.
     Absent,
-    /// Nobody can say yet: the program is just being loaded.
+    /// Not known yet: the program is being loaded.
     NotYet,
 }
 

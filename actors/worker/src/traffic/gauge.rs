@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// to follow each of them.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// What is older than this is told no longer.
+/// A measurement older than this is dropped.
 const FRESH_FOR: Duration = Duration::from_secs(10);
 
 /// Which link is measured.
@@ -78,8 +78,8 @@ impl LinkGauge {
         self.shared.settings.store(Arc::new(settings));
     }
 
-    /// What the link carries. None while that is not known, and for a worker on the loopback
-    /// interface of which nobody says that it is a link.
+    /// The load of the link. None while it is unknown. Also none for a worker on the loopback interface,
+    /// unless a setting names that interface.
     pub fn traffic(&self) -> Option<Traffic> {
         let latest = self.shared.latest.load();
         let (traffic, at) = latest.as_deref()?;

@@ -79,10 +79,10 @@ impl NetworkInterface {
         both().map_err(|error| NoLink::Unreadable { name: self.name.clone(), error })
     }
 
-    /// How much it can carry; none where the kernel does not know.
+    /// The capacity of the interface; none where the kernel does not know it.
     ///
-    /// It is believed of interfaces with hardware beneath them. Others (those of containers and
-    /// tunnels) may well tell a number too, which means nothing.
+    /// Only interfaces with hardware beneath them have a reliable value. Others (those of containers and
+    /// tunnels) may report a number that means nothing.
     pub fn speed(&self) -> Option<BitsPerSecond> {
         if !has_hardware(&self.dir, DEEPEST) {
             return None;

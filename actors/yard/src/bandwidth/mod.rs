@@ -25,7 +25,7 @@ pub struct Bandwidth {
     pub sources: HostLimits,
     /// The most that a destination receives in all copies together.
     pub destinations: HostLimits,
-    /// The zone in which the timetables tell the time.
+    /// The time zone of the timetables.
     pub zone: TimeZone,
 }
 

@@ -1,15 +1,15 @@
-//! How the limits of hosts are split among the copies that go through them.
+//! Splits the limits of hosts among the copies that use them.
 //!
-//! The split is fair as network people mean it (max-min): all copies are raised together until one
-//! reaches its own rate or a host its limit; those that it concerns stay there, and the others are
-//! raised on. So nobody can have more without somebody having less who has no more than he.
+//! The split is max-min fair: all rates rise together until a copy reaches its own rate, or a host its
+//! limit. Those copies keep their rate, and the others rise further. So no copy can get more unless
+//! another one, with an equal or lower rate, gets less.
 
 use std::collections::BTreeMap;
 
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 
-/// A copy is never told less, however little a host may send: one that stands still would be taken
-/// for dead.
+/// A copy never gets a lower rate, however low the limit of a host: a copy that stands still would be
+/// taken for dead.
 pub const LEAST: BitsPerSecond = BitsPerSecond(8_000);
 
 /// One copy, and what it goes through.
@@ -21,7 +21,7 @@ pub struct Flow {
     pub destination: HostAddr,
     /// Its own rate; none for as fast as it goes.
     pub most: Option<BitsPerSecond>,
-    /// Whether it goes at that rate whatever anybody says now: an old cfw was told once.
+    /// Whether its rate cannot be changed any more: an old cfw gets its rate once.
     pub is_fixed: bool,
 }
 
@@ -52,8 +52,8 @@ impl RemainingLimit {
     }
 }
 
-/// The rate of each flow, in their order; none for one that nothing limits. `sends` and `receives`
-/// tell the limits of hosts.
+/// The rate of each flow, in their order; none for one without a limit. `sends` and `receives` give the
+/// limits of hosts.
 pub fn split(
     flows: &[Flow],
     sends: impl Fn(HostAddr) -> Option<BitsPerSecond>,
@@ -219,7 +219,8 @@ mod tests {
             for (flow, rate) in flows.iter().zip(&rates) {
                 let at_own_rate = *rate == flow.most.map(|most| most.0);
                 let mut ends = flow.ends().into_iter().filter(|end| limits.contains_key(end));
-                // Held by a host whose limit is used up, where nobody who can give has more.
+                // Held by a host whose limit is used up, where no other copy has a higher rate to give
+                // up.
                 let held = ends.any(|end| {
                     let sharers = flows.iter().zip(&rates).filter(|(other, _)| {
                         !other.is_fixed && other.ends().contains(&end)

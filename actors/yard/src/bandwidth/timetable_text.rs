@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_is_no_timetable_says_where_and_why() {
         for (text, why) in [
-            ("08:00,512 12:00,10M", "entry \"08:00,512\": has no unit: write 512k"),
+            ("08:00,512 12:00,10M", "entry \"08:00,512\" has no unit: write 512k"),
             ("08:00,10MB", "entry \"08:00,10MB\": \"10MB\" is ambiguous"),
             ("08:00,0k", "write a rate above 0, or \"off\""),
             ("08:00,10M:1M", "is ambiguous"),

@@ -1,5 +1,5 @@
-//! Taking other settings at run time: what they change is read anew, and until then what was read
-//! last stays in use.
+//! Changes settings at run time: the inputs that they concern are read again. Until then the last good
+//! content stays in use.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Touched {
 }
 
 impl Catalog {
-    /// Goes by `settings` from now on.
+    /// Applies `settings` from now on.
     fn go_by(&mut self, settings: CatalogSettings, ctx: &mut Context<Self>) {
         let before = std::mem::replace(&mut self.settings, settings);
         let touched = Touched::by(&before, &self.settings);
@@ -70,7 +70,7 @@ impl Catalog {
         self.publish();
     }
 
-    /// What was hot by the old settings is hot no more until the log is read by the new ones.
+    /// Files that were hot under the old settings are no longer hot until the log is read with the new ones.
     fn replace_log(&mut self) {
         let names = &self.names;
         let log = self.settings.event_log.clone().map(|log| EventLog::new(log, names.clone()));
@@ -93,7 +93,8 @@ impl Handler<ChangeCatalogSettings> for Catalog {
         ChangeCatalogSettings(settings): ChangeCatalogSettings,
         ctx: &mut Context<Self>,
     ) {
-        // Which destinations there are is told apart, by whoever knows those added at run time.
+        // The set of destinations arrives in its own message, from the actor that knows the hosts added
+        // at run time.
         let destination_ips = self.settings.destination_ips.clone();
         let settings = CatalogSettings { destination_ips, ..settings };
         if settings != self.settings {

@@ -1,4 +1,4 @@
-//! What changed of the inputs, as the feed of changes tells it.
+//! Publishes changes of the inputs on the change feed.
 
 use reelyard_core::change_feed::FeedPublisher;
 
@@ -9,13 +9,13 @@ use crate::catalog::sources::masters::Masters;
 use crate::changes::{InputChange, YardChange};
 
 impl Catalog {
-    /// Tells of changes on `feed` from now on.
+    /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
         self.changes = Some(feed);
         self
     }
 
-    /// Tells of what changed, if anything did.
+    /// Publishes `changes`, if there are any.
     pub(super) fn publish_changes(&self, changes: impl IntoIterator<Item = InputChange>) {
         let Some(feed) = &self.changes else { return };
         for change in changes {
@@ -23,7 +23,7 @@ impl Catalog {
         }
     }
 
-    /// Tells which problems are new, and which of those before are over.
+    /// Publishes new problems, and problems that are over.
     pub(super) fn publish_problem_changes(&self, before: &[String]) {
         let now = &self.view.problems;
         let new = now.iter().filter(|problem| !before.contains(problem));

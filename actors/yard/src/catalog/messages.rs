@@ -1,4 +1,4 @@
-//! The face of the Catalog: what it tells its subscribers.
+//! The messages of the Catalog, and what it reports to its subscribers.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use super::settings::CatalogSettings;
 use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::sources::masters::Masters;
 
-/// The ranking was read anew: grade.info or hitcount.history changed.
+/// The ranking was read again: grade.info or hitcount.history changed.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct RankingChanged(pub Arc<Ranking>);
@@ -28,19 +28,19 @@ pub struct RisingChanged(pub Arc<RisingHits>);
 #[rtype(result = "()")]
 pub struct MastersChanged(pub Arc<Masters>);
 
-/// Who is told what. Each is told by `do_send`: these messages are few and none may be lost.
+/// The receivers of reports. Each gets them by `do_send`: these messages are few, and none may be lost.
 #[derive(Clone, Default)]
 pub struct Subscribers {
-    /// Told each new ranking.
+    /// Receivers of each new ranking.
     pub ranking: Vec<Recipient<RankingChanged>>,
-    /// Told the hot files whenever they or their hits change.
+    /// Receivers of the hot files, whenever they or their hits change.
     pub rising: Vec<Recipient<RisingChanged>>,
-    /// Told each new listing.
+    /// Receivers of each new listing of the masters.
     pub masters: Vec<Recipient<MastersChanged>>,
 }
 
-/// Adds subscribers and tells them at once what is known so far. For those that start, or start
-/// again, after the Catalog.
+/// Adds subscribers and reports the present state to them at once. For actors that start, or restart,
+/// after the Catalog.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToCatalog(pub Subscribers);
@@ -75,8 +75,8 @@ pub enum InputKind {
 #[rtype(result = "()")]
 pub struct InputMayHaveChanged(pub InputKind);
 
-/// Asks for a look at every input now. Answered once it is complete: the subscribers were told
-/// what it found, and the view shows it.
+/// Checks every input now. Answered once the check is complete: by then the subscribers have its
+/// results, and the view shows them.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct CheckInputsNow;

@@ -1,7 +1,9 @@
-//! The Catalog: reads what the yard is to hold. grade.info and hitcount.history make the ranking,
-//! the load balancer's event log the hot files, the source directories the masters. It looks at
-//! its inputs again and again, tells its subscribers what changed, and keeps the last good state
-//! of an input that cannot be read.
+//! The Catalog reads the inputs that decide what the yard holds. grade.info and hitcount.history make
+//! the ranking. The event log of the load balancer gives the hot files, and the source directories give
+//! the masters.
+//!
+//! The Catalog checks its inputs again and again, and reports changes to its subscribers. It keeps the
+//! last good state of an input that cannot be read.
 
 mod change_settings;
 mod changes;
@@ -66,7 +68,7 @@ pub struct Catalog {
     expiry: Option<SpawnHandle>,
     /// Ends the sleep until a file that is being written may have settled.
     settling: Option<SpawnHandle>,
-    /// How often more had changed at once than the kernel tells: ranking, masters, log.
+    /// How often the kernel dropped change notifications: ranking, masters, log.
     overflows: [u64; 3],
     /// The view as last published.
     view: CatalogView,
@@ -110,13 +112,13 @@ impl Catalog {
         }
     }
 
-    /// Where this Catalog publishes its view. Reading it asks nobody.
+    /// Where this Catalog publishes its view. A reader needs no message to the actor.
     pub fn view(&self) -> Arc<ArcSwap<CatalogView>> {
         Arc::clone(&self.published)
     }
 
-    /// Publishes to `published` from now on: whoever starts a Catalog anew after a panic hands it
-    /// what the readers hold.
+    /// Publishes to `published` from now on. After a panic the restarted Catalog gets the handle that
+    /// the readers already hold.
     pub fn publishing_to(mut self, published: Arc<ArcSwap<CatalogView>>) -> Self {
         self.published = published;
         self
@@ -171,7 +173,7 @@ impl Catalog {
                 }
                 catalog.sleep_until_hits_leave(ctx);
             }
-            // A panic of the job is one of this actor: its supervisor starts it anew.
+            // A panic of the job is one of this actor: its supervisor starts it again.
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(_) => ctx.stop(),
@@ -210,14 +212,14 @@ impl Catalog {
         });
     }
 
-    /// Has the kernel tell of changes of these inputs, from the next look on.
+    /// Watches these inputs for changes, from the next check on.
     fn watch(&mut self, ranking: bool, masters: bool, log: bool, ctx: &mut Context<Self>) {
         let to = ctx.address().downgrade();
         let stir = move |input| -> ChangeNotifier {
             let to = to.clone();
             Box::new(move || {
                 if let Some(catalog) = to.upgrade() {
-                    // Told once per look at most, so that no more than this wait in the mailbox.
+                    // Sent at most once per check, so that only a few wait in the mailbox.
                     catalog.do_send(InputMayHaveChanged(input));
                 }
             })

@@ -34,7 +34,7 @@ impl Default for CopiesWanted {
 }
 
 impl CopiesWanted {
-    /// Whether there is a file of which more than one copy may be wanted.
+    /// Whether more than one copy of some file may be wanted.
     pub fn are_several(self) -> bool {
         self.by_grade_info && self.most > 1
     }
@@ -51,7 +51,7 @@ impl CopiesWanted {
 pub struct RankedFile {
     /// Number of the file in the name table.
     pub file: FileId,
-    /// Its size in bytes, if told.
+    /// Size of the file in bytes, if hitcount.history has one.
     pub size: Option<u64>,
     /// The destinations' IPs that are listed for it.
     pub listed_on: Vec<IpAddr>,
@@ -95,7 +95,7 @@ impl Ranking {
         Ranking::new(Arc::new(grades), history)
     }
 
-    /// A ranking of `files`, best first, as grade.info and hitcount.history tell it together.
+    /// A ranking of `files`, best first, as grade.info and hitcount.history give it together.
     pub fn from_sized_files(files: impl Iterator<Item = SizedFile> + Clone) -> Self {
         let rows = files.clone().map(|ranked| (Some(ranked.file), ranked.copies));
         let grades = Grades::from_rows_wanting(rows);
@@ -134,18 +134,17 @@ impl Ranking {
         self.grades.rank(file)
     }
 
-    /// How many copies grade.info wants of a file (`TargetCopyCount`): at least 1, and no more
-    /// than 255 are told.
+    /// How many copies grade.info wants of a file (`TargetCopyCount`): at least 1, and at most 255.
     pub fn target(&self, file: FileId) -> u32 {
         self.grades.target(file)
     }
 
-    /// The files of which grade.info wants more than one copy, best first.
+    /// The files with more than one wanted copy in grade.info, best first.
     pub fn wanted_more_than_once(&self) -> impl Iterator<Item = FileId> {
         self.grades.wanted_more_than_once()
     }
 
-    /// The size that hitcount.history tells, in bytes. A hint: the master's own size decides.
+    /// The size in hitcount.history, in bytes. A hint: the master's own size decides.
     pub fn size(&self, file: FileId) -> Option<u64> {
         self.grades.position(file).and_then(|position| self.history.size(position))
     }

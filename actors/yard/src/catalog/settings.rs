@@ -1,4 +1,4 @@
-//! What a Catalog is told at its start.
+//! Settings of the Catalog.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::catalog::load_balancer::watched_servers::WatchedServers;
 /// How changes of the inputs are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The kernel tells of them where it can; where it cannot, the inputs are only polled.
+    /// The kernel reports changes where it can. Elsewhere the inputs are only polled.
     #[default]
     Auto,
     /// The inputs are only polled.
@@ -31,10 +31,10 @@ pub struct CatalogSettings {
     /// Directories of masters, in the order in which they are searched. Text, because a task
     /// carries the directory of its master.
     pub source_dirs: Vec<Arc<str>>,
-    /// Whether the kernel is asked to tell of changes, where it can: they are seen at once then.
+    /// Whether the kernel reports changes, where it can. Then they are noticed at once.
     pub watch: WatchMode,
-    /// How often the inputs are looked at, told or not. A look at unchanged ones costs a few
-    /// `stat`s each.
+    /// How often the inputs are checked, whether changes are reported or not. A check of unchanged
+    /// inputs costs a few `stat`s each.
     pub poll_interval: Duration,
     /// How long a file must have kept still before it is read, so that one that is written in
     /// place is not read half way (D24). One that was put into place by a rename is read at once.
@@ -51,7 +51,7 @@ pub struct CatalogSettings {
 }
 
 impl CatalogSettings {
-    /// hitcount.history, unless there are no grades that it could tell anything of.
+    /// hitcount.history, unless there are no grades to which it could apply.
     pub(super) fn history_in_use(&self) -> Option<&PathBuf> {
         self.grade_info_file.as_ref().and(self.hitcount_history_file.as_ref())
     }

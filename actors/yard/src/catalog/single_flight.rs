@@ -24,7 +24,7 @@ pub trait InputReader: Send + 'static {
 /// seen together.
 const GAP: Duration = Duration::from_millis(100);
 
-/// A look under way for longer than this is told as a problem: a mount may hang.
+/// A check that takes longer than this is reported as a problem: a mount may hang.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// A bench and who waits for a look.
@@ -120,7 +120,7 @@ impl<B> SingleFlightReader<B> {
         self.next.append(&mut self.waiting);
     }
 
-    /// Answers those who waited, once what the look found was told. True if others have asked
+    /// Answers the callers that waited, once the results were reported. True if others have asked
     /// meanwhile.
     pub fn answer(&mut self) -> bool {
         for waiter in self.waiting.drain(..) {

@@ -18,7 +18,7 @@ use crate::catalog::sources::masters::Masters;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum CatalogInputState {
-    /// Nobody has looked yet.
+    /// The input was not checked yet.
     #[default]
     NotRead,
     /// What is in use is what the file holds.
@@ -59,11 +59,11 @@ impl CatalogInputState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum NoticedBy {
-    /// The kernel tells of them, at once. It is looked at every now and then all the same.
+    /// The kernel reports changes at once. The input is still checked at its interval.
     Events,
     /// Only by looking every now and then.
     Polling {
-        /// Why nothing tells of them.
+        /// Why the kernel reports no changes.
         why: String,
     },
 }
@@ -90,7 +90,7 @@ pub struct CatalogInputView {
 }
 
 impl CatalogInputView {
-    /// An input nobody has looked at.
+    /// An input that was not checked yet.
     pub fn of(path: &Path) -> Self {
         CatalogInputView { path: path.display().to_string(), ..CatalogInputView::default() }
     }
@@ -108,8 +108,8 @@ pub struct EventLogFileView {
     pub input: CatalogInputView,
     /// Up to where the file is read, in bytes.
     pub offset: u64,
-    /// The latest time in a selection, of whatever address. Far from now it tells of a log that has
-    /// stopped, or of a clock that is wrong.
+    /// The latest time in a selection, of any address. A time far from now shows a log that has stopped,
+    /// or a wrong clock.
     pub newest: Option<Millis>,
     /// Selections of the watched address in the window when they were read.
     pub hits: u64,
@@ -194,7 +194,7 @@ pub struct CatalogView {
     pub warnings: Vec<String>,
     /// When the last look at any input ended.
     pub looked_at: Option<Millis>,
-    /// How often more had changed at once than the kernel tells; everything was looked at then.
+    /// How often the kernel dropped change notifications; then every input was checked.
     pub overflows: u64,
     /// Files in the ranking.
     pub graded: usize,

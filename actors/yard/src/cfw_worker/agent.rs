@@ -1,5 +1,5 @@
-//! An agent beside a host that tells what its link carries: Prometheus' node_exporter, which
-//! operators run anyway. Where hosts run something else than our worker, it is the only one who can.
+//! Prometheus' node_exporter on a host as the source of its network load. Operators usually run it
+//! anyway. On hosts without a Reelyard worker it is the only source.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,18 +21,18 @@ const LONGEST_PAGE: u64 = 8 << 20;
 /// The loopback interface: what a machine says to itself goes over no link.
 const LOOPBACK: &str = "lo";
 
-/// The agents of a yard, by the host that each tells of.
+/// The node_exporters of a yard, by host.
 pub type Agents = BTreeMap<HostAddr, Agent>;
 
 /// A node_exporter that reports the network load of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// Where it tells.
+    /// The page with the metrics.
     pub url: AgentUrl,
     /// The network interface that counts. None for the one that carries the most, the loopback
     /// interface left out.
     pub device: Option<String>,
-    /// What that can carry. None for what the agent tells.
+    /// The capacity of that interface. None for the speed that node_exporter reports.
     pub link_speed: Option<BitsPerSecond>,
 }
 
@@ -75,7 +75,7 @@ impl HostClient {
     }
 }
 
-/// What an agent told, from one question to the next. Pure.
+/// The readings of one node_exporter. Pure.
 #[derive(Clone, Debug)]
 pub(super) struct AgentMeter {
     window: Duration,
@@ -83,12 +83,12 @@ pub(super) struct AgentMeter {
 }
 
 impl AgentMeter {
-    /// Nothing was told yet. What is asked every `window` is measured over that.
+    /// A meter without readings. If it is read every `window`, rates are averages over that time.
     pub fn new(window: Duration) -> Self {
         AgentMeter { window, devices: BTreeMap::new() }
     }
 
-    /// Takes what was told at `at`.
+    /// Takes a reading made at `at`.
     pub fn take(&mut self, at: Duration, told: BTreeMap<String, Device>) {
         self.devices.retain(|name, _| told.contains_key(name));
         for (name, Device { bytes, speed }) in told {
@@ -99,10 +99,10 @@ impl AgentMeter {
         }
     }
 
-    /// What the link of `agent` carries. None while it was told but once.
+    /// The load of the link of `agent`. None before the second reading.
     ///
     /// # Errors
-    /// The interface is not there that the agent's setting names.
+    /// The page has no interface with the name in the setting.
     pub fn traffic(&self, agent: &Agent) -> Result<Option<Traffic>, AskFailure> {
         let found = match &agent.device {
             Some(name) => {
@@ -124,8 +124,8 @@ impl AgentMeter {
         Ok(measured)
     }
 
-    /// The interface that carries the most in both directions together. Of several that carry the
-    /// same (a bond and the one card of it that is used) the one that tells a speed.
+    /// The interface that carries the most in both directions together. If several carry the same (a
+    /// bond and its only active card), the one that reports a speed.
     fn busiest(&self) -> Option<(&String, &(Meter, Option<BitsPerSecond>))> {
         let links = self.devices.iter().filter(|(name, _)| *name != LOOPBACK);
         links.max_by_key(|(_, (meter, speed))| {
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!((named.all.sends.0, named.speed.unwrap().0), (8000, 7));
         let missing = meter.traffic(&agent(Some("eth2"), None)).unwrap_err().to_string();
         assert!(missing.contains("no interface eth2"), "{missing}");
-        // One that is gone is not told of for ever.
+        // An interface that has disappeared is not reported any more.
         meter.take(Duration::from_secs(20), told(&[("eth0", 10_005, speed)]));
         assert_eq!(meter.traffic(&agent(None, None)).unwrap().unwrap().interface, "eth0");
     }

@@ -55,7 +55,7 @@ impl CfwWorker {
         self.breaker.ended(call, outcome, self.clock.now());
     }
 
-    /// Tells of how calls stand when that changed, and has a trial made where one is due.
+    /// Reports a changed state of the circuit breaker, and starts a trial call where one is due.
     pub(super) fn follow_breaker(&mut self) {
         let now = self.clock.now();
         // While a trial is under way its outcome is awaited, however long it takes: a list may take
@@ -86,7 +86,7 @@ impl CfwWorker {
         self.publish();
     }
 
-    /// Takes in what a worker of ours tells of those who have to do with it, and tells it on.
+    /// Takes a worker's report of the managers that call it, and passes it on.
     pub(super) fn record_worker_status(&mut self, word: Option<WorkerStatus>, asked: Millis) {
         self.record_worker_traffic(word.as_ref(), asked);
         self.worker_status = word;

@@ -28,7 +28,7 @@ pub enum HostCallKind {
 /// When a breaker opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitBreakerSettings {
-    /// After so many failures in a row of one kind of call; at least 1.
+    /// Number of consecutive failures of one kind of call after which it opens; at least 1.
     pub open_after: u32,
     /// How long it stays open.
     pub cool_down: ExponentialBackoff,
@@ -86,7 +86,7 @@ impl CircuitBreaker {
         CircuitBreaker { settings, seed, in_a_row: [0; 4], trouble: None }
     }
 
-    /// Goes by these settings from now on; a cool-down under way stays as it is.
+    /// Applies these settings from now on; a cool-down under way keeps its end.
     pub fn change_settings(&mut self, settings: CircuitBreakerSettings) {
         self.settings = settings;
     }

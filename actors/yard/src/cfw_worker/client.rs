@@ -54,14 +54,14 @@ pub(super) struct HostProgram {
     pub version: Option<String>,
 }
 
-/// What one of our workers tells beside what it is.
+/// The status that a Reelyard worker reports beside its program and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkerStatus {
     /// The highest epoch it has heard.
     pub epoch: Epoch,
-    /// Who had to do with it lately.
+    /// The managers that called it recently.
     pub managers: Vec<ManagerSeen>,
-    /// What its link carries, if it tells.
+    /// The load of its link, if it reports one.
     pub traffic: Option<Traffic>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct HostClient {
     host: HostAddr,
     pub(super) settings: CfwWorkerSettings,
     manager_identity: Option<ManagerIdentity>,
-    /// What its lists may still bring of names that nobody has met.
+    /// How many names without a file number its lists may still add.
     pub(super) new_names: NewNameLimiter,
     signed: SignedCaller,
     /// Whether no call at all is made, not even one that others of the same look went before.
@@ -109,7 +109,7 @@ impl HostClient {
         self.resting.store(on, Ordering::Relaxed);
     }
 
-    /// Tells our workers who calls, from now on.
+    /// Sets the name under which our workers see this caller, from now on.
     pub fn set_manager_identity(&mut self, badge: ManagerIdentity) {
         self.manager_identity = Some(badge);
     }
@@ -189,7 +189,7 @@ impl HostClient {
         }
     }
 
-    /// `GET /inventory`, with `since` for what changed. A worker that cannot tell answers with
+    /// `GET /inventory`, with `since` for changes only. A worker that cannot report changes answers with
     /// everything.
     async fn inventory(
         &self,
@@ -261,7 +261,7 @@ impl HostClient {
         parse_df(&read(answer, timeout).await?).map_err(garbled)
     }
 
-    /// `DELETE /files/{name}`. Every host is told the epoch; an old cfw does not read it.
+    /// `DELETE /files/{name}`. Every host gets the epoch; an old cfw does not read it.
     pub async fn delete(
         &self,
         kind: HostKind,
@@ -382,7 +382,7 @@ pub(super) fn garbled(error: impl ToString) -> AskFailure {
     AskFailure::Garbled(error.to_string())
 }
 
-/// What went wrong, in the words of whoever noticed it first.
+/// The failure, in the words of the layer that noticed it first.
 fn failure(error: reqwest::Error, timeout: Duration) -> AskFailure {
     if open_files::are_exhausted(&error) {
         return AskFailure::NoDescriptor;

@@ -15,13 +15,13 @@ use super::Inventory;
 pub struct InventoryAnswer {
     /// Everything, or only changes.
     pub extent: Extent,
-    /// From where on changes can be asked for; none where the host cannot tell them.
+    /// The cursor from which changes can be requested; none if the host cannot report changes.
     pub cursor: Option<InventoryCursor>,
     /// The listed files, or with changes the changed names.
     pub listed: FileListing,
 }
 
-/// How much an answer tells.
+/// How much an answer contains.
 #[derive(Clone, Debug)]
 pub enum Extent {
     /// All files that the host holds.
@@ -40,9 +40,9 @@ pub struct HeldFiles {
     inventory: Option<Arc<Inventory>>,
     /// What changed since the list that is under way was asked for. None when none is.
     since_asked: Option<Vec<HoldingChange>>,
-    /// From where on the host is asked for changes; none when it is to tell everything.
+    /// The cursor for the next request of changes; none if everything is requested next.
     cursor: Option<InventoryCursor>,
-    /// When the host last told everything.
+    /// When the host last reported everything.
     whole_at: Option<Millis>,
 }
 
@@ -58,25 +58,25 @@ impl HeldFiles {
         self.inventory.as_ref()
     }
 
-    /// When the host last told everything it holds.
+    /// When the host last reported everything it holds.
     pub fn whole_at(&self) -> Option<Millis> {
         self.whole_at
     }
 
-    /// Whether the host tells changes.
+    /// Whether the host reports changes.
     pub fn follows_changes(&self) -> bool {
         self.cursor.is_some()
     }
 
-    /// The host is asked at `now`, for changes if it can tell them and told everything less than
-    /// `whole_interval` ago. Answers from where on to ask for changes; none for everything.
+    /// The host is called at `now`. It is asked for changes if it can report them, and if its last full
+    /// list is less than `whole_interval` old. Answers the cursor for the changes; none for everything.
     pub fn asked(&mut self, now: Millis, whole_interval: Duration) -> Option<InventoryCursor> {
         self.since_asked = Some(Vec::new());
         let is_recent = self.whole_at.is_some_and(|at| at <= now && now.since(at) < whole_interval);
         self.cursor.filter(|_| is_recent && self.inventory.is_some())
     }
 
-    /// The host is to tell everything next: it may be another one, or what it told made no sense.
+    /// Requests everything next: another program may answer there, or its last answer was inconsistent.
     pub fn doubt(&mut self) {
         self.cursor = None;
     }
@@ -99,8 +99,8 @@ impl HeldFiles {
                 self.whole_at = Some(at);
                 Inventory { files, unreadable_names, at }
             }
-            // Only what was told whole is asked for changes; were it otherwise, they would be all
-            // that is known to be there.
+            // Changes are requested only after a full list. Otherwise they would be taken for all that
+            // is there.
             (Extent::Changes, None) => Inventory { files, unreadable_names, at },
         };
         self.cursor = cursor;

@@ -22,13 +22,13 @@ pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure
 struct HostLookResult {
     asked: Millis,
     program: Result<HostProgram, AskFailure>,
-    /// What one of our workers tells beside.
+    /// The status that a Reelyard worker reports beside.
     worker_status: Option<WorkerStatus>,
     /// None for a pure source.
     copies: Option<CopiesLookResult>,
 }
 
-/// What a destination told of its copies.
+/// What a destination reported of its copies.
 struct CopiesLookResult {
     answered: Result<InventoryAnswer, AskFailure>,
     /// None when it was not asked for, behind a list that failed.
@@ -38,7 +38,7 @@ struct CopiesLookResult {
 /// What is known before a look.
 struct KnownBeforeLook {
     program: HostProgram,
-    /// From where on it can tell changes.
+    /// The cursor from which it can report changes.
     cursor: Option<InventoryCursor>,
     on_trial: bool,
 }
@@ -246,7 +246,7 @@ impl CfwWorker {
     }
 }
 
-/// Answers everybody who waited; whoever no longer does, does not need it.
+/// Answers all callers that waited. A caller that has gone does not need the answer.
 fn reply_to_all(replies: Option<Vec<RefreshReply>>, answer: &Result<Arc<Inventory>, AskFailure>) {
     for reply in replies.unwrap_or_default() {
         let _ = reply.send(answer.clone());

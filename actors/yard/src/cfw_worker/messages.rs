@@ -1,4 +1,4 @@
-//! The face of a CfwWorker: what can be asked of a host, and what it tells of it.
+//! The messages of a CfwWorker: calls to its host, and reports about it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,8 +100,8 @@ pub struct ProbeHeartbeat {
     pub timeout: Duration,
 }
 
-/// Asks the host for what it holds and its disk, now, and tells the subscribers.
-/// Answered once they were told, or with why the host could not be asked.
+/// Reads the files and the disk of the host now, and reports them to the subscribers. Answered after
+/// that report, or with the reason why the host could not be called.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Arc<Inventory>, AskFailure>")]
 pub struct Refresh;
@@ -137,7 +137,7 @@ pub struct Inventory {
     pub at: Millis,
 }
 
-/// Told to the subscribers after each successful look at a host.
+/// Sent to the subscribers after each successful read of a host.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HostObserved {
@@ -152,11 +152,11 @@ pub struct HostObserved {
     pub disk: Option<(DiskFigures, Millis)>,
     /// What its link carries, and when it was asked for. None while it is not known.
     pub traffic: Option<(Traffic, Millis)>,
-    /// When this was told.
+    /// When this was sent.
     pub at: Millis,
 }
 
-/// Tells `to` of the host from now on, and at once what is known already.
+/// Reports the host to `to` from now on, and at once what is known already.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToHost {
@@ -164,8 +164,8 @@ pub struct SubscribeToHost {
     pub to: Recipient<HostObserved>,
 }
 
-/// Told to the subscribers when it changes how a host is to be dealt with, and after each look at
-/// one of our workers.
+/// Sent to the subscribers when the rules for calls to the host change, and after each read of one of
+/// our workers.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HostCallStatus {
@@ -175,13 +175,13 @@ pub struct HostCallStatus {
     pub calls: CircuitState,
     /// The highest epoch that a worker of ours has heard.
     pub epoch: Option<Epoch>,
-    /// Who had to do lately with a worker of ours.
+    /// The managers that called a Reelyard worker recently.
     pub managers: Vec<ManagerSeen>,
-    /// When this was told.
+    /// When this was sent.
     pub at: Millis,
 }
 
-/// Tells `to` how the host is to be dealt with, now and whenever that changes.
+/// Reports to `to` how the host may be called, now and at each change.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToCallStatus {
@@ -218,7 +218,7 @@ pub struct CfwWorkerView {
     pub role: HostRole,
     /// What program answers there.
     pub kind: HostKind,
-    /// That program's version, when it tells it.
+    /// That program's version, if it reports one.
     pub version: Option<String>,
     /// Whether it is in maintenance: then nothing is asked of it.
     pub in_maintenance: bool,
@@ -231,15 +231,15 @@ pub struct CfwWorkerView {
     /// The files themselves.
     #[serde(skip)]
     pub held: Option<Arc<Inventory>>,
-    /// Its disk as last told; none while that is not known.
+    /// Its disk as last reported; none while that is not known.
     pub disk: Option<DiskFigures>,
-    /// When it told its disk.
+    /// When it reported its disk.
     pub disk_at: Option<Millis>,
-    /// What its link carries as last told; none while that is not known, or was long ago.
+    /// The load of its link as last reported; none if it is unknown or too old.
     pub traffic: Option<Traffic>,
     /// When it was asked for that.
     pub traffic_at: Option<Millis>,
-    /// Why the agent there told nothing the last time; none where there is none or it did.
+    /// Why the last read of its node_exporter failed; none without a node_exporter or after a success.
     pub agent_failure: Option<String>,
     /// Times the agent there answered.
     pub agent_answers: u64,
@@ -257,7 +257,7 @@ pub struct CfwWorkerView {
     pub looks: u64,
     /// How many of them failed.
     pub failed_looks: u64,
-    /// How many told everything it holds; the others that succeeded, what had changed.
+    /// How many of the successful lists were complete; the others contained changes only.
     pub whole_lists: u64,
     /// Copies deleted there.
     pub deleted: u64,
@@ -306,7 +306,7 @@ pub struct InventoryView {
     pub at: Millis,
     /// When it was last asked for everything; in between it was asked for what changed.
     pub whole_at: Option<Millis>,
-    /// Whether it tells what changed.
+    /// Whether it reports changes.
     pub follows_changes: bool,
 }
 

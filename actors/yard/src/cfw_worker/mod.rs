@@ -52,7 +52,7 @@ use traffic::TrafficWatch;
 /// are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Disk figures are told no longer once they are this many intervals old.
+/// Disk figures are dropped when they are this many intervals old.
 const DISK_KEPT_FOR_INTERVALS: u32 = 4;
 
 /// Where readers find a [`CfwWorkerView`] without asking the actor.
@@ -73,13 +73,13 @@ pub struct CfwWorker {
     answers: Option<Result<(), AskFailure>>,
     latency: Option<Duration>,
     breaker: CircuitBreaker,
-    /// How calls stood when it was last told.
+    /// The state of the circuit breaker at the last report.
     notified_circuit: CircuitState,
     call_status_subscribers: Vec<Recipient<HostCallStatus>>,
-    /// What a worker of ours told beside what it holds, at the last look.
+    /// The status that a Reelyard worker reported at the last read.
     worker_status: Option<WorkerStatus>,
     holdings: HeldFiles,
-    /// The disk as last told, and when it was asked for.
+    /// The disk as last reported, and when it was requested.
     disk: Option<(DiskFigures, Millis)>,
     look_schedule: PollSchedule,
     disk_schedule: PollSchedule,
@@ -102,7 +102,7 @@ pub struct CfwWorker {
     last_failure: Option<FailureView>,
     looks: u64,
     failed_looks: u64,
-    /// How many lists told everything.
+    /// How many lists were complete.
     whole_lists: u64,
     copies_deleted: u64,
     view: CfwWorkerViewHandle,
@@ -164,20 +164,20 @@ impl CfwWorker {
         }
     }
 
-    /// Publishes to `view` from now on: whoever starts a CfwWorker anew after a panic hands it
-    /// what the readers hold.
+    /// Publishes to `view` from now on. After a panic the restarted CfwWorker gets the handle that the
+    /// readers already hold.
     pub fn publishing_to(mut self, view: CfwWorkerViewHandle) -> Self {
         self.view = view;
         self
     }
 
-    /// Tells our workers who calls, from now on.
+    /// Sets the name under which our workers see this caller, from now on.
     pub fn with_manager_identity(mut self, badge: ManagerIdentity) -> Self {
         self.client.set_manager_identity(badge);
         self
     }
 
-    /// Begins in maintenance, or does not: whoever starts a CfwWorker anew knows which.
+    /// Sets whether it starts in maintenance. The actor that restarts a CfwWorker knows the mode.
     pub fn in_maintenance(mut self, on: bool) -> Self {
         self.in_maintenance = on;
         self.client.set_paused(on);

@@ -28,7 +28,7 @@ where
     M: Message + Send + 'static,
     M::Result: Send,
 {
-    /// Ways that are found anew each time one is wanted.
+    /// Routes that are looked up again for each call.
     pub fn new(find: impl Fn(HostAddr) -> Option<Recipient<M>> + Send + Sync + 'static) -> Self {
         HostRoutes(Arc::new(find))
     }

@@ -7,8 +7,8 @@ use reelyard_core::clock::Millis;
 /// The shortest pause after a question that failed.
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 
-/// How far one distance may differ from the interval, as a share of it, so that hosts that came
-/// up together are not asked together for ever.
+/// How far one pause may differ from the interval, as a share of it. So hosts that started together are
+/// not called together permanently.
 const JITTER: f64 = 0.1;
 
 /// The schedule of one question to one host.

@@ -18,8 +18,8 @@ pub struct CfwWorkerSettings {
     pub call_timeout: Duration,
     /// How long a list of files may take as a whole. Old cfws cut theirs after 5 s themselves.
     pub list_timeout: Duration,
-    /// How often a destination is asked for everything it holds that cannot tell changes: an old
-    /// cfw, or a worker whose file system tells it of none.
+    /// How often a destination is asked for everything it holds if it cannot report changes: an old cfw,
+    /// or a worker whose file system reports none.
     pub inventory_interval: Duration,
     /// How often one that can is asked for what changed.
     pub changes_interval: Duration,
@@ -27,14 +27,14 @@ pub struct CfwWorkerSettings {
     pub full_inventory_interval: Duration,
     /// How often a destination is asked for its disk.
     pub disk_interval: Duration,
-    /// How often a host is asked what its link carries: our workers tell, or an agent there does.
+    /// How often the load of a host's link is read, from our worker or from node_exporter.
     pub traffic_interval: Duration,
-    /// The agents, by the host that they tell of.
+    /// The node_exporters, by host.
     pub agents: Agents,
     /// Shared with our workers: calls to them are signed with it. It is never sent.
     pub token: Option<SharedToken>,
-    /// How many files a host may list; a longer list is refused as a whole. Also how many names
-    /// that nobody has met its lists may bring within an hour.
+    /// How many files a host may list; a longer list is refused as a whole. Also how many new names its
+    /// lists may add within an hour.
     pub max_files: u64,
     /// Calls to one host at the same time; probes and looks not counted.
     pub open_calls: usize,
@@ -44,7 +44,7 @@ pub struct CfwWorkerSettings {
     pub breaker: CircuitBreakerSettings,
 }
 
-/// Figures of a link are told no longer once they are this many intervals old: they are unknown then.
+/// Figures of a link are dropped when they are this many intervals old: the load is unknown then.
 const TRAFFIC_KEPT_FOR_INTERVALS: u32 = 4;
 
 impl CfwWorkerSettings {

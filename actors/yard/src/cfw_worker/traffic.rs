@@ -1,5 +1,5 @@
-//! Asking what a host's link carries: an agent where one is configured, else a worker of ours, in
-//! between the looks at it. Whoever does not answer makes it unknown, which is neither idle nor busy.
+//! Reads the load of a host's link: from node_exporter where one is configured, else from our worker,
+//! between the reads of its files. A failed read makes the load unknown, which is neither idle nor busy.
 
 use actix::prelude::*;
 use reelyard_core::clock::Millis;
@@ -17,12 +17,12 @@ const LEFT_TO_LOOKS: f64 = 1.5;
 
 /// What is kept of a host's link.
 pub(super) struct TrafficWatch {
-    /// As last told, and when it was asked for.
+    /// The load as last reported, and when it was requested.
     known: Option<(Traffic, Millis)>,
     schedule: PollSchedule,
     /// Who is being asked now.
     asked: Option<TrafficSource>,
-    /// Who tells, where it is not the host's worker.
+    /// The node_exporter, where it is read instead of the host's worker.
     agent: Option<Agent>,
     meter: AgentMeter,
     agent_failure: Option<AskFailure>,
@@ -58,20 +58,20 @@ impl TrafficWatch {
         self.agent_answers
     }
 
-    /// Why the agent told nothing the last time.
+    /// Why the last read of the node_exporter failed.
     pub fn agent_failure(&self) -> Option<&AskFailure> {
         self.agent_failure.as_ref()
     }
 }
 
 impl CfwWorker {
-    /// What the link carries, unless that was told too long ago.
+    /// The load of the link, unless it was reported too long ago.
     pub(super) fn known_traffic(&self, now: Millis) -> Option<&(Traffic, Millis)> {
         let kept = self.settings.traffic_fresh_for();
         self.traffic.known.as_ref().filter(|(_, at)| now.since(*at) <= kept)
     }
 
-    /// When somebody is to be asked next; none while there is nobody who would tell.
+    /// When the load is read next; none if the host has no source for it.
     pub(super) fn next_traffic(&self) -> Option<Millis> {
         self.who_tells().map(|_| self.traffic.schedule.next())
     }
@@ -80,7 +80,7 @@ impl CfwWorker {
         if self.traffic.agent.is_some() {
             return Some(TrafficSource::Agent);
         }
-        // One that told nothing yet may be about to: a link is measured over some seconds.
+        // A worker without a figure yet may have one soon: a link is measured over some seconds.
         self.worker_status.as_ref().map(|_| TrafficSource::Worker)
     }
 
@@ -131,8 +131,8 @@ impl CfwWorker {
         }));
     }
 
-    /// Takes what a worker of ours told beside. Where there is an agent, that one tells of the
-    /// link, and the worker which part of it are copies.
+    /// Takes the traffic in a worker's status. Where there is a node_exporter, that one reports the
+    /// link, and the worker reports which part of it are copies.
     pub(super) fn record_worker_traffic(&mut self, word: Option<&WorkerStatus>, asked: Millis) {
         let Some(word) = word.filter(|_| self.traffic.agent.is_none()) else { return };
         self.traffic.known = word.traffic.clone().map(|traffic| (traffic, asked));
@@ -196,7 +196,7 @@ impl CfwWorker {
         }
     }
 
-    /// Goes by the agent and the interval that are configured now, and were `before`.
+    /// Applies changes of the configured node_exporter and interval, compared with `before`.
     pub(super) fn follow_agent(&mut self, before: &CfwWorkerSettings) {
         let now = TrafficWatch::new(self.host, &self.settings);
         let same_agent = now.agent == self.traffic.agent;

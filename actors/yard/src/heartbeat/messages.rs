@@ -1,4 +1,4 @@
-//! The face of the HeartbeatSupervisor.
+//! The messages of the HeartbeatSupervisor.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ pub enum Health {
     Up,
     /// It missed a probe or more: it gets nothing new, what it has under way goes on.
     Suspect,
-    /// It missed so many that what it has under way is given up.
+    /// It missed so many probes in a row that its open tasks are given up.
     Down,
 }
 
-/// Told to whoever subscribed when a host's health changes.
+/// Sent to the subscribers when a host's health changes.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HealthChanged {
@@ -42,8 +42,8 @@ pub struct HealthChanged {
     pub at: Millis,
 }
 
-/// Watches one more host from now on. A host that is watched already is watched anew through the
-/// given probe: what was known of its health is forgotten.
+/// Watches one more host from now on. A host that is watched already gets the given probe, and its
+/// health starts again as unknown.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct WatchHost {
@@ -55,8 +55,8 @@ pub struct WatchHost {
     pub in_maintenance: bool,
 }
 
-/// Probes a host no more until maintenance ends, and then at once. In maintenance a host's health is
-/// unknown, whatever it was; a probe that is still under way counts for nothing.
+/// Stops the probes of a host until maintenance ends, and then probes it at once. In maintenance a host's
+/// health is unknown, whatever it was; a probe that is still under way counts for nothing.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SetHeartbeatMaintenance {
@@ -79,7 +79,7 @@ pub struct UnwatchHost {
     pub host: HostAddr,
 }
 
-/// Tells `to` of every change of health from now on, and first of each host whose health is known
+/// Reports to `to` every change of health from now on. First it reports each host whose health is known
 /// already, as a change from unknown.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]

@@ -1,7 +1,7 @@
-//! The HeartbeatSupervisor: knows which hosts answer.
+//! The HeartbeatSupervisor knows which hosts answer.
 //!
-//! Every host has its own schedule and its own probe under way, so that a slow one delays nobody.
-//! The supervisor itself talks to no host: it asks that host's CfwWorker to.
+//! Every host has its own schedule and its own open probe, so a slow host delays no other. The
+//! supervisor calls no host itself: it asks the CfwWorker of the host to do so.
 
 pub mod health;
 mod messages;
@@ -51,7 +51,7 @@ impl Default for HeartbeatSettings {
     }
 }
 
-/// Up to so many hosts everything is shown and looked at with every change.
+/// Up to this many hosts, each change publishes and checks all of them.
 const FEW_HOSTS: usize = 256;
 
 /// How long changes are gathered where there are more.
@@ -100,7 +100,7 @@ struct WatchedHost {
 }
 
 impl HeartbeatSupervisor {
-    /// A supervisor that watches nobody yet.
+    /// A supervisor that watches no host yet.
     pub fn new(settings: HeartbeatSettings, clock: Clock) -> Self {
         HeartbeatSupervisor {
             settings,
@@ -120,14 +120,14 @@ impl HeartbeatSupervisor {
         }
     }
 
-    /// Tells of changes on `feed` from now on.
+    /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
         self.changes = Some(feed);
         self
     }
 
-    /// Publishes to `view` from now on: whoever starts a HeartbeatSupervisor anew after a panic hands it
-    /// what the readers hold.
+    /// Publishes to `view` from now on. After a panic the restarted HeartbeatSupervisor gets the handle
+    /// that the readers already hold.
     pub fn publishing_to(mut self, view: HeartbeatViewHandle) -> Self {
         self.view = view;
         self

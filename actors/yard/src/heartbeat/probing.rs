@@ -22,9 +22,9 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) const AT_ONCE: Millis = Millis(i64::MIN);
 
 impl HeartbeatSupervisor {
-    /// Begins the probes that are due, those due for longest first, as far as the bound allows: a host
-    /// that answers nobody takes a place for as long as its time-out. Whoever waits for a place has
-    /// missed nothing. Answers how many probes began.
+    /// Starts the probes that are due, the longest overdue first, as far as the limit allows. A host
+    /// that does not answer occupies a place until its time-out. A host that waits for a place has
+    /// missed no probe. Answers how many probes started.
     pub(super) fn probe_what_is_due(&mut self, ctx: &mut Context<Self>) -> usize {
         let (now, rhythm) = (self.clock.now(), self.settings.rhythm);
         let is_due = |watched: &WatchedHost| {

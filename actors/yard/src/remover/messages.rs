@@ -1,4 +1,4 @@
-//! The face of the Remover.
+//! The messages of the Remover.
 
 use actix::Message;
 use reelyard_core::event::RequestId;
@@ -29,14 +29,13 @@ pub struct PinFile {
 #[rtype(result = "()")]
 pub struct ChangeRemoverSettings(pub RemoverSettings);
 
-/// Looks at all copies now instead of when the next look is due. The Remover sends itself the like
-/// by its timer; operators and tests send it. Answered once the look itself is over; what it
-/// decided is carried out afterwards.
+/// Starts a round now instead of at its next time. Operators and tests send it. Answered once the round
+/// is over; its decisions are carried out afterwards.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct RemoveNow;
 
-/// Asks which copies of a file stay and which go, and why.
+/// Asks which copies of a file are kept and which are removed, and why.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<CopySays>")]
 pub struct ExplainCopies {
@@ -44,12 +43,12 @@ pub struct ExplainCopies {
     pub name: FileName,
 }
 
-/// What is said of one copy.
+/// The decision on one copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CopySays {
     /// The host that holds the copy.
     pub host: HostAddr,
-    /// What is to become of it.
+    /// Whether the copy is kept or removed, and why.
     pub fate: Fate,
 }
 
@@ -71,7 +70,7 @@ impl Fate {
     }
 }
 
-/// What is to become of a copy.
+/// The decision on a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -80,11 +79,11 @@ pub enum Fate {
         /// The rule that keeps it.
         why: Spared,
     },
-    /// It goes as soon as that is confirmed.
+    /// It will be removed as soon as the keeper is confirmed.
     Goes {
         /// The rule that removes it.
         reason: Reason,
-        /// Whose copy stays.
+        /// The host whose copy is kept.
         #[schema(required)]
         keeper: Option<HostAddr>,
     },
@@ -92,7 +91,7 @@ pub enum Fate {
     Going {
         /// The rule that removes it.
         reason: Reason,
-        /// Whose copy stays.
+        /// The host whose copy is kept.
         #[schema(required)]
         keeper: Option<HostAddr>,
     },

@@ -14,7 +14,7 @@ pub(super) fn name(text: &str) -> FileName {
     FileName::new(text).unwrap()
 }
 
-/// The copy on host `from` is one too many; the one on `keeper` stays.
+/// Removes the copy on host `from` as surplus; the one on `keeper` is kept.
 pub(super) fn duplicate(file: &str, from: u8, keeper: u8) -> Intent {
     let reason = Reason::Duplicate { copies: 2, wanted: 1, kept_by: KeptBy::Room };
     Intent {
@@ -27,7 +27,7 @@ pub(super) fn duplicate(file: &str, from: u8, keeper: u8) -> Intent {
     }
 }
 
-/// The copy on host `from` goes because its disk is over the limit.
+/// Removes the copy on host `from` because its disk is over the limit.
 pub(super) fn over_limit(file: &str, from: u8) -> Intent {
     let reason = Reason::OverLimit { used: 95, limit: 90, low_water: 85, grade: Some(9) };
     Intent { reason, keeper: None, ..duplicate(file, from, 0) }

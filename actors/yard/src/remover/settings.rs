@@ -15,7 +15,7 @@ pub enum RemovalMode {
     /// Copies are removed.
     #[default]
     On,
-    /// Everything is decided and told, and nothing removed.
+    /// Everything is decided and reported, but no copy is removed.
     DryRun,
     /// Nothing is decided.
     Off,
@@ -36,9 +36,9 @@ impl fmt::Display for RemovalMode {
 pub struct RemoverSettings {
     /// Whether copies are removed.
     pub mode: RemovalMode,
-    /// How often it is looked at what is to go.
+    /// How often a round runs.
     pub interval: Duration,
-    /// Which of too many copies stay.
+    /// The rule that selects the copies to keep.
     pub keep: KeptBy,
     /// Names that begin with one of these are never touched (advertisements).
     pub ignore_prefixes: Vec<Vec<u8>>,
@@ -50,7 +50,7 @@ pub struct RemoverSettings {
     pub copies: CopiesWanted,
     /// How long a copy is safe from making room after it arrived.
     pub spare_copied_within: Duration,
-    /// Room is made for a file that fits nowhere from so many rising hits on.
+    /// Room is made for a file that fits on no destination when it has at least this many rising hits.
     pub make_room_hits: u32,
     /// How much of a disk is given up for one such file, in percent; 0 for nothing.
     pub make_room_percent: u32,
@@ -60,10 +60,10 @@ pub struct RemoverSettings {
     pub keep_room_for: Duration,
     /// How many copies one round removes from one host at most.
     pub most_per_host: usize,
-    /// How many files with too many copies one round looks at, at most.
+    /// How many files with surplus copies one round examines, at most.
     pub most_duplicates: usize,
-    /// How long after it began to lead this node removes nothing from old cfws, which cannot tell
-    /// an old leader's call from ours: the longest election time and five seconds.
+    /// How long after its election this node removes nothing from old cfws, because these cannot
+    /// distinguish a call of a former leader. It is the longest election time plus five seconds.
     pub old_host_quiet: Duration,
     /// How long a copy is in doubt after a call that came to no clear end.
     pub doubt: Duration,

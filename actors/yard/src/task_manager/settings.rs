@@ -13,12 +13,12 @@ use crate::catalog::ranking::CopiesWanted;
 pub struct HostSetting {
     /// Its address, which is its identity.
     pub addr: HostAddr,
-    /// What it is for.
+    /// Whether it is a source, a destination or both.
     pub role: HostRole,
 }
 
-/// How copies are spread over the destinations that can take them. Either way an idle destination
-/// goes before a busy one, and none gets what does not fit.
+/// How copies are distributed over the destinations that can take them. In both modes an idle
+/// destination comes before a busy one, and no destination gets a file that does not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacementPolicy {
     /// To the one with the most room.
@@ -34,12 +34,12 @@ pub enum PlanningMode {
     /// Copies are planned and carried out.
     #[default]
     On,
-    /// They are not; copies under way go on, and an operator can still ask for one by name.
+    /// No copies are planned. Copies under way continue, and an operator can still request a copy.
     Off,
 }
 
-/// How much each counts where a copy goes to the destination with the most room and the idlest link
-/// (with [`PlacementPolicy::Room`]). Not all are 0.
+/// The weights of room and link load in the choice of the destination (with [`PlacementPolicy::Room`]).
+/// At least one is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// Its room, as a share of that of the roomiest destination.
@@ -64,7 +64,7 @@ pub struct LinkRules {
     pub source_mark_percent: Option<u32>,
     /// A destination of whose link so much is used gets no new copies, in percent. None: no mark.
     pub destination_mark_percent: Option<u32>,
-    /// How old what is known of a link may get, before it is unknown.
+    /// The age at which the figures of a link become unknown.
     pub fresh_for: Duration,
 }
 
@@ -95,13 +95,13 @@ pub struct TaskSettings {
     pub timeout: Duration,
     /// How long a ready task may wait for its destination to begin.
     pub pickup_timeout: Duration,
-    /// How fast copies may go, and hosts.
+    /// The rate limits of copies and hosts.
     pub bandwidth: Bandwidth,
-    /// How failures keep back what is to blame for them.
+    /// The backoff of hosts, files and pairs after failures.
     pub back_off: ExponentialBackoff,
-    /// How long an ended task stays in the list.
+    /// How long an ended task is kept in the list.
     pub keep_ended: Duration,
-    /// How many ended tasks stay in the list at most; the oldest go first.
+    /// How many ended tasks are kept in the list at most; the oldest are removed first.
     pub keep_ended_count: usize,
     /// How many ended copies the history remembers.
     pub keep_history: u64,
@@ -111,7 +111,7 @@ pub struct TaskSettings {
     pub ungraded_hot: bool,
     /// How much of a destination's disk may be in use, in percent.
     pub storage_limit_percent: u32,
-    /// After how long a silence a host counts as lost, and what it holds no longer counts.
+    /// The length of silence after which a host counts as lost, and its copies no longer count.
     pub presumed_lost_after: Duration,
     /// How far files that are not hot fill a destination's disk, in percent; no further than the
     /// limit.
@@ -124,7 +124,7 @@ pub struct TaskSettings {
     /// such copies: the Remover takes all but one off again once the host was listed. Nothing is
     /// copied to that host before.
     pub first_look: Duration,
-    /// How long what was seen of a master (its directory and size) is good enough to plan with.
+    /// How long the result of a master's check (its directory and size) is valid for planning.
     pub look_fresh_for: Duration,
     /// How long after a look or a refresh that failed the same is asked again.
     pub ask_again_after: Duration,

@@ -55,7 +55,7 @@ impl WaiterListener {
 }
 
 impl LeaseWaiter {
-    /// Whether anybody is to be answered.
+    /// Whether a caller waits for an answer.
     pub(in crate::box_lease) fn has_listeners(&self) -> bool {
         !self.listeners.is_empty()
     }
@@ -82,7 +82,7 @@ impl LeaseWaiter {
         }
     }
 
-    /// Whether anybody looks how the wait goes.
+    /// Whether a caller watches the progress of the wait.
     pub(in crate::box_lease) fn is_watched(&self) -> bool {
         // A waiting caller holds one receiver itself.
         self.listeners.iter().any(|listener| listener.progress.receiver_count() > 1)

@@ -42,7 +42,7 @@ impl Piece for SharedTable {
     }
 }
 
-/// How and by whom leases end.
+/// How leases end, and who ends them.
 #[derive(Clone, Copy)]
 struct LeaseEnding<'a> {
     how: LeaseEnd,

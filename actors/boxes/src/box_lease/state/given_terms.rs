@@ -1,8 +1,8 @@
-//! The terms that new leaders gave a lease once more since it was renewed last. Pure.
+//! The terms that new leaders gave a lease again since its last renewal. Pure.
 //!
 //! Each boot of a machine gives a lease its full term once. A leader of the same boot measures the rest
-//! of it by the uptime of its machine, which nobody can set; a leader of another boot cannot, and gives
-//! the full term.
+//! of it by the monotonic clock of its machine, which cannot be set. A leader of another boot cannot do
+//! so and gives the full term.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -37,7 +37,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The id by which its holder calls the box.
+    /// The id of the box for its holder.
     pub fn box_id(&self) -> u32 {
         self.slot.map_or(self.number.0, |slot| slot.0)
     }

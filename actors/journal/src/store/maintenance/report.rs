@@ -230,7 +230,7 @@ impl StoreReport {
     }
 }
 
-/// The nodes that vote, as the snapshot and the log behind it tell.
+/// The nodes that vote, according to the snapshot and the log after it.
 pub(in crate::store) fn all_voters(
     trees: &Trees,
     head: &StoreHead,

@@ -1,9 +1,8 @@
-//! Writing a store anew that has grown far beyond what it holds: sled never gives back the room of
-//! what was deleted.
+//! Rewrites a store that has grown far beyond its content: sled never returns the space of deleted data.
 //!
-//! The live content is copied into `sled.new` and synced; then `sled` becomes `sled.old`,
-//! `sled.new` becomes `sled`, and `sled.old` goes. A crash in between is brought to its end by the
-//! next start ([`finish`]): `sled` is missing only when `sled.new` is whole.
+//! The live content is copied into `sled.new` and synced. Then `sled` becomes `sled.old`, `sled.new`
+//! becomes `sled`, and `sled.old` is removed. After a crash in between, the next start completes it
+//! ([`finish`]): `sled` is missing only when `sled.new` is complete.
 
 use std::fs::{self, File};
 use std::io;
@@ -35,8 +34,8 @@ pub(in crate::store) fn finish(dir: &Path) -> io::Result<()> {
     remove_tree(&dir.join(OLD))
 }
 
-/// Writes the store in `dir` anew if it is `least` bytes large and that is worth it, and opens it
-/// again.
+/// Rewrites the store in `dir` if it has at least `least` bytes and the rewrite frees enough, and opens
+/// it again.
 pub(in crate::store) fn if_too_large(
     dir: &Path,
     trees: Trees,

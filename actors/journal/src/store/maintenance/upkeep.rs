@@ -122,7 +122,7 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
             head.sequence = head.sequence.max(marked.sequence);
             head.vote = Some(vote);
         });
-        // The head first: rows behind the end that it tells of are only removed after.
+        // The head first: rows behind the end that it names are removed only afterwards.
         trees.seal()?;
         trees.tidy()?;
         snapshots::drop_abandoned(&trees)?;

@@ -68,7 +68,7 @@ pub(in crate::share_expiry) struct DownloadClient {
     pub(in crate::share_expiry) in_part: bool,
 }
 
-/// A share of which no download is left.
+/// A share with no downloads left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exhausted {
     /// When the last one was taken.
@@ -213,7 +213,7 @@ impl Share {
         self.deadline
     }
 
-    /// When it ends if nobody changes it: at its deadline, or when its last counted download may no
+    /// When it ends without further changes: at its deadline, or when its last counted download may no
     /// longer be resumed, whichever is earlier.
     pub fn due(&self) -> Deadline {
         match self.exhausted() {

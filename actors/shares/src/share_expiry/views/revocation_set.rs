@@ -9,7 +9,7 @@ use crate::share_expiry::state::values::id::ShareId;
 /// How long one is in here at least: every download of it has looked by then.
 const CUT_WITHIN: Duration = Duration::from_secs(15);
 
-/// The shares of which downloads are cut.
+/// The shares whose downloads are cut.
 #[derive(Debug, Default)]
 pub(in crate::share_expiry) struct RevocationSet {
     newer: HashSet<ShareId>,

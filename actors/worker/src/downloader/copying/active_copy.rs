@@ -15,7 +15,7 @@ use crate::downloader::fetching::live_rate::LiveRate;
 use crate::downloader::messages::TransferMoved;
 use crate::downloader::{Downloader, DownloaderShared};
 
-/// One copy, from its beginning until its end is told.
+/// One copy, from its start until its end is reported.
 pub(in crate::downloader) struct ActiveCopy {
     pub(in crate::downloader) order: CopyOrder,
     pub(in crate::downloader) cancel: CopyCancellation,
@@ -42,8 +42,8 @@ impl Drop for ActiveCopyGuard {
 }
 
 impl ActiveCopy {
-    /// Fetches it. `ahead` is what was asked for before its turn; `progress` is told beside the
-    /// actor.
+    /// Fetches the copy. `ahead` holds requests that were sent before its turn; `progress` gets the
+    /// bytes so far.
     pub(in crate::downloader) fn fetch(
         &self,
         ahead: &RequestPipeline,
@@ -74,7 +74,7 @@ impl ActiveCopy {
         Arc::clone(&self.under_way.0)
     }
 
-    /// The report that says `said` of it, told in the log too.
+    /// The report that says `said` of this copy. It is logged, too.
     pub(in crate::downloader) fn report(&self, said: Said, at: Millis) -> Report {
         let (task, file, source) = (self.task(), &self.order.name, self.order.source);
         match &said {

@@ -12,8 +12,8 @@ use crate::downloader::copying::order::CopyOrder;
 /// step of a large copy.
 pub const SMALL: u64 = 256 << 10;
 
-/// How many copies make a run at most: few enough that the hottest is not told much later than it
-/// is here.
+/// How many copies a batch has at most. Few enough that the report of the hottest copy is not much later
+/// than its arrival.
 pub const LONGEST: usize = 16;
 
 /// Takes the next run off those waiting, best first, when `free` places are. As many runs as there
@@ -56,7 +56,7 @@ impl BatchSlots {
         self.taken.len()
     }
 
-    /// Takes one for a run of so many copies.
+    /// Takes a slot for a batch of this many copies.
     pub(in crate::downloader) fn take(&mut self, copies: usize) -> BatchSlot {
         let place = BatchSlot(self.next);
         self.next += 1;

@@ -13,11 +13,11 @@ use crate::downloader::fetching::fault::CopyFault;
 use crate::downloader::fetching::fetch::{FetchedCopy, RequestPipeline};
 use crate::downloader::messages::TransfersArrived;
 
-/// The copies of one run, from its beginning until the end of each is left to be told.
+/// The copies of one batch, from their start until the end of each is handed over to be reported.
 pub(in crate::downloader) struct CopyBatch {
     /// Those that are still to be made.
     waiting: Mutex<VecDeque<ActiveCopy>>,
-    /// Those that came to their end and are not left to be told yet.
+    /// Copies that have ended and are not handed over yet.
     brought: Mutex<Vec<(ActiveCopy, FetchResult)>>,
 }
 
@@ -34,7 +34,7 @@ impl CopyBatch {
             // What is not wanted any more costs no time. Nor does what a source is asked for that has
             // just failed: it is given up, and is begun again as it is ordered still.
             let outcome = if is_served && !copy.cancel.is_cancelled() {
-                // Nobody waits for a copy that takes long but itself.
+                // A slow copy delays only its own report.
                 copy.fetch(&ahead, &|_| {
                     self.hand_on_brought();
                     if ahead.is_held_up() {
@@ -76,8 +76,8 @@ impl CopyBatch {
         }
     }
 
-    /// Leaves what was brought so far to be ended, on another thread: whoever ends copies may have to
-    /// do so for others for long, and this one is in the middle of a copy.
+    /// Hands the ended copies to another thread to be published. This thread is in the middle of a copy,
+    /// and a publisher may have to work for other threads for a long time.
     fn hand_on_brought(&self) {
         let brought = mem::take(&mut *locked(&self.brought));
         if let Some(lasting) = brought.first().map(|(copy, _)| copy.shared())

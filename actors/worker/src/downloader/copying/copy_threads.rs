@@ -6,8 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
-/// A run of copies, until their bytes are here, or the end of copies that were handed on apart; and,
-/// if nobody else does so just then, the end of all that are here. It does not panic.
+/// A batch of copies until their bytes have arrived, or the end of copies that were handed over. If no
+/// other thread publishes at that moment, it publishes all ended copies. It does not panic.
 pub type CopyJob = Box<dyn FnOnce() + Send>;
 
 /// Threads that come as they are needed. Those without work end when this is dropped, the others

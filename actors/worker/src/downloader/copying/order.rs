@@ -1,4 +1,4 @@
-//! What a worker is asked to do, whoever asks: a Reelyard node or an old cfm.
+//! An order for a worker, from a Reelyard node or from an old cfm.
 
 use std::net::SocketAddr;
 

@@ -1,8 +1,9 @@
-//! The end of copies: small files are put into place and reports kept for all copies that came to
-//! their end meanwhile, with as few syncs as that takes.
+//! The end of copies. Small files are put into place, and reports are stored, for all copies that have
+//! ended meanwhile. That takes as few syncs as possible.
 //!
-//! There is no thread for it: whoever brings a copy while nobody publishes does so, for others too,
-//! until there is nothing left. Whoever comes meanwhile leaves its copy and goes.
+//! There is no thread for it. A thread that brings an ended copy while no other publishes does so
+//! itself, until the queue is empty. A thread that comes meanwhile leaves its copy in the queue and goes
+//! on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,7 @@ const LONGEST_REASON: usize = 1000;
 /// What a copy came to.
 pub(in crate::downloader) type FetchResult = Result<FetchedCopy, CopyFault>;
 
-/// The copies that have come to their end and are not told yet.
+/// The copies that have ended and are not reported yet.
 #[derive(Default)]
 pub(in crate::downloader) struct Publisher(Mutex<PublishQueue>);
 
@@ -56,8 +57,8 @@ impl Publisher {
     }
 }
 
-/// Ends copies of one incarnation: those of an earlier one have all ended before it begins.
-/// Whatever panics, each end is told: its place is free for another copy.
+/// Ends copies of one incarnation: those of an earlier one have all ended before it starts. Each end is
+/// reported even if a step panics, so its place is free for another copy.
 fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
     let Some((first, _)) = copies.first() else { return };
     let (lasting, downloader) = (first.shared(), first.downloader.clone());

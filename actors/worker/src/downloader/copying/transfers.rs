@@ -1,4 +1,4 @@
-//! Which copies a worker makes when: pure. The actor tells it what happened and does what it says.
+//! Which copies a worker makes, and when. Pure: the actor passes in events and carries out the result.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -57,7 +57,7 @@ pub struct TransferCounters {
     pub begun: u64,
     /// Verified and in place.
     pub done: u64,
-    /// Failed, with somebody to blame.
+    /// Copies that failed, each with a blamed side.
     pub failed: u64,
     /// Given up because they were taken back.
     pub given_up: u64,
@@ -171,8 +171,8 @@ impl Transfers {
         }
     }
 
-    /// All bytes of these copies are here, so many: they do not need their place while the disk is
-    /// waited for.
+    /// All bytes of these copies have arrived, this many each. They need no place while they wait for
+    /// the disk.
     pub fn arrived(&mut self, copies: &[(TaskId, u64)], now: Millis) -> Vec<TransferAction> {
         for (task, bytes) in copies {
             let Some(transfer) = self.under_way.get_mut(task) else { continue };
@@ -246,8 +246,8 @@ impl Transfers {
         (settled, acts)
     }
 
-    /// Makes up to so many copies at once from now on. What is under way goes on, also what is too
-    /// many then.
+    /// Makes up to this many copies at once from now on. Copies under way continue, even if they exceed
+    /// the new limit.
     pub fn change_at_once(&mut self, at_once: usize, now: Millis) -> Vec<TransferAction> {
         self.at_once = at_once.max(1);
         self.begin(now)
@@ -270,7 +270,7 @@ impl Transfers {
         known
     }
 
-    /// What is to be told to the node.
+    /// The reports to deliver to the node.
     pub fn reports(&self) -> &[Report] {
         self.outbox.reports()
     }

@@ -42,7 +42,7 @@ pub struct BaseDir {
     ledger: Ledger,
     /// What makes files durable before they are put into place.
     syncs: FileSyncs,
-    /// Tasks at work, whose temporary files are nobody else's.
+    /// Tasks at work: their temporary files belong to them alone.
     at_work: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -105,7 +105,7 @@ impl BaseDir {
         entries_of(&self.dir)
     }
 
-    /// The temporary files, whoever made them.
+    /// The temporary files, from any program.
     pub fn temp_entries(&self) -> io::Result<Vec<BaseDirEntry>> {
         entries_of(&self.temp)
     }
@@ -236,7 +236,7 @@ impl BaseDir {
         self.remove_temp_named(task.to_string().as_bytes()).map(|_| ())
     }
 
-    /// Removes a temporary file, whoever made it, and answers whether it was there.
+    /// Removes a temporary file from any program. Answers whether it existed.
     pub fn remove_temp_named(&self, name: &[u8]) -> io::Result<bool> {
         match unlinkat(&self.temp, name, AtFlags::empty()) {
             Ok(()) => {

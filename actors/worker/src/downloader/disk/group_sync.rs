@@ -1,5 +1,5 @@
-//! One sync for many: whoever comes while one is under way waits for the next, which then stands
-//! for all that came until it began.
+//! One sync for many callers. A caller that comes during a sync waits for the next one, which covers all
+//! callers up to its start.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ impl Drop for GroupSyncGuard<'_> {
             turns.done = self.number;
         }
         self.group.ended(self.number).notify_all();
-        // Somebody has to make the next one.
+        // One of the callers must make the next sync.
         self.group.ended(self.number + 1).notify_one();
     }
 }
@@ -41,8 +41,8 @@ struct GroupSyncState {
 }
 
 impl GroupSync {
-    /// Returns when a sync that began after this call has succeeded; `sync` makes one, if nobody
-    /// else does.
+    /// Returns when a sync that began after this call has succeeded. `sync` makes one, unless another
+    /// caller does.
     pub fn wait_or<E>(&self, sync: impl Fn() -> Result<(), E>) -> Result<(), E> {
         let mut turns = self.turns();
         let wanted = turns.begun + 1;
@@ -60,7 +60,7 @@ impl GroupSync {
             let synced = sync();
             turn.succeeded = synced.is_ok();
             drop(turn);
-            // One that failed is tried again by whoever waited for it.
+            // A failed sync is tried again by a caller that waited for it.
             synced?;
             turns = self.turns();
         }

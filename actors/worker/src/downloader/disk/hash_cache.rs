@@ -42,7 +42,7 @@ pub struct HashCache {
 #[derive(Default)]
 struct HashJobs {
     table: Mutex<HashJobTable>,
-    /// Told when a job ends.
+    /// Notified when a job ends.
     ended: Condvar,
 }
 
@@ -64,14 +64,14 @@ struct HashJob {
 /// Who drives a job, and how far it may go.
 #[derive(Default)]
 struct HashJobState {
-    /// Up to where the file was sent by whoever is furthest.
+    /// Up to where the furthest connection has sent the file.
     sent: u64,
     senders: usize,
     /// Connections that wait for the hash: with one of them the job need not stay behind.
     askers: usize,
     /// Until when one that left is expected back.
     expected_back: Option<Instant>,
-    /// Since when nobody needs the hash.
+    /// Since when no caller needs the hash.
     deserted: Option<Instant>,
     outcome: Option<Hashed>,
 }
@@ -82,7 +82,7 @@ pub struct HashFollower {
 }
 
 impl HashCache {
-    /// A desk that remembers hashes in `store`.
+    /// A cache that keeps its hashes in `store`.
     pub fn new(store: Arc<StateStore>, clock: Clock) -> Self {
         HashCache { store, clock, jobs: Arc::default() }
     }
@@ -111,8 +111,8 @@ impl HashCache {
         }
     }
 
-    /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done
-    /// before the job can look whether anybody still needs it.
+    /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done before the job
+    /// can look whether a caller still needs it.
     fn join(
         &self,
         file: &File,
@@ -197,7 +197,8 @@ impl HashCache {
     }
 }
 
-/// Hashes the rest of the file, never ahead of who leads, and gives up when nobody does any more.
+/// Hashes the rest of the file, never ahead of the connection that leads. Gives up when no connection is
+/// left.
 fn hash_behind(
     file: &File,
     identity: &FileFingerprint,
@@ -236,8 +237,8 @@ impl HashJob {
         self.lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the hasher, which stands at `at`, may go on, and says how far. None when nobody
-    /// needs the hash any more.
+    /// Waits until the hasher at position `at` may go on, and answers how far. None when no caller needs
+    /// the hash any more.
     fn wait_for_lead(&self, at: u64, size: u64) -> Option<u64> {
         let mut lead = self.lead();
         loop {
@@ -259,7 +260,7 @@ impl HashJob {
             let left =
                 LINGERS.saturating_sub(lead.deserted.get_or_insert_with(Instant::now).elapsed());
             if left.is_zero() {
-                // Decided under the lock: whoever joins from now on sees it and begins anew.
+                // Decided under the lock: a caller that joins from now on sees it and starts a new job.
                 lead.outcome = Some(Hashed::UnderWay);
                 return None;
             }

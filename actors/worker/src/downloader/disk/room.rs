@@ -16,7 +16,7 @@ pub enum Capacity {
     /// The file system that the base directory is on.
     #[default]
     FileSystem,
-    /// So many bytes of it, at most: for a file system that others use too.
+    /// At most this many bytes: for a file system that other programs use too.
     Quota(u64),
 }
 
@@ -86,7 +86,7 @@ impl Ledger {
         Ok(Reservation { ledger: self.clone(), bytes })
     }
 
-    /// Something was removed from the base directory: it is counted anew when that matters.
+    /// A file was removed from the base directory: its size is counted again when it matters.
     pub fn count_anew(&self) {
         self.accounts().counted = None;
     }
@@ -120,7 +120,7 @@ impl Accounts {
 }
 
 impl Reservation {
-    /// The bytes stand in the base directory now, and count as used there.
+    /// The bytes are in the base directory now, and count as used there.
     pub fn settle(mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut accounts = self.ledger.accounts();

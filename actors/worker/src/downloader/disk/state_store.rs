@@ -1,10 +1,9 @@
-//! What a worker keeps over a restart: reports that no node has taken yet, the highest epoch it
-//! has seen, copies that were interrupted, and the hashes of files it has read, or begun to read.
-//! A small sled of its own.
+//! What a worker keeps over a restart: reports that no node has taken yet, the highest epoch,
+//! interrupted copies, and the hashes of files. A small sled of its own.
 //!
-//! sled's `flush` is not durable on Linux: each durable write ends with `sync_data` on its file.
-//! After an error (a full disk) sled refuses everything until it is opened anew: that is done by
-//! the next call.
+//! sled's `flush` is not durable on Linux, so each durable write ends with `sync_data` on its file.
+//! After an error (a full disk) sled refuses everything until it is opened again. The next call does
+//! that.
 
 mod rows;
 
@@ -73,7 +72,7 @@ pub enum StateStoreError {
     /// The file system refused it.
     #[error("the worker's state store failed: {0}")]
     Io(#[from] std::io::Error),
-    /// It failed, could not be opened anew, and is left alone for a moment.
+    /// It failed and could not be opened again. The next try comes after a pause.
     #[error("the worker's state store cannot be opened again: {0}")]
     Resting(String),
     /// Another process has it open.
@@ -110,7 +109,7 @@ impl StateStore {
             hashes: AtomicUsize::new(hashes),
             most_hashes: MOST_HASHES,
         };
-        // What cannot be read is told now, while there is somebody to tell.
+        // An unreadable store must fail now, while the caller can report it.
         store.reports()?;
         Ok(store)
     }
@@ -222,8 +221,8 @@ impl StateStore {
         self.with(|opened| opened.remove(&partial_key(name)))
     }
 
-    /// Every interrupted copy. What does not read is left out and told in the log: a copy that
-    /// begins anew is all that is lost.
+    /// Every interrupted copy. An unreadable record is logged and left out; its copy starts from the
+    /// beginning.
     pub fn partials(&self) -> Result<Vec<Partial>, StateStoreError> {
         self.with(|opened| {
             let rows = opened.db.scan_prefix([StateKeyKind::Partial as u8]).values();
@@ -301,8 +300,8 @@ impl StateStore {
         self.with(OpenStateStore::sync)
     }
 
-    /// Does `work` on the open store; where that fails of the store, once more on one that was
-    /// opened anew. All that callers do may be done twice.
+    /// Does `work` on the open store. If the store fails, it is opened again and `work` runs once more.
+    /// So callers must be able to run twice.
     fn with<T>(
         &self,
         work: impl Fn(&OpenStateStore) -> Result<T, StateStoreError>,

@@ -63,7 +63,7 @@ pub struct ExternalProgram {
     pub timeout: Duration,
     /// How long it may take to end after SIGTERM, before SIGKILL.
     pub grace: Duration,
-    /// The directory of temporary files, as the program is to be told it.
+    /// The directory of temporary files, in the form that is passed to the program.
     pub temp_dir: PathBuf,
 }
 
@@ -81,7 +81,7 @@ impl Fetcher {
         if cancel.is_cancelled() {
             return Err(CopyFault::Cancelled);
         }
-        // Of a master whose size nobody told only this much is known: that the disk is not full.
+        // If the size of the master is unknown, only this can be checked: the disk is not full.
         let room = self.reserve(order.size.unwrap_or(0))?;
         self.base.remove_temp(order.id).map_err(local)?;
         let here = AtomicU64::new(0);
@@ -92,7 +92,8 @@ impl Fetcher {
         let ran = program.run(order, cancel, &counted);
         let left = self.base.adopt_temp(order.id);
         if left.is_err() {
-            // Something else than a file may stand there; what is not removable is told then.
+            // Something other than a file may be there; an entry that cannot be removed is reported at
+            // that time.
             let _ = self.base.remove_temp(order.id);
         }
         ran?;
@@ -211,8 +212,8 @@ impl ExternalProgram {
     }
 }
 
-/// Ends the downloads into `temp_dir` that an earlier run of the worker left behind, and answers
-/// the names of their temporary files. Only for whoever holds the lock of that directory.
+/// Ends the downloads into `temp_dir` that an earlier run of the worker left behind. Answers the names
+/// of their temporary files. The caller must hold the lock of that directory.
 pub fn end_left_downloads(temp_dir: &Path) -> HashSet<OsString> {
     let left = end_leftovers(MARK, temp_dir, LEFTOVER_GRACE);
     match left.processes {
@@ -235,8 +236,8 @@ struct Limit<'a> {
 }
 
 impl Limit<'_> {
-    /// The time-out, and at least twice what the file needs at its rate (spec D17, D19). Where
-    /// nobody said how large it is, it is at least as large as what is there of it.
+    /// The time-out, and at least twice the time that the file needs at its rate (spec D17, D19). If its
+    /// size is unknown, the bytes that have arrived are its least size.
     fn allows(&self, bytes: u64) -> Duration {
         let size = self.size.unwrap_or(0).max(bytes);
         self.rate.time_for(size).saturating_mul(2).max(self.program.timeout)

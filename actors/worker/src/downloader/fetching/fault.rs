@@ -1,4 +1,4 @@
-//! Whom a copy that failed is blamed on, and in which words.
+//! The side that a failed copy is blamed on, and the reason in words.
 
 use std::io::ErrorKind;
 
@@ -11,9 +11,9 @@ use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 /// Why a copy was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyFault {
-    /// It was cancelled: nobody is to blame.
+    /// It was cancelled: no host and no file is to blame.
     Cancelled,
-    /// Somebody is to blame.
+    /// This side is to blame, with the reason in words.
     Blamed(Blame, String),
 }
 

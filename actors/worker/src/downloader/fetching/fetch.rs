@@ -1,8 +1,8 @@
-//! One copy, from its source to its place: fetched, hashed in the stream, compared with what the
-//! source says it sent, made durable, put in place. Blocking; runs on a thread of its own.
+//! One copy, from its source to its place. It is fetched, hashed in the stream, compared with the hash
+//! of the source, made durable and put in place. Blocking; runs on a thread of its own.
 //!
-//! What breaks off is gone on with: at once a few times, later by whoever copies that name next,
-//! also after a restart. What is on the disk already is neither sent nor hashed again.
+//! An interrupted copy is resumed: a few times at once, and later by the next copy of that name, also
+//! after a restart. Bytes that are on the disk are neither sent nor hashed again.
 
 mod liveness;
 mod pipelining;
@@ -62,7 +62,7 @@ pub struct Fetcher {
     pub timeouts: SourceTimeouts,
     /// What is done about a copy that breaks off.
     pub resume: ResumePolicy,
-    /// Tells the time that tickets expire by.
+    /// The clock by which tickets expire.
     pub clock: Clock,
     /// What fetches from sources that are old cfws; none refuses such copies.
     pub external: LiveSetting<Option<ExternalProgram>>,
@@ -75,7 +75,7 @@ pub struct Fetcher {
 /// What is done about a copy that breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumePolicy {
-    /// How often in a row it is gone on with at once, without a byte gained, before it is told as
+    /// How many times in a row it is resumed at once, without a byte gained, before it is reported as
     /// failed.
     pub tries: u32,
     /// How long after it broke off first; each further time three times as long.
@@ -98,7 +98,7 @@ pub struct CommittedCopy {
     pub size: u64,
     /// BLAKE3 hash of the bytes that arrived.
     pub hash: ContentHash,
-    /// Whether that is also the hash that the source tells.
+    /// Whether the source reported the same hash.
     pub verified: bool,
 }
 
@@ -127,7 +127,7 @@ impl ReceivedCopy {
     }
 }
 
-/// Is told how many bytes are here.
+/// Gets the number of bytes that have arrived.
 pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
 
 /// One copy under way.
@@ -180,13 +180,13 @@ impl Fetcher {
         }
     }
 
-    /// Makes the copy that `order` asks for, at the rate that `rate` shows, whatever `order` said
-    /// once. `progress` is told the bytes here, at least each second while bytes come, and from
-    /// time to time while they are made durable or hashed at the source. What fails leaves nothing
-    /// behind but what can be gone on with.
+    /// Makes the copy of `order` at the rate that `rate` shows, which may differ from the rate in
+    /// `order`. `progress` gets the bytes that have arrived: at least each second while bytes come, and
+    /// from time to time while they are made durable or hashed at the source. A failure leaves only what
+    /// can be resumed.
     ///
-    /// A master whose size is not the planned one any more is copied as it is now: the plan was
-    /// made from a look at the file that is older than the file.
+    /// A master whose size is no longer the planned one is copied as it is now: the plan was made from
+    /// an older check of the file.
     pub fn fetch(
         &self,
         order: &CopyOrder,
@@ -386,8 +386,8 @@ impl Fetcher {
         self.compare(copying, link, draft)
     }
 
-    /// Asks for the bytes that are missing in `draft`, which is begun if there is none, and begun
-    /// anew if the master is another one by now.
+    /// Requests the bytes that are missing in `draft`. A missing draft is started, and it is started
+    /// again if the master has changed.
     fn ask_for_the_rest(
         &self,
         copying: &Copying<'_>,
@@ -451,7 +451,8 @@ impl Fetcher {
         }
     }
 
-    /// Room for a copy, if need be that of copies which nobody goes on with.
+    /// Reserves room for a copy. If necessary, interrupted copies that are not being resumed are
+    /// removed.
     pub(in crate::downloader) fn reserve(&self, bytes: u64) -> Result<Reservation, CopyFault> {
         loop {
             match self.base.reserve(bytes) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use reelyard_core::host::BitsPerSecond;
 
-/// Tells one copy its rate. Clones tell the same one.
+/// The present rate of one copy. Clones share it.
 #[derive(Clone, Debug)]
 pub struct LiveRate(Arc<AtomicU64>);
 

@@ -37,7 +37,7 @@ pub struct Partial {
     pub at: Millis,
 }
 
-/// A master as a source tells it apart from others.
+/// Identifies a master on a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MasterOrigin {
     /// The host that serves the master.
@@ -53,7 +53,7 @@ pub struct MasterOrigin {
 pub struct KeepFor {
     /// A copy that can be resumed.
     pub partial: Duration,
-    /// A temporary file of which nothing is known: cfw's, or of a program that died.
+    /// A temporary file without a record: cfw's, or of a program that died.
     pub unknown: Duration,
 }
 
@@ -77,7 +77,7 @@ pub struct Partials {
     freed: Condvar,
 }
 
-/// The right to go on with the copy of one name, or to begin it: nobody else has it meanwhile.
+/// The exclusive right to start or resume the copy of one name.
 pub struct PartialClaim {
     partials: Arc<Partials>,
     name: FileName,
@@ -86,9 +86,9 @@ pub struct PartialClaim {
 /// What a collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Copies that nobody resumed in time.
+    /// Interrupted copies that were not resumed in time.
     pub partials: usize,
-    /// Temporary files of which nothing was known.
+    /// Temporary files without a record.
     pub unknown: usize,
 }
 
@@ -116,13 +116,13 @@ impl Partials {
         Arc::new(Partials { base, store, clock, keep_for, claimed, freed })
     }
 
-    /// Claims the copies of `name`. None while somebody else has them.
+    /// Claims the copies of `name`. None while another claim on them exists.
     pub fn claim(self: &Arc<Self>, name: &FileName) -> Option<PartialClaim> {
         let is_free = self.claimed().insert(name.clone());
         is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
     }
 
-    /// The same, but waits until somebody else's claim ends. None when `patience` is over before. Blocks.
+    /// The same, but waits until another claim ends. None when `patience` is over before. Blocks.
     pub fn claim_within(
         self: &Arc<Self>,
         name: &FileName,
@@ -136,9 +136,9 @@ impl Partials {
         is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
     }
 
-    /// Removes what nobody resumed in time, and temporary files of which nothing is known: ours
-    /// when their task is not at work, others when they were not touched for long. Files under
-    /// way and everything outside the directory of temporary files stay.
+    /// Removes interrupted copies that were not resumed in time, and temporary files without a record.
+    /// Our own go when their task is not at work, others when they were not changed for long. Files
+    /// under way and everything outside the directory of temporary files stay.
     pub fn collect(self: &Arc<Self>) -> Result<Collected, CollectError> {
         let now = self.clock.now();
         let mut collected = Collected::default();
@@ -180,15 +180,15 @@ impl Partials {
         Ok(collected)
     }
 
-    /// Collects, and tells in the log what it could not do.
+    /// Collects. Failures are only logged.
     pub fn collect_or_tell(self: &Arc<Self>) {
         if let Err(error) = self.collect() {
             tracing::warn!(%error, "stale temporary files cannot be removed");
         }
     }
 
-    /// Gives up the oldest of the interrupted copies that nobody goes on with, for the room it
-    /// takes. Answers whether there was one.
+    /// Removes the oldest interrupted copy that is not being resumed, to free its room. Answers whether
+    /// there was one.
     pub fn give_up_oldest(self: &Arc<Self>) -> bool {
         let mut partials = self.store.partials().unwrap_or_else(|error| {
             tracing::warn!(%error, "interrupted copies cannot be read");
@@ -205,7 +205,7 @@ impl Partials {
         gone.is_some()
     }
 
-    /// Removes one that nobody goes on with.
+    /// Removes an interrupted copy, unless it is being resumed.
     fn remove(self: &Arc<Self>, partial: &Partial) -> bool {
         self.claim(&partial.name).is_some_and(|claim| claim.forget(partial.began))
     }
@@ -230,7 +230,7 @@ impl PartialClaim {
         is_sound.then_some(kept)
     }
 
-    /// Keeps how far the copy has come. What is told is durable when this returns.
+    /// Stores how far the copy has come. The record is durable when this returns.
     pub fn keep(&self, partial: &Partial) -> Result<(), StateStoreError> {
         self.partials.store.keep_partial(partial)
     }
@@ -265,7 +265,7 @@ impl Drop for PartialClaim {
     }
 }
 
-/// The task whose temporary file has this name: ours are called by a number and nothing else.
+/// The task whose temporary file has this name: the names of ours are task numbers.
 fn task_of(temp: &FileName) -> Option<TaskId> {
     std::str::from_utf8(temp.as_bytes()).ok()?.parse().ok().map(TaskId)
 }

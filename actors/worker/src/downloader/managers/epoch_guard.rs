@@ -22,8 +22,8 @@ use crate::downloader::disk::state_store::{StateStore, StateStoreError};
 /// `reelyard store restore` by about a thousand: neither comes near.
 pub const MOST_AHEAD: u64 = 100_000;
 
-/// The epochs of so many clusters are remembered: of the one that is obeyed, of those that were before
-/// it, and of those whose boxes are here.
+/// The epochs of at most this many clusters are stored: of the one that is obeyed, of its predecessors,
+/// and of those whose boxes are here.
 const MOST_CLUSTERS: usize = 64;
 
 /// Guards one worker against deposed leaders. Clones guard the same one.
@@ -106,7 +106,7 @@ pub enum NotObeyed {
         /// The highest seen.
         highest: Epoch,
     },
-    /// No more clusters are remembered.
+    /// The limit of stored clusters is reached.
     #[error(
         "cluster {cluster} is refused: this worker already knows {most} clusters, which is the limit. Set \
          a token on the worker, stop it, remove its state directory and start it again",
@@ -310,8 +310,9 @@ impl EpochGuard {
         }
     }
 
-    /// Does what a leader of `cluster` decided in `epoch`, unless a later one was heard. None is heard
-    /// until it is done: whoever leads next finds it done or refused, never still to come.
+    /// Carries out a decision of a leader of `cluster` in `epoch`, unless the worker knows a later
+    /// leader. No other leader is accepted until it is done. So the next leader finds it done or
+    /// refused, and it never takes effect later.
     pub fn obey<T>(
         &self,
         cluster: Option<ClusterId>,
@@ -365,7 +366,7 @@ impl EpochGuard {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Durable first: a restart must not forget whom this worker has obeyed.
+    /// Durable first: a restart must not lose the cluster that this worker has obeyed.
     fn keep(&self, heard: &mut HeardEpochs, more: HeardEpochs) -> Result<(), StateStoreError> {
         self.store.keep_heard(&more)?;
         self.shown.store(Arc::new(more.clone()));

@@ -27,7 +27,7 @@ impl Outbox {
         sent.iter().filter(|report| report.is_end()).map(|report| report.task).collect()
     }
 
-    /// Forgets what is to be said of a task that nobody asks for any more, but not its end.
+    /// Drops the reports of a task that no node wants any more, but not its end.
     pub fn forget(&mut self, task: TaskId) {
         self.reports.retain(|report| report.task != task || report.is_end());
     }

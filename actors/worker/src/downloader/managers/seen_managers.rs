@@ -9,10 +9,10 @@ use reelyard_core::clock::Millis;
 use reelyard_core::manager::ManagerId;
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen};
 
-/// How long somebody is remembered who does nothing more.
+/// How long a manager is remembered after its last action.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
 
-/// How many are remembered; whoever did nothing for longest goes first.
+/// How many are remembered. The one with the oldest action is dropped first.
 const MOST: usize = 32;
 
 type SeenManagerKey = (Option<ManagerId>, String, ManagerAction);

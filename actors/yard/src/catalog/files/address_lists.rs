@@ -48,7 +48,8 @@ impl AddressLists {
         if let Some(&number) = self.numbers.get(&*addresses) {
             return number;
         }
-        // At most one list is new per row, and so many rows no memory holds.
+        // Each row adds at most one list, and the number of rows that fit in memory is far below the
+        // limit.
         let number = ListNumber(self.lists.len() as u32);
         self.lists.push(addresses.clone().into());
         self.numbers.insert(addresses.into(), number);

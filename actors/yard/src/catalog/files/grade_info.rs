@@ -19,7 +19,7 @@ pub struct Grades {
     /// The rank of the file at the same position: 1 = best, growing. Where a row is bad or its
     /// name comes again further down, a number is left out.
     ranks: Vec<u32>,
-    /// Where a file stands in `files`, or [`NOT_GRADED`].
+    /// Position of a file in `files`, or [`NOT_GRADED`].
     positions: ByFile<u32>,
     /// All graded files. Their names are not forgotten while it lives.
     set: Arc<RoaringBitmap>,
@@ -51,18 +51,18 @@ impl Grades {
         self.position(file).map(|position| self.ranks[position])
     }
 
-    /// Where a file stands in [`Grades::files`].
+    /// Position of a file in [`Grades::files`].
     pub fn position(&self, file: FileId) -> Option<usize> {
         let position = self.positions.get(file);
         (position != NOT_GRADED).then_some(position as usize)
     }
 
-    /// How many copies grade.info wants of a file: at least 1, and no more than 255 are told.
+    /// How many copies grade.info wants of a file: at least 1, and at most 255.
     pub fn target(&self, file: FileId) -> u32 {
         self.position(file).map_or(1, |position| u32::from(self.targets[position]))
     }
 
-    /// The files of which grade.info wants more than one copy, best first.
+    /// The files with more than one wanted copy in grade.info, best first.
     pub fn wanted_more_than_once(&self) -> impl Iterator<Item = FileId> {
         self.files
             .iter()

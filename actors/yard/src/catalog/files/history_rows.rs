@@ -33,7 +33,7 @@ pub struct HitcountRow {
     name_end: u32,
     /// The destinations it lists.
     pub list: ListNumber,
-    /// The size in bytes, if one is told.
+    /// Size of the file in bytes, if the row has one.
     pub size: Option<u64>,
 }
 

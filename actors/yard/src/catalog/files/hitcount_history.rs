@@ -11,7 +11,7 @@ use super::grade_info::Grades;
 use super::history_rows::{HistoryBlock, HistoryRowReader, HistoryRows};
 use super::rows::RowTally;
 
-/// Stands in [`HitcountHistory::sizes`] for a size that was not told.
+/// Marks a missing size in [`HitcountHistory::sizes`].
 const NO_SIZE: u64 = u64::MAX;
 
 /// What hitcount.history says of the graded files, by their position in [`Grades::files`].
@@ -48,7 +48,7 @@ impl HitcountHistory {
         carried
     }
 
-    /// The size told for the file at `position`, in bytes.
+    /// Size in bytes of the file at `position`, if a row has one.
     pub fn size(&self, position: usize) -> Option<u64> {
         self.sizes.get(position).copied().filter(|&size| size != NO_SIZE)
     }
@@ -58,8 +58,7 @@ impl HitcountHistory {
         self.listed.get(position).map_or(&[], |&list| self.lists.addresses(list))
     }
 
-    /// Sets what is said of the file at `position`: the size, if one is told, and the addresses
-    /// beside those told before.
+    /// Adds what a row says of the file at `position`: the size, if it has one, and its addresses.
     pub fn set(&mut self, position: usize, size: Option<u64>, addresses: &[IpAddr]) {
         let list = self.lists.number_of(addresses.to_vec());
         self.put(position, size, list);

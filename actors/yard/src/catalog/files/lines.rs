@@ -1,7 +1,7 @@
 //! Bytes into lines, however they arrive. Pure; spec 1, without its limit of 64 KiB a line (D28).
 
-/// The longest line that is read, in bytes. It bounds what an input without any line end can take
-/// of memory; a longer line is told as such and skipped to its end.
+/// The longest line that is read, in bytes. It bounds the memory that an input without any line end can
+/// take. A longer line is reported as too long and skipped to its end.
 pub const LONGEST_LINE: usize = 16 << 20;
 
 /// One line, without its line end.
@@ -16,8 +16,8 @@ pub enum InputLine<'a> {
 /// How much of an overlong line is shown.
 const SHOWN_OF_OVERLONG: usize = 256;
 
-/// Splits a stream of chunks into lines that end with LF or CRLF. Empty lines are numbered but
-/// not told.
+/// Splits a stream of chunks into lines that end with LF or CRLF. Empty lines are numbered but not
+/// reported.
 #[derive(Debug, Default)]
 pub struct LineSplitter {
     /// The beginning of the line whose end has not arrived yet.
@@ -29,7 +29,7 @@ pub struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// Takes the next bytes and tells each line that ends in them with its number, from 1.
+    /// Takes the next bytes. Reports each line that ends in them with its number, from 1.
     pub fn feed(&mut self, chunk: &[u8], mut tell: impl FnMut(u64, InputLine<'_>)) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
@@ -46,7 +46,8 @@ impl LineSplitter {
         self.begin(&chunk[start..]);
     }
 
-    /// The input ended: tells the last line if its line end is missing, and whether it was so.
+    /// The input ended: reports the last line if its line end is missing. Answers whether it was
+    /// missing.
     pub fn finish(&mut self, mut tell: impl FnMut(u64, InputLine<'_>)) -> bool {
         let torn = !self.begun.is_empty();
         if torn {

@@ -48,7 +48,7 @@ pub struct RankingLook {
     pub ungraded_history_rows: u64,
     /// When to look again at a file that is being written.
     pub next_look: Option<Millis>,
-    /// How often more had changed at once than the kernel tells.
+    /// How often the kernel dropped change notifications because its queue was full.
     pub overflows: u64,
 }
 
@@ -110,7 +110,7 @@ impl RankingInputs {
         let read = match (new_grades.as_ref().or(self.grades.as_ref()), &mut self.hitcount_history)
         {
             (Some(grades), Some(file)) => {
-                // The history is kept by graded file, so it is read anew for new grades.
+                // The history is stored per graded file, so new grades need it to be read again.
                 let asked = FileLookOptions { forced: is_new, ..history };
                 let start = || {
                     let destinations = self.destinations.clone();

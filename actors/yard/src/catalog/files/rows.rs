@@ -84,7 +84,7 @@ pub struct RowTally {
     pub faults: Vec<FaultCount>,
     /// The first bad rows.
     pub first_bad: Vec<BadRow>,
-    /// Whether the last row has no line end: whoever writes the file may not have finished.
+    /// Whether the last row has no line end: its writer may not have finished.
     pub torn: bool,
 }
 

@@ -10,7 +10,7 @@ use reelyard_core::clock::Millis;
 
 use crate::catalog::view::{CatalogInputState, CatalogInputView};
 
-/// What tells one state of a file from another without reading it.
+/// Identifies one state of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileStamp {
     device: u64,
@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 3;
 /// Bytes read at a time; the table of names is locked for as long as one chunk takes to parse.
 const CHUNK: usize = 256 << 10;
 
-/// How long a changed file is left to whoever writes it.
+/// How long a changed file is left to its writer before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct FileDebounce {
     /// It must have kept still for so long before it is read.
@@ -138,7 +138,7 @@ impl WatchedFile {
         self.is_new
     }
 
-    /// Whether a look that asks for this would read the file, as far as its stamp tells.
+    /// Whether a check with these options would read the file, as far as its stamp shows.
     pub fn would_read(&mut self, now: Millis, asked: FileLookOptions) -> bool {
         let due = stamp_of(&self.path).map(|stamp| self.due(stamp, now, asked));
         matches!(due, Ok(FileLookAction::Reading | FileLookAction::ReadingDisturbed))
@@ -194,7 +194,7 @@ impl WatchedFile {
         self.unread = Some(Unread { stamp, still, changing });
         self.view.state = CatalogInputState::Changing;
         let is_still = now.since(still) >= self.settle.quiet;
-        // Nobody can have seen it change before the first look.
+        // Before the first check, no change can have been seen.
         let is_unseen = before.is_none_or(|seen| seen.stamp == stamp && seen.changing == now);
         let was_still = self.read.is_none() && is_unseen && stamp.is_old(self.settle.quiet);
         match () {
@@ -446,7 +446,7 @@ mod tests {
             fs::write(&path, vec![b'x'; second as usize]).unwrap();
             assert_eq!(look(&mut file, seconds(second)), None);
         }
-        // Whoever writes it goes on while it is read.
+        // The writer continues while the file is read.
         fs::write(&path, "last").unwrap();
         let is_fresh = Cell::new(false);
         let start = || {

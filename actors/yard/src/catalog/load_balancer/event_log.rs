@@ -15,7 +15,7 @@ use crate::catalog::single_flight::InputReader;
 use crate::catalog::view::EventLogView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
 
-/// How many names that nobody knew may become hot within a window and so be known.
+/// How many names without a file number may become hot within one window. Each of them gets a number.
 const MOST_UNKNOWN_HOT: usize = 1000;
 
 /// The event log and the hits in it.
@@ -26,7 +26,7 @@ pub struct EventLog {
     hits: HitCounter,
     days: Vec<FollowedDay>,
     looked_at: Option<Millis>,
-    /// The hot files as last told.
+    /// The hot files as last published.
     rising: Arc<RisingHits>,
     watch: InputWatch,
 }
@@ -36,10 +36,10 @@ pub struct EventLog {
 pub struct HitCounter {
     /// Of names that the process knows.
     window: HitWindow,
-    /// Of all others. Whoever asks for files chooses those.
+    /// Hits of all other names.
     unknown: UnknownHits,
     base: u32,
-    /// When names that nobody knew became hot, within the window.
+    /// Times within the window at which names without a file number became hot.
     became_hot: VecDeque<i64>,
 }
 
@@ -102,7 +102,7 @@ pub struct EventLogLook {
     pub changed: Option<Arc<RisingHits>>,
     /// How the log stands.
     pub view: EventLogView,
-    /// How often more had changed at once than the kernel tells.
+    /// How often the kernel dropped change notifications because its queue was full.
     pub overflows: u64,
 }
 
@@ -148,8 +148,8 @@ impl EventLog {
     /// it could still count.
     fn choose_days(&mut self, now: Millis) {
         if self.looked_at.is_some_and(|before| now < before) {
-            // The clock was set back. Days let go of may matter again, and reading them again
-            // would count their hits twice: everything is read anew.
+            // The clock was set back. Days that were dropped may matter again, and a second read of them
+            // would count their hits twice. So everything is read again from the beginning.
             self.days.clear();
             self.hits = HitCounter::new(&self.settings);
         }

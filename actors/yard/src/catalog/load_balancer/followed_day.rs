@@ -21,8 +21,8 @@ use crate::catalog::view::{CatalogInputState, CatalogInputView, EventLogFileView
 pub struct FollowedDay {
     day: Date,
     path: PathBuf,
-    /// The file at `path`, and behind it those that were there before: whoever writes may not have
-    /// let go of them yet.
+    /// The file at `path`, then the files that were there before. Their writers may still have them
+    /// open.
     files: Vec<(LogReader, LineSplitter)>,
     view: EventLogFileView,
 }

@@ -23,7 +23,7 @@ pub struct LogReader {
     head: Vec<u8>,
     /// The last bytes of what was read.
     tail: Vec<u8>,
-    /// Whether the last read failed, so that the file is to be opened anew.
+    /// Whether the last read failed, so that the file must be opened again.
     failed: bool,
 }
 
@@ -80,8 +80,8 @@ impl LogReader {
         Ok(Reopened::Continued)
     }
 
-    /// Whether the file no longer begins with what was read of it: it was truncated, or written
-    /// anew in place. The reader then starts over.
+    /// Whether the file no longer begins with the bytes that were read: it was truncated, or rewritten
+    /// in place. The reader then starts at the beginning.
     pub fn was_cut(&mut self) -> io::Result<bool> {
         let begun = self.is_begun_in(&self.file);
         self.failed = begun.is_err();
@@ -121,8 +121,8 @@ impl LogReader {
         self.tail.drain(..self.tail.len().saturating_sub(REMEMBERED));
     }
 
-    /// Whether `file` begins with what was read, as far as the remembered bytes can tell. Nothing
-    /// read proves nothing.
+    /// Whether `file` begins with what was read, as far as the remembered bytes show. If nothing was
+    /// read, the answer is no.
     fn is_begun_in(&self, file: &File) -> io::Result<bool> {
         let tail_at = self.offset - self.tail.len() as u64;
         Ok(holds_at(file, 0, &self.head)? && holds_at(file, tail_at, &self.tail)?)

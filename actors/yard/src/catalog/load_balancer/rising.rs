@@ -42,7 +42,7 @@ pub enum HitTaken {
     Counted,
     /// It had left the window already.
     TooOld,
-    /// It is further ahead than [`LARGEST_LEAD`]: a wrong stamp, which might stay for ever.
+    /// It is further ahead than [`LARGEST_LEAD`]: a wrong stamp, which might stay permanently.
     AheadOfClock,
 }
 
@@ -52,7 +52,7 @@ pub enum HitTaken {
 pub struct HitWindow {
     /// Length of the window in seconds.
     window: i64,
-    /// A file is hot from so many hits on.
+    /// A file is hot when it has at least this many hits in the window.
     base: u32,
     /// The files hit in each second.
     seconds: BTreeMap<i64, Vec<FileId>>,

@@ -13,8 +13,8 @@ use reelyard_core::names::{FileId, NameLookup, NameTable};
 /// How many names are counted at most.
 pub const MOST_NAMES: usize = 32 * 1024;
 
-/// How many seconds of one name are told apart at most; beyond that pairs of them are counted as the
-/// earlier one, so that a hit leaves the window too early rather than too late.
+/// How many seconds of one name are kept apart at most. Beyond that, pairs of them are counted as the
+/// earlier one. So a hit leaves the window too early rather than too late.
 const MOST_SECONDS: usize = 32;
 
 /// How many names that were hit again are spared when room is sought.

@@ -38,7 +38,7 @@ pub struct SourceDirs {
     names: NameTable,
     relist_interval: Duration,
     dirs: Vec<SourceDir>,
-    /// The masters as last told; none before the first look.
+    /// The masters as last reported; none before the first check.
     masters: Option<Arc<Masters>>,
     watch: InputWatch,
 }
@@ -67,7 +67,7 @@ pub struct SourceDirsLook {
     pub changed: Option<Arc<Masters>>,
     /// How the directories stand.
     pub view: SourceDirsView,
-    /// How often more had changed at once than the kernel tells.
+    /// How often the kernel dropped change notifications because its queue was full.
     pub overflows: u64,
 }
 

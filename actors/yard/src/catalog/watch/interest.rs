@@ -9,9 +9,9 @@ use notify::event::{ModifyKind, RenameMode};
 /// What changes are looked out for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// Entries of which every change matters.
+    /// Entries: every change of them matters.
     entries: HashSet<PathBuf>,
-    /// Directories of which it matters which names they hold.
+    /// Directories: changes of their names matter.
     listings: HashSet<PathBuf>,
     /// Directories in which every change of an entry matters whose name begins so.
     prefixed: Vec<(PathBuf, &'static str)>,
@@ -57,7 +57,7 @@ impl Interest {
     /// What it means that `kind` happened to `path`.
     pub fn weigh(&self, kind: &EventKind, path: &Path) -> Weight {
         let is_naming = match kind {
-            // Our own reading is told, too.
+            // The kernel reports our own reads, too.
             EventKind::Access(_) => return Weight::None,
             EventKind::Modify(ModifyKind::Name(_)) | EventKind::Create(_) => true,
             EventKind::Remove(_) => true,
@@ -109,7 +109,7 @@ mod tests {
         for kind in [WRITTEN, CREATED] {
             assert_eq!(weigh(kind, "/in/grade"), Weight::Written, "{kind:?}");
         }
-        // Also told of a directory that was itself moved to its place.
+        // The kernel also reports this for a directory that was itself moved to its place.
         for kind in [MOVED_AWAY, REMOVED] {
             assert_eq!(weigh(kind, "/in/grade"), Weight::Changed, "{kind:?}");
         }

@@ -1,10 +1,9 @@
-//! Watching the inputs: the kernel tells of changes at once where it can. Whatever it tells is
-//! only a reason to look; what counts is what the look finds, and looks go on at their interval
-//! whether anything is told or not.
+//! Watches the inputs: the kernel reports changes at once where it can. A report is only a reason to
+//! check an input; the result of the check counts. Checks run at their interval in any case.
 //!
-//! The directories that hold an input are watched, never the input's inode: every entry that its
-//! path leads through, links too, so that it may be replaced, deleted and made again, or appear
-//! for the first time, in whatever directory. A watch that fails is tried again at the next look.
+//! The directories that hold an input are watched, never the input's inode. That includes every entry
+//! that its path leads through, also links. So an input may be replaced, deleted and made again, or
+//! appear for the first time, in any directory. A watch that fails is tried again at the next check.
 
 pub mod interest;
 pub mod path_entries;
@@ -25,7 +24,7 @@ use super::view::NoticedBy;
 /// What is called when something changed. On a thread of the watcher's; it must not block.
 pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;
 
-/// How often paths are followed anew because they led elsewhere once they were watched.
+/// How often paths are followed again because they led elsewhere once they were watched.
 const ATTEMPTS: usize = 3;
 
 /// Something to be looked out for.
@@ -33,7 +32,7 @@ const ATTEMPTS: usize = 3;
 pub enum WatchTarget<'a> {
     /// A file, whatever stands at its path.
     File(&'a Path),
-    /// A directory of which it matters which names it holds.
+    /// A directory: changes of its names are reported.
     Listing(&'a Path),
     /// A directory in which every change matters of a file whose name begins so.
     Prefixed(&'a Path, &'static str),
@@ -68,7 +67,7 @@ struct InputWatchShared {
     interest: Mutex<Interest>,
     /// Entries that were put into place by a rename, and not written to since.
     replaced: Mutex<HashSet<PathBuf>>,
-    /// Whether the watcher told of an error of its own: it is made anew.
+    /// Whether the watcher reported an error of its own: then it is made again.
     failed: AtomicBool,
     /// How often the kernel's queue ran over.
     overflows: AtomicU64,
@@ -110,8 +109,8 @@ impl InputWatch {
         self.hub.as_ref().map_or(0, |hub| hub.overflows.load(Ordering::Relaxed))
     }
 
-    /// Watches over exactly `sought`. To be called at the beginning of a look: what changes from
-    /// here on is told.
+    /// Watches exactly `sought`. Call it at the beginning of a check: any change from then on is
+    /// reported.
     pub fn follow(&mut self, sought: &[WatchTarget<'_>]) -> WatchReport {
         let Some(hub) = self.hub.clone() else {
             let why = "catalog.watch is \"poll\"".to_owned();
@@ -240,7 +239,7 @@ fn noticed_by(places: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> No
 }
 
 impl InputWatchShared {
-    /// Takes what the watcher tells.
+    /// Takes a report of the watcher.
     fn take(&self, told: notify::Result<Event>) {
         let is_news = match told {
             Ok(event) if event.need_rescan() => {

@@ -1,4 +1,4 @@
-//! What an applied event changes, as the feed of changes tells it.
+//! Publishes the changes of an applied event on the change feed.
 
 use reelyard_replication::{AppliedEvent, Piece};
 
@@ -6,7 +6,7 @@ use crate::changes::{PinChange, RemovalChange, YardChange};
 use crate::remover::{RemovalBook, RemovalEvent, RemovalOutcome, Remover};
 
 impl Remover {
-    /// Tells of what the last entry changed.
+    /// Publishes the changes of the last journal entry.
     pub(in crate::remover) fn publish_changes(&self, events: &[AppliedEvent<RemovalBook>]) {
         let Some(feed) = &self.changes else { return };
         let applied = events.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));

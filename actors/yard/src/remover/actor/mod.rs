@@ -27,16 +27,16 @@ use crate::remover::{
 };
 use crate::task_manager::TaskViewHandle;
 
-/// Whom the Remover asks.
+/// The actors and views that the Remover uses.
 #[derive(Clone)]
 pub struct RemoverCollaborators {
-    /// The Catalog, for looks at masters.
+    /// The Catalog, to check masters.
     pub look_up: Route<LookUpMasters>,
-    /// Each destination's CfwWorker, to have it list what the host holds.
+    /// The CfwWorker of each destination, to read the files of the host.
     pub refresh: HostRoutes<Refresh>,
     /// Each destination's CfwWorker, to have it remove a copy.
     pub delete: HostRoutes<DeleteCopy>,
-    /// What the TaskManager shows: the hosts of the yard, and what arrived lately.
+    /// The view of the TaskManager: the hosts of the yard and recent arrivals.
     pub tasks: TaskViewHandle,
 }
 
@@ -55,11 +55,11 @@ pub struct Remover {
     hold: CommitBackoff,
     /// When the next turn begins, and its timer.
     next_turn: TurnTimer,
-    /// When all copies are looked at next; none before this node led.
+    /// When the next round starts; none before this node led.
     next_round: Option<Millis>,
-    /// Whether a round waits for hosts to confirm what stays.
+    /// Whether a round waits for hosts to confirm the copies to keep.
     confirming: bool,
-    /// Hosts that are being asked what they hold, or could not be and when that makes sense again.
+    /// Hosts whose files are being read, or could not be read, and when the next try makes sense.
     refreshing: HashMap<HostAddr, Option<Millis>>,
     last: Option<RemovalRound>,
     changes: Option<FeedPublisher<YardChange>>,
@@ -93,13 +93,13 @@ impl Remover {
         }
     }
 
-    /// Tells of changes on `feed` from now on.
+    /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
         self.changes = Some(feed);
         self
     }
 
-    /// The pure part, with where things stand for it.
+    /// The pure part and the state that it reads.
     fn at(&mut self, now: Millis) -> (&mut RemoverPolicy, RemoverPieceContext<'_>) {
         let Remover { policy: desk, replica: seat, .. } = self;
         (desk, RemoverPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })

@@ -1,5 +1,5 @@
-//! What the others tell: the inputs, the health of hosts and what they hold. Rounds come by
-//! themselves: what is told makes none.
+//! Reports of other actors: the inputs, the health of hosts and their files. A report starts no round:
+//! rounds start by their timer.
 
 use actix::{Context, Handler};
 

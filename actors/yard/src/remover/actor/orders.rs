@@ -1,4 +1,4 @@
-//! What the journal orders, and what the Remover does on it.
+//! Applies the journal's events and carries out their effects.
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use reelyard_core::event::Epoch;
@@ -35,14 +35,14 @@ impl Handler<JournalCommand> for Remover {
             }
         }
         self.publish_view();
-        // Whoever is told can see it.
+        // A subscriber that gets the change must already see it in the view.
         self.publish_changes(&news);
     }
 }
 
 impl Remover {
-    /// Follows an applied event. What a node applies before it leads is old: nobody is asked for
-    /// it, and nothing told.
+    /// Carries out an applied event. What a node applies before it leads is old: it calls no host and
+    /// publishes nothing.
     fn applied(&mut self, applied: &AppliedEvent<RemovalBook>, ctx: &mut Context<Self>) {
         let leads = self.replica.epoch();
         self.policy.on_applied(applied, self.replica.piece(), leads.is_some());

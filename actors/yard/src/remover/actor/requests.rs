@@ -1,4 +1,4 @@
-//! What others ask of the Remover.
+//! Requests of other actors and of users.
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};

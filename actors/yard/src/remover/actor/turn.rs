@@ -1,6 +1,6 @@
-//! One turn: what became clear is put on record, and when its time has come all copies are looked
-//! at. Nothing goes before the hosts of the copies that stay have said once more that they hold
-//! them, and the masters have been looked at.
+//! One turn of the Remover. It records removals whose outcome became clear, and runs a round when that
+//! is due. No copy is removed before the hosts of the keepers have confirmed them again and the masters
+//! were checked.
 
 use std::time::{Duration, Instant};
 
@@ -29,10 +29,10 @@ const GATHERING: Duration = Duration::from_millis(5);
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// How long a look at masters may take.
+/// Time limit of a check of masters.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many masters are looked at in one request.
+/// How many masters one request checks.
 const MASTERS_AT_ONCE: usize = 256;
 
 /// How long after a round that removed something the next one comes at the latest.
@@ -52,7 +52,7 @@ impl ScheduledTurns for Remover {
 }
 
 impl Remover {
-    /// Takes a turn soon: changes that come together are looked at together.
+    /// Takes a turn soon, so that changes that come together are handled together.
     pub(in crate::remover) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(GATHERING, ctx);
     }
@@ -96,14 +96,14 @@ impl Remover {
         let rooms = takers.filter_map(|host| Some((host.host, host.room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
         if self.policy.set_room_wanted(wanted) {
-            // A file that got hot waits for room: that is looked at now.
+            // A file that got hot waits for room, so the round runs now.
             let last = self.last.as_ref().map_or(Millis(0), |round| round.at);
             let soon = last.after(WHILE_THERE_IS_MORE);
             self.next_round = self.next_round.map(|planned| planned.min(soon));
         }
     }
 
-    /// Looks at all copies, and has what is to go confirmed.
+    /// Runs a round, and has its removals confirmed.
     pub(in crate::remover) fn round(&mut self, now: Millis, ctx: &mut Context<Self>) {
         self.next_round = Some(now.after(self.policy.settings().interval));
         if self.policy.settings().mode == RemovalMode::Off {
@@ -139,7 +139,7 @@ impl Remover {
             tokio::time::timeout(LOOK_TIMEOUT, looking)
         }));
         let asking = async move {
-            // What a host answers comes to this actor by itself, before the answer here does.
+            // The list of a host reaches this actor as its own message, before this answer does.
             let (_, looks) = futures::join!(listing, looks);
             let looks = looks.into_iter().filter_map(|answer| answer.ok()?.ok());
             looks.flatten().collect::<Vec<(FileId, MasterLook)>>()
@@ -172,7 +172,7 @@ impl Remover {
         }));
     }
 
-    /// Puts on record what goes, unless this is a dry run.
+    /// Commits the removals, unless this is a dry run.
     fn decide(
         &mut self,
         at: Millis,
@@ -223,7 +223,7 @@ impl Remover {
         for events in ReplicaHandle::<RemovalBook>::parts(events) {
             let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
             let settling = committing.into_actor(self).map(|settlement, remover, ctx| {
-                // What was refused or lost is decided anew from how things stand then.
+                // A refused or lost event is decided again from the present state.
                 let _ = remover.settled(settlement, ctx);
             });
             ctx.spawn(settling);
@@ -255,7 +255,7 @@ impl Remover {
         settled
     }
 
-    /// Has a host say what it holds, one look at a time.
+    /// Reads the files of a host, one read at a time.
     fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         let waits = match self.refreshing.get(&host) {
@@ -282,7 +282,7 @@ impl Remover {
     }
 }
 
-/// A round as it is shown, what it decided still left out.
+/// A round for the view, without its decisions.
 fn noted(at: Millis, took_us: u64, proposal: &RemovalProposal, names: &NameTable) -> RemovalRound {
     let rooms = proposal.rooms.iter().map(|sought| FileSeeksRoom {
         file: names.name(sought.wish.file),

@@ -1,4 +1,4 @@
-//! Copies that arrived lately, and are safe for a while. Pure.
+//! Copies that arrived recently: they are safe from removal for some time. Pure.
 
 use std::collections::HashSet;
 
@@ -9,14 +9,14 @@ use crate::remover::settings::RemoverSettings;
 use crate::remover::state::removal_book::CopyKey;
 use crate::task_manager::{CopyRecord, TaskState};
 
-/// Copies that arrived lately.
+/// Copies that arrived recently.
 #[derive(Clone, Debug, Default)]
 pub struct RecentArrivals {
     /// Those that no disk is relieved of yet.
     pub fresh: HashSet<CopyKey>,
-    /// Those that came because their files were hot. Once a file is placed, nothing rises any more
-    /// that would tell: until its grade is made anew it is the worst of its disk, and if it went
-    /// for the next hot one, the two would drive each other out in turns.
+    /// Copies that were made because their files were hot. A placed file gets no more rising hits, so
+    /// its grade is the worst of its disk until grade.info is made again. Without this set, two hot
+    /// files could replace each other in turns.
     pub came_hot: HashSet<CopyKey>,
 }
 

@@ -1,4 +1,4 @@
-//! Everything that a decision on copies may look at. Pure.
+//! The state that a decision on copies reads. Pure.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::remover::state::event::{Intent, RemovalEvent};
 use crate::remover::state::reason::Spared;
 use crate::remover::state::removal_book::{CopyKey, RemovalBook};
 
-/// What the Catalog last told.
+/// The state of the Catalog, as last reported.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// The ranking; none before the first.
     pub ranking: Option<Arc<Ranking>>,
     /// The listing of the masters; none before the first.
     pub masters: Option<Arc<Masters>>,
-    /// Sizes of masters that were looked at; 0 where nothing was to be seen.
+    /// Sizes of masters that were checked, in bytes; 0 where no master was found.
     pub sizes: HashMap<FileId, u64>,
     /// Files whose hits rise now.
     pub hot: RoaringBitmap,
@@ -34,20 +34,20 @@ pub struct Inputs {
     pub ignored: Arc<RoaringBitmap>,
 }
 
-/// How things stand when something is decided. A decision looks and changes nothing.
+/// The state that a decision reads. A decision changes nothing.
 #[derive(Clone, Copy)]
 pub struct RemoverDecisionContext<'a> {
     /// The piece as applied.
     pub book: &'a RemovalBook,
-    /// What was decided but is not yet applied.
+    /// Events that are decided but not yet applied.
     pub in_flight: &'a InFlight<RemovalEvent>,
     /// The destinations.
     pub holders: &'a CopyHolders,
     /// Ranking, masters and hot files, as the Catalog reported them.
     pub inputs: &'a Inputs,
-    /// What the planner has no room for.
+    /// The files for which the planner has no room.
     pub room_wanted: &'a RoomWanted,
-    /// Copies that arrived lately.
+    /// Copies that arrived recently.
     pub arrivals: &'a RecentArrivals,
     /// The settings of the Remover in force.
     pub settings: &'a RemoverSettings,
@@ -71,7 +71,7 @@ impl<'a> RemoverDecisionContext<'a> {
         self.book.names().name(file)
     }
 
-    /// Every copy that is to go, and every copy that others go on the strength of.
+    /// Every copy under removal, and the keepers of these removals.
     pub fn under_way(&self) -> RemovalsUnderWay {
         let mut under_way = RemovalsUnderWay {
             going: self.book.open().keys().copied().collect(),
@@ -95,7 +95,7 @@ impl<'a> RemoverDecisionContext<'a> {
         self.inputs.ranking.as_ref()?.rank(file)
     }
 
-    /// Its size, as a look at its master or hitcount.history tells it.
+    /// Size of the file in bytes, from a check of its master or from hitcount.history.
     pub fn size(&self, file: FileId) -> Option<u64> {
         let looked_at = self.inputs.sizes.get(&file).copied().filter(|size| *size > 0);
         looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file))
@@ -116,8 +116,8 @@ impl<'a> RemoverDecisionContext<'a> {
         }
     }
 
-    /// Whether a copy may stand for others that are removed: its host can be asked and counts, the
-    /// copy is listed there, is not to go, and nobody doubts it.
+    /// Whether a copy may be the keeper while others are removed. Its host must be callable and must
+    /// count, the host lists the copy, and the copy is neither to be removed nor in doubt.
     pub fn may_keep(&self, (addr, file): CopyKey, under_way: &RemovalsUnderWay) -> bool {
         let holder = self.holders.get(addr).filter(|host| host.is_askable());
         holder.is_some_and(|host| host.status == CopyHolderStatus::Serves && host.lists(file))
@@ -136,14 +136,14 @@ impl<'a> RemoverDecisionContext<'a> {
 /// What removals that are not over occupy.
 #[derive(Clone, Debug, Default)]
 pub struct RemovalsUnderWay {
-    /// Copies that are to go.
+    /// Copies under removal.
     pub going: HashSet<CopyKey>,
-    /// Copies that others go on the strength of.
+    /// Keepers of these removals.
     pub keeping: HashSet<CopyKey>,
 }
 
 impl RemovalsUnderWay {
-    /// Takes in one more that is to go.
+    /// Adds one more copy under removal.
     pub fn add(&mut self, host: HostAddr, file: FileId, keeper: Option<HostAddr>) {
         self.going.insert((host, file));
         self.keeping.extend(keeper.map(|keeper| (keeper, file)));

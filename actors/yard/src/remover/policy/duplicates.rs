@@ -1,8 +1,8 @@
-//! Which copies are too many, and which of a file's copies stay. Pure.
+//! Selects the surplus copies of a file, and the copies to keep. Pure.
 //!
-//! What exists is what hosts that can be asked list now; what a silent host may hold counts for
-//! nothing and is not touched. The copies that stay are chosen among those on hosts that count;
-//! those on hosts that are being drained go once there are enough others.
+//! Only copies count that callable hosts list now. The files of a silent host are not known: they count
+//! for nothing and are not touched. The copies to keep are selected on hosts that count. Copies on
+//! draining hosts are removed once there are enough others.
 
 use std::cmp::Reverse;
 
@@ -36,8 +36,8 @@ impl RemoverDecisionContext<'_> {
         question - &*self.inputs.ignored
     }
 
-    /// Proposes to remove what is too many, of so many files as a round looks at. It begins behind
-    /// the file at which the last one stopped, so that none has to wait for ever.
+    /// Proposes the removal of surplus copies, for as many files as one round checks. The round starts
+    /// after the file at which the last round stopped, so every file gets its turn.
     pub fn propose_duplicates(&self, after: Option<FileId>, proposal: &mut RemovalProposal) {
         let question = self.in_question();
         let most = self.settings.most_duplicates as u64;
@@ -75,7 +75,7 @@ impl RemoverDecisionContext<'_> {
         }
     }
 
-    /// The copies of `file` that are listed and are not to go.
+    /// The listed copies of `file` without those under removal.
     pub fn copies_of(&self, file: FileId, under_way: &RemovalsUnderWay) -> FileCopies {
         let mut stock = FileCopies::default();
         for (addr, host) in self.holders.askable().filter(|(_, host)| host.lists(file)) {
@@ -94,7 +94,7 @@ impl RemoverDecisionContext<'_> {
         stock
     }
 
-    /// By what a copy there comes before others when it is decided which stay.
+    /// The order in which copies are kept: copies on hosts with the lowest value are kept first.
     fn precedence(&self, addr: HostAddr) -> (bool, Reverse<u64>, String) {
         let host = self.holders.get(addr);
         match self.settings.keep {
@@ -140,10 +140,10 @@ impl RemoverDecisionContext<'_> {
 /// The copies of one file on hosts that can be asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileCopies {
-    /// On hosts that count, those first that stay first.
+    /// Hosts that count, in the order in which their copies are kept.
     pub serving: Vec<HostAddr>,
     /// On hosts that are being drained.
     pub leaving: Vec<HostAddr>,
-    /// Copies of which nobody knows whether they are about to vanish.
+    /// Hosts whose copy is in doubt: an earlier removal may still arrive.
     pub doubted: Vec<HostAddr>,
 }

@@ -1,4 +1,4 @@
-//! What is said of the copies of one file. Pure.
+//! Explains the fate of the copies of one file. Pure.
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
@@ -11,7 +11,7 @@ use crate::remover::messages::{CopySays, Fate};
 use crate::remover::state::reason::Spared;
 
 impl RemoverDecisionContext<'_> {
-    /// What is to become of each copy of `file` that some destination listed.
+    /// The fate of each copy of `file` that some destination listed.
     pub fn explain(&self, file: FileId) -> Vec<CopySays> {
         let under_way = self.under_way();
         let stock = self.copies_of(file, &under_way);

@@ -1,4 +1,4 @@
-//! The destinations as they last told of themselves. In memory only, pure.
+//! The destinations, as they last reported. In memory only, pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
 use crate::heartbeat::{Health, HealthChanged};
 use crate::task_manager::HostRecord;
 
-/// What a host's copies are good for, as the TaskManager has it.
+/// How the copies of a host count, according to the TaskManager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyHolderStatus {
-    /// Nothing: it is not one of the yard, as far as was told. What it tells is kept all the same,
-    /// since it may tell before the TaskManager does.
+    /// The host is not in the yard, as far as the TaskManager has reported. Its own reports are kept all
+    /// the same, because they may arrive before those of the TaskManager.
     #[default]
     Outside,
     /// Its copies count as copies of the yard.
     Serves,
-    /// It is being drained: they count for nothing and go as soon as there are others.
+    /// It is being drained: its copies do not count, and are removed as soon as there are others.
     Leaves,
     /// Nothing is asked of it.
     Apart,
 }
 
 impl CopyHolderStatus {
-    /// What the copies of a host on record are good for. One that was presumed lost counts again
-    /// once it has answered.
+    /// How the copies of a host on record count. A host that was presumed lost counts again once it has
+    /// answered.
     pub fn of(record: &HostRecord) -> Self {
         match record.mode {
             HostMode::Maintenance => CopyHolderStatus::Apart,
@@ -45,24 +45,24 @@ impl CopyHolderStatus {
 /// One destination.
 #[derive(Clone, Debug, Default)]
 pub struct CopyHolder {
-    /// What its copies are good for.
+    /// How its copies count.
     pub status: CopyHolderStatus,
     /// Whether it answers.
     pub health: Health,
     /// What program answers.
     pub kind: HostKind,
-    /// Whether calls to it go well.
+    /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
     /// Its disk and when it was asked.
     pub disk: Option<(DiskFigures, Millis)>,
-    /// What it holds, as it last told.
+    /// The files it holds, as last reported.
     pub inventory: Option<Arc<Inventory>>,
     /// When a copy last went from it.
     pub lightened: Option<Millis>,
 }
 
 impl CopyHolder {
-    /// Whether it can be asked now, and what it holds is known.
+    /// Whether it can be called now and its files are known.
     pub fn is_askable(&self) -> bool {
         self.health == Health::Up
             && !self.calls.is_open()
@@ -71,7 +71,7 @@ impl CopyHolder {
             && self.inventory.is_some()
     }
 
-    /// What it listed last, if it can be asked now.
+    /// Its last list, if it can be called now.
     fn askable_inventory(&self) -> Option<&Arc<Inventory>> {
         self.inventory.as_ref().filter(|_| self.is_askable())
     }
@@ -86,7 +86,7 @@ impl CopyHolder {
         self.files().is_some_and(|files| files.contains(file.0))
     }
 
-    /// Whether it was asked for what it holds at `at` or later.
+    /// Whether its files were read at `at` or later.
     pub fn was_listed_since(&self, at: Millis) -> bool {
         self.inventory.as_ref().is_some_and(|inventory| inventory.at >= at)
     }
@@ -102,7 +102,8 @@ impl CopyHolder {
         self.disk.as_ref().map_or(0, |(disk, _)| disk.room(limit_percent))
     }
 
-    /// Whether a Reelyard worker answers there, which can tell our calls from an old leader's.
+    /// Whether a Reelyard worker answers there. It can distinguish our calls from those of a former
+    /// leader.
     pub fn is_ours(&self) -> bool {
         matches!(self.kind, HostKind::Reelyard { .. })
     }
@@ -117,7 +118,7 @@ pub struct CopyHolders {
 }
 
 impl CopyHolders {
-    /// The destinations are these from now on. Of those that stay, everything stays known.
+    /// Replaces the set of destinations. The state of destinations in both sets is kept.
     pub fn set_hosts(&mut self, yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>) {
         let mut before = std::mem::take(&mut self.hosts);
         let known = |(addr, standing)| {
@@ -165,8 +166,8 @@ impl CopyHolders {
         self.iter().filter(|(_, host)| host.is_askable())
     }
 
-    /// Takes a change of health. What was known of a host that went down is forgotten: it may come
-    /// back with another disk.
+    /// Takes a change of health. The state of a host that went down is dropped: it may come back with
+    /// another disk.
     pub fn health_changed(&mut self, changed: &HealthChanged) {
         let host = self.hosts.entry(changed.host).or_default();
         host.health = changed.to;
@@ -177,7 +178,7 @@ impl CopyHolders {
         self.recount(changed.host);
     }
 
-    /// Takes what a host told.
+    /// Stores the report of a host.
     pub fn observe(&mut self, seen: &HostObserved) {
         let host = self.hosts.entry(seen.host).or_default();
         host.kind = seen.kind;
@@ -188,7 +189,7 @@ impl CopyHolders {
         self.recount(seen.host);
     }
 
-    /// Takes how calls to a host go.
+    /// Takes the circuit breaker state of a host.
     pub fn set_calls(&mut self, conduct: &HostCallStatus) {
         self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
         self.recount(conduct.host);

@@ -1,8 +1,9 @@
-//! What goes so that something much hotter finds room. Pure.
+//! Removes copies so that a much hotter file gets room. Pure.
 //!
-//! The planner names the hot files that fit nowhere. For those with enough rising hits room is made
-//! on the one host where the fewest bytes go for it: its worst files, and never more than a share of
-//! its disk. The room is kept for that file (`RoomMade`) until it is placed or hot no longer.
+//! The planner reports the hot files that fit on no destination. For those with enough rising hits, room
+//! is made on the one host where the fewest bytes must be removed. The worst files of that host are
+//! removed, but never more than a share of its disk. The room is reserved for that file (`RoomMade`)
+//! until it is placed or no longer hot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,18 +22,18 @@ use crate::task_manager::plan::WantsRoom;
 /// How many hosts are gone through for one file, those that lack least first.
 const MOST_HOSTS: usize = 8;
 
-/// How long after a disk was read the planner's figures go by it for certain.
+/// How long after a disk was read the planner's figures certainly include that read.
 const FIGURES_SETTLE: Duration = Duration::from_secs(5);
 
 /// Why a host offers nothing.
 enum NoOffer {
     /// The sizes of its worst files are not known yet.
     Unsized,
-    /// Too much would have to go.
+    /// More bytes would have to be removed than is allowed.
     TooMuch,
 }
 
-/// What goes on one host for one file.
+/// The copies to remove on one host for one file.
 struct Offer {
     host: HostAddr,
     lacking: u64,
@@ -41,7 +42,7 @@ struct Offer {
 }
 
 impl RemoverDecisionContext<'_> {
-    /// Where room is being made, what is decided and not yet applied included.
+    /// The reserved rooms by host, decided and unapplied ones included.
     fn rooms_made(&self) -> BTreeMap<HostAddr, RoomMade> {
         let mut made = self.book.rooms_made(self.settings, self.now);
         for Intent { host, reason, .. } in self.setting_out() {
@@ -54,14 +55,14 @@ impl RemoverDecisionContext<'_> {
         made
     }
 
-    /// Proposes what goes to make room, for one file a host.
+    /// Proposes removals to make room, for one file per host.
     pub fn propose_room(&self, proposal: &mut RemovalProposal) {
         if self.settings.make_room_percent == 0 {
             return;
         }
         let made = self.rooms_awaited();
         let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
-        // One at which anything goes already has other figures soon.
+        // A host with removals under way will soon report other figures, so it is left out.
         taken.extend(proposal.under_way.going.iter().map(|(host, _)| *host));
         for wish in &self.room_wanted.files {
             let earlier = made.iter().find(|(_, room)| room.file == wish.file);
@@ -77,8 +78,8 @@ impl RemoverDecisionContext<'_> {
         }
     }
 
-    /// The rooms that were made for files which still want them, on hosts that can take them. What
-    /// was made for others is anybody's: they are placed, on their way, or hot no longer.
+    /// Rooms that were made for files which still want them, on hosts that can take these files. A room
+    /// whose file is placed, on its way or no longer hot is free for any file.
     fn rooms_awaited(&self) -> BTreeMap<HostAddr, RoomMade> {
         let mut made = self.rooms_made();
         made.retain(|addr, room| {
@@ -92,8 +93,8 @@ impl RemoverDecisionContext<'_> {
         made
     }
 
-    /// Where room was made and is too little after all, since something else came or was smaller
-    /// than it was told, the rest of the share of that same disk makes up for it.
+    /// Completes room that was made but is too small after all, because other files arrived or a removed
+    /// file was smaller than reported. The rest of the share of the same disk makes up for it.
     fn make_up_for(
         &self,
         addr: HostAddr,
@@ -163,7 +164,7 @@ impl RemoverDecisionContext<'_> {
         }
     }
 
-    /// Proposes what was offered.
+    /// Proposes the removals of an offer.
     fn take_up(
         &self,
         offer: Offer,
@@ -192,8 +193,8 @@ impl RemoverDecisionContext<'_> {
             && !proposal.relieving.contains(&addr)
     }
 
-    /// What would go on a host: its worst files, until there is room; not more than is given up of
-    /// a disk for one file, with the bytes that went for it already.
+    /// The copies to remove on a host: its worst files, until there is room. The total, bytes removed
+    /// earlier for this file included, never exceeds the share of a disk for one file.
     fn offer(
         &self,
         wish: &WantsRoom,
@@ -220,9 +221,9 @@ impl RemoverDecisionContext<'_> {
                 continue;
             }
             match self.size(file) {
-                // Nothing could be seen of its master: it stays.
+                // Its master could not be seen, so its size is unknown: it is kept.
                 None if self.inputs.sizes.contains_key(&file) => {}
-                // No better one goes in the place of one whose size is not known yet.
+                // A file of unknown size blocks the better ones after it until its size is known.
                 None => {
                     proposal.wants_size(file);
                     are_unsized = true;
@@ -249,7 +250,7 @@ impl RemoverDecisionContext<'_> {
         if (lacking..=share).contains(&goes) { Ok(offer) } else { Err(NoOffer::TooMuch) }
     }
 
-    /// The files for which room would be made in vain: of what was to go for them something stays.
+    /// The files whose room would not be enough, because one of the copies to remove for them is kept.
     pub(in crate::remover) fn in_vain(
         &self,
         removals: &[Removal],
@@ -453,7 +454,7 @@ mod tests {
 
     #[test]
     fn what_was_too_little_is_made_up_for_within_the_share_of_the_disk() {
-        // Somebody else took 60 of the 200 bytes.
+        // Another file took 60 of the 200 bytes.
         let mut yard = after_one_room(Duration::from_secs(1));
         yard.want(&[(0, 200, 9)], &[(1, 140)]);
         let earlier = RoomVerdict::MadeEarlier { host: host(1) };

@@ -1,6 +1,5 @@
-//! What the Remover keeps in memory of the hosts, the inputs and the calls under way, and what it
-//! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
-//! journal.
+//! What the Remover keeps in memory about the hosts, the inputs and the open calls, and how it reacts to
+//! reports. Pure: the actor around it has the mailbox, the timers and the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -28,15 +27,15 @@ use crate::remover::state::removal_book::{CopyKey, RemovalBook};
 use crate::remover::views::remover_view::RemoverCounters;
 use crate::task_manager::plan::NameTraits;
 
-/// How many sizes are kept. What is forgotten is looked at again.
+/// How many sizes are kept. A dropped size is read again when it is needed.
 const MOST_SIZES: usize = 1 << 16;
 
-/// Where things stand with the piece when something is decided.
+/// The state of the piece that a decision reads.
 #[derive(Clone, Copy)]
 pub struct RemoverPieceContext<'a> {
     /// The piece as applied.
     pub book: &'a RemovalBook,
-    /// What was decided but is not yet applied.
+    /// Events that are decided but not yet applied.
     pub in_flight: &'a InFlight<RemovalEvent>,
     /// The time of the decision.
     pub now: Millis,
@@ -58,9 +57,9 @@ pub struct RemoverPolicy {
     leading_since: Millis,
     /// Copies whose hosts are being asked to remove them.
     asked: HashSet<CopyKey>,
-    /// Copies of which an answer came that says nothing, and when.
+    /// Copies whose removal call had no clear answer, and when.
     unclear: BTreeMap<CopyKey, Millis>,
-    /// What was counted since the process started.
+    /// Counters since the start of the process.
     pub(in crate::remover) counters: RemoverCounters,
 }
 
@@ -70,7 +69,7 @@ impl RemoverPolicy {
         RemoverPolicy { settings, ..RemoverPolicy::default() }
     }
 
-    /// Goes by these settings from now on, also with what is being confirmed.
+    /// Applies these settings from now on, also to proposals that are being confirmed.
     pub fn change_settings(&mut self, settings: RemoverSettings, names: &NameTable) {
         self.settings = settings;
         self.learn_names(names);
@@ -128,11 +127,11 @@ impl RemoverPolicy {
     /// Takes a new listing of the masters.
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
         self.inputs.masters = Some(masters);
-        // What could not be looked at may be there now.
+        // A master that was not found may exist now.
         self.inputs.sizes.retain(|_, size| *size > 0);
     }
 
-    /// Takes sizes of masters that were looked at; 0 where nothing was to be seen.
+    /// Takes sizes of masters that were checked; 0 where no master was found.
     pub fn learn_sizes(&mut self, seen: impl IntoIterator<Item = (FileId, u64)>) {
         if self.inputs.sizes.len() > MOST_SIZES {
             self.inputs.sizes.clear();
@@ -145,17 +144,17 @@ impl RemoverPolicy {
         self.holders.health_changed(changed);
     }
 
-    /// Takes what a host told of itself.
+    /// Stores the report of a host.
     pub fn observe(&mut self, seen: &HostObserved) {
         self.holders.observe(seen);
     }
 
-    /// Takes how calls to a host go.
+    /// Takes the circuit breaker state of a host.
     pub fn set_calls(&mut self, conduct: &HostCallStatus) {
         self.holders.set_calls(conduct);
     }
 
-    /// Everything a decision may look at.
+    /// The state that a decision reads.
     pub fn decision_context<'a>(
         &'a self,
         standpoint: RemoverPieceContext<'a>,
@@ -174,7 +173,7 @@ impl RemoverPolicy {
         }
     }
 
-    /// What is to go now.
+    /// Proposes the removals of a round.
     pub fn propose(&mut self, standpoint: RemoverPieceContext<'_>) -> RemovalProposal {
         self.counters.rounds += 1;
         self.learn_names(standpoint.book.names());
@@ -250,7 +249,7 @@ impl RemoverPolicy {
             .collect()
     }
 
-    /// The hosts that are to be asked what they hold, so that it becomes clear what was removed.
+    /// The hosts whose files must be read, so that the outcome of removals becomes clear.
     pub fn to_refresh(&self, standpoint: RemoverPieceContext<'_>) -> BTreeSet<HostAddr> {
         let unclear = self.unsettled(standpoint).filter(|((addr, _), since)| {
             let listed =
@@ -273,7 +272,7 @@ impl RemoverPolicy {
         host.is_some_and(|host| host.status != CopyHolderStatus::Apart && !host.calls.is_open())
     }
 
-    /// Removals that nobody waits for an answer of, and since when they are not clear.
+    /// Removals whose call had no clear end, and since when. No call waits for their answer.
     fn unsettled<'a>(
         &'a self,
         standpoint: RemoverPieceContext<'a>,
@@ -296,7 +295,7 @@ impl RemoverPolicy {
         })
     }
 
-    /// What was kept long enough goes.
+    /// The event that drops history and doubts that are old enough.
     pub fn forgets(&self, standpoint: RemoverPieceContext<'_>) -> Option<RemovalEvent> {
         let (book, now) = (standpoint.book, standpoint.now);
         let keep = self.settings.keep_history;
@@ -311,8 +310,8 @@ impl RemoverPolicy {
         })
     }
 
-    /// Follows an applied event in what is kept in memory. What a node applies before it leads is
-    /// old: it is not counted.
+    /// Updates the memory after an applied event. What a node applies before it leads is old: it is not
+    /// counted.
     pub fn on_applied(
         &mut self,
         applied: &AppliedEvent<RemovalBook>,

@@ -1,9 +1,9 @@
-//! What goes from a disk that is over its limit. Pure.
+//! Removes copies from a disk that is over its limit. Pure.
 //!
-//! Worst grade first, files without a grade before all, until no more than the low-water mark is
-//! in use. A disk that was brought down so far is left alone until it is over the limit again:
-//! between the two marks nothing is removed, and the planner fills cold files in only up to the
-//! low-water mark, so that what goes here does not come back at once.
+//! Files without a grade come first, then the worst grades, until at most the low-water mark is in use.
+//! After that, the disk is left alone until it is over the limit again. Between the two marks nothing is
+//! removed, and the planner adds cold files only up to the low-water mark. So a removed file does not
+//! come back at once.
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
@@ -18,21 +18,21 @@ use crate::remover::state::reason::{Reason, Spared};
 /// A disk that is being brought down to its low-water mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Relief {
-    /// Bytes in use, what is being removed already taken off.
+    /// Bytes in use, without those of removals under way.
     pub used: u64,
     /// The limit in bytes.
     pub limit: u64,
     /// Down to how many bytes it is brought.
     pub low_water: u64,
-    /// Bytes that go in this round, as far as sizes are known.
+    /// Bytes that this round removes, as far as sizes are known.
     pub goes: u64,
-    /// Whether all that may go is not enough.
+    /// Whether the allowed removals are not enough.
     pub falls_short: bool,
 }
 
 impl RemoverDecisionContext<'_> {
-    /// Proposes what goes from every disk over its limit. While copies are going, or the disk was
-    /// not read since the last one went, nobody knows how much is still to go.
+    /// Proposes removals from every disk over its limit. While removals run, or the disk was not read
+    /// since the last one, the remaining excess is unknown and nothing is proposed.
     pub fn propose_relief(&self, proposal: &mut RemovalProposal) {
         let at_work = self.book.hosts_at_work();
         let serving =
@@ -108,7 +108,7 @@ impl RemoverDecisionContext<'_> {
         files.into_iter().map(|(_, file)| FileId(file)).collect()
     }
 
-    /// Why this copy does not go to make room; none if it may.
+    /// Why this copy is not removed to make room; none if it may be removed.
     pub fn spares(
         &self,
         addr: HostAddr,

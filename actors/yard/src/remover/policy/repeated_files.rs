@@ -1,5 +1,5 @@
-//! Which files more than one host lists, followed change by change: nearly every file has one copy,
-//! and a round over thousands of hosts must not look at all of them to find the others. Pure.
+//! Tracks the files that more than one host lists, change by change. Nearly every file has one copy, and
+//! a round over thousands of hosts must not examine all of them to find the others. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Room for what is hot and fits nowhere: what is wanted, what was made, and what is done about it.
-//! Pure.
+//! Room for hot files that fit on no destination: the wishes, the rooms that were made, and the
+//! decisions. Pure.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::remover::state::reason::Reason;
 use crate::remover::state::removal_book::RemovalBook;
 use crate::task_manager::plan::WantsRoom;
 
-/// What the planner lacks room for, as it last told.
+/// The files for which the planner has no room, as last reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomWanted {
     /// Hot files that fit nowhere, hottest first.
@@ -38,13 +38,13 @@ pub struct RoomMade {
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,
-    /// How long nothing else takes the room.
+    /// Until when the room is reserved for the file.
     pub until: Millis,
     /// Bytes that went for it already.
     pub freed: u64,
 }
 
-/// A hot file that fits nowhere, and what is done about it.
+/// A hot file that fits on no destination, and the decision on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomSought {
     /// The file and its size, as the planner reported it.
@@ -53,7 +53,7 @@ pub struct RoomSought {
     pub verdict: RoomVerdict,
 }
 
-/// What is done about a hot file that fits nowhere.
+/// The decision on a hot file that fits on no destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoomVerdict {
@@ -63,7 +63,7 @@ pub enum RoomVerdict {
         host: HostAddr,
         /// Bytes that were short there.
         lacking: u64,
-        /// Bytes that go for it.
+        /// Bytes that are removed for it.
         goes: u64,
     },
     /// Room was made for it earlier: it has not come yet.
@@ -76,11 +76,11 @@ pub enum RoomVerdict {
         /// Rising hits from which on room is made.
         from: u32,
     },
-    /// The masters of files that may go are looked at first, to know their sizes.
+    /// The masters of removable files are checked first, to know their sizes.
     SizesUnknown,
-    /// On each host more would have to go for it than is given up for one file, or than may go.
+    /// Every host would have to remove more for it than is allowed for one file, or than it may remove.
     TooMuch {
-        /// The least that any host lacks, in bytes; none when no host could be looked at.
+        /// The smallest number of missing bytes on any host; none when no host could be examined.
         #[schema(required)]
         lacking: Option<u64>,
     },

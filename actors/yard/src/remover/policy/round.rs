@@ -1,5 +1,5 @@
-//! One look at all copies: what is to go now, and what of it holds when it is looked at again.
-//! Pure.
+//! One round over all copies: which copies to remove, and which of these removals still hold after
+//! confirmation. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,13 +14,13 @@ use crate::remover::settings::RemoverSettings;
 use crate::remover::state::event::{Intent, RemovalEvent};
 use crate::remover::state::reason::{Reason, Spared};
 
-/// Who commits what the Remover decides by itself.
+/// The name under which the Remover commits its own decisions.
 pub const MYSELF: &str = "remover";
 
 /// How many files' sizes are looked up after one round.
 const MOST_SIZED: usize = 64;
 
-/// A copy that is to go.
+/// A proposed removal of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     /// The host that holds the copy.
@@ -31,48 +31,48 @@ pub struct Removal {
     pub size: Option<u64>,
     /// The rule that removes it, with its numbers.
     pub reason: Reason,
-    /// Whose copy is to stay.
+    /// The host whose copy is kept.
     pub keeper: Option<HostAddr>,
 }
 
-/// What the whole round waits for.
+/// Input that is missing, so that a round decides nothing.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum RemoverWaits {
-    /// grade.info was not read yet: nobody knows what is worst.
+    /// grade.info was not read yet, so the ranks are unknown.
     Ranking,
-    /// The source directories were not listed yet: nobody knows what has a master.
+    /// The source directories were not listed yet, so it is unknown which files have a master.
     Masters,
 }
 
-/// What one round would remove, before anything of it is confirmed.
+/// The removals that one round proposes, before they are confirmed.
 #[derive(Clone, Debug, Default)]
 pub struct RemovalProposal {
     /// The copies to remove, once they are confirmed.
     pub removals: Vec<Removal>,
-    /// How many copies stay that were looked at, by reason.
+    /// Number of examined copies that are kept, by reason.
     pub spared: BTreeMap<Spared, u64>,
     /// Disks over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
-    /// Hot files that fit nowhere, and what is done about each.
+    /// Hot files that fit on no destination, and the decision on each.
     pub rooms: Vec<RoomSought>,
     /// Files whose sizes have to be known before more can be proposed.
     pub to_size: BTreeSet<FileId>,
     /// Hosts that are being brought down to their low-water marks.
     pub relieving: BTreeSet<HostAddr>,
-    /// The last file that was looked at for too many copies.
+    /// The last file that was examined for surplus copies.
     pub looked_to: Option<FileId>,
     /// Why nothing is decided at all.
     pub waits: Option<RemoverWaits>,
-    /// What goes and what stands for it, this proposal included.
+    /// Copies under removal and their keepers, this proposal included.
     pub under_way: RemovalsUnderWay,
     per_host: BTreeMap<HostAddr, (usize, u64)>,
 }
 
 impl RemovalProposal {
-    /// One more is to go.
+    /// Adds a removal.
     pub fn add(&mut self, removal: Removal) {
         self.under_way.add(removal.host, removal.file, removal.keeper);
         let (count, bytes) = self.per_host.entry(removal.host).or_default();
@@ -93,22 +93,22 @@ impl RemovalProposal {
         *self.spared.entry(why).or_default() += copies;
     }
 
-    /// Whether as many go from this host as one round takes.
+    /// Whether this host has as many removals as one round allows.
     pub fn is_full(&self, host: HostAddr, settings: &RemoverSettings) -> bool {
         self.per_host.get(&host).is_some_and(|(count, _)| *count >= settings.most_per_host)
     }
 
-    /// How many bytes are to go from this host, as far as sizes are known.
+    /// Bytes that are removed from this host, as far as sizes are known.
     pub fn bytes_from(&self, host: HostAddr) -> u64 {
         self.per_host.get(&host).map_or(0, |(_, bytes)| *bytes)
     }
 
-    /// The hosts that are to say once more what they hold before anything goes.
+    /// The hosts that must confirm their copies before any removal.
     pub fn to_confirm(&self) -> BTreeSet<HostAddr> {
         self.removals.iter().filter_map(|removal| removal.keeper).collect()
     }
 
-    /// The files whose masters are to be looked at, before anything goes or to know their sizes.
+    /// The files whose masters must be checked, before a removal or to know their sizes.
     pub fn masters(&self) -> Vec<FileId> {
         let mut files = self.to_size.clone();
         files.extend(self.removals.iter().map(|removal| removal.file));
@@ -116,10 +116,10 @@ impl RemovalProposal {
     }
 }
 
-/// What was seen after a proposal, on the strength of which it is carried out.
+/// The observations after a proposal that confirm it.
 #[derive(Clone, Debug, Default)]
 pub struct Confirmation {
-    /// When the hosts of the copies that stay began to be asked: their lists are newer.
+    /// When the keepers' hosts were first called: lists that confirm must be newer.
     pub asked_at: Millis,
     /// The files whose masters were seen.
     pub masters: HashSet<FileId>,
@@ -128,8 +128,8 @@ pub struct Confirmation {
 }
 
 impl RemoverDecisionContext<'_> {
-    /// What is to go now. `relieving` are the hosts that were being brought down, `after` is where
-    /// the last look for too many copies stopped.
+    /// Proposes the removals of a round. `relieving` are the hosts whose disks are being brought below
+    /// their marks. `after` is where the last search for surplus copies stopped.
     pub fn propose(&self, relieving: BTreeSet<HostAddr>, after: Option<FileId>) -> RemovalProposal {
         let mut proposal = RemovalProposal {
             under_way: self.under_way(),
@@ -181,7 +181,7 @@ impl RemoverDecisionContext<'_> {
         Intent { host, name, size, reason, keeper, asked_by }
     }
 
-    /// Why a copy that was to go for the sake of its disk stays after all; none if it goes.
+    /// Why a copy that had to leave its full disk is kept after all; none if it is removed.
     fn still_wanted_away(&self, removal: &Removal) -> Option<Spared> {
         let needed = match &removal.reason {
             Reason::MakesRoom { better, .. } => self.room_wanted.is_for(self.book.file(better)),
@@ -194,7 +194,7 @@ impl RemoverDecisionContext<'_> {
         }
     }
 
-    /// Why a copy that was to go stays after all; none if it goes.
+    /// Why a proposed removal is dropped; none if it is carried out.
     fn objection(
         &self,
         removal: &Removal,

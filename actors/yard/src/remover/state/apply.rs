@@ -127,7 +127,7 @@ impl RemovalBook {
         Ok(Applied)
     }
 
-    /// A copy is to go, and its keeper is not to.
+    /// Records the removal of a copy, and that its keeper must be kept.
     pub(in crate::remover) fn put_open(&mut self, copy: CopyKey, removal: OpenRemoval) {
         if let Some(keeper) = removal.intent.keeper {
             *self.keeping.entry((keeper, copy.1)).or_default() += 1;

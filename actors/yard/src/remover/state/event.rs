@@ -1,7 +1,8 @@
-//! What can happen to copies that are to go: the events of the piece, their outcomes and refusals.
+//! The events of the piece, with their outcomes and refusals.
 //!
-//! **Invariant:** whatever a setting or a clock decides stands in the event (until when a copy is
-//! in doubt, what is forgotten), so that `apply` gives the same on nodes configured differently.
+//! **Invariant:** every value that depends on a setting or a clock is in the event (until when a copy is
+//! in doubt, what is forgotten). So `apply` gives the same result on nodes with different
+//! configurations.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
@@ -10,21 +11,21 @@ use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
 
-/// One event. Postcard numbers the variants in this order: new ones go to the end.
+/// One event. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RemovalEvent {
-    /// A copy is to go. From here on it counts as gone, whether its host was asked yet or not.
+    /// A copy will be removed. From here on it counts as gone, whether its host was called yet or not.
     Intended(Intent),
-    /// What came of it.
+    /// The end of a removal.
     Ended {
         /// The host that was asked to remove the copy.
         host: HostAddr,
         /// The file whose copy was to be removed.
         name: FileName,
-        /// What its host did or said.
+        /// The answer of the host, or why there is none.
         ending: Ending,
     },
-    /// Nobody is to remove any copy of this file.
+    /// No copy of this file may be removed.
     Pinned {
         /// The file to pin.
         name: FileName,
@@ -36,16 +37,16 @@ pub enum RemovalEvent {
         /// The file to unpin.
         name: FileName,
     },
-    /// The oldest lines of the history go, and doubts that are over.
+    /// Removes the oldest lines of the history, and doubts that are over.
     Forgot {
         /// Every line with a lower number.
         history_before: u64,
-        /// When the doubts were looked at: those that are over by then.
+        /// The time of the check: doubts that end by then are removed.
         doubts_until: Millis,
     },
 }
 
-/// A copy that is to go.
+/// The decision to remove a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// The host that holds the copy.
@@ -56,14 +57,14 @@ pub struct Intent {
     pub size: Option<u64>,
     /// The rule that removes it, with its numbers.
     pub reason: Reason,
-    /// The host whose copy stays, confirmed by that host just before. None where the last copy
-    /// may go: on a disk over its limit, or for a better file.
+    /// The host whose copy is kept. It confirmed that copy just before. None where the last copy may be
+    /// removed: on a disk over its limit, or for a better file.
     pub keeper: Option<HostAddr>,
-    /// Who wants it: the Remover itself, or whoever asked.
+    /// Who asked for it: the Remover itself, or the name in the request.
     pub asked_by: String,
 }
 
-/// What came of an intent.
+/// The end of a removal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -81,8 +82,8 @@ pub enum Ending {
         /// The reason that the host gave, in words.
         why: String,
     },
-    /// The call came to no clear end, and later the host still lists the copy. The call may still
-    /// be on its way: until then this copy is nobody's reason to remove another.
+    /// The call had no clear end, and the host listed the copy afterwards. The call may still arrive:
+    /// until `doubted_until` this copy does not justify the removal of another.
     StillThere {
         /// Until when the copy is in doubt.
         doubted_until: Millis,
@@ -119,15 +120,15 @@ pub enum RemovalOutcome {
 /// Why an event changed nothing: its precondition no longer held when it came to be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum RemovalRefusal {
-    /// The copy that was to stay is itself to go.
+    /// The keeper of this removal is itself under removal.
     #[error("the copy of {name} on {keeper} was to be kept, but its own removal is planned")]
     KeeperGoes {
         /// The file that both removals concern.
         name: FileName,
-        /// Whose copy was to stay.
+        /// The host of that keeper.
         keeper: HostAddr,
     },
-    /// The copy that was to stay is the one to go.
+    /// The keeper and the copy to remove are the same.
     #[error("the copy of {name} on {host} cannot be both kept and removed")]
     KeepsItself {
         /// The file of the intent.
@@ -149,7 +150,7 @@ pub enum RemovalRefusal {
         /// The host of the open removal.
         host: HostAddr,
     },
-    /// The copy that others were removed for is not to go before their removals ended.
+    /// The copy is a keeper: it cannot be removed before the removals that rely on it have ended.
     #[error(
         "the copy of {name} on {host} must be kept: other copies of the file are being removed"
     )]

@@ -1,9 +1,9 @@
-//! Why a copy goes, and why one stays: codes with the numbers that decided. Pure.
+//! Why a copy is removed or kept: codes with the numbers that decided. Pure.
 
 use reelyard_core::names::FileName;
 use serde::{Deserialize, Serialize};
 
-/// Why a copy goes.
+/// Why a copy is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -13,7 +13,7 @@ pub enum Reason {
         copies: u32,
         /// How many there should be.
         wanted: u32,
-        /// By which rule the others stay.
+        /// The rule that selects the copies to keep.
         kept_by: KeptBy,
     },
     /// Its host is being drained, and there are enough copies elsewhere.
@@ -21,13 +21,13 @@ pub enum Reason {
         /// Copies elsewhere that count and were confirmed.
         elsewhere: u32,
     },
-    /// The disk of its host is over the limit, and this is the worst file on it that may go.
+    /// The disk of its host is over the limit, and this is the worst removable file on it.
     OverLimit {
-        /// Bytes in use when it was decided, what is being removed already taken off.
+        /// Bytes in use at the decision, without those of removals under way.
         used: u64,
         /// The limit in bytes.
         limit: u64,
-        /// Removal goes on until no more than this is in use.
+        /// Removal continues until at most this many bytes are in use.
         low_water: u64,
         /// Its rank, 1 = best; none without a grade.
         #[schema(required)]
@@ -44,7 +44,7 @@ pub enum Reason {
         better_grade: Option<u32>,
         /// That file's rising hits.
         better_hits: u32,
-        /// The rank of the one that goes; none without a grade.
+        /// Rank of the removed file; none without a grade.
         #[schema(required)]
         grade: Option<u32>,
     },
@@ -88,7 +88,7 @@ impl Reason {
     }
 }
 
-/// The rule by which the copies that stay are chosen.
+/// The rule that selects the copies to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum KeptBy {
@@ -99,7 +99,7 @@ pub enum KeptBy {
     Cfm,
 }
 
-/// Why a copy that might have gone stays.
+/// Why a copy that was examined is kept.
 #[derive(
     Clone,
     Copy,
@@ -115,42 +115,42 @@ pub enum KeptBy {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Spared {
-    /// No source directory lists its master, or the master was looked at and is not there.
+    /// No source directory lists its master, or a check did not find the master.
     NoMaster,
-    /// Its master could not be looked at.
+    /// Its master could not be checked.
     MasterUnknown,
     /// Its name begins with an ignored prefix.
     Ignored,
-    /// Somebody pinned it.
+    /// The file is pinned.
     Pinned,
     /// Its hits rise now.
     Hot,
-    /// It was copied there lately.
+    /// It was copied there recently.
     CopiedLately,
     /// It is one of the copies that there should be.
     Wanted,
     /// There is no other copy that counts and could be confirmed.
     OnlyCopy,
-    /// The host whose copy was to stay did not confirm it.
+    /// The host of the copy to keep did not confirm that copy.
     NotConfirmed,
-    /// Its host cannot be asked at present.
+    /// Its host cannot be called now.
     HostNotAsked,
     /// Whether an earlier removal of it was carried out is not known yet.
     InDoubt,
-    /// Enough goes already.
+    /// Other removals already free enough space.
     Enough,
-    /// It is at work: a removal is under way.
+    /// A removal of it is under way.
     UnderWay,
     /// It was hot when it was copied there, which its grade may not know yet.
     CameHot,
-    /// It was to make room for a file that is hot or without room no longer.
+    /// It had to make room for a file that no longer needs the room.
     NotNeeded,
-    /// It was to make room together with others, of which one stays: that would not be enough.
+    /// It had to make room together with others, but one of them stays: the room would not be enough.
     InVain,
 }
 
 impl Spared {
-    /// In words, for people.
+    /// The reason in words, for people.
     pub fn words(self) -> &'static str {
         match self {
             Spared::NoMaster => "it has no master: a removed file could not be restored",

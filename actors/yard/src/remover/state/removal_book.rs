@@ -1,7 +1,7 @@
-//! The piece: which copies are to go, what became of those that were, and what is pinned. Pure.
+//! The piece: open removals, the history of ended ones, and pins. Pure.
 //!
-//! Names are kept as the numbers of the shared [`NameTable`]; events and snapshots carry the names
-//! themselves, since the numbers hold within one process only.
+//! Files are kept as numbers of the shared [`NameTable`]. Events and snapshots carry the names, since
+//! the numbers are valid within one process only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,27 +21,28 @@ pub type CopyKey = (HostAddr, FileId);
 ///
 /// Its shards are shared (`Arc`) and copied on write, so that freezing and publishing it are cheap.
 ///
-/// **Invariants:** a copy that is to go is nobody's keeper; a copy that is somebody's keeper is not
-/// to go; nothing pinned is to go. `keeping` counts exactly the keepers of `open`.
+/// **Invariants:** a copy with an open removal is not the keeper of another removal, and a keeper has no
+/// open removal. No copy of a pinned file has an open removal. `keeping` counts exactly the keepers of
+/// `open`.
 #[derive(Clone, Debug, Default)]
 pub struct RemovalBook {
     pub(in crate::remover) names: NameTable,
-    /// Copies that are to go. Each counts as gone already.
+    /// Open removals. Their copies count as gone already.
     pub(in crate::remover) open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     /// How many of `open` rely on this copy.
     pub(in crate::remover) keeping: BTreeMap<CopyKey, u32>,
-    /// Copies of which nobody knows whether they are about to vanish, and until when.
+    /// Copies that may still vanish because a removal had no clear end, and until when.
     pub(in crate::remover) doubts: Arc<BTreeMap<CopyKey, Millis>>,
-    /// Files of which no copy is removed, with who said so and when.
+    /// Pinned files, with who pinned them and when.
     pub(in crate::remover) pins: Arc<BTreeMap<FileId, Pin>>,
-    /// What became of every intent, newest last.
+    /// The end of every removal, newest last.
     pub(in crate::remover) history: BoundedLog<RemovalRecord>,
 }
 
-/// A copy that is to go.
+/// An open removal of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRemoval {
-    /// What was decided.
+    /// The decision.
     pub intent: Intent,
     /// When the intent was applied.
     pub at: Millis,
@@ -59,15 +60,15 @@ pub struct Pin {
 /// One ended removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemovalRecord {
-    /// What was decided, the name left out.
+    /// The host whose copy was to be removed.
     pub host: HostAddr,
     /// The file whose copy was to be removed.
     pub file: FileId,
     /// Its size in bytes, where that was known.
     pub size: Option<u64>,
-    /// Why it was to go.
+    /// The rule that requested the removal.
     pub reason: Reason,
-    /// Whose copy was to stay.
+    /// The host whose copy was to be kept.
     pub keeper: Option<HostAddr>,
     /// Who asked: `remover` for its own decisions.
     pub asked_by: String,
@@ -75,7 +76,7 @@ pub struct RemovalRecord {
     pub decided: Millis,
     /// When the removal ended.
     pub at: Millis,
-    /// What came of it.
+    /// The answer of the host, or why there is none.
     pub ending: Ending,
 }
 
@@ -90,12 +91,12 @@ impl RemovalBook {
         &self.names
     }
 
-    /// The copies that are to go.
+    /// The open removals.
     pub fn open(&self) -> &Arc<BTreeMap<CopyKey, OpenRemoval>> {
         &self.open
     }
 
-    /// Whether this copy is to go.
+    /// Whether this copy has an open removal.
     pub fn goes(&self, copy: CopyKey) -> bool {
         self.open.contains_key(&copy)
     }
@@ -105,12 +106,12 @@ impl RemovalBook {
         self.keeping.contains_key(&copy)
     }
 
-    /// The copies on the strength of which others are being removed.
+    /// The keepers: copies that justify the removal of others.
     pub fn keepers(&self) -> impl Iterator<Item = CopyKey> {
         self.keeping.keys().copied()
     }
 
-    /// Whether nobody knows at `now` whether this copy is about to vanish.
+    /// Whether at `now` this copy may still vanish because a removal had no clear end.
     pub fn is_doubted(&self, copy: CopyKey, now: Millis) -> bool {
         self.doubts.get(&copy).is_some_and(|until| now < *until)
     }
@@ -120,12 +121,12 @@ impl RemovalBook {
         &self.doubts
     }
 
-    /// What is pinned.
+    /// The pinned files.
     pub fn pins(&self) -> &Arc<BTreeMap<FileId, Pin>> {
         &self.pins
     }
 
-    /// Whether no copy of this file is to be removed.
+    /// Whether the file is pinned, so that no copy of it is removed.
     pub fn is_pinned(&self, file: FileId) -> bool {
         self.pins.contains_key(&file)
     }
@@ -135,7 +136,7 @@ impl RemovalBook {
         &self.history
     }
 
-    /// The hosts with copies that are to go.
+    /// The hosts with open removals.
     pub fn hosts_at_work(&self) -> BTreeSet<HostAddr> {
         self.open.keys().map(|(host, _)| *host).collect()
     }

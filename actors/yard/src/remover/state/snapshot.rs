@@ -17,7 +17,7 @@ use super::removal_book::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord}
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;
 
-/// One row. Postcard numbers the variants in this order: new ones go to the end.
+/// One row. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Serialize, Deserialize)]
 enum RemoverSnapshotRow {
     Open {
@@ -48,7 +48,7 @@ enum RemoverSnapshotRow {
 /// The piece at one index: shared shards.
 pub(in crate::remover) struct FrozenRemovalBook {
     names: NameTable,
-    /// The living book may let go of a file before its name is written.
+    /// The live book may drop a file before its name is written.
     _pin: NamePin,
     open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     doubts: Arc<BTreeMap<CopyKey, Millis>>,
@@ -99,7 +99,7 @@ impl FrozenPiece for FrozenRemovalBook {
 }
 
 impl RemovalRecord {
-    /// What was decided.
+    /// The decision of the removal.
     pub fn intent(&self, names: &NameTable) -> Intent {
         Intent {
             host: self.host,

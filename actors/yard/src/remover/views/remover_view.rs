@@ -46,13 +46,13 @@ pub struct RemoverView {
     pub epoch: Option<Epoch>,
     /// Whether copies are removed.
     pub mode: RemovalMode,
-    /// The copies that are to go.
+    /// The open removals.
     pub open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     /// Where room is being made or was made lately, and for which file.
     pub rooms_made: BTreeMap<HostAddr, RoomMade>,
-    /// What is pinned.
+    /// The pinned files.
     pub pins: Arc<BTreeMap<FileId, Pin>>,
-    /// Copies of which nobody knows whether they are about to vanish, and until when.
+    /// Copies that may still vanish because a removal had no clear end, and until when.
     pub doubts: Arc<BTreeMap<CopyKey, Millis>>,
     /// What became of the removals.
     pub history: BoundedLog<RemovalRecord>,
@@ -63,8 +63,8 @@ pub struct RemoverView {
 }
 
 impl RemoverView {
-    /// The files whose copies on `host` go, or went not longer ago than the history reaches:
-    /// whoever sees one vanish knows that it was us.
+    /// The files whose copies on `host` are being removed, or were removed within the reach of the
+    /// history. If one vanishes, this cluster removed it.
     pub fn removed_from(&self, host: HostAddr) -> HashSet<FileId> {
         let open = self.open.keys().filter(|(addr, _)| *addr == host).map(|(_, file)| *file);
         let ended = self.history.newest_first().map(|(_, record)| record);
@@ -73,16 +73,16 @@ impl RemoverView {
     }
 }
 
-/// One look at all copies.
+/// One round over all copies.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RemovalRound {
     /// When the round began.
     pub at: Millis,
     /// How long the look itself took, in microseconds.
     pub took_us: u64,
-    /// What it decided of each copy that was to go.
+    /// The decision on each copy that was to be removed.
     pub decided: Vec<Decided>,
-    /// How many copies stay that were looked at, by reason.
+    /// Number of examined copies that are kept, by reason.
     pub spared: BTreeMap<Spared, u64>,
     /// Disks over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
@@ -92,7 +92,7 @@ pub struct RemovalRound {
     pub waits: Option<RemoverWaits>,
 }
 
-/// One copy that was to go.
+/// The decision on one copy that was to be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decided {
     /// The host that holds the copy.
@@ -101,11 +101,11 @@ pub struct Decided {
     pub file: FileName,
     /// Its size in bytes, where that is known.
     pub size: Option<u64>,
-    /// Why it was to go.
+    /// The rule that removes it.
     pub reason: Reason,
-    /// Whose copy stays.
+    /// The host whose copy is kept.
     pub keeper: Option<HostAddr>,
-    /// Why it stays after all; none when it goes, or would go but for a dry run.
+    /// Why it is kept after all; none when it is removed, or would be but for a dry run.
     pub spared: Option<Spared>,
 }
 
@@ -118,14 +118,14 @@ pub struct FileSeeksRoom {
     pub size: u64,
     /// Its rising hits.
     pub hits: u32,
-    /// What is done about it.
+    /// What the Remover does for it.
     pub verdict: RoomVerdict,
 }
 
-/// What was counted since the process started.
+/// Counters since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemoverCounters {
-    /// Looks at all copies.
+    /// Rounds over all copies.
     pub rounds: u64,
     /// Copies that are gone.
     pub removed: u64,

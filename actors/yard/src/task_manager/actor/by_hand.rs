@@ -1,4 +1,4 @@
-//! Copies that somebody asks for: their masters are looked at, they are decided, committed and
+//! Copies on request: the master is checked, the copy is decided and committed, and the caller is
 //! answered.
 
 use actix::fut::{ready, wrap_future};
@@ -59,7 +59,7 @@ impl Handler<RetryTask> for TaskManager {
 }
 
 impl TaskManager {
-    /// Decides, commits and answers; the master was looked at.
+    /// Decides, commits and answers. The master was checked before.
     fn copy_now(&mut self, copy: CopyFile, _: &mut Context<Self>) -> CopyReply {
         let now = self.clock.now();
         let (dispatcher, standing) = self.at(now);

@@ -66,7 +66,8 @@ impl TaskManager {
     }
 }
 
-/// What `event`, applied at `at`, changed. `book` has applied it, and perhaps what came with it.
+/// The changes of `event`, applied at `at`. `book` has applied it, and perhaps other events of the same
+/// entry.
 fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange> {
     let host_event = |event| vec![YardChange::Host(event)];
     match event {

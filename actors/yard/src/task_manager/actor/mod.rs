@@ -36,13 +36,13 @@ use crate::task_manager::{
 /// The actors that the TaskManager calls and notifies.
 #[derive(Clone)]
 pub struct TaskCollaborators {
-    /// The Catalog, for looks at masters.
+    /// The Catalog, to check masters.
     pub look_up: Route<LookUpMasters>,
     /// Each destination's CfwWorker, to check what an old cfw claims.
     pub refresh: HostRoutes<Refresh>,
     /// Each destination's CfwWorker, which is notified of arrived copies.
     pub arrived: HostRoutes<CopyArrived>,
-    /// What the Remover shows: what it takes from hosts.
+    /// The view of the Remover: the removals of each host.
     pub removals: RemoverViewHandle,
 }
 

@@ -1,4 +1,4 @@
-//! What the journal orders, and what the TaskManager does on it.
+//! Applies the journal's events and carries out their effects.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ impl TaskManager {
                 if let Some(task) = self.replica.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
                     let file = file.to_string();
-                    // What somebody asked for needs nobody's attention.
+                    // A requested cancellation is no fault: it is logged as information only.
                     if ending.how == GivenUp::Cancelled {
                         tracing::info!(%id, file, %source, %destination, ?how, reason, "copy cancelled");
                     } else {
@@ -107,8 +107,7 @@ impl TaskManager {
         }
     }
 
-    /// Warns of a host that gets nothing more for a while. A file that backs off costs nobody
-    /// else anything.
+    /// Warns of a host that gets no copies for some time. A file in backoff affects no other file.
     fn warn_of_back_off(&self, blamed: &Blamed, reason: &str) {
         let Some(held) = self.replica.piece().back_offs().get(blamed) else { return };
         if let Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) = blamed {

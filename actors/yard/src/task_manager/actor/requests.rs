@@ -1,4 +1,4 @@
-//! What others ask of the TaskManager.
+//! Requests of other actors and of users.
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
@@ -49,7 +49,7 @@ impl Handler<CancelTask> for TaskManager {
 }
 
 impl TaskManager {
-    /// Warns where an old cfw begins what it had begun before.
+    /// Warns when an old cfw starts a task that it had already started.
     fn warn_of_restart(&self, id: TaskId, to: Option<OldState>) {
         let Some(task) = self.replica.piece().task(id) else { return };
         if to == Some(OldState::Working) && task.old_state() == Some(OldState::Working) {

@@ -1,5 +1,5 @@
-//! One turn: what has become due is decided, then copies are planned, then the actor sleeps until
-//! something changes or the next deadline.
+//! One turn of the TaskManager: it decides what is due, then plans copies, then sleeps until something
+//! changes or the next deadline.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ const GATHERING: Duration = Duration::from_millis(5);
 /// How long changes wait at most after a turn that took long.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a look at masters may take before their files are passed over for a while.
+/// How long a check of masters may take before its files are skipped for some time.
 pub(in crate::task_manager) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ScheduledTurns for TaskManager {
@@ -42,8 +42,8 @@ impl ScheduledTurns for TaskManager {
 }
 
 impl TaskManager {
-    /// Takes a turn soon: changes that come together are planned with together. A turn goes through
-    /// all hosts: with thousands of them the next one waits for as long as the last one took.
+    /// Takes a turn soon, so that changes that come together are planned together. A turn goes through
+    /// all hosts. With thousands of them, the next turn waits for as long as the last one took.
     pub(in crate::task_manager) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(GATHERING.max(self.turn_took), ctx);
     }
@@ -96,7 +96,7 @@ impl TaskManager {
         self.note_round(LastRound { at: now, took: started.elapsed(), round });
     }
 
-    /// Remembers a round, and tells of it when it planned or when what it waits for changed.
+    /// Stores a round. Publishes it if it planned copies, or if the reason for waiting changed.
     fn note_round(&mut self, last: LastRound) {
         let PlanningRound { tasks, waiting, .. } = &last.round;
         let before =
@@ -119,7 +119,7 @@ impl TaskManager {
         for events in ReplicaHandle::<TaskBook>::parts(events) {
             let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
             let settling = committing.into_actor(self).map(|settlement, manager, ctx| {
-                // What was refused or lost is decided anew from how things stand then.
+                // A refused or lost event is decided again from the present state.
                 let _ = manager.settled(settlement, ctx);
             });
             ctx.spawn(settling);
@@ -151,7 +151,7 @@ impl TaskManager {
         settled
     }
 
-    /// Has masters looked at, one list at a time.
+    /// Has masters checked, one list at a time.
     fn look_up(&mut self, files: Vec<FileId>, ctx: &mut Context<Self>) {
         if !self.policy.begin_looking(&files) {
             return;
@@ -176,7 +176,7 @@ impl TaskManager {
         }));
     }
 
-    /// Has a host looked at. What it holds is told to all subscribers, this actor among them.
+    /// Reads a host. Its files are reported to all subscribers, this actor included.
     pub(in crate::task_manager) fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
         let Some(worker) = self.collaborators.refresh.to(host) else {
             return;

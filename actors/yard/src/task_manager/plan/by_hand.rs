@@ -1,6 +1,6 @@
-//! A copy that somebody asks for: this file, there, now. By the rules of a round, but for the turn:
-//! it goes before better files, a file or a pair that backs off is tried all the same, and a source
-//! serves one copy more than it may by itself.
+//! A copy on request: the user names the file and the destination. It follows the rules of a round,
+//! except for the order. It goes before better files, it ignores the backoff of a file or a pair, and a
+//! source may serve one copy above its limit.
 
 use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_core::names::{FileId, FileName};
@@ -12,7 +12,7 @@ use crate::task_manager::plan::explaining::explanation::Says;
 use crate::task_manager::plan::hosts::pairing::{UsableDestination, UsableSource};
 use crate::task_manager::state::event::NewTask;
 
-/// What is asked for.
+/// The requested copy.
 #[derive(Clone, Debug)]
 pub struct ByHand<'a> {
     /// The file to copy.
@@ -23,7 +23,7 @@ pub struct ByHand<'a> {
     pub source: Option<HostAddr>,
     /// Who asks, for the history.
     pub asked_by: &'a str,
-    /// Whether nobody would remove a copy too many: the file is pinned.
+    /// Whether the file is pinned: then the Remover does not remove a surplus copy.
     pub is_pinned: bool,
 }
 
@@ -83,7 +83,7 @@ pub enum ByHandRefused {
 }
 
 impl Planner {
-    /// Plans a copy that somebody asks for.
+    /// Plans a copy that a user requested.
     ///
     /// # Errors
     /// Why it cannot be done, in words.

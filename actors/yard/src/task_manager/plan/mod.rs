@@ -50,11 +50,11 @@ const LOOK_AHEAD: usize = 32;
 /// How many masters are looked up at once.
 pub const LOOKS_AT_ONCE: usize = 256;
 
-/// How many files a second are found to have no pair: a source that is free but can serve nobody
-/// who has much room must not make rounds go through the whole catalogue.
+/// How many files a second may be found to have no pair. Otherwise a free source that can serve no
+/// destination with much room would make each round read the whole catalogue.
 const NO_PAIRS_A_SECOND: usize = 256;
 
-/// How many masters of files that are set aside are looked at again in a second.
+/// How many masters of files that are set aside are checked again in a second.
 const LOOKED_AT_AGAIN_A_SECOND: usize = 16;
 
 /// Among how many of the best a round looks for files that there is room for again, at least.
@@ -63,14 +63,14 @@ const AMONG_THE_BEST: u64 = 1024;
 /// How many skipped files a round names, and beyond these the best one of each reason.
 const EXAMPLES: usize = 20;
 
-/// What one round came to.
+/// The result of one round.
 #[derive(Clone, Debug, Default)]
 pub struct PlanningRound {
     /// The copies to make, best first.
     pub tasks: Vec<NewTask>,
-    /// Masters to look at before more can be planned, best first.
+    /// Masters to check before more can be planned, best first.
     pub to_look_up: Vec<FileId>,
-    /// How many of the files that were looked at got no copy, by reason.
+    /// Number of examined files without a new copy, by reason.
     pub skipped: BTreeMap<Skip, u64>,
     /// The best of them.
     pub examples: Vec<(FileId, Skip)>,
@@ -110,7 +110,7 @@ impl Planner {
         self.candidates.set_masters(masters);
     }
 
-    /// Takes what was seen of masters.
+    /// Takes results of checks of masters.
     pub fn learn(
         &mut self,
         looks: impl IntoIterator<Item = (FileId, MasterLook)>,
@@ -162,13 +162,13 @@ impl Planner {
         self.candidates.holders(file, book, hosts)
     }
 
-    /// Looks at everything again before the next round: the book or the hosts were replaced.
+    /// Computes everything again before the next round: the book or the hosts were replaced.
     pub fn set_stale(&mut self) {
         self.candidates.set_stale();
     }
 
-    /// Looks at everything again before the next round, and at every master: the settings changed,
-    /// and with them perhaps where masters are.
+    /// Computes everything again before the next round and checks every master: the settings changed,
+    /// and perhaps the source directories.
     pub fn forget_looks(&mut self) {
         self.master_cache = MasterCache::default();
         self.candidates.set_stale();
@@ -180,7 +180,7 @@ impl Planner {
         (self.candidates.graded(), self.candidates.wanted(), too_big)
     }
 
-    /// Which files no round takes up, for whoever shows them.
+    /// The files that no round plans, for views.
     pub fn passed_over(&self) -> PassedOver {
         PassedOver {
             ignored: Arc::clone(self.candidates.traits().ignored()),
@@ -231,8 +231,8 @@ impl Planner {
         AMONG_THE_BEST << self.further.min(32)
     }
 
-    /// A round that went through all candidates and has turns left goes on with those for which
-    /// there is room as well: the next one takes back twice as many.
+    /// A round that went through all candidates and has turns left also examines files that were set
+    /// aside and now fit. The next round takes back twice as many.
     fn look_further(&mut self, more_fit: bool, round: &mut PlanningRound) {
         if more_fit && round.waiting == Some(PlannerWaits::Nothing) {
             self.further += 1;
@@ -242,7 +242,7 @@ impl Planner {
         }
     }
 
-    /// What is set aside was not looked at, and counts all the same.
+    /// Counts the files that are set aside, too, although the round did not examine them.
     fn count_parked(&self, round: &mut PlanningRound) {
         for skip in UnschedulableReason::ALL.map(UnschedulableReason::why) {
             let files = self.candidates.unschedulable().count(skip);
@@ -252,7 +252,7 @@ impl Planner {
         }
     }
 
-    /// Has masters looked at again of files that are set aside: one may have been replaced.
+    /// Has masters of files that are set aside checked again: one may have been replaced.
     fn look_again(&mut self, now: Millis, round: &mut PlanningRound) {
         let most = self.looked_at_again.left(LOOKED_AT_AGAIN_A_SECOND, now);
         let files = self.candidates.unschedulable().to_look_at(now, most);
@@ -260,7 +260,7 @@ impl Planner {
         round.to_look_up.extend(files);
     }
 
-    /// What the whole round waits for.
+    /// The input that the whole round waits for.
     fn waits(&self, yard: &PlanningContext<'_>, pairing: &Pairing) -> Option<PlannerWaits> {
         if yard.settings.mode == PlanningMode::Off {
             return Some(PlannerWaits::SwitchedOff);
@@ -296,8 +296,8 @@ impl Planner {
         }
     }
 
-    /// Goes through the candidates, best first, as long as a source is free; a file whose master
-    /// must be looked at first keeps its turn. Then looks a little further ahead.
+    /// Goes through the candidates, best first, while a source is free. A file whose master must be
+    /// checked first keeps its turn. Then examines a few files further ahead.
     fn walk(
         &mut self,
         yard: &PlanningContext<'_>,
@@ -352,7 +352,7 @@ impl Planner {
                                 no_pairs_left -= 1;
                                 self.no_pairs.spend(1);
                             }
-                            // What only this round leaves no room for goes on with the next.
+                            // A file that lacks room only in this round is examined again in the next.
                             let stays_so = skip != Skip::NoRoom || master.size > room_now;
                             if stays_so && candidate.hits == 0 {
                                 aside.push((candidate.file, master, skip));
@@ -386,8 +386,7 @@ impl Planner {
         }
     }
 
-    /// Whether a candidate may be planned as far as it goes by itself; none when its master must
-    /// be looked at first.
+    /// Whether a candidate may be planned by its own state; none when its master must be checked first.
     fn judge(
         &self,
         file: FileId,
@@ -403,7 +402,7 @@ impl Planner {
         }
     }
 
-    /// What matters of a candidate for where it goes.
+    /// The data of a candidate that decide its destination.
     fn wish(
         &self,
         candidate: Candidate,

@@ -1,4 +1,4 @@
-//! What a round looks at beside the files, and what is under way there.
+//! The state that a round reads besides the files, and the copies under way.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
@@ -12,12 +12,12 @@ use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::event::{NewTask, TaskEvent};
 use crate::task_manager::state::task_book::TaskBook;
 
-/// Everything outside the planner that a round looks at.
+/// The state outside the planner that a round reads.
 #[derive(Clone, Copy)]
 pub struct PlanningContext<'a> {
     /// The piece as applied.
     pub book: &'a TaskBook,
-    /// What was decided but is not yet applied: it occupies its hosts and its file already.
+    /// Events that are decided but not yet applied: they occupy their hosts and their file already.
     pub in_flight: &'a InFlight<TaskEvent>,
     /// The hosts as last seen.
     pub hosts: &'a HostTable,
@@ -59,7 +59,7 @@ impl PlanningContext<'_> {
         }))
     }
 
-    /// What a new copy is told of its rate, of which there are `planned` others in this round.
+    /// The rate that a new copy is given, if this round plans `planned` others with the same hosts.
     pub(super) fn rate_for(
         &self,
         planned: &[NewTask],

@@ -1,4 +1,4 @@
-//! So many a second.
+//! A rate limiter: a fixed number of events a second.
 
 use std::time::Duration;
 

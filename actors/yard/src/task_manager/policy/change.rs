@@ -10,9 +10,9 @@ use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent, TaskRefu
 use crate::task_manager::state::task_book::TaskBook;
 
 impl Task {
-    /// The state that cfm's wire shows; none for a task that it does not show. A `done` that is
-    /// still to be confirmed is shown as said: the old cfw is rid of the task. What failed is shown
-    /// as `timeout`, cfm's only word for what was given up; what was taken back is gone.
+    /// The state in the cfm interface; none for a task that it does not list. A `done` that is not
+    /// confirmed yet is shown as reported, so that the old cfw stops asking. A failed task is shown as
+    /// `timeout`, cfm's only word for a task that was given up. A cancelled task is not listed.
     pub fn old_state(&self) -> Option<OldState> {
         match self.state {
             TaskState::Cancelled => None,

@@ -1,4 +1,4 @@
-//! What every decision on tasks looks at, and the endings that they share. Pure.
+//! The state that every decision on tasks reads, and the endings that they share. Pure.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ use crate::task_manager::state::backoff::{self, BackingOff, Blamed};
 use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent};
 use crate::task_manager::state::task_book::TaskBook;
 
-/// Everything a decision may look at. A decision looks and answers with events; it changes nothing.
+/// The state that a decision reads. A decision answers with events and changes nothing.
 #[derive(Clone, Copy)]
 pub struct TaskDecisionContext<'a> {
     /// The piece as applied.
     pub book: &'a TaskBook,
-    /// What was decided but is not yet applied.
+    /// Events that are decided but not yet applied.
     pub in_flight: &'a InFlight<TaskEvent>,
     /// The hosts as last seen.
     pub hosts: &'a HostTable,
@@ -78,7 +78,7 @@ impl TaskDecisionContext<'_> {
         is_alone || self.book.has_done_at(host)
     }
 
-    /// Ends `task` with somebody to blame, who backs off.
+    /// Ends `task` and sets a backoff for the party to blame.
     pub fn give_up(&self, task: &Task, how: GivenUp, blame: Blame, reason: String) -> TaskEvent {
         let blamed = Blamed::of(blame, task);
         let standing = self.book.back_offs().get(&blamed);

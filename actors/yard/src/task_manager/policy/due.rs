@@ -1,5 +1,5 @@
-//! What has become due by itself: tasks whose host is gone, that were silent for too long or whose
-//! claim can be checked, and what was kept long enough. Pure.
+//! Tasks that end by themselves: their host is gone, they were silent for too long, or their claim can
+//! be checked. Also records that are old enough to be dropped. Pure.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -46,7 +46,7 @@ impl TaskDecisionContext<'_> {
         tasks.chain(back_offs).chain(self.losses_to_come()).min()
     }
 
-    /// The hosts whose claims wait for a look at what they hold.
+    /// The hosts whose claims wait for a read of their files.
     pub fn claims_to_check(&self) -> BTreeSet<HostAddr> {
         let claims = self.book.open().values().chain(self.book.ended().values());
         claims
@@ -124,7 +124,7 @@ impl TaskDecisionContext<'_> {
             let reason = format!(
                 "another program answers at {host} since {since}, and it did not resume the copy"
             );
-            // Nobody failed: it may go there again.
+            // No side failed, so no backoff: the file may go there again.
             let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: None };
             return TaskEvent::Ended { id: task.id, ending, back_off: None };
         }
@@ -184,7 +184,7 @@ impl TaskDecisionContext<'_> {
     fn forgettable_tasks(&self) -> Vec<TaskId> {
         let ended = self.book.ended();
         let keep = self.settings.keep_ended_count;
-        // A tenth more than wanted stays, so that not every new end deletes one old record.
+        // Up to a tenth more than wanted is kept, so that not every new end deletes one old record.
         if ended.len() > keep + keep / 10 {
             let mut by_age: Vec<(Millis, TaskId)> =
                 ended.values().map(|task| (task.changed, task.id)).collect();

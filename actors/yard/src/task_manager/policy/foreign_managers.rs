@@ -35,18 +35,18 @@ use crate::task_manager::state::task_book::TaskBook;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum StrangerSign {
-    /// One of our workers takes its orders from somebody else.
+    /// One of our workers takes its orders from another manager.
     OrdersElsewhere,
-    /// Another cluster asks one of our workers what it holds, or deletes there.
+    /// Another cluster lists files on one of our workers, or deletes there.
     OtherCluster,
     /// One of our workers has heard a leader of a later epoch than this one's.
     LaterEpoch,
     /// A worker works on a task that was never made here. After a restore of the store, or a loss
     /// that was accepted, it may be one of ours that came later.
     UnknownTask,
-    /// Somebody who does not say who he is deletes on one of our workers.
+    /// A program without an identity deletes files on one of our workers.
     UnnamedDeletes,
-    /// Somebody who does not say who he is keeps listing one of our workers, as an old cfm does.
+    /// A program without an identity keeps listing one of our workers, as an old cfm does.
     UnnamedLists,
     /// A state was set over cfm's wire for a task that was never made here.
     UnknownChange,
@@ -65,7 +65,7 @@ impl StrangerSign {
         )
     }
 
-    /// Whether our workers say so, each time they are asked: then it counts as long as it goes on.
+    /// Whether our workers report the sign at each read: then it counts while the reports continue.
     fn is_reported_by_workers(self) -> bool {
         matches!(
             self,
@@ -100,7 +100,7 @@ pub struct Stranger {
     pub sign: StrangerSign,
     /// Whether it is proof; else a person may have made it.
     pub sure: bool,
-    /// What was seen last, in words.
+    /// The last observation, in words.
     pub what: String,
     /// When it was seen first.
     pub first: Millis,
@@ -110,8 +110,8 @@ pub struct Stranger {
     pub times: u64,
 }
 
-/// How long after it was done last a worker's word that somebody does something counts: managers do
-/// each of these at least once a minute.
+/// How long after the last action a worker's report of a manager counts: managers act at least once a
+/// minute.
 const ENDED_AFTER: Duration = Duration::from_secs(120);
 
 /// How long a sign that is not seen again counts.
@@ -120,7 +120,7 @@ const COUNTS_FOR: Duration = Duration::from_secs(60 * 60);
 /// How long after it was logged the same sign is logged again.
 const LOG_AGAIN_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// How often somebody without a name must list before that looks like a manager, and over how long.
+/// How often a program without an identity must list before it counts as a manager, and over how long.
 const LISTS: (u64, Duration) = (3, Duration::from_secs(30));
 
 /// The signs of this yard.
@@ -182,8 +182,8 @@ impl ForeignManagers {
         due
     }
 
-    /// Takes in what one of our workers says of those who have to do with it. What has ended is no
-    /// sign any more, nor is what was before this cluster came.
+    /// Takes the managers that one of our workers reports. An action that has ended, or that was before
+    /// this cluster came, is no sign.
     pub fn record_worker_managers(&mut self, conduct: &HostCallStatus, us: OwnLeadership) {
         let (host, now) = (Some(conduct.host), conduct.at);
         let table = SeenByWorker::of(&conduct.managers, us.cluster);
@@ -287,9 +287,9 @@ impl ForeignManagers {
     }
 }
 
-/// What a worker has seen of managers, by its own clock.
+/// The managers that a worker has seen, by its own clock.
 struct SeenByWorker {
-    /// When somebody did something last. We ask it all the time, so that is now.
+    /// The time of the last action. This node calls the worker all the time, so that is now.
     newest: Millis,
     /// When this cluster came.
     we_came: Option<Millis>,
@@ -327,7 +327,7 @@ impl SeenByWorker {
     }
 }
 
-/// What somebody who has to do with a worker is a sign of.
+/// The sign that an action on a worker gives, if it is one.
 fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(StrangerSign, String)> {
     let from = &seen.from;
     match (seen.manager, seen.does) {
@@ -477,7 +477,7 @@ mod tests {
         };
         strangers.record_worker_managers(&conduct(table(&[our_orders(61_000)]), 5, 1_000), US);
         assert_eq!(signs(&strangers, 1_000), [], "nobody manages beside us");
-        // Somebody whose orders are taken after ours is a sign at once.
+        // A manager whose orders are taken after ours is a sign at once.
         let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
         strangers
             .record_worker_managers(&conduct(table(&[our_orders(61_000), other]), 5, 2_000), US);
@@ -505,11 +505,11 @@ mod tests {
         strangers.record_worker_managers(&conduct(vec![lists(10_000), ours(15_000)], 5, hour), US);
         let last: Vec<_> = strangers.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
         assert_eq!(last, [(Millis(hour - 5_000), 3)], "as the worker counted");
-        // It lists no more, and the worker goes on remembering it for ten minutes.
+        // It no longer lists, and the worker still remembers it for ten minutes.
         let later = vec![lists(10_000), ours(135_000)];
         strangers.record_worker_managers(&conduct(later, 5, hour + 120_000), US);
         assert_eq!(signs(&strangers, hour + 120_000), []);
-        // A worker that cannot be asked any more says nothing, and the sign does not stay.
+        // A worker that cannot be called reports nothing, and the sign ends.
         strangers
             .record_worker_managers(&conduct(vec![lists(140_000), ours(140_000)], 5, 2 * hour), US);
         let silent = HostCallStatus { epoch: None, ..conduct(Vec::new(), 5, 2 * hour + 1) };

@@ -34,7 +34,7 @@ pub enum HostRefused {
     /// There is no such host (404).
     #[error("{0} is not a host of this yard")]
     NoSuchHost(HostAddr),
-    /// The host is in the configuration, which alone says what it is for and when it leaves (409).
+    /// The host is in the configuration, which alone sets its role and removes it (409).
     #[error("{0} is in the configuration: change it there and reload")]
     Configured(HostAddr),
     /// It could not be committed.
@@ -114,7 +114,7 @@ impl TaskDecisionContext<'_> {
         Ok(vec![TaskEvent::HostRemoved { host, asked_by: asked_by.to_owned() }])
     }
 
-    /// What has become due of the hosts.
+    /// Events about hosts that are due now.
     pub(in crate::task_manager) fn due_of_hosts(&self) -> Vec<TaskEvent> {
         let mut events = Vec::new();
         if !self.in_flight_has(|event| matches!(event, TaskEvent::HostsNamed { .. })) {
@@ -130,8 +130,7 @@ impl TaskDecisionContext<'_> {
         events
     }
 
-    /// What the hosts as configured here are otherwise than on record, in parts that each fit a
-    /// journal entry.
+    /// Events that bring the record to the configured hosts, in parts that each fit a journal entry.
     fn new_configuration(&self) -> Vec<TaskEvent> {
         let (recorded, configured) = (self.book.hosts(), self.hosts.configured());
         let is_new = |host: &HostAddr, role: HostRole| {

@@ -32,11 +32,11 @@ pub struct HostState {
     pub program_since: Option<Millis>,
     /// The program that answered last.
     last_program: Option<Discriminant<HostKind>>,
-    /// Whether calls to it go well.
+    /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
     /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
     pub disk: Option<(DiskFigures, Millis)>,
-    /// What its link carries and when it was asked; none while that is unknown.
+    /// The load of its link and when it was requested; none while that is unknown.
     pub traffic: Option<(Traffic, Millis)>,
     /// Its inventory as last read by this process.
     pub observed: Option<Arc<Inventory>>,
@@ -166,7 +166,7 @@ impl HostTable {
         &self.configured
     }
 
-    /// Takes over the hosts on record. Observations of hosts that stay are kept.
+    /// Takes over the hosts on record. The observations of hosts in both sets are kept.
     pub fn follow(&mut self, book: &TaskBook) {
         let hosts = book.hosts();
         if hosts.is_empty() {
@@ -196,8 +196,8 @@ impl HostTable {
         self.hosts.iter().map(|(addr, host)| (*addr, host))
     }
 
-    /// Takes a change of health. What was known of the disk of a host that went down is forgotten:
-    /// it may come back as another. Answers whether the host is one of the yard.
+    /// Takes a change of health. The disk figures of a host that went down are dropped: it may come back
+    /// with another disk. Answers whether the host is one of the yard.
     pub fn health_changed(&mut self, change: &HealthChanged) -> bool {
         let Some(host) = self.hosts.get_mut(&change.host) else {
             return false;
@@ -211,8 +211,8 @@ impl HostTable {
         true
     }
 
-    /// Takes what was seen of a host. Answers which files it holds now and did not before, as far
-    /// as this process has seen, and which the other way round.
+    /// Takes the observation of a host. Answers the files that are new there, and the files that it no
+    /// longer holds, as far as this process has seen.
     pub fn observe(&mut self, seen: &HostObserved) -> (RoaringBitmap, RoaringBitmap) {
         let mut changed = Default::default();
         let Some(host) = self.hosts.get_mut(&seen.host) else {
@@ -235,7 +235,8 @@ impl HostTable {
         changed
     }
 
-    /// Takes how calls to a host go. Answers whether that changes what may be planned on it.
+    /// Takes the circuit breaker state of a host. Answers whether that changes what may be planned on
+    /// it.
     pub fn set_calls(&mut self, conduct: &HostCallStatus) -> bool {
         let Some(host) = self.hosts.get_mut(&conduct.host) else {
             return false;

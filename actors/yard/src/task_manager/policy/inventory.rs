@@ -11,11 +11,11 @@ use crate::task_manager::state::task_book::TaskBook;
 /// How many bytes of names one event carries at most, about: an entry takes 32 KiB.
 const NAMES_PER_EVENT: usize = 20 * 1024;
 
-/// The next part of the difference between what `host` lists and what the book says of it; none
-/// when they agree or nothing was read.
+/// The next part of the difference between the list of `host` and its placement in the book. None when
+/// they agree or no list was read.
 ///
-/// A copy that arrived since the inventory was read is not taken for gone, and where another leader
-/// decided by a later one this one decides nothing.
+/// A copy that arrived after the list was read does not count as missing. If another leader decided by a
+/// later list, this one decides nothing.
 pub fn next_difference(book: &TaskBook, addr: HostAddr, host: &HostState) -> Option<TaskEvent> {
     let inventory = host.observed.as_ref().filter(|_| !host.is_outdated())?;
     let empty = RoaringBitmap::new();

@@ -1,6 +1,5 @@
-//! What the TaskManager keeps in memory of the hosts, the plan and the signs of life, and what it
-//! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
-//! journal.
+//! What the TaskManager keeps in memory about the hosts, the plan and the signs of life, and how it
+//! reacts to reports. Pure: the actor around it has the mailbox, the timers and the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -42,12 +41,12 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// not make the actor spin.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(20);
 
-/// Where things stand with the piece when something is decided.
+/// The state of the piece that a decision reads.
 #[derive(Clone, Copy)]
 pub struct TaskPieceContext<'a> {
     /// The piece as applied.
     pub book: &'a TaskBook,
-    /// What was decided but is not yet applied.
+    /// Events that are decided but not yet applied.
     pub in_flight: &'a InFlight<TaskEvent>,
     /// The time of the decision.
     pub now: Millis,
@@ -84,12 +83,12 @@ pub struct TaskPolicy {
     pub(in crate::task_manager) last_round: Option<LastRound>,
     pub(in crate::task_manager) counters: TaskCounters,
     pub(in crate::task_manager) foreign_managers: ForeignManagers,
-    /// What the Remover does and did, as it last showed.
+    /// The removals, as the Remover last published them.
     removals: Arc<RemoverView>,
     hold: CommitBackoff,
-    /// Whether masters are being looked at.
+    /// Whether masters are being checked.
     looking: bool,
-    /// Hosts that are being asked what they hold.
+    /// Hosts whose files are being read.
     refreshing: BTreeSet<HostAddr>,
     /// Hosts that could not be asked, and when asking again makes sense.
     ask_again: BTreeMap<HostAddr, Millis>,
@@ -116,7 +115,7 @@ impl TaskPolicy {
         &self.settings
     }
 
-    /// Goes by these settings from now on, and has these hosts put on record.
+    /// Applies these settings from now on, and puts these hosts on record.
     pub fn change_settings(&mut self, settings: TaskSettings, hosts: &[HostSetting]) {
         self.hosts.configure(hosts);
         if settings != self.settings {
@@ -125,7 +124,7 @@ impl TaskPolicy {
         }
     }
 
-    /// Everything a decision may look at.
+    /// The state that a decision reads.
     pub fn decision_context<'a>(
         &'a self,
         standing: TaskPieceContext<'a>,
@@ -140,8 +139,8 @@ impl TaskPolicy {
         }
     }
 
-    /// This node leads from `now` on: it has heard of nothing yet. Answers the hosts of which others
-    /// were told something later than this node was: they are to be looked at.
+    /// This node leads from `now` on, and has no signs of life yet. Answers the hosts that must be read
+    /// again, because the former leader had later reports of them than this node.
     pub fn become_leader(&mut self, now: Millis) -> Vec<HostAddr> {
         self.liveness = TaskLiveness::starting(now);
         self.hold = CommitBackoff::default();
@@ -161,7 +160,7 @@ impl TaskPolicy {
         self.hosts.all_differ();
     }
 
-    /// Takes what the Remover shows.
+    /// Takes the published view of the Remover.
     pub fn set_removals(&mut self, removals: Arc<RemoverView>) {
         self.hosts.set_rooms_made(removals.rooms_made.clone());
         self.removals = removals;
@@ -182,21 +181,21 @@ impl TaskPolicy {
         self.planner.set_masters(masters);
     }
 
-    /// Takes a change of a host's health; false for a host that is not of the yard. Its CfwWorker
-    /// looks at a host that is up again by itself.
+    /// Takes a change of a host's health; false for a host that is not in the yard. The CfwWorker reads
+    /// a host that is up again without a request.
     pub fn health_changed(&mut self, changed: &HealthChanged) -> bool {
         self.hosts.health_changed(changed)
     }
 
-    /// Takes what was seen of a host.
+    /// Takes the observation of a host.
     pub fn observe(&mut self, seen: &HostObserved, book: &TaskBook) {
         let (came, left) = self.hosts.observe(seen);
         self.planner.came(seen.host, came.iter().map(FileId), book, &self.hosts);
         self.planner.left(left.iter().map(FileId), book, &self.hosts);
     }
 
-    /// Takes how a host is to be dealt with, and who else has to do with it; `us` is who we are
-    /// while we lead. Answers whether that changes what may be planned on it.
+    /// Takes how a host may be called, and which managers call it. `us` is this cluster and its epoch
+    /// while this node leads. Answers whether that changes what may be planned on it.
     pub fn record_call_status(
         &mut self,
         conduct: &HostCallStatus,
@@ -208,7 +207,7 @@ impl TaskPolicy {
         self.hosts.set_calls(conduct)
     }
 
-    /// The signs of somebody else who manages this yard that are to be logged now.
+    /// The signs of another manager of this yard that must be logged now.
     pub fn foreign_managers_to_log(&mut self, now: Millis) -> Vec<Stranger> {
         self.foreign_managers.due_for_log(now)
     }
@@ -220,8 +219,8 @@ impl TaskPolicy {
         }
     }
 
-    /// Everything that is due now: ends of tasks, what was kept long enough, and the next part of
-    /// every inventory that differs from the placements.
+    /// Everything that is due now: ends of tasks, records to drop, and the next part of every inventory
+    /// that differs from the placements.
     pub fn due(&mut self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
         let mut events = self.decision_context(standing).due();
         events.extend(self.arrived_elsewhere(standing));
@@ -229,8 +228,8 @@ impl TaskPolicy {
         events
     }
 
-    /// Takes back what nobody has begun and another destination holds meanwhile: an old cfw carried
-    /// out an order from before, or somebody laid the file there.
+    /// Cancels tasks that have not started and whose file another destination holds meanwhile: an old
+    /// cfw carried out an earlier order, or a person copied the file there.
     fn arrived_elsewhere(&self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
         let TaskPieceContext { book, .. } = standing;
         let deciding = self.decision_context(standing);
@@ -296,13 +295,13 @@ impl TaskPolicy {
         planner.round(&yard(standing, hosts, settings, signs))
     }
 
-    /// The file of that name, if its master is to be looked at before it is explained.
+    /// The file of that name, if its master must be checked before it is explained.
     pub fn wants_look(&self, name: &FileName, standing: TaskPieceContext<'_>) -> Option<FileId> {
         let file = standing.book.names().find(name.as_bytes())?;
         self.planner.wants_look(file, standing.now).then_some(file)
     }
 
-    /// Takes what a look at the master of `file` alone showed.
+    /// Takes the result of a check of one file's master.
     pub fn learn(
         &mut self,
         file: FileId,
@@ -313,7 +312,7 @@ impl TaskPolicy {
         self.planner.learn(seen, &self.settings, now);
     }
 
-    /// A copy that somebody asks for.
+    /// Plans a copy that a user requested.
     ///
     /// # Errors
     /// Why it cannot be done.
@@ -331,19 +330,19 @@ impl TaskPolicy {
         planner.by_hand(&asked, &yard(standing, hosts, settings, signs))
     }
 
-    /// Why a file is or is not planned, also one that nobody knows.
+    /// Explains why a file is or is not planned. A name without a file number is explained too.
     pub fn explain(&mut self, name: &FileName, standing: TaskPieceContext<'_>) -> Explanation {
         let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
         planner.explain(name, &yard(standing, hosts, settings, signs))
     }
 
-    /// Whether these masters are to be looked at now: one list at a time.
+    /// Whether to check these masters now: one list at a time.
     pub fn begin_looking(&mut self, files: &[FileId]) -> bool {
         !files.is_empty() && !std::mem::replace(&mut self.looking, true)
     }
 
-    /// Takes what the look at `files` showed. A file without an answer is passed over for a while,
-    /// so that it starves no other.
+    /// Takes the result of the check of `files`. A file without an answer is skipped for some time, so
+    /// that it starves no other.
     pub fn looked(
         &mut self,
         files: Vec<FileId>,
@@ -356,19 +355,19 @@ impl TaskPolicy {
         self.planner.learn(seen, &self.settings, now);
     }
 
-    /// The hosts to look at now because they claim to be done with something.
+    /// The hosts to read now because they claim to be done with a task.
     pub fn claims_to_check(&self, standing: TaskPieceContext<'_>) -> Vec<HostAddr> {
         let mut hosts = self.decision_context(standing).claims_to_check();
         hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| *at <= standing.now));
         hosts.into_iter().collect()
     }
 
-    /// Whether a host is to be looked at now: one look at a time.
+    /// Whether to read a host now: one read at a time.
     pub fn begin_refresh(&mut self, host: HostAddr) -> bool {
         self.refreshing.insert(host)
     }
 
-    /// A look at a host has ended; `seen` says whether it brought anything.
+    /// A read of a host has ended; `seen` says whether it succeeded.
     pub fn refreshed(&mut self, host: HostAddr, seen: bool, now: Millis) {
         self.refreshing.remove(&host);
         if seen {
@@ -378,8 +377,8 @@ impl TaskPolicy {
         }
     }
 
-    /// Listens to the reports of one of our workers: takes their signs of life, and answers what
-    /// is to be committed and what is no longer that host's to do.
+    /// Takes the reports of one of our workers as signs of life. Answers the events to commit, and the
+    /// tasks that are no longer that host's.
     pub fn receive_reports(
         &mut self,
         host: HostAddr,
@@ -397,7 +396,7 @@ impl TaskPolicy {
         heard
     }
 
-    /// How long nothing is to be decided yet, after a commit that came back without an outcome.
+    /// How long no decision is made yet, after a commit that returned without an outcome.
     pub fn held(&self, now: Millis) -> Option<Duration> {
         self.hold.left(now)
     }
@@ -420,8 +419,8 @@ impl TaskPolicy {
         self.hold.committed()
     }
 
-    /// Follows an applied event in what is kept in memory. `book` has applied it, and perhaps what
-    /// came with it. What a node applies before it leads is old: it is not counted.
+    /// Updates the memory after an applied event. `book` has applied it, and perhaps other events of the
+    /// same entry. What a node applies before it leads is old: it is not counted.
     pub fn on_applied(
         &mut self,
         applied: &AppliedEvent<TaskBook>,
@@ -479,7 +478,7 @@ impl TaskPolicy {
                 self.installed(book);
                 AppliedEffects::default()
             }
-            // What a host holds counts otherwise from now on.
+            // The copies of the host count differently from now on.
             TaskEvent::HostModeSet { .. }
             | TaskEvent::HostLost { .. }
             | TaskEvent::HostHeard { .. } => {

@@ -1,8 +1,8 @@
 //! How fast each copy may go now. Pure.
 //!
-//! A copy between two of our workers is told anew whenever that changes. Whoever else takes part is
-//! told once, when the copy is planned: an old cfw cannot be told again, nor can the program that
-//! fetches from one.
+//! A copy between two of our workers gets a new rate whenever its share changes. Any other copy gets its
+//! rate once, when it is planned: the rate cannot be changed later in an old cfw, nor in the program
+//! that fetches from one.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::bandwidth::{BandwidthInForce, Flow, LEAST, split};
 use crate::task_manager::messages::Task;
 use crate::task_manager::state::task_book::TasksById;
 
-/// What every copy goes through, and what is in force there.
+/// The hosts of every copy, and the limits in force there.
 #[derive(Clone, Copy)]
 pub struct CopyRateContext<'a> {
     /// The hosts as last seen.
@@ -32,12 +32,13 @@ impl CopyRateContext<'_> {
         open.keys().copied().zip(rates).filter_map(|(id, rate)| Some((id, rate?))).collect()
     }
 
-    /// What a new copy is told. One that can be told again is told its share later, and only what
-    /// holds for each copy now; one that cannot gets the share that it can keep: of a source that
-    /// serves as many copies as it may (`slots`), and of a destination with the `others` that go
-    /// there. An old cfw makes one copy after the other, and shares with nobody.
+    /// The rate that a new copy is given. If the rate can be changed later, the copy gets its share
+    /// later, and now only the limit that holds for each copy. If not, it gets the share that it can
+    /// keep: of a source that serves its maximum number of copies (`slots`), and of a destination with
+    /// the `others` that go there. An old cfw makes one copy after the other, so its copies share with
+    /// none.
     ///
-    /// Old programs have no word for "unlimited": they are told some rate in any case.
+    /// Old programs have no word for "unlimited": they are given a rate in any case.
     pub fn rate_of_new(
         &self,
         (source, destination): (HostAddr, HostAddr),
@@ -57,7 +58,7 @@ impl CopyRateContext<'_> {
         [copy, sends, receives].into_iter().flatten().min().or(Some(OLD_COPY_SPEED))
     }
 
-    /// Whether a copy between these two can be told another rate while it runs.
+    /// Whether the rate of a copy between these two hosts can be changed while it runs.
     pub fn is_rate_adjustable(&self, source: HostAddr, destination: HostAddr) -> bool {
         self.is_ours(source) && self.is_ours(destination)
     }

@@ -1,4 +1,4 @@
-//! What the reports of our workers amount to. Pure.
+//! The effects of the reports of our workers. Pure.
 
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Report, Said, TaskId};
@@ -10,12 +10,12 @@ use crate::task_manager::state::event::{GivenUp, TaskEvent};
 /// How much of a worker's reason is kept, in characters.
 const LONGEST_REASON: usize = 500;
 
-/// What a list of reports leads to.
+/// The effects of a list of reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportsEffect {
-    /// What is to be committed.
+    /// The events to commit.
     pub events: Vec<TaskEvent>,
-    /// Tasks that gave a sign of life, with the bytes on disk where they were told.
+    /// Tasks that gave a sign of life, with the bytes on disk if reported.
     pub signs: Vec<(TaskId, Option<u64>)>,
     /// Tasks that are no longer the host's to do.
     pub cancelled: Vec<TaskId>,
@@ -79,8 +79,8 @@ impl TaskDecisionContext<'_> {
         }
     }
 
-    /// The copy of a task whose end is under way: if that comes first, the task cannot be completed
-    /// any more, and the copy is there all the same.
+    /// The copy of a task whose end is being committed. If that end comes first, the task can no longer
+    /// be completed, but the copy exists.
     fn found_at_its_end(&self, task: &Task) -> Option<TaskEvent> {
         let ends =
             |event: &TaskEvent| matches!(event, TaskEvent::Ended { id, .. } if *id == task.id);
@@ -88,7 +88,7 @@ impl TaskDecisionContext<'_> {
         self.in_flight.events().any(ends).then_some(TaskEvent::Placed { host, name })
     }
 
-    /// A copy of a task that is not open any more, or not known: it is there all the same.
+    /// A copy of a task that is no longer open, or not known: the copy exists in any case.
     fn stray_copy(&self, host: HostAddr, report: &Report) -> Option<TaskEvent> {
         let file = self.book.file(&report.name);
         let known = self.book.placement(host).is_some_and(|held| held.files.contains(file.0));

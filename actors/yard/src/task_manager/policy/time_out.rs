@@ -12,7 +12,7 @@ use crate::task_manager::settings::TaskSettings;
 /// What matters of a destination for the deadline of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskDestination {
-    /// Whether it is a Reelyard worker, which reports as it goes.
+    /// Whether it is a Reelyard worker, which reports its progress.
     pub ours: bool,
     /// Whether it is working on a task.
     pub at_work: bool,
@@ -20,10 +20,10 @@ pub struct TaskDestination {
     pub program_since: Option<Millis>,
 }
 
-/// When `task` is given up unless something is heard of it before; none while it waits for its
-/// turn at a destination that is at work: an old cfw does one after the other (spec 4.9), a worker
-/// of ours as many at once as it is set to. A turn becomes free at the latest when what it works
-/// on is given up, and the wait counts from then.
+/// When `task` is given up without a sign of life before. None while it waits for its turn at a
+/// destination that is at work: an old cfw makes one copy after the other (spec 4.9), and our worker up
+/// to its limit of concurrent copies. A turn becomes free at the latest when a running copy is given up,
+/// and the wait counts from then.
 pub fn deadline(
     task: &Task,
     destination: TaskDestination,

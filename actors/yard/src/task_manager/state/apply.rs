@@ -130,7 +130,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    /// A claim is also taken from a task that was given up: what it says is checked all the same.
+    /// A claim is also accepted from a task that was given up: the claim is checked in any case.
     fn claim(&mut self, at: Millis, id: TaskId) -> TaskApplyResult {
         self.allowed(id, |task| task.state != TaskState::Cancelled)?;
         self.alter(id, |task| {
@@ -198,7 +198,7 @@ impl TaskBook {
         ending: &TaskEnding,
         back_off: Option<&BackingOff>,
     ) -> TaskApplyResult {
-        // cfm lets a task go to `timeout` from every state that it knows (spec 2.1).
+        // cfm allows the change to `timeout` from every state (spec 2.1).
         let by_wire = ending.how == GivenUp::Timeout;
         self.allowed(id, |task| {
             task.state.is_open() || (by_wire && task.state != TaskState::Cancelled)

@@ -21,7 +21,7 @@ pub enum Blamed {
     Source(HostAddr),
     /// A host as a destination.
     Destination(HostAddr),
-    /// A file, wherever it comes from or goes.
+    /// A file, with any source and destination.
     File(FileName),
     /// Copies from the first to the second.
     Pair(HostAddr, HostAddr),
@@ -38,7 +38,7 @@ impl Blamed {
         }
     }
 
-    /// Everybody who has a part in `task`: its success speaks for them.
+    /// All parties of `task`: its success ends their backoff.
     pub fn all_of(task: &Task) -> [Blamed; 4] {
         [Blame::Source, Blame::Destination, Blame::File, Blame::Pair]
             .map(|blame| Blamed::of(blame, task))

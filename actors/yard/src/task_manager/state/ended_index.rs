@@ -107,7 +107,7 @@ mod tests {
             ];
             book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts }).unwrap();
             for (kind, id) in events {
-                // What the rules refuse changes nothing.
+                // A refused event changes nothing.
                 let _ = book.apply(Millis(1), &event(kind, id));
                 for file in 0..FILES {
                     let file = name(&format!("{file}.mpg"));

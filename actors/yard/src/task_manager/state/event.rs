@@ -139,12 +139,12 @@ pub enum TaskEvent {
     },
     /// The oldest rows of the history are deleted: those with a lower number.
     HistoryForgotten {
-        /// The number of the first row that stays.
+        /// The number of the first row that is kept.
         before: u64,
     },
-    /// The hosts of the configuration differ from those on record. A long difference comes in
-    /// several events, because a list of all hosts may not fit a journal entry. Hosts added at run
-    /// time stay.
+    /// The hosts of the configuration differ from those on record. A long difference comes in several
+    /// events, because a list of all hosts may not fit a journal entry. Hosts added at run time are
+    /// kept.
     HostsNamed {
         /// New hosts, and hosts with another role.
         named: Vec<(HostAddr, HostRole)>,
@@ -266,7 +266,7 @@ pub enum TaskRefusal {
     /// The configuration names the host: only the configuration can change it.
     #[error("{0} is in the configuration: remove it there and reload")]
     Configured(HostAddr),
-    /// The host is in maintenance: nobody calls it, so silence means nothing.
+    /// The host is in maintenance: it is not called, so its silence means nothing.
     #[error("{0} is in maintenance")]
     InMaintenance(HostAddr),
     /// The host has answered since the decision.

@@ -31,7 +31,7 @@ pub struct HostRecord {
 }
 
 impl HostRecord {
-    /// A host of which nothing else is known.
+    /// A host without further records.
     pub fn new(role: HostRole, configured: bool) -> Self {
         HostRecord { role, mode: HostMode::Active, configured, silent_since: None, lost: false }
     }

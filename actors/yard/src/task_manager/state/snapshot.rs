@@ -26,14 +26,14 @@ const ROW_VERSION: u8 = 2;
 /// How many bytes of names one row holds, about.
 const NAMES_PER_ROW: usize = 64 * 1024;
 
-/// One row. Postcard numbers the variants in this order: new ones go to the end.
+/// One row. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Serialize, Deserialize)]
 enum TaskSnapshotRow {
     Hosts(Vec<(HostAddr, HostRecord)>),
     Open(Box<Task>),
     Ended(Box<Task>),
     BackOff(Blamed, BackOff),
-    /// A part of what a host holds; every row of a host says whether all of it is known.
+    /// A part of the files of a host. Every row of a host says whether all of them are known.
     Placement {
         host: HostAddr,
         complete: bool,
@@ -55,7 +55,7 @@ enum TaskSnapshotRow {
 /// The piece at one index: shared shards.
 pub(in crate::task_manager) struct FrozenTaskBook {
     names: NameTable,
-    /// The living book may let go of a file before its name is written.
+    /// The live book may drop a file before its name is written.
     _pin: NamePin,
     hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
     open: Arc<TasksById>,

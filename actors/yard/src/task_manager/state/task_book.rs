@@ -24,7 +24,7 @@ use crate::task_manager::messages::Task;
 /// Tasks by number.
 pub type TasksById = BTreeMap<TaskId, Arc<Task>>;
 
-/// What one host holds, as last confirmed by itself or by a verified copy.
+/// The files of one host, as last confirmed by itself or by a verified copy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placement {
     /// Numbers of the files that the host holds.
@@ -126,7 +126,7 @@ impl TaskBook {
         self.back_offs.get(blamed).is_some_and(|back_off| !back_off.holds(now))
     }
 
-    /// What a host holds, as far as was ever confirmed.
+    /// The files of a host, as far as was ever confirmed.
     pub fn placement(&self, host: HostAddr) -> Option<&Placement> {
         self.placements.get(&host)
     }
@@ -169,7 +169,7 @@ impl TaskBook {
         Arc::make_mut(&mut self.ended).insert(task.id, Arc::new(task));
     }
 
-    /// An ended task goes from the list. Answers whether it was there.
+    /// Removes an ended task from the list. Answers whether it was there.
     pub(in crate::task_manager) fn drop_ended(&mut self, id: TaskId) -> bool {
         if !self.ended.contains_key(&id) {
             return false;

@@ -9,29 +9,29 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{fstatfs, syncfs};
 use rustix::system::{Uname, uname};
 
-/// From so many files at a time on the file system is synced as a whole: each sync of a file alone
-/// ends with a flush of the disk, which then is the larger part of its cost.
+/// From this many files at a time on, the whole file system is synced. A sync of one file ends with a
+/// flush of the disk, which is then the larger part of its cost.
 const COMPANY: usize = 4;
 
-/// File systems whose sync as a whole makes every file as durable as its own sync would: ext4, XFS,
-/// btrfs. A FUSE file system is told nothing by it.
+/// File systems whose `syncfs` makes every file as durable as its own sync would: ext4, XFS, btrfs. On a
+/// FUSE file system it has no such effect.
 const KNOWN: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 
 /// The syncs of files in one file system.
 ///
-/// A sync as a whole tells an error to the first who asks, whichever file it was of. So an error is
-/// noted, and each file that was there before asks for itself.
+/// A sync of the whole file system reports an error only to its first caller, whichever file had the
+/// error. So an error is counted, and each file that was open before then syncs itself.
 #[derive(Debug)]
 pub(super) struct FileSyncs {
     /// A handle on the file system, which sees each of its errors once. None where files are only
     /// synced one by one. Locked, so that an error is noted before another sync says that all is
     /// well.
     whole: Option<Mutex<OwnedFd>>,
-    /// How often the file system has told an error.
+    /// How often the file system has reported an error.
     errors: AtomicU64,
 }
 
-/// How many errors were told before a file was opened.
+/// How many errors were reported before a file was opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ErrorsBefore(u64);
 
@@ -71,7 +71,7 @@ impl FileSyncs {
     }
 }
 
-/// Whether a sync of a file system as a whole tells its errors: Linux does from 5.8 on.
+/// Whether `syncfs` reports errors: Linux does so from 5.8 on.
 fn tells_errors(system: &Uname) -> bool {
     system.release().to_str().is_ok_and(|release| release_of(release) >= (5, 8))
 }

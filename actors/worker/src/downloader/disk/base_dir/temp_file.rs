@@ -141,8 +141,8 @@ impl TempFile {
         Ok(())
     }
 
-    /// Puts the file into place under `name` (over whatever file is there). It is durable, and
-    /// whoever calls makes this durable too.
+    /// Puts the file into place under `name`, over an existing file. Its content is durable; the caller
+    /// must make the new name durable too.
     fn put_into_place(mut self, name: &FileName) -> io::Result<()> {
         renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
         self.stays = true;

@@ -1,5 +1,5 @@
-//! Which names of a directory changed, in order, so that whoever has seen it up to some point
-//! need only be told what changed since. Pure.
+//! Which names of a directory changed, in order. A reader that knows the state at a cursor needs only
+//! the changes since then. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

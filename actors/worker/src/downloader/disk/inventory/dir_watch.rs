@@ -1,4 +1,4 @@
-//! What the kernel tells of the names in a directory that is held open.
+//! The kernel's notifications about names in a directory that is held open.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,17 +12,18 @@ use rustix::io::Errno;
 /// Bytes of events read at a time; the longest event takes less than 300.
 const BUFFER: usize = 16 << 10;
 
-/// A watch over one directory, wherever it is moved.
+/// A watch over one directory, even if it is moved.
 ///
-/// The kernel queues a change before the call that made it returns, so that [`DirWatch::drain`]
-/// tells of every change that was complete when it was called.
+/// The kernel queues a change before the call that made it returns. So [`DirWatch::drain`] reports every
+/// change that was complete when it was called.
 #[derive(Debug)]
 pub struct DirWatch {
     inotify: OwnedFd,
 }
 
 impl DirWatch {
-    /// Watches `dir`. Refused where others change it untold.
+    /// Watches `dir`. Fails on file systems where other machines make changes that the kernel does not
+    /// report.
     pub fn over(dir: impl AsFd) -> io::Result<Self> {
         if let Some(kind) = mounts::unwatchable_kind(&fstatfs(&dir)?) {
             let why = format!("it is on {kind}, where changes by other machines are not reported");
@@ -37,7 +38,7 @@ impl DirWatch {
         Ok(DirWatch { inotify })
     }
 
-    /// Tells the name of every change since the last call; false when some went untold.
+    /// Reports the name of every change since the last call; false if the kernel dropped some.
     pub fn drain(&mut self, mut changed: impl FnMut(&[u8])) -> io::Result<bool> {
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut events = Reader::new(&self.inotify, &mut buffer);

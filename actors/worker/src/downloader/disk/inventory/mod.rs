@@ -1,8 +1,8 @@
-//! What a destination holds, told whole or as what changed since it was told last.
+//! The files of a destination, as a full list or as the changes since a cursor.
 //!
-//! The kernel tells of every name in the base directory that changes, by whomever: the worker's
-//! own copies and deletions, and other hands. What changed is remembered by name only; what stands
-//! there is looked at when it is asked for, so that an answer is never older than the question.
+//! The kernel reports every name in the base directory that changes: by the worker's own copies and
+//! deletions, and by other programs. Only the changed name is remembered. The file is checked when a
+//! caller asks, so an answer is never older than its request.
 
 pub mod changes;
 pub mod dir_watch;
@@ -17,8 +17,8 @@ use self::changes::ChangeLog;
 use self::dir_watch::DirWatch;
 use super::base_dir::{BaseDir, BaseDirEntry};
 
-/// How many changed names are remembered: a node that asks every few seconds is never behind so
-/// many. Whoever is further behind is told everything.
+/// How many changed names are remembered. A node that asks every few seconds never misses this many. A
+/// caller that is further behind gets the full list.
 const REMEMBERED: usize = 1 << 16;
 
 /// What a destination holds.
@@ -64,7 +64,7 @@ struct WatchedBaseDir {
 }
 
 impl InventoryService {
-    /// A desk for `base`, which is watched from now on if it can be.
+    /// The inventory of `base`, which is watched from now on if possible.
     pub fn new(base: Arc<BaseDir>) -> Self {
         let watched = begin(&base).inspect_err(tell_unwatched).ok();
         InventoryService { base, watched: Mutex::new(watched) }
@@ -78,7 +78,7 @@ impl InventoryService {
                 let changes = names.into_iter().map(|name| self.look_at(&name));
                 Ok(BaseDirListing::Changes { changes: changes.collect::<io::Result<_>>()?, cursor })
             }
-            // What changes while the files are listed lies behind the cursor and is told again.
+            // A change during the listing has a number after the cursor, so it is reported again.
             (cursor, _) => Ok(BaseDirListing::Whole { files: self.base.entries()?, cursor }),
         }
     }
@@ -129,7 +129,7 @@ impl WatchedBaseDir {
     fn catch_up(&mut self) -> bool {
         let WatchedBaseDir { watch, log } = self;
         let caught_up = watch.drain(|name| {
-            // The kernel tells only names that are file names.
+            // The kernel reports only valid file names.
             if let Ok(name) = FileName::new(name) {
                 log.changed(name);
             }

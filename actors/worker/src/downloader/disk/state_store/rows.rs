@@ -117,7 +117,7 @@ pub(super) fn unreadable(error: impl std::fmt::Display) -> StateStoreError {
     StateStoreError::Damaged(error.to_string())
 }
 
-/// No value of ours fails to encode; should one ever, it is told like a disk that refuses it.
+/// No value of ours fails to encode. If one did, it would be reported like a failing disk.
 pub(super) fn unencodable(error: impl std::fmt::Display) -> StateStoreError {
     StateStoreError::Io(std::io::Error::other(error.to_string()))
 }

@@ -8,11 +8,11 @@ use super::FetchProgressCallback;
 /// How often a copy says that it lives.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Smaller files are synced before anybody could miss a sign of life.
+/// Smaller files are synced before a sign of life could be missed.
 pub(super) const LARGE: u64 = 16 << 20;
 
-/// Does `work`, which may take long for a copy of `bytes`, and tells `progress` meanwhile that
-/// they are all here.
+/// Does `work`, which may take long for a copy of `bytes`. Meanwhile it reports to `progress` that all
+/// bytes have arrived.
 pub(in crate::downloader) fn meanwhile<T>(
     bytes: u64,
     progress: &FetchProgressCallback<'_>,

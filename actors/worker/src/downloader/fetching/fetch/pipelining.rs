@@ -35,12 +35,12 @@ impl RequestPipeline {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A master is too large for a run.
+    /// Marks that a master is too large for a batch.
     pub(super) fn hold_up(&self) {
         self.is_held_up.store(true, Ordering::Relaxed);
     }
 
-    /// Whether one was. The next one is asked about anew.
+    /// Whether a master was too large for the batch. Resets the mark.
     pub fn is_held_up(&self) -> bool {
         self.is_held_up.swap(false, Ordering::Relaxed)
     }
@@ -99,7 +99,7 @@ impl Fetcher {
                     is_held_up: AtomicBool::default(),
                 }
             }
-            // Each copy tries by itself, and tells why not.
+            // Each copy connects by itself and reports its own error.
             Err(_) => RequestPipeline::default(),
         }
     }

@@ -27,7 +27,7 @@ const MOST_IDLE: usize = 8;
 /// How long it is remembered where a source's data port is.
 const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
 
-/// Connections to sources that nobody uses at the moment.
+/// Idle connections to sources.
 #[derive(Default)]
 pub(super) struct IdleSourceLinks(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
 

@@ -24,7 +24,7 @@ use crate::downloader::fetching::source_link::SourceLink;
 /// A step that fills slowly is ended after this long, so that progress shows.
 const LONGEST_STEP: Duration = Duration::from_millis(200);
 
-/// Progress is told this often.
+/// Progress is reported this often.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Below this rate the buffers between source and destination hold many seconds: the source would
@@ -240,7 +240,7 @@ impl<'scope> CopyStreamWriter<'scope> {
                 match job {
                     CopyStreamJob::Write(buffer, at) => {
                         temp.write_at(buffer.bytes(), at)?;
-                        // Nobody needs it any more when the last one is being written.
+                        // While the last buffer is written, the reader needs none back.
                         let _ = done.send(buffer);
                     }
                     CopyStreamJob::Note(partial) => {

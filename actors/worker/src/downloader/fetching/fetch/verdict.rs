@@ -1,4 +1,4 @@
-//! Whether what arrived is what was sent, and whom to blame for bytes that stopped coming.
+//! Compares the copy with the master's hash, and blames a side for bytes that did not arrive.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};

@@ -136,7 +136,7 @@ fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
 fn an_operator_has_a_cluster_obeyed_whatever_was_heard() {
     let dir = tempfile::tempdir().unwrap();
     {
-        // A worker of before epochs were of a cluster, with one that nobody can reach.
+        // A worker from a version whose epochs had no cluster, with an epoch that no cluster reaches.
         let store = StateStore::open(dir.path()).unwrap();
         store.raise_epoch_as_before(Epoch(u64::MAX)).unwrap();
     }

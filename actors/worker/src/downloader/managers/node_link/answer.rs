@@ -1,4 +1,4 @@
-//! Reading what a node answers, no more of it than a node of ours can have to say.
+//! Reads the answer of a node, up to the size that a Reelyard node can send.
 
 use reqwest::Response;
 
@@ -34,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request with `head` and then without an end; tells how much was taken.
+    /// Answers one request with `head` and then without end. Answers how much was read.
     async fn endless(head: &'static str) -> (String, tokio::task::JoinHandle<u64>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

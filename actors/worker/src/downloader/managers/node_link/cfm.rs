@@ -61,7 +61,7 @@ pub async fn orders(line: &NodeLinkShared) -> Result<Vec<CopyOrder>, LinkError> 
     Ok(orders)
 }
 
-/// Tells cfm what happened, task by task. Answers those that it no longer wants done.
+/// Reports to cfm what happened, task by task. Answers the tasks that cfm no longer wants.
 pub async fn deliver(line: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
     let mut cancelled = Vec::new();
     for report in reports {
@@ -92,8 +92,8 @@ async fn set(line: &NodeLinkShared, task: TaskId, status: &str) -> Result<bool, 
     }
 }
 
-/// What a node of ours answers is not acted upon: it takes its own workers' word only on their own
-/// wire, and a report told here would be lost.
+/// Refuses an answer of a Reelyard node. A node takes reports of its own workers only on their own
+/// interface, so a report sent here would be lost.
 fn ensure_is_cfm(response: &reqwest::Response) -> Result<(), LinkError> {
     match response.headers().contains_key(REELYARD_HEADER) {
         true => Err(LinkError::IsReelyard),

@@ -1,5 +1,5 @@
-//! The line to whoever orders copies: a Reelyard node, by long poll and reports, or an old cfm, by
-//! its `GET /tasks` and `PATCH /tasks/{id}`. Which of the two answers is found out by asking.
+//! The link to the program that orders copies. That is a Reelyard node (long poll and reports) or an old
+//! cfm (`GET /tasks` and `PATCH /tasks/{id}`). The link finds out by its requests which of them answers.
 
 mod answer;
 mod backoff;
@@ -37,7 +37,7 @@ use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders
 /// How often a line that speaks cfm's language asks whether a Reelyard node answers there now.
 const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
 
-/// At most so many reports go into one call.
+/// The largest number of reports in one call.
 const MOST_REPORTS: usize = 256;
 
 /// Deliveries of reports begin at least so far apart: of small files much happens at a time, and
@@ -192,13 +192,13 @@ impl Drop for NodeLink {
     }
 }
 
-/// Asks for orders for ever and hands them to the downloader.
+/// Requests orders without end and hands them to the downloader.
 async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
     let mut backoff = PollBackoff::new();
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
-    // Only a node that told it understands it.
+    // Sent back only to a node that has sent such a number.
     let mut rates: Option<u32> = None;
     let mut breath = min_interval(ORDERS_BREATH);
     loop {
@@ -273,8 +273,8 @@ fn min_interval(length: Duration) -> Interval {
     breath
 }
 
-/// Waits for an old cfm to have something new: for the poll interval, or, as cfw does it, until
-/// everything known is done and told (spec 4.9).
+/// Waits before the next poll of an old cfm: for the poll interval, or, as cfw does, until every known
+/// task is done and reported (spec 4.9).
 async fn pause_between_polls(line: &NodeLinkShared, work: &mut watch::Receiver<LinkWork>) {
     let interval = *line.settings.poll_interval.now();
     if work.borrow().known.is_empty() {
@@ -284,7 +284,7 @@ async fn pause_between_polls(line: &NodeLinkShared, work: &mut watch::Receiver<L
     let _ = tokio::time::timeout(interval, work.wait_for(|work| work.known.is_empty())).await;
 }
 
-/// Delivers reports for ever, in order, each until it is taken.
+/// Delivers reports without end, in order, each until it is taken.
 async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
     let mut backoff = PollBackoff::new();
@@ -301,7 +301,8 @@ async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle)
         let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
         let (node, speaks) = (line.node(), *speaks.borrow());
         let answer = match speaks {
-            // It went away meanwhile: a token is not for whoever answers in its place.
+            // The node has gone meanwhile. Another program may answer in its place, and it must not get
+            // a token.
             NodeProtocol::Unknown => continue,
             NodeProtocol::Cfm => cfm::deliver(&line, &sent).await,
             NodeProtocol::Reelyard => reelyard::deliver(&line, &sent).await,
@@ -351,8 +352,8 @@ impl NodeLinkShared {
         self.settings.view.store(Arc::new(view));
     }
 
-    /// Tells of a failure and turns to the node after `failed`, unless that has been done: both
-    /// tasks notice the same failure.
+    /// Logs a failure and switches to the node after `failed`, unless that was done already. Both tasks
+    /// notice the same failure.
     fn failed(&self, failed: usize, error: &LinkError) {
         let node = self.url("");
         let before = self.settings.view.load();
@@ -383,7 +384,7 @@ impl NodeLinkShared {
         );
     }
 
-    /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
+    /// Refuses an answer of a former leader. A new epoch is durable afterwards.
     async fn accept_leader(
         &self,
         manager: Option<ManagerId>,

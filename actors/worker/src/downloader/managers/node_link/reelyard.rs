@@ -33,7 +33,7 @@ pub async fn orders(
     let body = body_of(line, sent).await?;
     let orders: TaskOrders = read(&body)?;
     line.accept_leader(orders.manager, orders.epoch).await?;
-    // A node that does not know its cluster yet tells it with its next answer.
+    // A node that does not know its cluster yet reports it with its next answer.
     if orders.manager.is_some() {
         line.took_orders_of(orders.manager);
     }

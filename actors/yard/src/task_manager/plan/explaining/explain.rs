@@ -1,4 +1,4 @@
-//! Why one file is or is not planned: everything that a round looks at, said of that file.
+//! Explains why one file is or is not planned, by everything that a round examines.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
@@ -14,12 +14,12 @@ use crate::task_manager::plan::{
 use crate::task_manager::state::backoff::Blamed;
 
 impl Planner {
-    /// Whether the master of `file` is to be looked at before it can be explained.
+    /// Whether the master of `file` must be checked before the file can be explained.
     pub fn wants_look(&self, file: FileId, now: Millis) -> bool {
         self.candidates.lists_master(file) && self.master_cache.get(file, now).is_none()
     }
 
-    /// Explains a file, also one that nobody knows.
+    /// Explains a file. A name without a file number is explained too.
     pub fn explain(&mut self, name: &FileName, yard: &PlanningContext<'_>) -> Explanation {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
@@ -97,7 +97,7 @@ impl ExplainedFile<'_> {
         let Some(file) = self.file else { return PlanVerdict::Skipped(Skip::Ungraded) };
         let (planner, ungraded_hot) = (self.planner, self.yard.settings.ungraded_hot);
         match planner.candidates.unwanted(file, ungraded_hot) {
-            // Where it can go is judged below.
+            // Whether a destination can take it is decided below.
             None | Some(Skip::TooBig | Skip::NoRoom | Skip::NoPair | Skip::NameNotCarried) => {}
             Some(skip) => return PlanVerdict::Skipped(skip),
         }
@@ -128,7 +128,7 @@ impl ExplainedFile<'_> {
         })
     }
 
-    /// Whether it would go if no source were busy.
+    /// Whether it would be planned if no source were busy.
     fn only_waits(&self) -> bool {
         self.takers().any(|to| self.pairing.sources.iter().any(|from| self.matches(from, to)))
     }

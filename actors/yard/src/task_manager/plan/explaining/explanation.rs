@@ -18,7 +18,7 @@ use super::skip::{Skip, Unusable};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanVerdict {
-    /// Nothing stands in its way.
+    /// Nothing prevents a copy.
     #[error("nothing prevents it: the next round would plan it")]
     Goes,
     /// Sources that could serve it are busy.
@@ -30,7 +30,7 @@ pub enum PlanVerdict {
     /// The source directories were not listed.
     #[error("the source directories were not listed yet")]
     MastersUnlisted,
-    /// A destination that answers has never told what it holds.
+    /// A destination answers but has not reported its files yet.
     #[error("a destination answers but has not listed its files yet: any file might be there")]
     FirstLook,
     /// No destination is usable.
@@ -82,7 +82,7 @@ impl ToSchema for PlanVerdict {
     }
 }
 
-/// What a host says to a copy of the file, as a stable code.
+/// Whether a host can take part in a copy of the file, as a stable code.
 #[derive(
     Clone,
     Copy,
@@ -139,13 +139,13 @@ pub enum Says {
     /// The file does not fit even with nothing on its way there.
     #[error("the file does not fit")]
     TooBig,
-    /// The file does not fit beside what is on its way there.
+    /// The file does not fit: copies that are under way need the remaining room.
     #[error("the file does not fit: copies that are under way need the remaining room")]
     NoRoom,
     /// Its protocol cannot carry the name.
     #[error("its old cfw protocol cannot carry the file name")]
     NameNotCarried,
-    /// No source goes with it now.
+    /// No free source can serve it now.
     #[error("no free source can serve this destination")]
     NoSource,
     /// It serves as many copies as it may.
@@ -154,7 +154,7 @@ pub enum Says {
     /// It has no data port, and every destination that could take the file needs one.
     #[error("it has no data port, and every destination that could take the file needs one")]
     NoDataPort,
-    /// No destination goes with it now.
+    /// No destination can take the file from it now.
     #[error("no destination that could take the file can use this source")]
     NoDestination,
 }
@@ -177,13 +177,13 @@ impl From<Unusable> for Says {
     }
 }
 
-/// What is known of the file's master.
+/// The state of the file's master.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum MasterState {
     /// No source directory lists it.
     NotListed,
-    /// A source directory lists it; it was not looked at yet.
+    /// A source directory lists it; it was not checked yet.
     Listed,
     /// A regular file was found.
     Found {
@@ -194,7 +194,7 @@ pub enum MasterState {
     },
     /// It is listed, but not there as a regular file.
     Absent,
-    /// It could not be looked at.
+    /// It could not be checked.
     Unknown,
 }
 
@@ -203,7 +203,7 @@ pub enum MasterState {
 pub struct HeldOn {
     /// The host that holds a copy.
     pub host: HostAddr,
-    /// When what it holds was last confirmed; missing while that is not durable yet.
+    /// When its files were last confirmed; missing while that is not durable yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<Millis>,
 }
@@ -211,15 +211,15 @@ pub struct HeldOn {
 /// How busy a host's link is, as far as it matters for copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LinkSays {
-    /// How much of it others than our copies use, in percent: of a source what it sends, of a
-    /// destination the busier direction.
+    /// The share of the link that other traffic uses, in percent. For a source it is the sent traffic,
+    /// for a destination the busier direction.
     pub used_percent: u32,
     /// From where on it takes no part in new copies; missing where there is no mark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_percent: Option<u32>,
 }
 
-/// What a destination says, with its numbers.
+/// The state of a destination, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DestinationSays {
     /// Address of the destination.
@@ -244,7 +244,7 @@ pub struct DestinationSays {
     pub back_off: Option<BackOff>,
 }
 
-/// What a source says, with its numbers.
+/// The state of a source, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SourceSays {
     /// Address of the source.

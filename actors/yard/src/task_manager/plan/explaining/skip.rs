@@ -44,22 +44,22 @@ pub enum Skip {
     /// A look found no regular file where the listing has it.
     #[error("its master does not exist as a regular file")]
     MasterAbsent,
-    /// Its master could not be looked at.
+    /// Its master could not be checked.
     #[error("its master could not be checked")]
     MasterUnknown,
-    /// Its master is being looked at.
+    /// Its master is being checked.
     #[error("its master is being checked")]
     LookUnderWay,
     /// It is larger than the room of any destination.
     #[error("it is larger than the free room of every destination")]
     TooBig,
-    /// It fits no destination once what is on its way there has arrived.
+    /// No destination has room for it once the copies under way have arrived.
     #[error("no destination has room for it now")]
     NoRoom,
     /// Only old hosts have room, and their protocol cannot carry its name.
     #[error("only old hosts have room, and their protocol cannot carry its name")]
     NameNotCarried,
-    /// No source that is free and a destination with room go together.
+    /// No free source can serve a destination with room.
     #[error("no free source can serve a destination that has room")]
     NoPair,
 }
@@ -93,13 +93,13 @@ pub enum Unusable {
 }
 
 impl Unusable {
-    /// Whether it is so because of what is on record of the host, which does not pass by itself.
+    /// Whether the reason is in the record of the host, so that it does not pass by itself.
     pub fn is_on_record(self) -> bool {
         matches!(self, Unusable::Draining | Unusable::Maintenance | Unusable::Lost)
     }
 }
 
-/// What a round as a whole waits for.
+/// The input that a whole round waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlannerWaits {
@@ -113,7 +113,7 @@ pub enum PlannerWaits {
     Source,
     /// No destination is usable.
     Destination,
-    /// So many masters are to be looked at first.
+    /// This many masters must be checked first.
     Looks(usize),
     /// Nothing: every file that can have a copy has one or gets one.
     Nothing,

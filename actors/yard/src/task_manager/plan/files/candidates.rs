@@ -45,7 +45,7 @@ pub struct Candidates {
     masters: Option<Arc<Masters>>,
     /// Graded files, best first.
     order: Vec<FileId>,
-    /// Where each file stands in `order`, by its number.
+    /// Position of each file in `order`, by its number.
     position: ByFile<u32>,
     /// Hot files: most hits first, then the better grade.
     hot: Vec<Candidate>,
@@ -59,11 +59,11 @@ pub struct Candidates {
     copies: CopiesWanted,
     /// IPs of destinations whose inventory was never read.
     unasked: Arc<HashSet<IpAddr>>,
-    /// Files that can go nowhere as things are. Without them being set aside, each round would go
-    /// through all of them.
+    /// Files that no destination can take at the moment. They are set aside, because otherwise each
+    /// round would examine all of them.
     unschedulable: UnschedulableFiles,
     wanted: RoaringBitmap,
-    /// Whether `wanted` must be made anew.
+    /// Whether `wanted` must be computed again.
     stale: bool,
 }
 
@@ -127,7 +127,7 @@ impl Candidates {
         self.stale = true;
     }
 
-    /// Looks at everything again before the next round.
+    /// Computes everything again before the next round.
     pub fn set_stale(&mut self) {
         self.stale = true;
     }
@@ -147,7 +147,7 @@ impl Candidates {
         self.wanted.len()
     }
 
-    /// The files that stand aside.
+    /// The files that are set aside as not schedulable now.
     pub fn unschedulable(&self) -> &UnschedulableFiles {
         &self.unschedulable
     }
@@ -265,8 +265,7 @@ impl Candidates {
     }
 
     /// Takes back files for which there is room, the best first, as far as they are among the best
-    /// `first` of all that want a copy. Answers whether there are more: however many fit, a round
-    /// looks at the best only.
+    /// `first` of all that want a copy. Answers whether there are more: a round examines only the best.
     pub fn reschedule(&mut self, rooms: &Rooms, first: u64) -> bool {
         while let Some((place, file)) = self.unschedulable.best_fitting(rooms, &self.order) {
             let last = first.checked_sub(1).and_then(|last| u32::try_from(last).ok());
@@ -287,7 +286,7 @@ impl Candidates {
         }
     }
 
-    /// Takes what a look at a master showed: its size, or that it is not there.
+    /// Takes the result of a check of a master: its size, or that it does not exist.
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) {
         if self.unschedulable.looked(file, size, good_until) {
             self.judge(file);
@@ -343,7 +342,7 @@ impl Candidates {
         self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0))
     }
 
-    /// Its size, as hitcount.history tells it.
+    /// Size of the file in bytes, from hitcount.history.
     pub fn listed_size(&self, file: FileId) -> Option<u64> {
         self.ranking.as_ref()?.size(file)
     }
@@ -353,7 +352,7 @@ impl Candidates {
         self.ranking.as_ref().map_or(&[], |ranking| ranking.listed_on(file))
     }
 
-    /// Where a file stands among the graded ones.
+    /// Position of a file among the graded ones.
     fn position(&self, file: FileId) -> Option<u32> {
         place_in(&self.position, file)
     }
@@ -378,7 +377,7 @@ impl Candidates {
 
     /// Puts one file into `wanted` or takes it out.
     fn judge(&mut self, file: FileId) {
-        // What is stale is made anew before it is used.
+        // A stale list is computed again before it is used.
         let Some(position) = self.position(file).filter(|_| !self.stale) else {
             return;
         };
@@ -439,7 +438,7 @@ impl Candidates {
     }
 }
 
-/// Where a file stands by `positions`, if it has a place there.
+/// Position of a file in `positions`, if it has one.
 fn place_in(positions: &ByFile<u32>, file: FileId) -> Option<u32> {
     Some(positions.get(file)).filter(|position| *position != NOWHERE)
 }
@@ -518,7 +517,8 @@ mod tests {
         (book, candidates, files)
     }
 
-    /// Who wants a copy: kept up change by change, and counted anew.
+    /// The files that want a copy. The test compares the list kept up change by change with one computed
+    /// from scratch.
     fn wanted(candidates: &mut Candidates, book: &TaskBook, settings: &TaskSettings) -> Vec<u32> {
         let hosts = HostTable::default();
         candidates.refresh(book, &hosts, settings);

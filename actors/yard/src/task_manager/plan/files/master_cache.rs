@@ -1,4 +1,4 @@
-//! What was seen of masters: where each is and how large, for as long as that is good enough.
+//! Results of checks of masters (directory and size), for as long as they are fresh enough.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::task_manager::plan::explaining::skip::Skip;
 /// How many looks are kept at least before those that are no longer good are dropped.
 const DROP_BEYOND: usize = 8192;
 
-/// Recent looks at masters.
+/// Recent checks of masters.
 #[derive(Clone, Debug, Default)]
 pub struct MasterCache {
     by_file: HashMap<FileId, CachedMasterLook>,
     /// How many were still good when that was done last.
     kept: usize,
-    /// Those whose masters were not there when they were looked at last.
+    /// Files whose masters did not exist at their last check.
     absent: Arc<RoaringBitmap>,
 }
 
@@ -42,8 +42,8 @@ pub struct CachedMaster {
 }
 
 impl MasterCache {
-    /// Takes what was seen at `now`: a definite answer is good for `fresh_for`, an indefinite one
-    /// until `ask_again_after`.
+    /// Takes the result of a check at `now`. A definite answer is valid for `fresh_for`, an indefinite
+    /// one until `ask_again_after`.
     pub fn learn(
         &mut self,
         seen: &[(FileId, MasterLook)],
@@ -78,12 +78,12 @@ impl MasterCache {
         self.absent = Arc::default();
     }
 
-    /// The files whose masters were not there when they were looked at last.
+    /// The files whose masters did not exist at their last check.
     pub fn absent(&self) -> &Arc<RoaringBitmap> {
         &self.absent
     }
 
-    /// The master of `file`, as far as it is freshly known; none when it must be looked at.
+    /// The master of `file`, if a fresh result exists; none when it must be checked.
     pub fn get(&self, file: FileId, now: Millis) -> Option<Result<CachedMaster, Skip>> {
         let look = self.by_file.get(&file).filter(|look| now < look.good_until)?;
         Some(match &look.seen {

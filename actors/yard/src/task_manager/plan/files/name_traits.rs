@@ -6,8 +6,8 @@ use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfm;
 use roaring::RoaringBitmap;
 
-/// Traits of every name met so far. Names never change, so each is looked at once; again only when
-/// other prefixes are ignored.
+/// Traits of every name met so far. Names never change, so each is examined once. Only a change of the
+/// ignored prefixes examines them again.
 #[derive(Clone, Debug, Default)]
 pub struct NameTraits {
     ignore_prefixes: Vec<Vec<u8>>,
@@ -17,7 +17,7 @@ pub struct NameTraits {
 }
 
 impl NameTraits {
-    /// Looks at the names that `names` has met since the last time.
+    /// Examines the names that are new in `names`.
     pub fn learn(&mut self, names: &NameTable, ignore_prefixes: &[Vec<u8>]) {
         if self.ignore_prefixes != ignore_prefixes {
             let ignore_prefixes = ignore_prefixes.to_vec();

@@ -1,4 +1,4 @@
-//! Which files no round takes up whatever their turn, for whoever shows files.
+//! The files that no round plans, whatever their turn. For views of files.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::task_manager::plan::explaining::skip::Skip;
 pub struct PassedOver {
     pub(in crate::task_manager::plan) ignored: Arc<RoaringBitmap>,
     pub(in crate::task_manager::plan) parked: Vec<(Skip, Arc<RoaringBitmap>)>,
-    /// Those whose masters were not there when they were looked at last.
+    /// Files whose masters did not exist at their last check.
     pub(in crate::task_manager::plan) absent: Arc<RoaringBitmap>,
     pub(in crate::task_manager::plan) unasked: Arc<HashSet<IpAddr>>,
 }
@@ -48,8 +48,8 @@ impl PassedOver {
         &self.ignored
     }
 
-    /// Whether any destination was never asked what it holds: only then files are passed over for
-    /// being listed there.
+    /// Whether the files of any destination were never read. Only then are files skipped because
+    /// hitcount.history lists them there.
     pub fn has_unasked(&self) -> bool {
         !self.unasked.is_empty()
     }

@@ -13,7 +13,7 @@ pub struct Smallest {
 const NOTHING: u64 = u64::MAX;
 
 impl Smallest {
-    /// So many stretches with nothing in them.
+    /// This many empty stretches.
     pub fn of(stretches: usize) -> Self {
         let stretches = stretches.max(1).next_power_of_two();
         Smallest { tree: vec![NOTHING; 2 * stretches], stretches }
@@ -24,7 +24,7 @@ impl Smallest {
         self.tree.is_empty()
     }
 
-    /// Something of `size` is in `stretch`, beside what is there.
+    /// Adds an item of `size` to `stretch`.
     pub fn add(&mut self, stretch: usize, size: u64) {
         let mut node = self.stretches + stretch;
         while let Some(least) = self.tree.get_mut(node).filter(|least| size < **least) {

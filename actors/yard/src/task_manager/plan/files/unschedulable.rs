@@ -1,4 +1,4 @@
-//! Files set aside because they can go nowhere as things are.
+//! Files that are set aside because no destination can take them at the moment.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::smallest::Smallest;
 use crate::task_manager::plan::explaining::skip::Skip;
 
-/// Why files stand aside, and with that what brings them back.
+/// Why a file is set aside. The reason also determines when it is examined again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnschedulableReason {
     /// They are larger than the room on any destination.
@@ -18,7 +18,7 @@ pub enum UnschedulableReason {
     /// They are larger than the room that any usable destination has at present, as long as others
     /// that are not usable have more.
     NoRoom,
-    /// No source that is free goes with a destination that has room for them.
+    /// No free source can serve a destination that has room for them.
     NoPair,
     /// The same of names that old hosts cannot carry.
     NoPairOfOurs,
@@ -33,7 +33,7 @@ pub struct Rooms {
     pub largest: u64,
     /// On the roomiest usable destination.
     pub now: u64,
-    /// On the roomiest destination that some free source goes with; none without such a pair.
+    /// On the roomiest destination that some free source can serve; none without such a pair.
     pub reach: Option<u64>,
     /// The same among destinations of ours.
     pub reach_of_ours: Option<u64>,
@@ -49,7 +49,7 @@ impl UnschedulableReason {
         UnschedulableReason::NameNotCarried,
     ];
 
-    /// Where a file goes that found no pair; none if that has other reasons.
+    /// The reason under which a file without a pair is set aside; none if it has other reasons.
     pub fn of(why: Skip, carried: bool) -> Option<UnschedulableReason> {
         match why {
             Skip::TooBig => Some(UnschedulableReason::TooBig),
@@ -95,7 +95,7 @@ pub struct UnschedulableFiles {
     least: [Smallest; UnschedulableReason::ALL.len()],
     /// How many files are ranked.
     ranked: usize,
-    /// By when the look at the master that showed the size is no longer good.
+    /// Files by the time at which the result of their master's check expires.
     by_look: BTreeSet<(Millis, u32)>,
     files: RoaringBitmap,
     by_lot: [Arc<RoaringBitmap>; UnschedulableReason::ALL.len()],
@@ -109,7 +109,7 @@ struct UnschedulableFile {
 }
 
 impl UnschedulableFiles {
-    /// Takes a new ranking of so many files. What has no place in it any more is not kept.
+    /// Takes a new ranking of this many files. Files without a place in it are dropped.
     pub fn rank_anew(&mut self, ranked: usize, place: impl Fn(FileId) -> Option<u32>) {
         self.ranked = ranked;
         self.least = Default::default();
@@ -132,8 +132,8 @@ impl UnschedulableFiles {
         least.add(place as usize / STRETCH, size);
     }
 
-    /// Sets the file at this place of the ranking aside, whose size was looked at and is good to
-    /// know until `good_until`.
+    /// Sets aside the file at this position of the ranking. Its size comes from a check that is valid
+    /// until `good_until`.
     pub fn add(
         &mut self,
         file: FileId,
@@ -186,7 +186,7 @@ impl UnschedulableFiles {
                 }
                 least = Some(least.map_or(parked.size, |least| least.min(parked.size)));
             }
-            // What was small enough has been taken back meanwhile.
+            // Files that were small enough have been taken back meanwhile.
             self.least[lot as usize].set(stretch, least);
         }
     }
@@ -214,24 +214,24 @@ impl UnschedulableFiles {
         }
     }
 
-    /// At most so many files whose masters are to be looked at again, the oldest looks first.
+    /// At most `most` files whose masters must be checked again, the oldest checks first.
     pub fn to_look_at(&self, now: Millis, most: usize) -> Vec<FileId> {
         let old = self.by_look.iter().take_while(|(good_until, _)| *good_until <= now);
         old.take(most).map(|&(_, file)| FileId(file)).collect()
     }
 
-    /// Why a file stands here.
+    /// Why a file is set aside.
     pub fn why(&self, file: FileId) -> Option<Skip> {
         self.parked.get(&file.0).map(|parked| parked.lot.why())
     }
 
-    /// How many files stand here because of this.
+    /// How many files are set aside for this reason.
     pub fn count(&self, why: Skip) -> u64 {
         let lots = UnschedulableReason::ALL.iter().filter(|lot| lot.why() == why);
         lots.map(|lot| self.by_lot[*lot as usize].len()).sum()
     }
 
-    /// The files by why they stand here.
+    /// The files that are set aside, by reason.
     pub fn by_reason(&self) -> Vec<(Skip, Arc<RoaringBitmap>)> {
         let lots = UnschedulableReason::ALL
             .iter()

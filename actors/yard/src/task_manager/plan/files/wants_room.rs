@@ -1,4 +1,4 @@
-//! Hot files for which no destination has room: what the Remover may make room for. Pure.
+//! Hot files for which no destination has room: the Remover may make room for them. Pure.
 
 use reelyard_core::names::FileId;
 
@@ -24,7 +24,8 @@ pub struct WantsRoom {
 }
 
 impl WantsRoom {
-    /// If `candidate` is hot and fits nowhere, whoever is busy at present.
+    /// The wish for room of `candidate`. None unless it is hot and fits on no destination, busy ones
+    /// included.
     pub(in crate::task_manager::plan) fn of(
         candidate: Candidate,
         wish: &PlacementRequest,

@@ -1,13 +1,12 @@
-//! How busy hosts' links are with other traffic than our copies, and what that means for where
-//! copies go.
+//! How much other traffic the links of hosts carry, and how that affects the choice of hosts for copies.
 //!
-//! What a copy of ours takes is left out: copies are bounded by rules of their own
-//! (`copies_per_source`, `[bandwidth]`), and a figure measured during a copy would otherwise hold
-//! back the next one after it has ended. Our workers tell the two apart. Where an agent tells all
-//! there is, each copy that was under way is taken off at the rate that it was told.
+//! Our own copies are left out. They have their own limits (`copies_per_source`, `[bandwidth]`), and a
+//! figure measured during a copy would hold back the next one after it has ended. Our workers report the
+//! two apart. A node_exporter reports only the total: each copy that was under way is subtracted at the
+//! rate that it was given.
 //!
-//! What is not known holds nothing back. A figure that goes up and down about a mark does no harm:
-//! it decides about new copies only, and is an average over some seconds to begin with.
+//! An unknown load holds nothing back. A figure that swings around a mark does no harm: it decides only
+//! about new copies, and it is an average over some seconds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +23,7 @@ use crate::task_manager::settings::{LinkRules, Weights};
 /// Shares are counted in millionths.
 const WHOLE: u64 = 1_000_000;
 
-/// The links of a yard of which it is known how busy they are.
+/// The links of a yard with a known load.
 pub(in crate::task_manager::plan) struct LinkLoads {
     used: BTreeMap<HostAddr, LinkUse>,
     rules: LinkRules,
@@ -38,12 +37,12 @@ struct LinkUse {
 }
 
 impl LinkLoads {
-    /// As last told, as far as that was lately.
+    /// The loads as last reported. A report that is too old is left out.
     pub fn of(yard: &PlanningContext<'_>) -> Self {
         let rules = yard.settings.links;
         let used = yard.hosts.iter().filter_map(|(addr, host)| {
             let (traffic, at) = host.traffic.as_ref()?;
-            // One of the future was told before the clock was set back.
+            // A report from the future was made before the clock was set back.
             let is_fresh = yard.now.since(*at).max(at.since(yard.now)) <= rules.fresh_for;
             let speed = traffic.speed.filter(|speed| is_fresh && speed.0 > 0)?;
             let copies = match traffic.copies {
@@ -60,7 +59,7 @@ impl LinkLoads {
         LinkLoads { used: used.collect(), rules }
     }
 
-    /// How busy the link of a source is: what it sends counts.
+    /// The load of a source's link: its sent traffic counts.
     pub fn of_source(&self, addr: HostAddr) -> Option<LinkSays> {
         let used_percent = percent(self.used.get(&addr)?.sends);
         Some(LinkSays { used_percent, mark_percent: self.rules.source_mark_percent })
@@ -97,13 +96,13 @@ fn share(part: BitsPerSecond, whole: BitsPerSecond) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// Rounded up: what is above a mark by little is above it, also as it is shown.
+/// Rounded up, so that a load just above a mark is also shown above it.
 fn percent(share: u64) -> u32 {
     u32::try_from(share.div_ceil(WHOLE / 100)).unwrap_or(u32::MAX)
 }
 
-/// The most that our copies from and to `host` can have had in what was measured up to `at`. None
-/// when that cannot be said, because one of them may have gone as fast as it could.
+/// The most that our copies from and to `host` can have moved in the measurement up to `at`. None if
+/// that is unknown, because one of them may have run without a rate.
 fn told_copies(
     yard: &PlanningContext<'_>,
     host: HostAddr,
@@ -130,8 +129,8 @@ fn told_copies(
     Some(Rates { sends: rate(sent), receives: rate(received) })
 }
 
-/// The most bits that a copy can have moved between two instants, at the rate it was told. None when
-/// it was told none.
+/// The most bits that a copy can have moved between two instants, at the rate that it was given. None if
+/// it was given no rate.
 fn bits_within(task: &Task, (from, to): (Millis, Millis)) -> Option<u128> {
     let (began, ended) = match task.state {
         // It waits for its turn.
@@ -152,13 +151,13 @@ fn bits_within(task: &Task, (from, to): (Millis, Millis)) -> Option<u128> {
     Some(bits.min(u128::from(task.size) * 8))
 }
 
-/// What the destinations of one round are measured by.
+/// The scale for the destinations of one round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::task_manager::plan) struct Scale {
     weights: Weights,
     /// The room of the roomiest.
     largest_room: u64,
-    /// What is free of a link on the average of those where it is known, in millionths.
+    /// The free part of a link, in millionths: the average of the links with a known load.
     usual_free: u64,
 }
 
@@ -212,8 +211,8 @@ mod tests {
         Traffic { interface, speed, all: rates, copies, over_ms: 10_000 }
     }
 
-    /// What a host's link says at second 100, as source and as destination, of what was told at
-    /// that time or earlier.
+    /// The load of a host's link at second 100, as source and as destination, for a report of that time
+    /// or earlier.
     fn says(book: &TaskBook, told: Option<(Traffic, Millis)>) -> Option<(u32, u32)> {
         let role = HostRole::Both;
         let mut hosts = HostTable::new(&[1, 21].map(|addr| HostSetting { addr: host(addr), role }));
@@ -326,7 +325,7 @@ mod tests {
         let scale = Scale::of(Weights { room: 1, traffic: 1 }, destinations.into_iter());
         let [idle, busy, unknown] = destinations.map(|(room, free)| scale.score(room, free));
         assert!(busy < unknown && unknown < idle, "{busy} {unknown} {idle}");
-        // Where it is known of nobody, room decides.
+        // If no load is known, room decides.
         let scale = Scale::of(Weights { room: 1, traffic: 5 }, [(5, None), (6, None)].into_iter());
         assert!(scale.score(6, None) > scale.score(5, None));
         assert_eq!(Scale::default().score(0, None), 0);

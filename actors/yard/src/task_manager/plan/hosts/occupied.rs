@@ -11,12 +11,12 @@ use crate::task_manager::plan::PlanningContext;
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::event::TaskEvent;
 
-/// What is the same for all candidates of one round.
+/// The state that is the same for all candidates of one round.
 pub(in crate::task_manager::plan) struct Occupied {
     pub(in crate::task_manager::plan) files: HashSet<FileId>,
     pub(in crate::task_manager::plan) held_files: HashSet<FileId>,
     pub(in crate::task_manager::plan) held_pairs: HeldPairs,
-    /// By file, the destinations where it failed lately.
+    /// By file, the destinations where its copy failed recently.
     pub(in crate::task_manager::plan) failed_at: HashMap<FileId, Vec<HostAddr>>,
 }
 
@@ -58,7 +58,7 @@ impl Occupied {
         occupied
     }
 
-    /// The destinations where a file failed lately.
+    /// The destinations where the copy of a file failed recently.
     pub(in crate::task_manager::plan) fn failed_at(&self, file: FileId) -> &[HostAddr] {
         self.failed_at.get(&file).map_or(&[], Vec::as_slice)
     }

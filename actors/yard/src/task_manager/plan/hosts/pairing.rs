@@ -27,8 +27,8 @@ pub(in crate::task_manager::plan) struct UsableSource {
     pub(in crate::task_manager::plan) ours: bool,
     /// How many more copies it may serve.
     pub(in crate::task_manager::plan) free: usize,
-    /// Whether it has anybody to serve: it goes with a usable destination that takes something.
-    /// An old source has nobody where all destinations need a data port.
+    /// Whether a usable destination can take copies from it. An old source has none where all
+    /// destinations need a data port.
     useful: bool,
 }
 
@@ -39,7 +39,7 @@ pub(in crate::task_manager::plan) struct UsableDestination {
     pub(in crate::task_manager::plan) ours: bool,
     /// Whether a source that is an old cfw will do.
     pub(in crate::task_manager::plan) fetches_from_old: bool,
-    /// Bytes left up to its limit once everything on its way there has arrived: for what is hot.
+    /// Bytes left up to its limit once all copies under way have arrived: for hot files.
     pub(in crate::task_manager::plan) room: u64,
     /// The same up to the mark to which files that are not hot fill it.
     pub(in crate::task_manager::plan) cold_room: u64,
@@ -78,7 +78,7 @@ pub struct HostParticipation {
     pub no_destination: Option<Unusable>,
 }
 
-/// The sources and destinations of one round, and what is left of them as copies are planned.
+/// The sources and destinations of one round, with their remaining capacity as copies are planned.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
     pub(in crate::task_manager::plan) sources: Vec<UsableSource>,
@@ -86,8 +86,8 @@ pub struct Pairing {
     parts: BTreeMap<HostAddr, HostParticipation>,
     /// Where destinations take turns.
     pub(in crate::task_manager::plan) round_robin: Option<DestinationRoundRobin>,
-    /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
-    /// present or not: for what is hot, and for what is not.
+    /// The largest room of any destination without copies under way, usable now or not: for hot files,
+    /// and for all others.
     largest_room: u64,
     largest_cold_room: u64,
     rooms: Rooms,
@@ -95,7 +95,7 @@ pub struct Pairing {
     scale: Scale,
 }
 
-/// What matters of a file for where it goes.
+/// The data of a file that decide its destination.
 #[derive(Clone, Debug)]
 pub struct PlacementRequest {
     /// Number of the file in the name table.
@@ -108,7 +108,7 @@ pub struct PlacementRequest {
     pub old_hosts_carry: bool,
     /// The hosts that hold it already.
     pub holders: Vec<HostAddr>,
-    /// The destinations where it failed lately: it goes elsewhere if it can.
+    /// The destinations where its copy failed recently: other destinations are preferred.
     pub failed_at: Vec<HostAddr>,
 }
 
@@ -154,8 +154,8 @@ impl Pairing {
         pairing
     }
 
-    /// Sees anew which sources have anybody to serve. Where nobody has any room the files are
-    /// gone through all the same, to be set aside by what room they wait for.
+    /// Determines again which sources can serve a destination. Even if no destination has room the files
+    /// are examined, so that each is set aside by the room that it needs.
     fn see_use(&mut self, held_pairs: &HeldPairs) {
         let nowhere = self.room_now() == 0;
         let Pairing { sources, destinations, .. } = self;
@@ -172,7 +172,7 @@ impl Pairing {
         };
     }
 
-    /// The most room of those destinations that a free source goes with.
+    /// The largest room of the destinations that a free source can serve.
     fn reach(
         &self,
         held_pairs: &HeldPairs,
@@ -186,7 +186,7 @@ impl Pairing {
         takers.filter(served).map(|to| to.room_for(None, false)).max()
     }
 
-    /// Counts the turns of every destination anew.
+    /// Counts the turns of every destination again.
     fn set_turns(&mut self) {
         let Some(ring) = &self.round_robin else { return };
         for destination in &mut self.destinations {
@@ -236,7 +236,7 @@ impl Pairing {
         let room = host.room(yard.settings.storage_limit_percent);
         let fill_percent = yard.settings.fill_percent.min(yard.settings.storage_limit_percent);
         let cold_room = host.room(fill_percent).unwrap_or(0);
-        // What is drained or lost is not waited for.
+        // A drained or lost host is not waited for.
         if yard.book.host(addr).is_none_or(HostRecord::counts) {
             self.largest_room = self.largest_room.max(room.unwrap_or(0));
             self.largest_cold_room = self.largest_cold_room.max(cold_room);
@@ -277,8 +277,8 @@ impl Pairing {
         self.see_use(held_pairs);
     }
 
-    /// Whether no destination has room for this, whoever is busy or held back at present. Of one
-    /// that nothing is known of, nothing is hoped.
+    /// Whether no destination has room for this file, busy or held-back destinations included. A
+    /// destination whose disk is unknown counts as one without room.
     pub fn lacks_room_for(&self, wish: &PlacementRequest) -> bool {
         let fits = |(addr, part): (&HostAddr, &HostParticipation)| {
             let usable = self.destinations.iter().find(|host| host.addr == *addr);
@@ -296,7 +296,7 @@ impl Pairing {
         &self.parts
     }
 
-    /// How many more copies the sources may serve altogether, those with nobody to serve left out.
+    /// How many more copies all sources may serve. Sources that no destination can use are left out.
     pub fn free(&self) -> usize {
         self.sources.iter().filter(|source| source.useful).map(|source| source.free).sum()
     }
@@ -306,7 +306,7 @@ impl Pairing {
         !self.destinations.is_empty()
     }
 
-    /// No file that is not hot and larger than this goes anywhere as things are.
+    /// No cold file larger than this fits on any destination now.
     pub fn room_now(&self) -> u64 {
         self.destinations.iter().map(|to| to.room_for(None, false)).max().unwrap_or(0)
     }
@@ -316,11 +316,12 @@ impl Pairing {
         self.rooms
     }
 
-    /// The best pair for a copy: a destination where it did not fail lately before one where it did,
-    /// then an idle one before a busy one, then the one with the most
-    /// room and the idlest link, or the one whose turn is next; a source that is free. A destination gets a second copy
-    /// only when no idle one can take this, that is when sources outnumber free destinations. None
-    /// gets what it holds already.
+    /// The best pair for a copy. A destination where the file did not fail recently comes before one
+    /// where it did, and an idle one before a busy one. Then the one with the most room and the idlest
+    /// link wins, or the one whose turn is next. The source must be free.
+    ///
+    /// A destination gets a second copy only when no idle one can take this file, that is when sources
+    /// outnumber free destinations. No destination gets a file that it holds already.
     pub fn choose(
         &self,
         wish: &PlacementRequest,
@@ -359,7 +360,7 @@ impl Pairing {
         }
         match best {
             Some((destination, source)) => Ok((source, destination.addr)),
-            // It is not set aside: it may go in a moment.
+            // It is not set aside: it may be planned in a moment.
             None if waits_for_others => Err(Skip::BacksOff),
             None => Err(why),
         }
@@ -372,8 +373,8 @@ impl Pairing {
         (failed, to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
     }
 
-    /// A free source for a destination. Old hosts are served by old sources first, since not all
-    /// of our destinations can use those; ours by our own, since only these tell a hash.
+    /// A free source for a destination. Old destinations are served by old sources first, since not all
+    /// of our destinations can use those. Ours are served by our own, since only these report a hash.
     fn source_for(
         &self,
         destination: &UsableDestination,
@@ -424,7 +425,7 @@ impl UsableSource {
         UsableSource { addr, ours: host.is_ours(), free: 1, useful: true }
     }
 
-    /// Whether copies from here can go there at all.
+    /// Whether copies from here can be made there at all.
     pub(in crate::task_manager::plan) fn goes_with(
         &self,
         destination: &UsableDestination,
@@ -437,7 +438,7 @@ impl UsableSource {
 }
 
 impl UsableDestination {
-    /// How much fits there of what is hot, or of what is not, less what is kept for another file.
+    /// The room for a hot file, or for a cold one, without the part that is reserved for another file.
     pub(in crate::task_manager::plan) fn room_for(
         &self,
         file: Option<FileId>,
@@ -458,9 +459,9 @@ impl UsableDestination {
     }
 }
 
-/// Whether the back-off of a destination ended so short a time ago that other files are tried there
-/// before those that failed there: what is wrong may be the file. After half the shortest back-off
-/// these are tried too, before the failures are forgotten.
+/// Whether the backoff of a destination ended so recently that other files are tried there before the
+/// files that failed there: the fault may be in the file. After half the shortest backoff these are
+/// tried too, before the failures are forgotten.
 fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
     let Some(back_off) = yard.book.back_offs().get(&Blamed::Destination(addr)) else {
         return false;
@@ -468,7 +469,7 @@ fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
     yard.now < back_off.until.after(yard.settings.back_off.base / 2)
 }
 
-/// Why a host takes no part, whatever it is for, by what is on record of it.
+/// Why a host takes no part in any role, by its record.
 fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
     let record = yard.book.host(addr)?;
     match record.mode {
@@ -487,8 +488,8 @@ fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Opt
     } else if host.kind == HostKind::Unknown {
         Some(Unusable::KindUnknown)
     } else if host.observed.is_none() {
-        // Also where placements of it are on record: it tells its disk, but perhaps not of the
-        // directory that it lists no longer.
+        // True even where placements of it are on record: it reports its disk, but perhaps not the
+        // directory that it no longer lists.
         Some(Unusable::InventoryUnknown)
     } else if host.disk.is_none() {
         Some(Unusable::DiskUnknown)

@@ -1,4 +1,4 @@
-//! The ring: destinations take turns, in a fixed order that goes on where it stopped.
+//! Round robin: destinations take turns in a fixed order. The order continues where it stopped.
 
 use std::cmp::Reverse;
 
@@ -20,8 +20,8 @@ pub struct DestinationRoundRobin {
 }
 
 impl DestinationRoundRobin {
-    /// The ring of these destinations, of which `last` had the last turn. One that has left the
-    /// yard since still marks where to go on.
+    /// The ring of these destinations; `last` had the last turn. It marks the position even if it has
+    /// left the yard since.
     pub fn new(destinations: impl Iterator<Item = HostAddr>, last: Option<HostAddr>) -> Self {
         let mut order: Vec<_> =
             destinations.map(|addr| (Reverse(addr.to_string()), addr)).collect();
