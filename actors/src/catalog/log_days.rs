@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::clock::Millis;
 
-/// The most days that are followed: a window longer than that is looked at from its young end.
+/// The largest number of days that are followed. Of a longer window, only the latest days are read.
 const MOST_DAYS: usize = 32;
 
 /// The days from `start` to `now` in `zone`, oldest first. None for instants that no calendar has.

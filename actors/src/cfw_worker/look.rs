@@ -84,8 +84,8 @@ impl HostLookResult {
 }
 
 impl CfwWorker {
-    /// Reads the host now. If a read is under way, another one follows, because the first may be older
-    /// than the change of interest.
+    /// Reads the host now. If a read is under way, another one follows, because the first may have started
+    /// before the change that the caller wants to see.
     pub(super) fn look_soon(&mut self, ctx: &mut Context<Self>, reply: Option<RefreshReply>) {
         if self.looking_for.is_some() {
             self.looking_next_for.get_or_insert_default().extend(reply);

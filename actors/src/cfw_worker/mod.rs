@@ -85,8 +85,8 @@ pub struct CfwWorker {
     disk_schedule: PollSchedule,
     /// Who waits for the look that is under way. None when none is.
     looking_for: Option<Vec<RefreshReply>>,
-    /// Callers that wait for another read after the present one, because that one may be older than the
-    /// change of interest. None when no other read is wanted.
+    /// Callers that wait for another read after the present one, because that one may have started before the
+    /// change that they want to see. None when no other read is wanted.
     looking_next_for: Option<Vec<RefreshReply>>,
     /// Whether the disk alone is being asked for, between two looks.
     disk_asked: bool,
