@@ -26,7 +26,7 @@ pub(super) fn take(waiting: &mut VecDeque<CopyOrder>, free: usize) -> Vec<CopyOr
     waiting.drain(..together.max(1)).collect()
 }
 
-/// A copy at a limited rate is none: what was asked for ahead would come too late.
+/// A copy at a limited rate does not count as small: the requests sent ahead would be answered too late.
 fn is_small(order: &CopyOrder) -> bool {
     order.size.is_some_and(|size| size <= SMALL) && order.copy_speed.is_none()
 }

@@ -72,7 +72,7 @@ use crate::downloader::transfers::{TransferAction, Transfers};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 use crate::wire::worker::{Report, TaskId};
 
-/// How often what is left of copies is collected.
+/// How often leftovers of copies are collected.
 const COLLECT_EVERY: Duration = Duration::from_secs(600);
 
 /// How long an actor that stops may take before it is ended.
@@ -104,7 +104,7 @@ struct DownloaderShared {
     publisher: Publisher,
     /// How many copies are being made, of whichever incarnation.
     at_work: watch::Sender<usize>,
-    /// What the link reads.
+    /// The state that the link reads.
     work: watch::Sender<LinkWork>,
     view: ArcSwap<DownloaderView>,
 }
@@ -140,7 +140,7 @@ impl DownloaderHandle {
         self.actor.addr()
     }
 
-    /// What the link to the node needs to know, renewed on each change.
+    /// The state for the link to the node, renewed on each change.
     pub fn work(&self) -> watch::Receiver<LinkWork> {
         self.shared.work.subscribe()
     }
