@@ -1,4 +1,4 @@
-//! A setting that is changed from outside while others go by it.
+//! A setting that can be changed while other threads use it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use arc_swap::ArcSwap;
 pub struct LiveSetting<T>(Arc<ArcSwap<T>>);
 
 impl<T> LiveSetting<T> {
-    /// A dial that stands at `value`.
+    /// A setting with `value`.
     pub fn at(value: T) -> Self {
         LiveSetting(Arc::new(ArcSwap::from_pointee(value)))
     }
 
-    /// Where it stands. To be looked at each time: what is kept does not follow it.
+    /// The present value. Read it at each use: a stored value does not follow changes.
     pub fn now(&self) -> Arc<T> {
         self.0.load_full()
     }

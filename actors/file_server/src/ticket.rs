@@ -28,7 +28,7 @@ impl TicketKey {
         TicketKey(token.derive_key(KEY_CONTEXT))
     }
 
-    /// A ticket for `path`, as it stands in the request line, at the data port `port`, good until
+    /// A ticket for `path`, in the form of the request line, at the data port `port`, valid until
     /// `expires`.
     pub fn sign(&self, port: SocketAddr, path: &[u8], expires: Millis) -> String {
         format!("{}.{}", expires.0, self.signature(port, path, expires).to_hex())

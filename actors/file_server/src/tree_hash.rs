@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes of one group: a power of two of BLAKE3's chunks.
 pub const GROUP: usize = 1 << 20;
 
-/// What is known of the groups hashed so far.
+/// The chaining values of the groups hashed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trunk {
     groups: u64,
@@ -21,7 +21,7 @@ pub struct Trunk {
 }
 
 impl Trunk {
-    /// How many bytes it stands for.
+    /// How many bytes it covers.
     pub fn length(&self) -> u64 {
         self.groups.saturating_mul(GROUP as u64)
     }
@@ -56,8 +56,8 @@ pub struct TreeHasher {
 }
 
 impl TreeHasher {
-    /// A hasher that has seen what `trunk` stands for. If that is not nothing, at least one more
-    /// byte must follow before the hash is asked for.
+    /// A hasher that has hashed the bytes that `trunk` covers. If these are not 0, at least one more
+    /// byte must follow before the hash is read.
     pub fn resume(trunk: Trunk) -> Self {
         let group = group_at(trunk.length());
         TreeHasher { trunk, group, in_group: 0 }
@@ -83,8 +83,8 @@ impl TreeHasher {
         }
     }
 
-    /// What is known of a file of `size` bytes up to the end of the last complete group that is
-    /// not the last of the file.
+    /// The state of a file of `size` bytes at the end of the last complete group that is not the last of
+    /// the file.
     pub fn trunk(&self, size: u64) -> Trunk {
         let mut trunk = self.trunk.clone();
         if self.in_group == GROUP && self.position() < size {
@@ -99,7 +99,8 @@ impl TreeHasher {
             return ContentHash(*self.group.finalize().as_bytes());
         };
         if self.in_group == 0 {
-            // Nothing followed what was resumed: no hash of any file, and none is promised.
+            // No byte followed the resumed state: this is the hash of no file, and no caller relies on
+            // it.
             return ContentHash(*first);
         }
         let last = self.group.finalize_non_root();

@@ -10,7 +10,7 @@ use reelyard_core::traffic::TrafficBytes;
 /// The counters of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// What went over it so far.
+    /// The bytes that it has carried so far.
     pub bytes: TrafficBytes,
     /// Its capacity, if reported.
     pub speed: Option<BitsPerSecond>,
@@ -27,7 +27,7 @@ pub enum BadPage {
     NoDevice,
 }
 
-/// What was read of an interface so far.
+/// An interface with the values that were read so far.
 #[derive(Default)]
 struct PartialDevice {
     sent: Option<u64>,
@@ -86,7 +86,7 @@ fn sample(mut rest: &str) -> Option<(String, f64)> {
     }
 }
 
-/// A label's text up to its closing quotation mark, and what is behind that.
+/// The text of a label up to its closing quotation mark, and the rest of the line.
 fn unquoted(quoted: &str) -> Option<(String, &str)> {
     let mut text = String::new();
     let mut chars = quoted.char_indices();

@@ -16,7 +16,7 @@ const STALE_WINDOWS: u32 = 4;
 #[derive(Clone, Debug)]
 pub struct Meter {
     window: Duration,
-    /// The readings, oldest first: the last one, and what is needed to look back over the window.
+    /// The readings, oldest first: the last one, and those needed to look back over the window.
     readings: VecDeque<CounterReading>,
 }
 
@@ -28,7 +28,7 @@ struct CounterReading {
     copies: TrafficBytes,
 }
 
-/// What a meter shows.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// All traffic of the link.

@@ -1,8 +1,8 @@
-//! What hosts' links carry: measured by our workers themselves, elsewhere by the agent that the
-//! operator runs there.
+//! The load of hosts' links. Reelyard workers measure it themselves; on other hosts it is read from the
+//! operator's node_exporter.
 //!
-//! Most of what a storage host sends is served by other programs than ours, so nothing here counts
-//! requests: it is the kernel's own counters that are read, twice, some seconds apart.
+//! Other programs serve most of the traffic of a storage host, so counting requests would not help. The
+//! kernel's own counters are read twice, some seconds apart.
 
 mod byte_count;
 pub mod meter;
@@ -25,13 +25,13 @@ pub struct TrafficBytes {
 /// Rates in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Rates {
-    /// What is sent, in bits per second.
+    /// Sent, in bits per second.
     pub sends: BitsPerSecond,
-    /// What is received, in bits per second.
+    /// Received, in bits per second.
     pub receives: BitsPerSecond,
 }
 
-/// What a link carries.
+/// The load of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Traffic {
     /// The network interface.
@@ -39,7 +39,7 @@ pub struct Traffic {
     /// Capacity in either direction, in bits per second. Missing if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<BitsPerSecond>,
-    /// What goes over it, copies included.
+    /// All traffic, copies included.
     #[serde(flatten)]
     pub all: Rates,
     /// The part of it that Reelyard's copies cause. Missing if it is not measured apart.

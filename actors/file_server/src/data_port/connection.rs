@@ -29,14 +29,14 @@ use crate::tree_hash::GROUP;
 /// hasher behind it is never far.
 const CHUNK: u64 = 1 << 20;
 
-/// What a slow client is sent at a time, so that its pace shows.
+/// The bytes that a slow client gets at a time, so that its pace shows.
 const SLOW_CHUNK: u64 = 64 << 10;
 
 /// A client that needs longer for a chunk is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Files up to this size are read, hashed and sent in one go: for them a thread that hashes beside
-/// the sender, and a second question for the hash, would be most of the work.
+/// Files up to this size are read, hashed and sent in one step. For them a hashing thread beside the
+/// sender, and a second request for the hash, would be most of the work.
 const SMALL: u64 = GROUP as u64;
 
 /// How long a request for a hash that is being computed is held before it is answered 202.
@@ -279,7 +279,7 @@ fn send_range(
     Ok(())
 }
 
-/// Sends a head and all of its body, if it goes in one go.
+/// Sends a head and all of its body, if the socket takes both at once.
 fn send_with(mut stream: &TcpStream, head: &[u8], body: &[u8]) -> io::Result<()> {
     let sent = loop {
         match stream.write_vectored(&[IoSlice::new(head), IoSlice::new(body)]) {

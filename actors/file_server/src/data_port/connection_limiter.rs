@@ -1,6 +1,5 @@
-//! Who may be connected: a bounded number, of which no one peer can take all. A connection that
-//! waits between two requests gives its place up for a new one, and then one that takes hardly
-//! anything of what it asked for.
+//! Limits the number of connections, in total and per peer. A connection that waits between two requests
+//! gives up its place for a new one. After those, connections that read hardly any of their answer do.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, TcpStream};

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use connection_limiter::DataPortConnectionLimiter;
 
-/// What a data port is run with.
+/// The limits of a data port.
 #[derive(Clone, Debug)]
 pub struct DataPortLimits {
     /// Connections served at once; one more is answered 503.
@@ -36,8 +36,8 @@ pub struct DataPortLimits {
     pub request_timeout: Duration,
     /// How long a client may take no byte of an answer.
     pub send_timeout: Duration,
-    /// What a client must take of a file at least, in bytes per second: below it, for longer than
-    /// `send_timeout`, its place is worth more to others.
+    /// The least pace of a client in bytes per second. A client that is slower for longer than
+    /// `send_timeout` can lose its place to others.
     pub least_pace: u64,
 }
 
@@ -52,7 +52,7 @@ impl Default for DataPortLimits {
     }
 }
 
-/// What a data port has done.
+/// The counters of a data port since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataPortCounters {
     /// Connections open now.
@@ -79,7 +79,7 @@ pub struct DataPort {
 pub struct DataPortMeter(Arc<DataPortShared>);
 
 impl DataPortMeter {
-    /// What it has done so far.
+    /// The counters since the start.
     pub fn counters(&self) -> DataPortCounters {
         self.0.counters()
     }
@@ -151,7 +151,7 @@ impl DataPort {
         self.addr
     }
 
-    /// What it has done so far.
+    /// The counters since the start.
     pub fn counters(&self) -> DataPortCounters {
         self.shared.counters()
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::http_files::request_head::{BadHead, RequestHead};
 use crate::ticket::TICKET_HEADER;
 
-/// What a request asks for.
+/// The parts of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPortRequest {
     /// `HEAD`: everything but the bytes.
@@ -20,7 +20,7 @@ pub struct DataPortRequest {
     pub if_range: Option<Vec<u8>>,
     /// The value of `Reelyard-Ticket`.
     pub ticket: Option<Vec<u8>>,
-    /// Whether the connection stays open afterwards.
+    /// Whether the connection remains open afterwards.
     pub keep_alive: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Reading what a host says it holds, piece by piece as it arrives. Pure.
+//! Reads the file list of a host while it arrives. Pure.
 //!
-//! Names go into the table of names as they arrive: what is kept of a list is a bitmap, and what
-//! is read but not yet taken is one batch of names. A list beyond its limits is refused as a whole,
-//! since a part of it would make files vanish that are there.
+//! Names go into the name table as they arrive. Of a list, memory holds a bitmap and one batch of names.
+//! A list beyond its limits is refused as a whole, because with a part of it existing files would seem
+//! to be gone.
 
 use percent_encoding::percent_decode;
 use reelyard_core::names::{
@@ -15,8 +15,8 @@ use super::new_names::NewNameLimiter;
 /// How many names are taken into the table at once.
 const BATCH: usize = 4096;
 
-/// The longest line that a list may have, in bytes: a name of 255 bytes takes three for each when it
-/// is percent-encoded, and a size and a time go before it.
+/// The longest line of a list, in bytes. A name of 255 bytes takes three bytes for each when it is
+/// percent-encoded, and a size and a time come before it.
 const LONGEST_LINE: usize = 1024;
 
 /// How long names are on average at most, in bytes, in a list that is as long as it may be.
@@ -109,7 +109,7 @@ pub enum BadList {
 }
 
 impl BadList {
-    /// Whether the list is refused for what it costs, not for how it reads.
+    /// Whether the list is refused for its size, not for its format.
     pub fn is_too_much(&self) -> bool {
         matches!(self, BadList::TooMany { .. } | BadList::TooLong { .. } | BadList::TooManyNew)
     }
@@ -122,7 +122,7 @@ pub struct ListReader {
     hasher: NameHasher,
     limits: ListLimits,
     new_names: NewNameLimiter,
-    /// What was read is in no inventory yet.
+    /// The files that were read are in no inventory yet.
     _pin: NamePin,
     listed: FileListing,
     lines: u64,
@@ -308,7 +308,7 @@ impl ListReader {
             self.new_names.take(new.len() as u64, bytes as u64)?;
             let mut interning = self.names.interner();
             for hashed in new {
-                // It is a name. What is left is that no more can be numbered.
+                // It is a valid name, so the only possible failure is the limit of new numbers.
                 let FileId(id) = interning.intern(hashed.name).map_err(|_| BadList::TooManyNew)?;
                 self.listed.files.insert(id);
             }

@@ -13,7 +13,7 @@ use super::listing::{BadList, ListLimits};
 /// In this time a host may bring as many new names as one list may hold.
 const REFILLED_IN: Duration = Duration::from_secs(60 * 60);
 
-/// What one host may still bring. Clones share it.
+/// The number of new names that one host may still add. Clones share it.
 #[derive(Clone, Debug)]
 pub struct NewNameLimiter {
     left: Arc<Mutex<NewNameAllowance>>,

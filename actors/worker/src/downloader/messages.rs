@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::copying::transfers::{TransferCounters, TransferView};
 
-/// Everything this host is to copy now, best first: replaces the list before. What is under way
-/// and not in it is given up.
+/// Everything that this host must copy now, best first: replaces the previous list. Copies under way
+/// that are not in it are cancelled.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct TakeOrders {
@@ -26,7 +26,7 @@ pub struct ReportsDelivered {
     pub cancelled: Vec<TaskId>,
 }
 
-/// A copy goes on. Sent by its thread, each second.
+/// A copy continues. Sent by its thread, each second.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct TransferMoved {

@@ -45,7 +45,7 @@ use crate::downloader::fetching::fetch::Fetcher;
 use crate::downloader::fetching::live_rate::LiveRate;
 use messages::CopiesAtOnceChanged;
 
-/// How often what is left of copies is collected.
+/// How often leftovers of copies are collected.
 const COLLECT_EVERY: Duration = Duration::from_secs(600);
 
 /// How long an actor that stops may take before it is ended.
@@ -77,7 +77,7 @@ struct DownloaderShared {
     publisher: Publisher,
     /// How many copies are being made, of whichever incarnation.
     at_work: watch::Sender<usize>,
-    /// What the link reads.
+    /// The state that the link reads.
     work: watch::Sender<LinkWork>,
     view: ArcSwap<DownloaderView>,
 }
@@ -113,7 +113,7 @@ impl DownloaderHandle {
         self.actor.addr()
     }
 
-    /// What the link to the node needs to know, renewed on each change.
+    /// The state for the link to the node, renewed on each change.
     pub fn work(&self) -> watch::Receiver<LinkWork> {
         self.shared.work.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What the link of this host carries now, measured once a second for as long as the worker runs.
+//! The present load of this host's link, measured once a second while the worker runs.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use super::link::{NetworkInterface, NoLink};
 /// How often the counters are read.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Over how long they are averaged: viewers come and go within seconds, and placing copies is not
-/// to follow each of them.
+/// The time over which rates are averaged. Viewers come and go within seconds, and the planner must not
+/// follow each of them.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// A measurement older than this is dropped.
@@ -29,7 +29,7 @@ const FRESH_FOR: Duration = Duration::from_secs(10);
 pub struct LinkSettings {
     /// The interface. None for the one that has `address`.
     pub interface: Option<String>,
-    /// What it can carry. None for what the kernel says.
+    /// Capacity of the link. None for the value of the kernel.
     pub speed: Option<BitsPerSecond>,
     /// Where files are served.
     pub address: IpAddr,
@@ -112,7 +112,7 @@ async fn measure(shared: Arc<LinkGaugeShared>) {
     }
 }
 
-/// What is kept from one reading to the next.
+/// The state between two readings.
 struct LinkProbe {
     settings: Arc<LinkSettings>,
     link: Option<NetworkInterface>,
@@ -158,7 +158,7 @@ impl LinkProbe {
             self.link = self.settings.link()?;
         }
         let Some(link) = &self.link else { return Ok(None) };
-        // The copies first: what they send meanwhile is counted as anybody's, for one reading.
+        // The copies first: bytes that they send meanwhile count as other traffic, for one reading.
         let copies = shared.copies.so_far();
         self.meter.take(at, link.bytes()?, copies);
         let Some(Measured { all, copies, over }) = self.meter.measured() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The kernel's word on a network interface, as it stands below `/sys/class/net`.
+//! A network interface in the kernel's files below `/sys/class/net`.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -46,8 +46,7 @@ impl NetworkInterface {
         NetworkInterface { name: name.to_owned(), dir: sysfs.join("class/net").join(name) }
     }
 
-    /// The interface that has `address`. None for the loopback interface: what a machine says to
-    /// itself goes over no link.
+    /// The interface that has `address`. None for the loopback interface, whose traffic uses no link.
     pub fn with_address(address: IpAddr, sysfs: &Path) -> Result<Option<Self>, NoLink> {
         let all = if_addrs::get_if_addrs().map_err(NoLink::Unlisted)?;
         // Every address of 127.0.0.0/8 is the loopback interface's, listed or not.
@@ -67,7 +66,7 @@ impl NetworkInterface {
         &self.name
     }
 
-    /// What went over it so far.
+    /// The bytes that it has carried so far.
     pub fn bytes(&self) -> Result<TrafficBytes, NoLink> {
         let read = |file: &str| -> io::Result<u64> {
             let text = fs::read_to_string(self.dir.join("statistics").join(file))?;

@@ -1,5 +1,5 @@
-//! How fast copies may go: a rate for each copy and limits for hosts, by the time of day and week,
-//! and how a host's limit is split among its copies. Pure.
+//! The rates of copies: a rate for each copy and limits for hosts, by the time of day and week. A host's
+//! limit is split among its copies. Pure.
 
 mod share;
 mod timetable;
@@ -47,7 +47,7 @@ impl Bandwidth {
         Bandwidth { copy: Timetable::always(Some(rate)), ..Bandwidth::default() }
     }
 
-    /// What is in force at `now`.
+    /// The limits in force at `now`.
     pub fn at(&self, now: Millis) -> BandwidthInForce<'_> {
         BandwidthInForce { bandwidth: self, minute: MinuteOfWeek::of(now, &self.zone) }
     }
@@ -68,7 +68,7 @@ impl HostLimits {
     }
 }
 
-/// What is in force at one moment.
+/// The limits in force at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct BandwidthInForce<'a> {
     bandwidth: &'a Bandwidth,

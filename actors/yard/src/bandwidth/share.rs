@@ -12,14 +12,14 @@ use reelyard_core::host::{BitsPerSecond, HostAddr};
 /// taken for dead.
 pub const LEAST: BitsPerSecond = BitsPerSecond(8_000);
 
-/// One copy, and what it goes through.
+/// One copy, and the two hosts whose limits it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Where it comes from.
     pub source: HostAddr,
     /// The host that receives the copy.
     pub destination: HostAddr,
-    /// Its own rate; none for as fast as it goes.
+    /// Its own rate; none if it has none.
     pub most: Option<BitsPerSecond>,
     /// Whether its rate cannot be changed any more: an old cfw gets its rate once.
     pub is_fixed: bool,
@@ -38,7 +38,7 @@ impl Flow {
     }
 }
 
-/// What is left of a limit, and how many share it.
+/// The rest of a limit, and how many flows share it.
 #[derive(Clone, Copy, Debug)]
 struct RemainingLimit {
     bits: u64,
@@ -101,7 +101,7 @@ pub fn split(
     rates
 }
 
-/// How far a flow can rise: to its own rate, or to its share of what a host has left.
+/// The rate that a flow can reach: its own rate, or its share of the rest of a host's limit.
 fn reaches(flow: &Flow, left: &BTreeMap<HostSide, RemainingLimit>) -> Option<u64> {
     let shares = flow.ends().into_iter().filter_map(|end| Some(left.get(&end)?.share()));
     shares.chain(flow.most.map(|most| most.0)).min()
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_narrowest_host_on_the_way_decides() {
-        // Destination 21 is narrow: what it leaves of source 1 is 22's.
+        // Destination 21 is narrow: the part of source 1 that it cannot use is for 22.
         let flows = [flow(1, 21, None), flow(2, 21, None), flow(1, 22, None)];
         let rates = split_with(&flows, &[(1, 100_000)], &[(21, 40_000)]);
         assert_eq!(rates, [Some(20_000), Some(20_000), Some(80_000)]);

@@ -45,8 +45,8 @@ pub struct Subscribers {
 #[rtype(result = "()")]
 pub struct SubscribeToCatalog(pub Subscribers);
 
-/// Reads the inputs by these settings from now on. What was read last stays in use until they are
-/// read; `destination_ips` is [`SetDestinations`]' to change.
+/// Reads the inputs with these settings from now on. The last good content stays in use until they are
+/// read. Only [`SetDestinations`] changes `destination_ips`.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeCatalogSettings(pub CatalogSettings);
@@ -59,7 +59,7 @@ pub struct SetDestinations {
     pub ips: BTreeSet<IpAddr>,
 }
 
-/// A kind of input that is looked at by itself.
+/// A kind of input with its own checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
     /// grade.info and hitcount.history.
@@ -70,7 +70,7 @@ pub enum InputKind {
     EventLog,
 }
 
-/// Something seems to have changed in an input: it is looked at soon. Sent by the watch over it.
+/// An input may have changed: it is checked soon. Sent by the watch over it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct InputMayHaveChanged(pub InputKind);
@@ -89,7 +89,7 @@ pub struct LookUpMasters {
     pub files: Vec<FileId>,
 }
 
-/// What a look at a master showed.
+/// The result of a check of a master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MasterLook {
     /// It is a regular file.
@@ -103,6 +103,6 @@ pub enum MasterLook {
     },
     /// No source directory has it as a regular file.
     Absent,
-    /// The directories could not be looked at.
+    /// The directories could not be read.
     Unknown,
 }

@@ -77,7 +77,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// A Catalog that begins with a look at everything once it is started.
+    /// A Catalog that checks every input once it is started.
     pub fn new(
         settings: CatalogSettings,
         names: NameTable,
@@ -124,7 +124,7 @@ impl Catalog {
         self
     }
 
-    /// Looks at everything once in a poll interval from now on.
+    /// Checks every input once in a poll interval from now on.
     fn poll(&mut self, ctx: &mut Context<Self>) {
         if let Some(polling) = self.polling.take() {
             ctx.cancel_future(polling);
@@ -256,8 +256,8 @@ impl Catalog {
         self.publish_changes(news);
     }
 
-    /// A file that is being written is looked at again once it may have settled, which is usually
-    /// before the next poll.
+    /// Checks a file that is being written again when it may have settled, which is usually before the
+    /// next poll.
     fn look_again_when_settled(&mut self, at: Option<Millis>, ctx: &mut Context<Self>) {
         if let Some(sleeping) = self.settling.take() {
             ctx.cancel_future(sleeping);
@@ -303,7 +303,7 @@ impl Catalog {
         self.publish_changes(news);
     }
 
-    /// Shows how the inputs stand, and says in the log what went wrong or is well again.
+    /// Publishes the state of the inputs, and logs new problems and problems that are over.
     fn publish(&mut self) {
         let before = std::mem::take(&mut self.view.problems);
         let now = self.clock.now();

@@ -69,7 +69,7 @@ pub struct SizedFile {
 }
 
 impl Ranking {
-    /// Joins what the two files said; `history` was read against `grades`.
+    /// Joins the content of the two files; `history` was read against `grades`.
     pub(super) fn new(grades: Arc<Grades>, history: HitcountHistory) -> Self {
         Ranking { grades, history }
     }

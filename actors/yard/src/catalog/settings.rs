@@ -20,7 +20,7 @@ pub enum WatchMode {
     Poll,
 }
 
-/// The inputs of a Catalog and how often it looks at them.
+/// The inputs of a Catalog and the intervals of its checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogSettings {
     /// grade.info (spec 1.1). Without one the ranking is empty and hitcount.history is not read.
@@ -39,7 +39,7 @@ pub struct CatalogSettings {
     /// How long a file must have kept still before it is read, so that one that is written in
     /// place is not read half way (D24). One that was put into place by a rename is read at once.
     pub settle: Duration,
-    /// A file that never keeps still for so long is read all the same after this time.
+    /// A file that keeps changing is read in any case after this time.
     pub settle_limit: Duration,
     /// How often the source directories are listed even if they look unchanged: a mount may not
     /// renew the times of its directories.

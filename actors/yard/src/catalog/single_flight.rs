@@ -1,5 +1,4 @@
-//! One kind of input, looked at by one blocking job at a time, so that a slow kind never holds up
-//! another.
+//! Checks one kind of input with one blocking job at a time, so that a slow kind never delays another.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +7,15 @@ use tokio::sync::oneshot;
 
 use super::watch::ChangeNotifier;
 
-/// What a job needs and keeps between looks. It lies with the actor while no job is at work.
+/// The state that a job needs and keeps between checks. It is with the actor while no job runs.
 pub trait InputReader: Send + 'static {
-    /// What a look found.
+    /// The result of a check.
     type Found: Send + 'static;
 
     /// From the next look on, `stir` is called when the input seems to have changed.
     fn watch(&mut self, stir: ChangeNotifier);
 
-    /// Looks at the input. May block.
+    /// Checks the input. May block.
     fn look(&mut self, now: Millis) -> Self::Found;
 }
 
@@ -29,7 +28,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// A bench and who waits for a look.
 pub struct SingleFlightReader<B> {
-    /// What is looked at, for people.
+    /// Name of the input, for people.
     what: &'static str,
     /// None while a job has it.
     reader: Option<B>,
@@ -39,7 +38,7 @@ pub struct SingleFlightReader<B> {
     begun: Millis,
     /// The same, by the machine's running time.
     begun_at: Option<Instant>,
-    /// Whether something changed and the look at it has not begun.
+    /// Whether something changed and the check of it has not started.
     notified: bool,
     /// Those who asked before the present job began: its end answers them.
     waiting: Vec<oneshot::Sender<()>>,
@@ -48,7 +47,7 @@ pub struct SingleFlightReader<B> {
 }
 
 impl<B> SingleFlightReader<B> {
-    /// An idle lane for looks at `what`.
+    /// An idle lane for checks of `what`.
     pub fn new(what: &'static str, bench: B) -> Self {
         SingleFlightReader {
             what,
@@ -130,7 +129,8 @@ impl<B> SingleFlightReader<B> {
         !self.next.is_empty()
     }
 
-    /// What is wrong if the present look takes too long. It goes on: a job cannot be ended.
+    /// The problem to show if the present check takes too long. The check continues: a job cannot be
+    /// ended.
     pub fn problem(&self, now: Millis) -> Option<String> {
         let is_stuck = self.reader.is_none() && now.since(self.begun) > LONGEST_LOOK;
         is_stuck.then(|| format!("the check of {} does not end: a mount may hang", self.what))

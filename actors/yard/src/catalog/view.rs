@@ -1,4 +1,4 @@
-//! What a Catalog shows of itself: how each input stands, and whether it is ready.
+//! The published state of a Catalog: the state of each input, and whether the Catalog is ready.
 
 use std::io;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub enum CatalogInputState {
     /// The input was not checked yet.
     #[default]
     NotRead,
-    /// What is in use is what the file holds.
+    /// The content in use is the content of the file.
     Ok,
     /// It is being written; it will be read once it keeps still.
     Changing,
@@ -29,7 +29,7 @@ pub enum CatalogInputState {
     Missing,
     /// It exists but could not be read.
     Unreadable {
-        /// What the system said.
+        /// The error of the operating system.
         why: String,
     },
 }
@@ -43,7 +43,7 @@ impl CatalogInputState {
         }
     }
 
-    /// What is wrong, if anything is.
+    /// The problem of the input, if there is one.
     pub fn problem(&self) -> Option<String> {
         match self {
             CatalogInputState::NotRead | CatalogInputState::Ok | CatalogInputState::Changing => {
@@ -76,9 +76,9 @@ pub struct CatalogInputView {
     /// How it stood at the last look.
     #[serde(flatten)]
     pub state: CatalogInputState,
-    /// When what is in use was read.
+    /// When the content in use was read.
     pub read_at: Option<Millis>,
-    /// When what is in use was last found to be what the file holds.
+    /// When the content in use was last found equal to the file.
     pub good_at: Option<Millis>,
     /// When the file had been written that was read then.
     pub modified: Option<Millis>,
@@ -142,8 +142,8 @@ impl EventLogView {
         problems?.pop().filter(|_| self.missing().is_none())
     }
 
-    /// That the load balancer has not written any of the files yet: no file is hot then, and all else
-    /// goes on.
+    /// The message that the load balancer has written none of the files yet. No file is hot then, and
+    /// everything else works.
     fn missing(&self) -> Option<String> {
         let newest = self.files.last()?;
         let is_missing = |file: &EventLogFileView| file.input.state == CatalogInputState::Missing;
@@ -175,7 +175,7 @@ pub struct SourceDirView {
     pub state: CatalogInputState,
     /// When it was last listed.
     pub listed_at: Option<Millis>,
-    /// When what is in use was last found to be what it holds.
+    /// When the content in use was last found equal to the directories.
     pub good_at: Option<Millis>,
     /// Names found then.
     pub files: u64,
@@ -188,11 +188,11 @@ pub struct SourceDirView {
 pub struct CatalogView {
     /// Whether every input was read and could be used at the last look.
     pub ready: bool,
-    /// What is wrong with the inputs, one sentence each. The last good state of each stays in use.
+    /// Problems of the inputs, one sentence each. The last good state of each input stays in use.
     pub problems: Vec<String>,
     /// What else needs attention, though all inputs that are needed can be used.
     pub warnings: Vec<String>,
-    /// When the last look at any input ended.
+    /// When the last check of any input ended.
     pub looked_at: Option<Millis>,
     /// How often the kernel dropped change notifications; then every input was checked.
     pub overflows: u64,
@@ -261,7 +261,7 @@ impl CatalogView {
         files.chain(dirs).filter_map(|(path, by)| Some((path.as_str(), by.as_ref()?)))
     }
 
-    /// Whether the first look at everything is over.
+    /// Whether the first check of every input is over.
     fn is_read(&self) -> bool {
         self.ranking.is_some()
             && self.masters.is_some()

@@ -18,7 +18,7 @@ use crate::node_exporter::{self, Device};
 /// The longest page that is read. One of a host with hundreds of containers has about a megabyte.
 const LONGEST_PAGE: u64 = 8 << 20;
 
-/// The loopback interface: what a machine says to itself goes over no link.
+/// The loopback interface: its traffic uses no link.
 const LOOPBACK: &str = "lo";
 
 /// The node_exporters of a yard, by host.

@@ -1,5 +1,5 @@
-//! How the host is to be dealt with: whether calls to it go, who else has to do with it, and telling
-//! of that.
+//! How the host may be called: the state of its circuit breaker, the managers that call it, and reports
+//! of both.
 
 use actix::prelude::*;
 use reelyard_core::clock::Millis;

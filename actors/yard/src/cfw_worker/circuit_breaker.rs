@@ -1,9 +1,9 @@
-//! The breaker of the calls to one host: when they keep failing although the host answers its
-//! probes, it is left alone but for those. Pure.
+//! The circuit breaker of the calls to one host. When calls keep failing although the host answers its
+//! probes, only probes are sent. Pure.
 //!
-//! Each kind of call counts its own failures in a row: a host whose disk figures come while its list
-//! never does is in trouble all the same. What opened the breaker is also what closes it; how long
-//! it stays open and how it comes back is [`reelyard_core::backoff`]'s.
+//! Each kind of call counts its own consecutive failures: a host is also in trouble if its disk figures
+//! arrive and its lists never do. The kind that opened the breaker also closes it. [`crate::backoff`]
+//! decides how long it stays open and how it closes.
 
 use reelyard_core::backoff::{BackOff, ExponentialBackoff};
 use reelyard_core::clock::Millis;
@@ -17,7 +17,7 @@ use super::AskFailure;
 pub enum HostCallKind {
     /// What program answers: `GET /info`.
     Info,
-    /// What it holds: `GET /files` or `GET /inventory`.
+    /// The files it holds: `GET /files` or `GET /inventory`.
     List,
     /// Its disk: `GET /df`.
     Disk,
@@ -30,30 +30,30 @@ pub enum HostCallKind {
 pub struct CircuitBreakerSettings {
     /// Number of consecutive failures of one kind of call after which it opens; at least 1.
     pub open_after: u32,
-    /// How long it stays open.
+    /// How long it remains open.
     pub cool_down: ExponentialBackoff,
 }
 
-/// How calls to a host stand.
+/// The state of the calls to a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CircuitState {
     /// Calls are sent as usual.
     #[default]
     Closed,
-    /// They kept failing: only probes go there, and nothing new is planned on it.
+    /// Calls kept failing: only probes are sent, and no new copies are planned on the host.
     Open,
     /// They are tried again: one call and one copy at a time.
     Probation,
 }
 
 impl CircuitState {
-    /// Whether nothing but probes goes there.
+    /// Whether only probes are sent.
     pub fn is_open(self) -> bool {
         self == CircuitState::Open
     }
 
-    /// Whether one thing at a time goes there, as a trial.
+    /// Whether one call at a time is sent, as a trial.
     pub fn on_probation(self) -> bool {
         self == CircuitState::Probation
     }
@@ -91,7 +91,7 @@ impl CircuitBreaker {
         self.settings = settings;
     }
 
-    /// How calls stand at `now`.
+    /// The state of calls at `now`.
     pub fn state(&self, now: Millis) -> CircuitState {
         match &self.trouble {
             None => CircuitState::Closed,
@@ -100,7 +100,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// What is wrong, while it is not closed.
+    /// The failures that opened it, while it is not closed.
     pub fn trouble(&self) -> Option<&CallTrouble> {
         self.trouble.as_ref()
     }
@@ -239,7 +239,7 @@ mod tests {
         let mut breaker = opened();
         let first = until(&breaker);
         assert!((Millis(9 * SECOND)..=Millis(10 * SECOND)).contains(&first));
-        // What was under way when it opened changes nothing.
+        // A call that was under way when it opened changes nothing.
         fail(&mut breaker, HostCallKind::Disk, SECOND);
         assert_eq!(until(&breaker), first);
         assert_eq!(breaker.state(first), CircuitState::Probation);

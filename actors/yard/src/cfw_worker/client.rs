@@ -175,8 +175,8 @@ impl HostClient {
         Ok((HostProgram { kind, version: Some(info.version) }, Some(word)))
     }
 
-    /// What the host holds: from a Reelyard worker its inventory, or what changed in it; from an
-    /// old cfw its list.
+    /// The files of the host: the inventory of a Reelyard worker, or its changes; the list of an old
+    /// cfw.
     pub async fn list(
         &self,
         kind: HostKind,
@@ -236,8 +236,8 @@ impl HostClient {
         Ok(InventoryAnswer { extent: Extent::Whole, cursor: None, listed })
     }
 
-    /// Reads a list while it arrives. What is kept of it meanwhile is its files and one batch of
-    /// names, however long its body is.
+    /// Reads a list while it arrives. Memory holds only its file numbers and one batch of names, however
+    /// long its body is.
     async fn read_list(
         &self,
         mut answer: Response,

@@ -1,4 +1,4 @@
-//! What a host holds, kept right while a list of it is under way. Pure.
+//! The files of a host, kept correct while a list of it is under way. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use reelyard_protocol::worker::InventoryCursor;
 
 use super::Inventory;
 
-/// What a host answered when it was asked for what it holds.
+/// The answer of a host to a request for its files.
 #[derive(Clone, Debug)]
 pub struct InventoryAnswer {
     /// Everything, or only changes.
@@ -30,10 +30,10 @@ pub enum Extent {
     Changes,
 }
 
-/// What one host holds, as far as is known.
+/// The files of one host, as far as is known.
 ///
-/// **Invariant:** a list that was asked for before a copy arrived or was removed never undoes
-/// that: such changes are kept while a list is under way and made again on its result.
+/// **Invariant:** a list that was requested before a copy arrived or was removed never undoes that
+/// change. Such changes are stored while a list is under way, and applied again to its result.
 #[derive(Debug, Default)]
 pub struct HeldFiles {
     /// None until the host was listed for the first time.
@@ -53,7 +53,7 @@ enum HoldingChange {
 }
 
 impl HeldFiles {
-    /// What the host holds. None while nothing is known.
+    /// The files of the host. None if they were never read.
     pub fn inventory(&self) -> Option<&Arc<Inventory>> {
         self.inventory.as_ref()
     }
@@ -81,12 +81,12 @@ impl HeldFiles {
         self.cursor = None;
     }
 
-    /// The list failed: what was known stays.
+    /// The list failed: the known files remain.
     pub fn not_answered(&mut self) {
         self.since_asked = None;
     }
 
-    /// The answer to what was asked at `at` came.
+    /// Takes the answer to the request that was sent at `at`.
     pub fn answered(&mut self, answered: InventoryAnswer, at: Millis) -> Arc<Inventory> {
         let InventoryAnswer { extent, cursor, listed } = answered;
         let FileListing { files, gone, unreadable_names } = listed;
@@ -112,12 +112,12 @@ impl HeldFiles {
         inventory
     }
 
-    /// A copy arrived. Answers whether that changed what is known.
+    /// A copy arrived. Answers whether that changed the known files.
     pub fn arrived(&mut self, file: FileId) -> bool {
         self.change(HoldingChange::Arrived(file))
     }
 
-    /// A copy is gone. Answers whether that changed what is known.
+    /// A copy is gone. Answers whether that changed the known files.
     pub fn gone(&mut self, file: FileId) -> bool {
         self.change(HoldingChange::Gone(file))
     }
@@ -126,7 +126,7 @@ impl HeldFiles {
         if let Some(changes) = &mut self.since_asked {
             changes.push(change);
         }
-        // A host that was never listed stays unknown: one copy is not an inventory.
+        // A host that was never listed remains unknown: one copy is not an inventory.
         self.inventory.as_mut().is_some_and(|inventory| {
             change.would_change(inventory) && change.make(Arc::make_mut(inventory))
         })

@@ -1,4 +1,4 @@
-//! Looking at a host: what program answers there, what it holds, and its disk.
+//! Reads the state of a host: its program, its files and its disk.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::client::{HostClient, HostProgram, WorkerStatus};
 use super::holdings::{Extent, InventoryAnswer};
 use super::{AskFailure, CfwWorker, HostCallKind, Inventory, Refresh};
 
-/// Where the answer to one [`Refresh`] goes.
+/// The receiver of the answer to one [`Refresh`].
 pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
 
-/// What a look at a host brought.
+/// The result of a read of a host.
 struct HostLookResult {
     asked: Millis,
     program: Result<HostProgram, AskFailure>,
@@ -35,7 +35,7 @@ struct CopiesLookResult {
     disk: Option<Result<DiskFigures, AskFailure>>,
 }
 
-/// What is known before a look.
+/// The state before a read.
 struct KnownBeforeLook {
     program: HostProgram,
     /// The cursor from which it can report changes.
@@ -43,8 +43,8 @@ struct KnownBeforeLook {
     on_trial: bool,
 }
 
-/// One look: first what the host is, then what it holds and its disk at the same time. On a trial
-/// one thing at a time, and nothing more once something failed.
+/// One read: first the program of the host, then its files and its disk at the same time. On probation
+/// the calls are sent one at a time, and the read stops at the first failure.
 async fn look_at(
     client: HostClient,
     role: HostRole,
@@ -85,8 +85,8 @@ impl HostLookResult {
 }
 
 impl CfwWorker {
-    /// Looks at the host now, or once more after the look that is under way: that one may have
-    /// been asked before what is to be seen.
+    /// Reads the host now. If a read is under way, another one follows, because the first may have started
+    /// before the change that the caller wants to see.
     pub(super) fn look_soon(&mut self, ctx: &mut Context<Self>, reply: Option<RefreshReply>) {
         if self.looking_for.is_some() {
             self.looking_next_for.get_or_insert_default().extend(reply);
@@ -120,7 +120,7 @@ impl CfwWorker {
         }));
     }
 
-    /// Takes in what a look brought and answers those who waited for it.
+    /// Takes the result of a read and answers the callers that waited for it.
     fn looked(&mut self, looked: HostLookResult, ctx: &mut Context<Self>) {
         let HostLookResult { asked, program, worker_status: word, copies } = looked;
         self.record_worker_status(word, asked);
@@ -158,7 +158,7 @@ impl CfwWorker {
             self.failed_looks += 1;
             self.look_schedule.failed(self.clock.now());
         }
-        // A list that came has ended this already; any other end leaves what was known.
+        // A list that arrived has ended this already; any other end leaves the known files.
         self.holdings.not_answered();
         reply_to_all(self.looking_for.take(), &answer);
         if let Some(replies) = self.looking_next_for.take() {

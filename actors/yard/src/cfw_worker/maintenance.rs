@@ -15,8 +15,8 @@ impl Handler<SetHostMaintenance> for CfwWorker {
         let host = self.host;
         info!(%host, on, "maintenance mode of a host changed");
         self.client.set_paused(on);
-        // Whatever it answered before says nothing of what it is afterwards: with the first probe
-        // that is answered it is looked at like a new one.
+        // Its earlier answers are not valid afterwards. With the first answered probe it is read like a
+        // new host.
         self.answers = None;
         self.last_failure = None;
         if on {
@@ -36,7 +36,7 @@ impl Handler<ChangeCfwWorkerSettings> for CfwWorker {
         self.client.change_settings(http, settings.clone());
         let before = std::mem::replace(&mut self.settings, settings);
         let now = &self.settings;
-        // What is asked more often from now on is not to wait for the end of a longer pause.
+        // A call with a shorter interval must not wait for the end of a longer pause.
         if now.inventory_interval < before.inventory_interval
             || now.changes_interval < before.changes_interval
             || now.full_inventory_interval < before.full_inventory_interval

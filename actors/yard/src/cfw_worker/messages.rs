@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::circuit_breaker::{CallTrouble, CircuitState};
 use super::settings::CfwWorkerSettings;
 
-/// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
-/// "empty" or "gone".
+/// Why a host could not be called, or why its answer is unusable. It must never be taken for "empty" or
+/// "gone".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum AskFailure {
     /// No connection, or it broke.
@@ -30,13 +30,13 @@ pub enum AskFailure {
     /// An answer of another status than the call allows.
     #[error("answered with status {0}")]
     Status(u16),
-    /// An answer that does not read as what the call answers.
+    /// An answer in another format than the call allows.
     #[error("sent an unreadable answer: {0}")]
     Garbled(String),
     /// Too many calls to this host are waiting.
     #[error("too many calls to this host are waiting")]
     Busy,
-    /// It was not asked, as things stand with it.
+    /// It was not called, for this reason.
     #[error("not called: {0}")]
     NotAsked(String),
     /// An answer that is refused for its length.
@@ -126,7 +126,7 @@ pub struct DeleteCopy {
     pub epoch: Epoch,
 }
 
-/// What a host holds: every file, or nothing is known. A failed call never makes one of these.
+/// All files of a host. A failed call never makes one of these.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
     /// The files, by their process-wide ids.
@@ -145,12 +145,12 @@ pub struct HostObserved {
     pub host: HostAddr,
     /// What program answers there.
     pub kind: HostKind,
-    /// What it holds. None for a host that was not asked (a pure source).
+    /// Its files. None for a host that was not asked (a pure source).
     pub inventory: Option<Arc<Inventory>>,
     /// Its disk, and when it was asked for: what arrived since then is not in the figures. None
     /// while it is not known.
     pub disk: Option<(DiskFigures, Millis)>,
-    /// What its link carries, and when it was asked for. None while it is not known.
+    /// The load of its link, and when it was requested. None while it is not known.
     pub traffic: Option<(Traffic, Millis)>,
     /// When this was sent.
     pub at: Millis,
@@ -171,7 +171,7 @@ pub struct SubscribeToHost {
 pub struct HostCallStatus {
     /// The host that is called.
     pub host: HostAddr,
-    /// How calls to it stand.
+    /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
     /// The highest epoch that a worker of ours has heard.
     pub epoch: Option<Epoch>,
@@ -197,24 +197,24 @@ pub struct AdoptHost {
     pub epoch: Epoch,
 }
 
-/// Closes the breaker of this host's calls and looks at it at once. For an operator who has mended
+/// Closes the circuit breaker of this host and reads the host at once. For an operator who has repaired
 /// it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ResetBreaker;
 
-/// Asks the host for what is due. A CfwWorker sends itself this by its timer; tests send it after
-/// they moved the clock.
+/// Makes the calls that are due. A CfwWorker sends itself this by its timer; tests send it after they
+/// moved the clock.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct LookDue;
 
-/// What a CfwWorker shows of its host.
+/// The published state of a CfwWorker.
 #[derive(Clone, Debug, Serialize)]
 pub struct CfwWorkerView {
     /// Address of the host, which is its identity.
     pub host: HostAddr,
-    /// What it is for.
+    /// Whether it is a source, a destination or both.
     pub role: HostRole,
     /// What program answers there.
     pub kind: HostKind,
@@ -226,7 +226,7 @@ pub struct CfwWorkerView {
     pub answers: Option<bool>,
     /// How long its last answered probe took, in milliseconds.
     pub latency_ms: Option<u64>,
-    /// What it holds; none while that is not known.
+    /// Its files; none while they are not known.
     pub inventory: Option<InventoryView>,
     /// The files themselves.
     #[serde(skip)]
@@ -245,15 +245,15 @@ pub struct CfwWorkerView {
     pub agent_answers: u64,
     /// Calls under way or waiting for their turn, probes and looks not counted.
     pub open_requests: usize,
-    /// How calls to it stand.
+    /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
-    /// What is wrong with them, while they are not trusted.
+    /// The failures that opened the breaker, until it is closed.
     pub trouble: Option<CallTrouble>,
     /// Why the worker and this node do not take each other's calls, if so.
     pub token_trouble: Option<TokenTrouble>,
     /// The last thing that went wrong, in words.
     pub last_failure: Option<FailureView>,
-    /// Times it was asked for what it is and holds.
+    /// Number of reads of its program and files.
     pub looks: u64,
     /// How many of them failed.
     pub failed_looks: u64,
@@ -313,9 +313,9 @@ pub struct InventoryView {
 /// Something that went wrong with a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureView {
-    /// What was asked, as in `GET /files`.
+    /// The call, such as `GET /files`.
     pub asked: &'static str,
-    /// What came of it.
+    /// The failure in words.
     pub failure: String,
     /// When the call failed.
     pub at: Millis,

@@ -1,9 +1,9 @@
 //! The CfwWorker: one actor per host, and the only one that calls it.
 //!
-//! It owns what is known of what the host holds and of its disk. Nothing of it is durable.
-//! What cannot be asked stays as it was last known and is shown with its age: it is never taken
-//! for empty. A host that does not answer its probes is asked nothing else; neither is one whose
-//! calls keep failing (`circuit_breaker`). Of a host in maintenance nothing at all is asked.
+//! It owns the known files and disk figures of the host. None of it is durable. If a call fails, the
+//! last known state remains and is shown with its age: it is never taken for empty. A host that does not
+//! answer its probes gets only probes, and so does one whose calls keep failing (`circuit_breaker`). A
+//! host in maintenance is not called at all.
 
 mod agent;
 mod call_status;
@@ -48,8 +48,8 @@ use look::RefreshReply;
 use schedule::PollSchedule;
 use traffic::TrafficWatch;
 
-/// The actor looks at its schedule at least this often, so that jumps of the clock and suspends
-/// are noticed.
+/// The actor checks its schedule at least this often, so that jumps of the clock and suspends are
+/// noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Disk figures are dropped when they are this many intervals old.
@@ -85,8 +85,8 @@ pub struct CfwWorker {
     disk_schedule: PollSchedule,
     /// Who waits for the look that is under way. None when none is.
     looking_for: Option<Vec<RefreshReply>>,
-    /// Who waits for another look after that: what they want to see may be newer than its
-    /// question. None when no other look is wanted.
+    /// Callers that wait for another read after the present one, because that one may have started before the
+    /// change that they want to see. None when no other read is wanted.
     looking_next_for: Option<Vec<RefreshReply>>,
     /// Whether the disk alone is being asked for, between two looks.
     disk_asked: bool,
@@ -201,7 +201,7 @@ impl CfwWorker {
         }
     }
 
-    /// Does what is due and sleeps until the next time.
+    /// Makes the calls that are due and sleeps until the next time.
     fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         self.follow_breaker();
@@ -228,7 +228,7 @@ impl CfwWorker {
         let next = self.look_schedule.next().min(self.disk_schedule.next());
         let next = next.min(self.next_traffic().unwrap_or(next));
         let nap = next.since(self.clock.now());
-        // What is due already waits for an answer, or for a probe: nothing to hurry for.
+        // A call that is due already waits for an answer, or for a probe: there is no hurry.
         let nap = if nap.is_zero() { LONGEST_SLEEP } else { nap.min(LONGEST_SLEEP) };
         if let Some(timer) = self.timer.take() {
             ctx.cancel_future(timer);
@@ -245,7 +245,7 @@ impl CfwWorker {
         self.role.is_destination() && self.program.kind != HostKind::Unknown
     }
 
-    /// Keeps what went wrong for the view, and logs it when it is not what went wrong last.
+    /// Stores a failure for the view, and logs it when it differs from the last one.
     fn record_failure(&mut self, asked: &'static str, failure: &AskFailure) {
         let failure = failure.to_string();
         let is_same = |last: &FailureView| last.asked == asked && last.failure == failure;
@@ -255,7 +255,7 @@ impl CfwWorker {
         self.last_failure = Some(FailureView { asked, failure, at: self.clock.now() });
     }
 
-    /// What is known of the host, for a subscriber. None while it is not known what answers there.
+    /// The observation for a subscriber. None while the program of the host is not known.
     fn observed(&self) -> Option<HostObserved> {
         if self.program.kind == HostKind::Unknown {
             return None;

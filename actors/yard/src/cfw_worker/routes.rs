@@ -1,4 +1,4 @@
-//! Ways to the CfwWorkers of a process, which come and go with the hosts of the yard.
+//! Routes to the CfwWorkers of a process, which come and go with the hosts of the yard.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ where
     M: Message + Send + 'static,
     M::Result: Send,
 {
-    /// Ways to hosts that neither come nor go.
+    /// Fixed routes to hosts.
     fn from(routes: HashMap<HostAddr, Route<M>>) -> Self {
         HostRoutes::new(move |host| routes.get(&host).map(Route::recipient))
     }

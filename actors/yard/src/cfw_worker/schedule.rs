@@ -1,4 +1,4 @@
-//! When a host is asked again for what it holds and for its disk. Pure.
+//! The schedule of a host's reads of files and disk. Pure.
 
 use std::time::Duration;
 

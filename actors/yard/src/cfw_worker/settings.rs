@@ -23,7 +23,7 @@ pub struct CfwWorkerSettings {
     pub inventory_interval: Duration,
     /// How often one that can is asked for what changed.
     pub changes_interval: Duration,
-    /// How often it is asked for everything all the same.
+    /// How often a host that reports changes is asked for everything.
     pub full_inventory_interval: Duration,
     /// How often a destination is asked for its disk.
     pub disk_interval: Duration,
@@ -48,7 +48,7 @@ pub struct CfwWorkerSettings {
 const TRAFFIC_KEPT_FOR_INTERVALS: u32 = 4;
 
 impl CfwWorkerSettings {
-    /// How old what is known of a link may get.
+    /// The age at which the figures of a link become unknown.
     pub fn traffic_fresh_for(&self) -> Duration {
         self.traffic_interval * TRAFFIC_KEPT_FOR_INTERVALS
     }

@@ -15,7 +15,7 @@ use super::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
 /// How many intervals after a look a worker of ours is asked again, if no other look comes before.
 const LEFT_TO_LOOKS: f64 = 1.5;
 
-/// What is kept of a host's link.
+/// The known load of a host's link, and its sources.
 pub(super) struct TrafficWatch {
     /// The load as last reported, and when it was requested.
     known: Option<(Traffic, Millis)>,

@@ -1,4 +1,4 @@
-//! What the probes of one host come to. Pure.
+//! The health of one host, from its probes. Pure.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -92,7 +92,7 @@ impl HostHealth {
             return Health::Down;
         }
         if self.misses_in_a_row >= thresholds.suspect_after {
-            // A host that is down stays so until it has answered often enough.
+            // A host that is down remains down until it has answered often enough.
             return if self.health == Health::Down { Health::Down } else { Health::Suspect };
         }
         if self.answers_in_a_row >= thresholds.up_after { Health::Up } else { self.health }
@@ -134,8 +134,8 @@ impl HostHealth {
     }
 }
 
-/// When a host is probed, by its own schedule: one interval after the last probe began, give or
-/// take a share of it, so that hosts that were added together do not stay in step.
+/// The schedule of one host's probes: one interval after the start of the last probe, plus or minus a
+/// share of it. So hosts that were added together do not remain in step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rhythm {
     /// The mean distance of two probes of a host.

@@ -22,7 +22,7 @@ pub enum Health {
     Unknown,
     /// It answers its probes.
     Up,
-    /// It missed a probe or more: it gets nothing new, what it has under way goes on.
+    /// It missed at least one probe: it gets no new tasks, and its running tasks continue.
     Suspect,
     /// It missed so many probes in a row that its open tasks are given up.
     Down,
@@ -103,7 +103,7 @@ pub struct ProbeNow {
 #[rtype(result = "usize")]
 pub struct ProbeDue;
 
-/// What the HeartbeatSupervisor shows of itself.
+/// The published state of the HeartbeatSupervisor.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HeartbeatView {
     /// Every watched host, by address.
@@ -115,14 +115,14 @@ pub struct HeartbeatView {
 }
 
 impl HeartbeatView {
-    /// What is known of one host's health.
+    /// The health of one host. None if it is not watched.
     pub fn of(&self, host: HostAddr) -> Option<&Arc<HostBeats>> {
         let place = self.hosts.binary_search_by_key(&host, |beats| beats.host).ok()?;
         self.hosts.get(place)
     }
 }
 
-/// What is known of one host's health, for people and metrics.
+/// The health of one host, for people and metrics.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostBeats {
     /// Address of the host, which is its identity.

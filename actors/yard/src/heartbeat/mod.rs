@@ -33,10 +33,10 @@ pub struct HeartbeatSettings {
     pub rhythm: Rhythm,
     /// How long one probe waits for its answer.
     pub timeout: Duration,
-    /// What it takes to change a host's health.
+    /// How many answers or misses in a row change a host's health.
     pub thresholds: Thresholds,
-    /// Probes under way at once: each takes a file descriptor. Where more are due, the hosts that are
-    /// due for longest go first.
+    /// The limit of open probes: each takes a file descriptor. If more are due, the longest overdue
+    /// hosts go first.
     pub probes_at_once: usize,
 }
 
@@ -60,7 +60,7 @@ const GATHERING: Duration = Duration::from_millis(100);
 /// Where readers find the [`HeartbeatView`] without asking the actor.
 pub type HeartbeatViewHandle = Arc<ArcSwap<HeartbeatView>>;
 
-/// The actor. Owns what is known of each host's health; nothing of it is durable.
+/// The actor. Owns the health of each host; none of it is durable.
 pub struct HeartbeatSupervisor {
     settings: HeartbeatSettings,
     clock: Clock,
@@ -76,7 +76,7 @@ pub struct HeartbeatSupervisor {
     under_way: usize,
     /// Whether hosts are due that wait for a probe of another to end.
     is_behind: bool,
-    /// Whether a look at what is due, or a new view, is to come in a moment.
+    /// Whether a check of the schedule, or a new view, follows in a moment.
     due_soon: bool,
     view_soon: bool,
     changes: Option<FeedPublisher<YardChange>>,
@@ -211,7 +211,7 @@ impl HeartbeatSupervisor {
     }
 }
 
-/// What the view shows of a host.
+/// The published state of a host.
 fn shown(host: HostAddr, health: &HostHealth, in_maintenance: bool) -> HostBeats {
     let last = health.last_beat();
     HostBeats {

@@ -10,15 +10,15 @@ use tokio::time::timeout;
 use super::{GATHERING, HeartbeatSupervisor, WatchedHost};
 use crate::cfw_worker::{AskFailure, ProbeHeartbeat};
 
-/// The supervisor looks at its schedule at least this often, so that jumps of the clock and
-/// suspends are noticed.
+/// The supervisor checks its schedule at least this often, so that jumps of the clock and suspends are
+/// noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Time that a CfwWorker gets beyond the probe's own time-out to answer at all. One that does not
 /// is stuck, which is a miss like any other.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// When a host is planned for that goes before all others.
+/// The time of a probe that goes before all others.
 pub(super) const AT_ONCE: Millis = Millis(i64::MIN);
 
 impl HeartbeatSupervisor {
@@ -32,7 +32,7 @@ impl HeartbeatSupervisor {
                 && !watched.in_maintenance
                 && rhythm.is_due(watched.next_probe, now)
         };
-        // What was planned before the clock was set back is due for longest.
+        // A probe that was planned before the clock was set back counts as the longest overdue.
         let planned =
             |watched: &WatchedHost| Some(watched.next_probe).filter(|planned| *planned <= now);
         let due = self.hosts.iter().filter(|(_, watched)| is_due(watched));
@@ -111,8 +111,8 @@ impl HeartbeatSupervisor {
         if self.are_few() { Duration::from_millis(1) } else { GATHERING }
     }
 
-    /// Probes what is due now, or with many hosts in a moment: then those that are added together
-    /// are gone through once.
+    /// Starts the probes that are due: at once, or with many hosts in a moment. Then hosts that are
+    /// added together need only one pass.
     pub(super) fn probe_soon(&mut self, ctx: &mut Context<Self>) {
         if self.are_few() {
             self.probe_what_is_due(ctx);

@@ -1,4 +1,4 @@
-//! A run while it is made: what its thread does.
+//! A batch while it is made: the work of its thread.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -31,8 +31,8 @@ impl CopyBatch {
         let ahead = self.ask_ahead();
         let mut is_served = true;
         while let Some(copy) = self.next() {
-            // What is not wanted any more costs no time. Nor does what a source is asked for that has
-            // just failed: it is given up, and is begun again as it is ordered still.
+            // A cancelled copy is skipped. So are further copies from a source that has just failed:
+            // they are given up, and start again while they are still ordered.
             let outcome = if is_served && !copy.cancel.is_cancelled() {
                 // A slow copy delays only its own report.
                 copy.fetch(&ahead, &|_| {

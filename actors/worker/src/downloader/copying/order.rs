@@ -21,7 +21,7 @@ pub struct CopyOrder {
     pub source_data: Option<SocketAddr>,
     /// The master's size when the task was planned. Unknown when an old cfm orders.
     pub size: Option<u64>,
-    /// The rate to keep below; none for as fast as it goes.
+    /// The upper limit of the rate; none for unlimited.
     pub copy_speed: Option<BitsPerSecond>,
 }
 

@@ -18,7 +18,7 @@ use crate::downloader::messages::TransfersEnded;
 /// Longer reasons are cut, in characters: a report must fit the store and be read by people.
 const LONGEST_REASON: usize = 1000;
 
-/// What a copy came to.
+/// The result of a copy.
 pub(in crate::downloader) type FetchResult = Result<FetchedCopy, CopyFault>;
 
 /// The copies that have ended and are not reported yet.
@@ -99,7 +99,7 @@ pub(in crate::downloader) fn panicked() -> CopyFault {
     CopyFault::Blamed(Blame::Destination, "the copy panicked; see the log of the worker".to_owned())
 }
 
-/// What is to be said of a copy; nothing of one that was given up.
+/// The report of a copy; none for one that was cancelled.
 fn outcome_of(end: Result<CommittedCopy, CopyFault>) -> Option<Said> {
     match end {
         Ok(CommittedCopy { size, hash, verified: true }) => Some(Said::Done { size, hash }),

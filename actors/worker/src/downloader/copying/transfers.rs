@@ -12,15 +12,15 @@ use crate::downloader::copying::batching::{self, BatchSlot, BatchSlots};
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::managers::outbox::Outbox;
 
-/// How many copies may wait for the disk besides those whose bytes are coming: enough for one
-/// sync to stand for many, and few enough to be open files.
+/// How many copies may wait for the disk besides those whose bytes are arriving. Enough for one sync to
+/// cover many, and few enough to be open files.
 const MOST_ARRIVED: usize = 512;
 
 /// How many ended tasks are remembered, so that an answer that was on its way when they ended
 /// does not begin them again. Numbers of tasks are never used twice.
 const ENDED_REMEMBERED: usize = 4096;
 
-/// What the actor is to do.
+/// An action for the actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransferAction {
     /// Begin these copies, one after the other: a batch (`batching`), mostly of one.
@@ -140,8 +140,8 @@ impl Transfers {
         Transfers { counters, ..self }
     }
 
-    /// Takes the whole list of what is to be done, best first. What is under way and not in it is
-    /// given up. A task that is listed twice is one task.
+    /// Takes the complete list of orders, best first. Copies under way that are not in it are cancelled.
+    /// A task that is listed twice is one task.
     pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<TransferAction> {
         let wanted: HashSet<TaskId> = orders.iter().map(|order| order.id).collect();
         let gone: Vec<TaskId> =

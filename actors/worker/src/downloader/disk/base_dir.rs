@@ -1,5 +1,5 @@
-//! The directory a destination keeps its copies in, held open: every name is looked up relative
-//! to the handle and never followed, so that none can lead out of it.
+//! The directory for the copies of a destination. It is held open, and every name is looked up relative
+//! to the handle without following links, so that no name can lead out of it.
 
 mod file_syncs;
 mod temp_file;
@@ -30,7 +30,7 @@ use rustix::io::Errno;
 use super::base_dir::file_syncs::FileSyncs;
 use crate::downloader::disk::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
 
-/// Where copies under way stand, inside the base directory (spec 2.5).
+/// The directory of unfinished copies, inside the base directory (spec 2.5).
 pub const TEMP_DIR: &str = "temp.downloaded";
 
 /// An open base directory, and the directory of its temporary files.
@@ -110,7 +110,7 @@ impl BaseDir {
         entries_of(&self.temp)
     }
 
-    /// What stands at `name`; none when there is nothing, or a directory.
+    /// The entry at `name`; none when there is none, or a directory.
     pub fn entry(&self, name: &FileName) -> io::Result<Option<BaseDirEntry>> {
         match self.lstat(name) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(None),
@@ -133,7 +133,7 @@ impl BaseDir {
         statat(&self.dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Whether nothing stands at `name`.
+    /// Whether there is no entry at `name`.
     pub fn is_absent(&self, name: &FileName) -> io::Result<bool> {
         match self.lstat(name) {
             Ok(_) => Ok(false),
@@ -205,8 +205,7 @@ impl BaseDir {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the temporary file of `task`, empty; one that stands there from an earlier attempt is
-    /// replaced.
+    /// Makes the empty temporary file of `task`. A file from an earlier attempt is replaced.
     pub fn create_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();

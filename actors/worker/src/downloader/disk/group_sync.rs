@@ -100,7 +100,7 @@ mod tests {
                     for _ in 0..200 {
                         let mine = written.fetch_add(1, Ordering::SeqCst) + 1;
                         group.wait_or(sync).unwrap();
-                        // What was written by others between is covered too.
+                        // Bytes that others wrote in between are covered, too.
                         assert!(synced.load(Ordering::SeqCst) >= mine);
                     }
                 });

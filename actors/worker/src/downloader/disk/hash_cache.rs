@@ -1,7 +1,7 @@
-//! The hashes of the files this worker serves. A file is hashed while it is sent for the first
-//! time, a little behind the sender, so that the page cache serves the hasher and the disk is read
-//! once; afterwards its hash is known by its identity and nothing is read again. Hashing that is
-//! given up, or ends with the process, goes on where it stood.
+//! The hashes of the files that this worker serves. A file is hashed while it is sent for the first
+//! time, a little behind the sender. So the page cache serves the hasher, and the disk is read once.
+//! Later the hash is found by the file's identity, and nothing is read again. Hashing that is given up,
+//! or ends with the process, continues at its last position.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,8 +24,8 @@ const STEP: usize = GROUP;
 /// How often it is written down how far a file was hashed.
 const KEEP_EVERY: Duration = Duration::from_secs(2);
 
-/// How long an asker that was answered "under way" is expected to ask again: until then its file
-/// goes on being hashed.
+/// How long a caller that was answered "under way" is expected to ask again: until then its file
+/// continues to be hashed.
 const ASKS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a job whose last sender broke off waits for that one to come back.
@@ -61,13 +61,13 @@ struct HashJob {
     moved: Condvar,
 }
 
-/// Who drives a job, and how far it may go.
+/// The connections that drive a job, and how far it may go.
 #[derive(Default)]
 struct HashJobState {
     /// Up to where the furthest connection has sent the file.
     sent: u64,
     senders: usize,
-    /// Connections that wait for the hash: with one of them the job need not stay behind.
+    /// Connections that wait for the hash: with one of them the job need not remain behind the sender.
     askers: usize,
     /// Until when one that left is expected back.
     expected_back: Option<Instant>,
@@ -177,7 +177,7 @@ impl HashCache {
         outcome
     }
 
-    /// Goes on where hashing of the file stood when it was given up.
+    /// Continues where hashing of the file was given up.
     fn hasher_for(&self, identity: &FileFingerprint) -> TreeHasher {
         let begun = self.store.hash_begun(identity).unwrap_or_else(|error| {
             tracing::warn!(%error, "a file is hashed from its beginning again");
@@ -438,7 +438,7 @@ mod tests {
         let desk = HashCache::new(Arc::clone(&bench.desk.store), bench.desk.clock.clone());
         let begun = bench.desk.hasher_for(&identity).trunk(identity.size);
         assert!(begun.length() <= 4 * STEP as u64);
-        // What it goes on from is believed, and so is seen in the hash.
+        // The stored state is trusted, and so it shows in the hash.
         let mut others = TreeHasher::resume(reelyard_file_server::tree_hash::Trunk::default());
         others.update(&vec![6; 3 * STEP]);
         let begun = others.trunk(identity.size);

@@ -1,5 +1,5 @@
-//! How large a destination's disk is taken to be, and what of it is promised to copies that do
-//! not stand on it yet: several copies at once can never promise the same bytes twice.
+//! The assumed size of a destination's disk, and the part of it that is reserved for unfinished copies.
+//! Several copies at once can never reserve the same bytes twice.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use reelyard_protocol::legacy::cfw::DiskFigures;
 
-/// How long a count of what is in the base directory is good. Others may write there too.
+/// How long a count of the base directory is valid. Other programs may write there too.
 const COUNT_IS_GOOD_FOR: Duration = Duration::from_secs(5);
 
-/// What a destination takes for its disk.
+/// How the size of a destination's disk is determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Capacity {
     /// The file system that the base directory is on.
@@ -36,7 +36,7 @@ pub enum NoRoom {
     Io(#[from] io::Error),
 }
 
-/// What is promised, and what was last counted. Cheap to clone.
+/// The reserved bytes and the last count. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Arc<Mutex<Accounts>>);
 
@@ -68,7 +68,7 @@ impl Ledger {
         self.accounts().figures(capacity, disk, count)
     }
 
-    /// Sets `bytes` aside, of what is neither used nor promised.
+    /// Reserves `bytes` that are neither used nor reserved.
     pub fn reserve(
         &self,
         bytes: u64,

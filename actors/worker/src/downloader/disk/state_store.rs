@@ -86,7 +86,7 @@ pub enum StateStoreError {
     Damaged(String),
 }
 
-/// How the names of what is in the directory begin: of sled's files, and of the directory of box hooks.
+/// The prefixes of our own names in the directory: of sled's files, and of the directory of box hooks.
 const OURS: [&str; 5] = ["db", "conf", "blobs", "snap.", "boxes"];
 
 impl StateStore {
@@ -121,7 +121,7 @@ impl StateStore {
         }
         self.with(|opened| {
             for report in reports {
-                // As JSON, as it goes over the wire: postcard cannot read a tagged enum back.
+                // As JSON, the format of the wire: postcard cannot read a tagged enum back.
                 let json = serde_json::to_vec(report).map_err(unencodable)?;
                 opened.put(&report_key(report.task), &json)?;
             }
@@ -180,8 +180,8 @@ impl StateStore {
         })
     }
 
-    /// Remembers the boxes of some pools, in the place of what was remembered before: all of it or
-    /// nothing. Durable when this returns.
+    /// Stores the boxes of some pools and replaces the previous record, all of it or nothing. Durable
+    /// when this returns.
     pub fn replace_box_claims(
         &self,
         before: &[&BoxClaim],
@@ -200,8 +200,7 @@ impl StateStore {
         })
     }
 
-    /// Keeps how far a copy has come, in the place of what was kept of a copy of that name.
-    /// Durable when this returns.
+    /// Stores the progress of a copy and replaces the record of that name. Durable when this returns.
     pub fn keep_partial(&self, partial: &Partial) -> Result<(), StateStoreError> {
         self.with(|opened| {
             opened.put(&partial_key(&partial.name), partial)?;
@@ -244,8 +243,8 @@ impl StateStore {
         Ok(found.filter(|(of, _)| of == identity).map(|(_, hash)| hash))
     }
 
-    /// Remembers a hash, in the place of what the same inode held before. Not synced: what a
-    /// crash forgets is read again.
+    /// Stores a hash and replaces the one of the same inode. Not synced: a hash that a crash loses is
+    /// computed again.
     pub fn remember_hash(
         &self,
         identity: &FileFingerprint,
@@ -259,9 +258,8 @@ impl StateStore {
         })
     }
 
-    /// Forgets one in sixteen of the hashes, from a place in their order that is left to chance:
-    /// files that are gone are among them as often as others, and what is still asked for is read
-    /// once more.
+    /// Drops one in sixteen of the hashes, from a random position in their order. Hashes of deleted
+    /// files are dropped as often as others, and a file that is still requested is read once more.
     fn forget_some_hashes(&self, opened: &OpenStateStore) -> Result<(), StateStoreError> {
         let count = (self.most_hashes / 16).max(1);
         let (first, behind) = ([StateKeyKind::Hash as u8], [StateKeyKind::Hash as u8 + 1]);

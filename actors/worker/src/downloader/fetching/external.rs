@@ -40,16 +40,16 @@ const MARK: MarkName = "DOWNLOAD_OF_REELYARD";
 /// How often a running program is looked after.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How often the growth of its file is looked at.
+/// How often the growth of its file is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How much of a copy is hashed in one step.
 const STEP: usize = 1 << 20;
 
-/// How much of what a program said goes into the reason of a failure, in bytes.
+/// How many bytes of a program's stderr go into the reason of a failure.
 const SAID_IN_REASON: usize = 300;
 
-/// How much of it goes into the log, in bytes.
+/// How many bytes of it go into the log.
 const SAID_IN_LOG: usize = 4 << 10;
 
 /// The program that fetches from old cfws, and how it is run.
@@ -57,7 +57,7 @@ const SAID_IN_LOG: usize = 4 << 10;
 pub struct ExternalProgram {
     /// Path of the executable.
     pub program: PathBuf,
-    /// What it says on stderr when it succeeded, besides ending with 0.
+    /// The text on stderr that shows success, besides exit code 0.
     pub success: regex::bytes::Regex,
     /// How long it may take, if its file needs less than half of that at its rate.
     pub timeout: Duration,
@@ -244,7 +244,7 @@ impl Limit<'_> {
     }
 }
 
-/// What is looked at while a program runs.
+/// The parts that are watched while a program runs.
 struct WatchedProgram<'a> {
     leader: Pid,
     target: &'a Path,
@@ -278,7 +278,7 @@ fn follow(
     let mut looked = began;
     let mut bytes = 0;
     loop {
-        // Asked before the rest is read: what it said last is not missed then.
+        // Checked before the rest is read, so that its last output is not missed.
         let has_ended = has_ended(watched.leader);
         said.read(stderr)?;
         if has_ended {
@@ -356,7 +356,7 @@ fn not_configured(order: &CopyOrder) -> String {
     )
 }
 
-/// What a program could not do between two hosts, for a reason that only it knows.
+/// A failure of a program between two hosts, for a reason that only it knows.
 fn pair(reason: String) -> CopyFault {
     CopyFault::Blamed(Blame::Pair, reason)
 }

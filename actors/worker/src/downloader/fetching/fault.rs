@@ -21,7 +21,7 @@ pub(in crate::downloader) fn changed() -> CopyFault {
     CopyFault::Blamed(Blame::File, "the master was changed while it was copied".to_owned())
 }
 
-/// A source that answered something else than what it was asked for.
+/// A source that answered with another status than expected.
 pub(in crate::downloader) fn refused(
     link: &mut SourceLink,
     head: &AnswerHead,
@@ -67,8 +67,8 @@ pub(in crate::downloader) fn local(error: std::io::Error) -> CopyFault {
     CopyFault::Blamed(Blame::Destination, format!("the destination's disk failed: {error}"))
 }
 
-/// A name that the destination has no room for (a directory stands there) is the file's own
-/// trouble; everything else is the disk's.
+/// A name that the destination cannot store (a directory is there) is blamed on the file; every other
+/// error on the disk.
 pub(in crate::downloader) fn publishing(error: std::io::Error) -> CopyFault {
     match Errno::from_io_error(&error) {
         Some(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST | Errno::NAMETOOLONG | Errno::INVAL) => {

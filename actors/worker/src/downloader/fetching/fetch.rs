@@ -39,7 +39,7 @@ use crate::downloader::fetching::live_rate::LiveRate;
 use crate::downloader::fetching::partials::{MasterOrigin, PartialClaim, Partials};
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 
-/// How long a copy waits for another of the same name, which was given up, to keep what it has.
+/// How long a copy waits until a cancelled copy of the same name has stored its progress.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a source that has no place for another connection is left alone, as it asks for.
@@ -50,7 +50,7 @@ const BUSY_TRIES: u32 = 60;
 
 /// What every copy of one worker needs.
 pub struct Fetcher {
-    /// Where copies go.
+    /// The directory of the copies.
     pub base: Arc<BaseDir>,
     /// What became of those that were interrupted.
     pub partials: Arc<Partials>,
@@ -60,7 +60,7 @@ pub struct Fetcher {
     pub token: LiveSetting<Option<SharedToken>>,
     /// How long a source may take.
     pub timeouts: SourceTimeouts,
-    /// What is done about a copy that breaks off.
+    /// How an interrupted copy is resumed.
     pub resume: ResumePolicy,
     /// The clock by which tickets expire.
     pub clock: Clock,
@@ -72,7 +72,7 @@ pub struct Fetcher {
     data_ports: DataPorts,
 }
 
-/// What is done about a copy that breaks off.
+/// How an interrupted copy is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumePolicy {
     /// How many times in a row it is resumed at once, without a byte gained, before it is reported as
@@ -102,12 +102,12 @@ pub struct CommittedCopy {
     pub verified: bool,
 }
 
-/// What a copy came to before it is in its place.
+/// A copy before it is in its place.
 pub enum FetchedCopy {
     /// It is there already.
     InPlace(CommittedCopy),
-    /// All bytes of a small file are here and are the master's: only the disk is to be waited for,
-    /// best together with others.
+    /// All bytes of a small file have arrived and equal the master's. Only the sync is missing, best
+    /// together with others.
     Arrived(Box<ReceivedCopy>),
 }
 
@@ -139,20 +139,20 @@ struct Copying<'a> {
     claim: Option<&'a Arc<PartialClaim>>,
     cancel: &'a CopyCancellation,
     rate: &'a LiveRate,
-    /// What was asked for before its turn.
+    /// Requests that were sent before its turn.
     ahead: &'a RequestPipeline,
     progress: &'a FetchProgressCallback<'a>,
 }
 
 /// Why an attempt came to nothing.
 enum FetchAttemptFailure {
-    /// The source is gone or fell silent; what it was doing, and after how many bytes.
+    /// The source is gone or fell silent, with the step that failed and the number of bytes before.
     Off { doing: String, error: io::Error, arrived: u64 },
     /// The source has no place for another connection now.
     Busy,
     /// All bytes are here and are not those of the master.
     Wrong(CopyFault),
-    /// It is no use to go on.
+    /// A retry is useless.
     Fault(CopyFault),
 }
 
@@ -253,7 +253,7 @@ impl Fetcher {
         ends.into_iter().map(&mut end).collect()
     }
 
-    /// The copy and what is to be published of it: nothing where an external program made it.
+    /// The copy, and the data to publish it: nothing if an external program made it.
     fn try_fetch(
         &self,
         order: &CopyOrder,
@@ -262,8 +262,8 @@ impl Fetcher {
         ahead: &RequestPipeline,
         progress: &FetchProgressCallback<'_>,
     ) -> Result<(CommittedCopy, Option<UnfinishedCopy>), CopyFault> {
-        // A manager that drops a task and makes another for the same file says both at once: the former copy
-        // keeps what it has in a moment, and this one goes on with it.
+        // A manager that drops a task and makes another for the same file sends both at once. The former
+        // copy stores its progress in a moment, and this one resumes it.
         let claim = self.partials.claim_within(&order.name, CLAIM_PATIENCE).map(Arc::new);
         self.check_disk()?;
         let addr = match order.source_data {
@@ -277,7 +277,7 @@ impl Fetcher {
             },
         };
         let path = master_path(&order.dir, &order.name, false);
-        // Without the claim another copy of this name goes on: this one keeps to itself.
+        // Without the claim another copy of this name continues: this one stores no progress.
         let claim = claim.as_ref();
         let copying = Copying { order, addr, path, claim, cancel, rate, ahead, progress };
         let mut draft = match copying.claim {
@@ -358,7 +358,7 @@ impl Fetcher {
         }
     }
 
-    /// Fetches what is missing, and compares the whole with the source's hash.
+    /// Fetches the missing bytes, and compares the whole with the source's hash.
     fn attempt(
         &self,
         copying: &Copying<'_>,
@@ -466,7 +466,7 @@ impl Fetcher {
     }
 }
 
-/// What a cancelled copy fails of is the cancelling.
+/// A cancelled copy that fails counts as cancelled.
 fn unless_cancelled(fault: CopyFault, cancel: &CopyCancellation) -> CopyFault {
     if cancel.is_cancelled() { CopyFault::Cancelled } else { fault }
 }

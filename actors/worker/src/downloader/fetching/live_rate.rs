@@ -13,7 +13,7 @@ pub struct LiveRate(Arc<AtomicU64>);
 const NO_LIMIT: u64 = 0;
 
 impl LiveRate {
-    /// A dial that stands at `rate`.
+    /// A shared rate that starts with `rate`.
     pub fn at(rate: Option<BitsPerSecond>) -> Self {
         LiveRate(Arc::new(AtomicU64::new(number(rate))))
     }
@@ -23,7 +23,7 @@ impl LiveRate {
         self.0.swap(number(rate), Ordering::Relaxed) != number(rate)
     }
 
-    /// Where it stands.
+    /// The present rate.
     pub fn rate(&self) -> Option<BitsPerSecond> {
         match self.0.load(Ordering::Relaxed) {
             NO_LIMIT => None,

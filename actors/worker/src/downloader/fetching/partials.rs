@@ -1,6 +1,5 @@
-//! Copies that were interrupted: their temporary files, and how far each had come. Also what goes
-//! when it is of no use any more, here and of whatever else was left in the directory of
-//! temporary files.
+//! Interrupted copies: their temporary files and their progress. Also the removal of useless ones, and
+//! of all other leftovers in the directory of temporary files.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::downloader::disk::base_dir::BaseDir;
 use crate::downloader::disk::state_store::{StateStore, StateStoreError};
 
-/// A copy that was interrupted: what must be known to go on with it.
+/// An interrupted copy: the data that are needed to resume it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partial {
     /// The name of the file.
@@ -48,7 +47,7 @@ pub struct MasterOrigin {
     pub etag: Option<String>,
 }
 
-/// How long what is left of copies is kept.
+/// How long leftovers of copies are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepFor {
     /// A copy that can be resumed.
@@ -83,7 +82,7 @@ pub struct PartialClaim {
     name: FileName,
 }
 
-/// What a collection removed.
+/// The numbers of removed files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Interrupted copies that were not resumed in time.
@@ -142,8 +141,8 @@ impl Partials {
     pub fn collect(self: &Arc<Self>) -> Result<Collected, CollectError> {
         let now = self.clock.now();
         let mut collected = Collected::default();
-        // Who is at work is asked before what is kept: a copy that breaks off is kept before its
-        // work ends.
+        // The tasks at work are read before the stored copies, because an interrupted copy is stored
+        // before its work ends.
         let entries = self.base.temp_entries()?.into_iter().map(|entry| {
             let task = task_of(&entry.name);
             let is_at_work = task.is_some_and(|task| self.base.is_at_work(task));
@@ -216,7 +215,7 @@ impl Partials {
 }
 
 impl PartialClaim {
-    /// What was kept of the copy, if it can be gone on with.
+    /// The stored part of the copy, if it can be resumed.
     pub fn kept(&self) -> Option<Partial> {
         let kept = self.partials.store.partial(&self.name).unwrap_or_else(|error| {
             tracing::warn!(file = self.name.to_string(), %error, "an interrupted copy cannot be resumed");
@@ -235,7 +234,7 @@ impl PartialClaim {
         self.partials.store.keep_partial(partial)
     }
 
-    /// Removes what was kept, and its file: that of the task that `began` it. Answers whether both
+    /// Removes the record and the file of the copy that the task `began` started. Answers whether both
     /// are gone.
     pub fn forget(&self, began: TaskId) -> bool {
         let removed = self.partials.base.remove_temp(began).map_err(CollectError::from);
@@ -248,7 +247,7 @@ impl PartialClaim {
             .is_ok()
     }
 
-    /// Forgets what was kept, because the file is in its place.
+    /// Removes the record, because the file is in its place.
     pub fn is_in_place(&self) {
         if let Err(error) = self.partials.store.forget_partial(&self.name) {
             // It is found without its file by the next copy of that name.

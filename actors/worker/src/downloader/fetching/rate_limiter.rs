@@ -9,9 +9,9 @@ use crate::downloader::fetching::live_rate::LiveRate;
 /// What may pass at once after a pause. Short, so that "per second" means each second.
 const BURST: Duration = Duration::from_millis(100);
 
-/// A token bucket that may go into debt: bytes are taken as they come, and what was taken too
-/// early is waited for. Times are counted from the beginning of the transfer. Each step is paid for
-/// at the rate that the dial showed when it began: what came before a change is no debt after it.
+/// A token bucket that may go into debt: bytes are taken as they come, and the sender waits for bytes
+/// that were taken too early. Times are counted from the start of the transfer. Each step is paid for at
+/// the rate that applied when it began: bytes before a change are no debt after it.
 #[derive(Clone, Debug)]
 pub struct TransferRateLimiter {
     live_rate: LiveRate,
@@ -44,7 +44,7 @@ impl TransferRateLimiter {
     }
 }
 
-/// What is taken at one rate.
+/// The bytes taken at one rate.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferRateStep {
     rate: Option<BitsPerSecond>,

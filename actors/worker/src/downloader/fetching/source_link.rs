@@ -55,7 +55,7 @@ pub struct AnswerHead {
     pub hash: Option<ContentHash>,
     /// Of a part: where it begins, and the size of the whole.
     pub part: Option<(u64, u64)>,
-    /// What a signature is to be made with, where one is asked for.
+    /// The challenge to sign, if the source requires a signature.
     pub challenge: Option<Challenge>,
     /// Whether another request may follow on this connection.
     pub keep_alive: bool,
@@ -98,7 +98,7 @@ impl SourceLink {
         self.unanswered
     }
 
-    /// Lets the source send no more than about `bytes` ahead of what is read here, from now on.
+    /// Limits the bytes that the source may send ahead of the reader to about `bytes`, from now on.
     pub fn limit_ahead(&mut self, bytes: usize) -> io::Result<()> {
         self.is_slowed = true;
         Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&*self.stream, bytes)?)
@@ -137,7 +137,7 @@ impl SourceLink {
         }
     }
 
-    /// Reads some of the body into `buffer`, which must not be longer than what is left of it.
+    /// Reads some of the body into `buffer`, which must not be longer than the rest of the body.
     pub fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.ahead.is_empty() {
             let count = buffer.len().min(self.ahead.len());

@@ -36,7 +36,7 @@ pub struct EpochGuard {
     shown: Arc<ArcSwap<HeardEpochs>>,
 }
 
-/// What was heard: the cluster that is obeyed comes first. Stored in this form. Pure.
+/// The known epochs: the cluster that is obeyed comes first. Stored in this form. Pure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeardEpochs(Vec<(Option<ClusterId>, Epoch)>);
 
@@ -130,7 +130,7 @@ impl Deposed {
 }
 
 impl HeardEpochs {
-    /// What a worker knows that has only ever seen this epoch, of a cluster it does not know.
+    /// The state of a worker that has only ever seen this epoch, of an unknown cluster.
     pub fn only(epoch: Epoch) -> Self {
         HeardEpochs(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
     }
@@ -157,8 +157,8 @@ impl HeardEpochs {
         }
     }
 
-    /// What is known after a leader of `cluster` has called in `epoch`; none when that is nothing new.
-    /// A caller that names no cluster can be deposed, and raises nothing.
+    /// The state after a leader of `cluster` has called in `epoch`; none if nothing changes. A caller
+    /// that names no cluster can be deposed, and raises no epoch.
     fn called(
         &self,
         cluster: Option<ClusterId>,
@@ -289,7 +289,7 @@ impl EpochGuard {
         self.serve_within(cluster, epoch, Jumps::Limited)
     }
 
-    /// The same, and how far a cluster that is not obeyed may be ahead of what was heard of it.
+    /// The same, with a limit on how far a cluster that is not obeyed may be ahead of its known epoch.
     pub fn serve_within(
         &self,
         cluster: Option<ClusterId>,

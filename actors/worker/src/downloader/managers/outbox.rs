@@ -20,8 +20,8 @@ impl Outbox {
         self.reports.push(report);
     }
 
-    /// Removes what was sent and taken, and answers the tasks whose end was among it. Progress
-    /// that was made since it was sent stays.
+    /// Removes the reports that were sent and taken, and answers the tasks whose end was among them.
+    /// Progress that was made since they were sent is kept.
     pub fn taken(&mut self, sent: &[Report]) -> Vec<TaskId> {
         self.reports.retain(|report| !sent.contains(report));
         sent.iter().filter(|report| report.is_end()).map(|report| report.task).collect()

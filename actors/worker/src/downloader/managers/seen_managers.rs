@@ -1,5 +1,5 @@
-//! Who had to do with this worker lately: which managers ask what it holds, delete on it, or give
-//! it orders. The node compares that with itself.
+//! The managers that called this worker recently: they list its files, delete them, or give it orders.
+//! The node compares them with itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ pub struct SeenManagers {
 }
 
 impl SeenManagers {
-    /// Somebody did something.
+    /// Records an action of a manager.
     pub fn record(
         &mut self,
         manager: Option<ManagerId>,
@@ -65,7 +65,7 @@ impl SeenManagers {
 pub struct SeenManagersHandle(Arc<Mutex<SeenManagers>>);
 
 impl SeenManagersHandle {
-    /// Somebody did something.
+    /// Records an action of a manager.
     pub fn record(
         &self,
         manager: Option<ManagerId>,

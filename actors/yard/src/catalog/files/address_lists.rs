@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use hashbrown::HashMap;
 
-/// How many different texts are remembered with what they read as.
+/// How many different texts are remembered with their parsed lists.
 const TEXTS_REMEMBERED: usize = 1 << 16;
 
 /// Lists of addresses, by number; the first is the empty one. A yard has few destinations and most

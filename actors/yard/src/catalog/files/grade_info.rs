@@ -28,8 +28,8 @@ pub struct Grades {
 }
 
 impl Grades {
-    /// The grades of rows as they stand in the file: `None` for a row whose name is bad, which
-    /// takes a rank all the same. Of a name that comes twice the last row holds.
+    /// The grades of rows in the order of the file. `None` is a row with a bad name, which takes a rank
+    /// in any case. If a name comes twice, the last row counts.
     pub fn from_rows(rows: impl IntoIterator<Item = Option<FileId>>) -> Self {
         Grades::from_rows_wanting(rows.into_iter().map(|file| (file, 1)))
     }
@@ -143,7 +143,7 @@ pub struct GradeInfoReader {
     tally: RowTally,
     /// How many bytes are to come, until the first ones have.
     expected: Option<u64>,
-    /// What was read is in no ranking yet.
+    /// The files that were read are in no ranking yet.
     _pin: NamePin,
 }
 

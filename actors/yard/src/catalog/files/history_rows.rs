@@ -14,7 +14,7 @@ use super::rows::{BAD_ROWS_SHOWN, FaultCount, RowFault, RowTally, beginning};
 /// in a row are several times as fast as the same between other work.
 const ROWS_PER_BLOCK: usize = 4096;
 
-/// Rows, as they stand in the file.
+/// Rows in the order of the file.
 #[derive(Debug, Default)]
 pub struct HistoryBlock {
     rows: Vec<HitcountRow>,
@@ -25,7 +25,7 @@ pub struct HistoryBlock {
     more_faulty: Vec<FaultCount>,
 }
 
-/// What one row says.
+/// The content of one row.
 #[derive(Debug)]
 pub struct HitcountRow {
     hash: NameHash,
@@ -37,10 +37,10 @@ pub struct HitcountRow {
     pub size: Option<u64>,
 }
 
-/// What is wrong with a row.
+/// The fault of a row.
 #[derive(Debug)]
 struct FaultyRow {
-    /// Behind how many rows of the block it stands; for one that is used, itself included.
+    /// Number of rows in the block before it; for a row that is used, itself included.
     behind: usize,
     line: u64,
     /// Its beginning, as much as is shown.
@@ -67,7 +67,7 @@ impl HistoryBlock {
         &self.rows
     }
 
-    /// Counts what is wrong with the rows, in order.
+    /// Counts the faults of the rows, in order.
     pub fn count_faults(&self, is_graded: impl Fn(usize) -> bool, tally: &mut RowTally) {
         for FaultyRow { behind, line, text, fault, if_graded } in &self.faulty {
             if !if_graded || is_graded(behind - 1) {
@@ -105,7 +105,7 @@ struct Parser {
 pub struct HistoryRows {
     /// Block by block, in order.
     pub blocks: Vec<HistoryBlock>,
-    /// What the numbers in them stand for.
+    /// The lists that the numbers in the rows name.
     pub lists: AddressLists,
     /// How many rows there were, the bad ones too.
     pub rows: u64,
@@ -218,7 +218,7 @@ impl HistoryBlock {
     }
 }
 
-/// A number of bytes. The largest number stands for none, and no file is so large.
+/// A number of bytes. The largest number marks a missing size; no file is so large.
 fn size_in(text: &[u8]) -> Option<u64> {
     let size = std::str::from_utf8(text).ok()?.parse().ok();
     size.filter(|&size| size != u64::MAX)

@@ -79,10 +79,10 @@ pub struct HistoryReader {
     join: HistoryJoin,
 }
 
-/// What was read of hitcount.history.
+/// The result of a read of hitcount.history.
 #[derive(Debug)]
 pub struct HistoryRead {
-    /// What it says of the graded files.
+    /// Sizes and addresses of the graded files.
     pub history: HitcountHistory,
     /// How many rows were read, and how many had faults.
     pub tally: RowTally,

@@ -19,7 +19,7 @@ use crate::catalog::single_flight::InputReader;
 use crate::catalog::view::CatalogInputView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchReport, WatchTarget};
 
-/// Both files and what was last read of them.
+/// Both files and their last good content.
 #[derive(Debug)]
 pub struct RankingInputs {
     names: NameTable,
@@ -35,7 +35,7 @@ pub struct RankingInputs {
     watch: InputWatch,
 }
 
-/// What a look at the two files found.
+/// The result of a check of the two files.
 #[derive(Debug)]
 pub struct RankingLook {
     /// The new ranking, if anything in it changed.
@@ -95,7 +95,7 @@ impl RankingInputs {
         (replaced(0), replaced(1))
     }
 
-    /// Looks at one file after the other; whether either is new.
+    /// Checks one file after the other. Answers whether either is new.
     fn look_at_each(
         &mut self,
         now: Millis,
@@ -160,7 +160,7 @@ impl RankingInputs {
         self.take(new_grades, read)
     }
 
-    /// Takes what was read; whether that is anything new.
+    /// Takes the content that was read. Answers whether it is new.
     fn take(&mut self, new_grades: Option<Arc<Grades>>, read: Option<HistoryRead>) -> bool {
         let is_new = new_grades.is_some() || read.is_some();
         match read {

@@ -1,5 +1,5 @@
-//! What was wrong with the rows of an input: counted by reason, the first ones kept to be shown.
-//! Pure. A bad row is never fatal (D16) and never silent (D28).
+//! Faults in the rows of an input: counted by reason, with the first ones kept as examples. Pure. A bad
+//! row is never fatal (D16) and never silent (D28).
 
 use reelyard_core::names::BadFileName;
 use serde::Serialize;
@@ -50,7 +50,7 @@ const SHOWN_BYTES: usize = 160;
 pub struct BadRow {
     /// Its number in the file, from 1, the header and empty lines counted.
     pub line: u64,
-    /// What is wrong with it.
+    /// The fault of the row.
     pub fault: RowFault,
     /// Its beginning; bytes that are not printable text are escaped.
     pub text: String,
@@ -75,7 +75,7 @@ impl FaultCount {
     }
 }
 
-/// The rows of one input: how many there are and what is wrong with some.
+/// The rows of one input: their number and their faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RowTally {
     /// Rows met: lines that are not empty, without the header.
@@ -108,7 +108,7 @@ impl RowTally {
     }
 }
 
-/// As much of a row as [`RowTally::fault`] needs of it, to show it and to say whether it goes on.
+/// The part of a row that [`RowTally::fault`] needs to show it, and to show whether it continues.
 pub fn beginning(row: &[u8]) -> &[u8] {
     &row[..row.len().min(SHOWN_BYTES + 1)]
 }

@@ -37,11 +37,11 @@ const CHUNK: usize = 256 << 10;
 pub struct FileDebounce {
     /// It must have kept still for so long before it is read.
     pub quiet: Duration,
-    /// One that never does is read all the same after so long.
+    /// A file that keeps changing is read in any case after this time.
     pub limit: Duration,
 }
 
-/// A file, what it was when it was last read, and what became of the last look.
+/// A file, its stamp at the last read, and the result of the last check.
 #[derive(Debug)]
 pub struct WatchedFile {
     path: PathBuf,
@@ -66,23 +66,23 @@ struct Unread {
     changing: Millis,
 }
 
-/// What is asked of one look.
+/// Options of one check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileLookOptions {
-    /// Whether the file is to be read even if it did not change.
+    /// Whether to read the file even if it did not change.
     pub forced: bool,
     /// Whether it was put into place as a whole: it need not keep still first.
     pub replaced: bool,
 }
 
-/// What a look has to do.
+/// The action of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileLookAction {
     Nothing,
     /// The stamp is that of the last reading, but proves nothing: perhaps the contents changed.
     Comparing,
     Reading,
-    /// It never keeps still: it is read however it stands.
+    /// It keeps changing: it is read in its present state.
     ReadingDisturbed,
 }
 
@@ -119,12 +119,12 @@ impl WatchedFile {
         &self.view
     }
 
-    /// The same, to add what the rows amounted to.
+    /// The same, to add the tally of its rows.
     pub fn view_mut(&mut self) -> &mut CatalogInputView {
         &mut self.view
     }
 
-    /// When a file that is being written is to be looked at again at the latest.
+    /// When a file that is being written must be checked again at the latest.
     pub fn next_look(&self) -> Option<Millis> {
         let unread = self.unread.filter(|_| !self.settle.quiet.is_zero())?;
         let settled = unread.still.after(self.settle.quiet);
@@ -144,9 +144,8 @@ impl WatchedFile {
         matches!(due, Ok(FileLookAction::Reading | FileLookAction::ReadingDisturbed))
     }
 
-    /// Looks at the file at `now` and reads it if it changed, or if it is asked for, by feeding
-    /// its bytes to a reader from `start`. Answers that reader if there were new contents; the
-    /// view says why not.
+    /// Checks the file at `now`. If it changed, or if a read is forced, its bytes are fed to a reader
+    /// from `start`. Answers that reader if there were new contents; the view shows why not.
     pub fn look<R>(
         &mut self,
         now: Millis,
@@ -174,7 +173,7 @@ impl WatchedFile {
         taken
     }
 
-    /// What is to be done with the file as it stands.
+    /// The action for the file in its present state.
     fn due(&mut self, stamp: FileStamp, now: Millis, asked: FileLookOptions) -> FileLookAction {
         if self.seen.is_none_or(|(seen, _)| seen != stamp) {
             self.seen = Some((stamp, now));
@@ -298,7 +297,7 @@ fn read_file(
     mut feed: impl FnMut(&[u8]),
 ) -> io::Result<Option<WholeFileRead>> {
     let begun = SystemTime::now();
-    // Looked at by its path first: opening a FIFO would wait for a writer.
+    // The path is checked first: opening a FIFO would wait for a writer.
     let expected = stamp_of(path)?;
     let mut file = File::open(path)?;
     let mut contents = blake3::Hasher::new();
@@ -369,7 +368,7 @@ mod tests {
         assert_eq!(look(&mut file, NOW), Some(b"one".to_vec()));
         assert_eq!(look(&mut file, NOW), None);
         assert_eq!(file.view().state, CatalogInputState::Ok);
-        // Same size within the same tick: seen all the same.
+        // The same size within the same tick: the change is noticed in any case.
         fs::write(&path, "two").unwrap();
         assert_eq!(look(&mut file, NOW), Some(b"two".to_vec()));
         // A new inode with the old contents is nothing new.

@@ -95,12 +95,12 @@ impl HitCounter {
     }
 }
 
-/// What a look at the log found.
+/// The result of a read of the log.
 #[derive(Debug)]
 pub struct EventLogLook {
     /// The hot files, if they or their hits changed.
     pub changed: Option<Arc<RisingHits>>,
-    /// How the log stands.
+    /// The state of the log.
     pub view: EventLogView,
     /// How often the kernel dropped change notifications because its queue was full.
     pub overflows: u64,
@@ -233,7 +233,7 @@ mod tests {
             self.dir.path().join(format!("EventLog[201806{day:02}].log"))
         }
 
-        /// What a look finds hot.
+        /// The files that a read finds hot.
         fn hot(&mut self, now: Millis) -> Vec<(String, u32)> {
             self.log.look(now);
             let names = self.log.names.clone();
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!((hot.len(), hot[0].clone()), (MOST_UNKNOWN_HOT, ("wanted".to_owned(), 3)));
         assert_eq!(yard.log.names.len(), 1 + MOST_UNKNOWN_HOT);
         assert!(yard.log.hits.unknown.names() <= MOST_NAMES);
-        // What is known later counts with what came before.
+        // Hits of a name that gets its file number later count together with its earlier hits.
         append(&yard.path(3), &row("later2", MIDNIGHT));
         yard.log.look(MIDNIGHT);
         yard.log.names.intern_all([&b"later2"[..]]);

@@ -9,7 +9,7 @@ use reelyard_core::names::FileName;
 
 use crate::catalog::files::rows::RowFault;
 
-/// What a row says.
+/// The content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventRow<'a> {
     /// A client was sent to a server.
@@ -31,7 +31,7 @@ pub struct Selection<'a> {
     pub name: &'a [u8],
 }
 
-/// The kind of event that is looked at: field 1.
+/// The kind of event that is used: field 1.
 const MEDIA_EVENT: &[u8] = b"0x40ffff";
 
 /// Reads one row. Fields are separated by commas; empty ones are dropped, as in cfm.

@@ -53,12 +53,12 @@ impl FollowedDay {
         self.view.input.noticed_by = Some(by);
     }
 
-    /// How its log stands.
+    /// The state of its log.
     pub fn view(&self) -> &EventLogFileView {
         &self.view
     }
 
-    /// Reads what was written since the last look and puts its hits into `hits`.
+    /// Reads the new rows since the last read and adds their hits to `hits`.
     pub fn look(
         &mut self,
         now: Millis,
@@ -91,7 +91,7 @@ impl FollowedDay {
         }
     }
 
-    /// Puts the file that stands at the path first.
+    /// Puts the file at the path first.
     fn reopen(&mut self) -> io::Result<()> {
         let other = match self.files.first_mut() {
             None => LogReader::open(&self.path)?,
@@ -106,7 +106,7 @@ impl FollowedDay {
     }
 }
 
-/// Where the rows of a file go.
+/// The receivers of the rows of a file.
 struct Rows<'a> {
     now: Millis,
     settings: &'a EventLogSettings,

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use reelyard_core::clock::Millis;
 
-/// The most days that are followed: a window longer than that is looked at from its young end.
+/// The largest number of days that are followed. Of a longer window, only the latest days are read.
 const MOST_DAYS: usize = 32;
 
 /// The days from `start` to `now` in `zone`, oldest first. None for instants that no calendar has.

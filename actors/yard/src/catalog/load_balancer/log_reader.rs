@@ -19,21 +19,21 @@ pub struct LogReader {
     /// Device and inode.
     identity: (u64, u64),
     offset: u64,
-    /// The first bytes of what was read.
+    /// The first bytes that were read.
     head: Vec<u8>,
-    /// The last bytes of what was read.
+    /// The last bytes that were read.
     tail: Vec<u8>,
     /// Whether the last read failed, so that the file must be opened again.
     failed: bool,
 }
 
-/// What a log at its path turned out to be.
+/// The result of opening the log at its path again.
 #[derive(Debug)]
 pub enum Reopened {
     /// The file that is open.
     Same,
     /// Another file that begins with everything read so far, as a mirrored log does: the reader
-    /// goes on in it where it was.
+    /// continues in it at its position.
     Continued,
     /// Another log: the new reader starts at its beginning.
     Other(LogReader),
@@ -42,7 +42,7 @@ pub enum Reopened {
 impl LogReader {
     /// Opens the log at `path` to be read from its beginning.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Looked at by its path first: opening a FIFO would wait for a writer.
+        // The path is checked first: opening a FIFO would wait for a writer.
         if !std::fs::metadata(path)?.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
@@ -64,7 +64,7 @@ impl LogReader {
         self.offset
     }
 
-    /// Looks what stands at `path` now.
+    /// Checks which file is at `path` now.
     pub fn reopen(&mut self, path: &Path) -> io::Result<Reopened> {
         let metadata = std::fs::metadata(path)?;
         if !self.failed && self.identity == (metadata.dev(), metadata.ino()) {

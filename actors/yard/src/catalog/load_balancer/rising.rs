@@ -92,8 +92,8 @@ impl HitWindow {
         }
     }
 
-    /// Takes a hit on `file` stamped `at`. One that is ahead of `now` counts as of `now`, so that
-    /// none stays longer than the window.
+    /// Takes a hit on `file` stamped `at`. A stamp ahead of `now` counts as `now`, so that no hit
+    /// remains longer than the window.
     pub fn hit(&mut self, file: FileId, at: Millis, now: Millis) -> HitTaken {
         let taken = self.judge(at, now);
         if taken == HitTaken::Counted {

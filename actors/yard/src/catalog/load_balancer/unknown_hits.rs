@@ -24,7 +24,7 @@ const SPARED: usize = 64;
 #[derive(Debug, Default)]
 pub struct UnknownHits {
     by_name: HashMap<Arc<[u8]>, Vec<HitsInSecond>>,
-    /// The names in the order in which they came; those that were spared stand behind again.
+    /// The names in order of arrival; names that were spared are at the end again.
     queue: VecDeque<Arc<[u8]>>,
     /// Hits of all names.
     hits: usize,
@@ -171,7 +171,7 @@ mod tests {
         }
         assert_eq!((unknown.names(), unknown.queue.len()), (MOST_NAMES, MOST_NAMES));
         assert_eq!(unknown.hits(), MOST_NAMES + 1);
-        // What was hit again stays.
+        // A name that was hit again is kept.
         assert_eq!(unknown.hottest(2, 9), [Arc::from(&b"hot.mpg"[..])]);
         for second in 0..10_000 {
             unknown.hit(b"hot.mpg", second);

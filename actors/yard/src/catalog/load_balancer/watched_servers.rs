@@ -29,7 +29,7 @@ impl AddressPattern {
     /// # Errors
     /// When it is none.
     pub fn new(written: &str) -> Result<Self, regex::Error> {
-        // By itself first, so that an error shows what was written.
+        // Compiled alone first, so that an error shows the text of the setting.
         Regex::new(written)?;
         let bordered = Regex::new(&format!(r"(?:^|\b)(?:{written})(?:\b|$)"))?;
         Ok(AddressPattern { written: written.to_owned(), bordered })

@@ -21,7 +21,7 @@ impl MasterSizes {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&file).copied()
     }
 
-    /// Takes what was seen.
+    /// Takes the results of checks.
     pub(in crate::catalog) fn learn(&self, looks: &[(FileId, MasterLook)]) {
         let mut sizes = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for (file, look) in looks {

@@ -8,15 +8,14 @@ use roaring::RoaringBitmap;
 /// The names in the source directories at the last listing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Masters {
-    /// Every name that some source directory holds as something other than a directory. A symbolic
-    /// link counts as what it leads to, as in cfm.
+    /// Every name that some source directory holds, except directories. A symbolic link counts as its
+    /// target, as in cfm.
     pub files: RoaringBitmap,
     /// What each directory holds, in the order in which they are searched. Empty where there is one
     /// directory only, which holds all of `files`.
     pub by_dir: Vec<(String, Arc<RoaringBitmap>)>,
-    /// Directories that could not be listed, with why; what they held at their last good listing
-    /// is still in `files`. While there is one, absence from `files` is not proof that a master is
-    /// gone.
+    /// Directories that could not be listed, with the reason. `files` still has their last good listing.
+    /// While there is one, absence from `files` does not prove that a master is gone.
     pub unlisted: Vec<(String, String)>,
 }
 

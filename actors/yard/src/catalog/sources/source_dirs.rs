@@ -1,4 +1,4 @@
-//! The source directories on disk: listings of all names, and looks at single masters.
+//! The source directories on disk: listings of all names, and checks of single masters.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
@@ -32,7 +32,7 @@ const RESTS: u32 = 9;
 /// How many names are interned under one lock.
 const BATCH: usize = 4096;
 
-/// All source directories and what they held at their last listings.
+/// All source directories and their last listings.
 #[derive(Debug)]
 pub struct SourceDirs {
     names: NameTable,
@@ -60,12 +60,12 @@ struct SourceDir {
     state: CatalogInputState,
 }
 
-/// What a look at the directories found.
+/// The result of a check of the directories.
 #[derive(Debug)]
 pub struct SourceDirsLook {
     /// The masters, if they changed.
     pub changed: Option<Arc<Masters>>,
-    /// How the directories stand.
+    /// The state of the directories.
     pub view: SourceDirsView,
     /// How often the kernel dropped change notifications because its queue was full.
     pub overflows: u64,

@@ -17,12 +17,12 @@ pub struct Interest {
     prefixed: Vec<(PathBuf, &'static str)>,
 }
 
-/// What a change means.
+/// The significance of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// It is of no interest.
     None,
-    /// Something is to be looked at.
+    /// An input must be checked.
     Changed,
     /// The entry is being written, or was made empty: it may not be whole.
     Written,
@@ -54,7 +54,7 @@ impl Interest {
         parents.chain(prefixed).chain(listings).map(Path::to_owned).collect()
     }
 
-    /// What it means that `kind` happened to `path`.
+    /// The significance of the event `kind` on `path`.
     pub fn weigh(&self, kind: &EventKind, path: &Path) -> Weight {
         let is_naming = match kind {
             // The kernel reports our own reads, too.

@@ -21,7 +21,7 @@ use self::interest::{Interest, Weight};
 use self::path_entries::{PathEntries, places_of};
 use super::view::NoticedBy;
 
-/// What is called when something changed. On a thread of the watcher's; it must not block.
+/// Called when something changed, on a thread of the watcher. It must not block.
 pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;
 
 /// How often paths are followed again because they led elsewhere once they were watched.
@@ -30,7 +30,7 @@ const ATTEMPTS: usize = 3;
 /// Something to be looked out for.
 #[derive(Clone, Copy, Debug)]
 pub enum WatchTarget<'a> {
-    /// A file, whatever stands at its path.
+    /// A file at this path, of any inode.
     File(&'a Path),
     /// A directory: changes of its names are reported.
     Listing(&'a Path),
@@ -59,7 +59,7 @@ pub struct InputWatch {
     dirs: BTreeMap<PathBuf, (u64, u64)>,
 }
 
-/// What the watcher's thread and the looks share.
+/// The state that the watcher's thread and the checks share.
 struct InputWatchShared {
     stir: ChangeNotifier,
     /// Whether `stir` was called since the last look began: once is enough.
@@ -79,7 +79,7 @@ impl std::fmt::Debug for InputWatchShared {
     }
 }
 
-/// How the watch over what was sought stands after [`InputWatch::follow`].
+/// The state of the watch after [`InputWatch::follow`].
 #[derive(Clone, Debug, Default)]
 pub struct WatchReport {
     /// By what changes of each are noticed, in the order in which they were sought.
@@ -103,8 +103,8 @@ impl InputWatch {
         InputWatch { hub: Some(Arc::new(hub)), watcher: None, dirs: BTreeMap::new() }
     }
 
-    /// How often the kernel's queue of changes ran over since the start; each time everything is
-    /// looked at.
+    /// How often the kernel's queue of changes overflowed since the start. Each time every input is
+    /// checked.
     pub fn overflows(&self) -> u64 {
         self.hub.as_ref().map_or(0, |hub| hub.overflows.load(Ordering::Relaxed))
     }
@@ -170,12 +170,12 @@ impl InputWatch {
     fn unwatch(&mut self, dir: &Path) {
         self.dirs.remove(dir);
         if let Some(watcher) = &mut self.watcher {
-            // The watcher lets go by itself of what was deleted or moved away.
+            // The watcher drops a deleted or moved directory without a call.
             let _ = watcher.unwatch(dir);
         }
     }
 
-    /// Watches `dir`, also if it should be watched already: the watcher lets go of what is moved
+    /// Watches `dir`, even if it should be watched already: the watcher drops a directory that is moved
     /// away, and does not notice when it comes back.
     fn watch_one(&mut self, hub: &Arc<InputWatchShared>, dir: &Path) -> Result<(), String> {
         let shown = dir.display();

@@ -16,7 +16,7 @@ pub struct PathEntries {
     /// Every entry that was met, each in the real directory that holds it; the first one that does
     /// not exist is the last.
     pub entries: Vec<PathBuf>,
-    /// What the path leads to, without any link in it. None while it leads nowhere.
+    /// The target of the path, without any link in it. None while there is no target.
     pub end: Option<PathBuf>,
 }
 

@@ -44,7 +44,7 @@ impl FileSyncs {
         Ok(FileSyncs { whole: whole.map(Mutex::new), errors: AtomicU64::new(0) })
     }
 
-    /// To be asked before a file is opened that is to be made durable.
+    /// Call it before opening a file that will be made durable.
     pub(super) fn errors_before(&self) -> ErrorsBefore {
         ErrorsBefore(self.errors.load(Ordering::Acquire))
     }

@@ -37,7 +37,7 @@ pub struct TempFile {
     pub(super) name: String,
     pub(super) stays: bool,
     errors_before: ErrorsBefore,
-    /// Whether writes go past the page cache.
+    /// Whether writes bypass the page cache.
     pub(super) direct: AtomicBool,
 }
 
@@ -57,9 +57,9 @@ impl TempFile {
         &self.file
     }
 
-    /// Sets the disk aside up to `size` bytes, out of what was reserved, so that a copy that
-    /// cannot fit fails before its first byte. On file systems that cannot do this the
-    /// reservation is handed back: it is to be held for as long as the file is written.
+    /// Allocates disk space up to `size` bytes, out of the reservation, so that a copy that cannot fit
+    /// fails before its first byte. On file systems that cannot do this the reservation is returned. The
+    /// caller must hold it while the file is written.
     pub fn preallocate(
         &self,
         size: u64,
@@ -79,9 +79,9 @@ impl TempFile {
         }
     }
 
-    /// From here on aligned writes go past the page cache: what is copied once would only push
-    /// out what is being watched, and costs a second pass over the memory. File systems that
-    /// cannot do this are written as ever.
+    /// From here on aligned writes bypass the page cache. A file that is copied once would only push out
+    /// the files that are being watched, and cost a second pass over the memory. File systems that
+    /// cannot do this are written as usual.
     pub fn write_directly(&self) {
         self.direct.store(self.set_direct(true).is_ok(), Ordering::Relaxed);
     }
@@ -122,7 +122,7 @@ impl TempFile {
         pieces.try_for_each(|(piece, at)| self.file.write_all_at(piece, at))
     }
 
-    /// Makes what was written durable.
+    /// Makes the written bytes durable.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

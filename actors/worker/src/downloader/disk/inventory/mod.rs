@@ -21,14 +21,14 @@ use super::base_dir::{BaseDir, BaseDirEntry};
 /// caller that is further behind gets the full list.
 const REMEMBERED: usize = 1 << 16;
 
-/// What a destination holds.
+/// The files of a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseDirListing {
     /// All files, because the cursor is missing or too old.
     Whole {
         /// The files, sorted by name.
         files: Vec<BaseDirEntry>,
-        /// From where on changes can be asked for; none where they go unnoticed.
+        /// The cursor for a later request of changes; none while the directory is not watched.
         cursor: Option<InventoryCursor>,
     },
     /// What changed since some cursor.
@@ -49,11 +49,11 @@ pub enum BaseDirChange {
     Gone(FileName),
 }
 
-/// Answers for what a base directory holds. Every call may block on the disk.
+/// Answers requests for the files of a base directory. Every call may block on the disk.
 #[derive(Debug)]
 pub struct InventoryService {
     base: Arc<BaseDir>,
-    /// None while changes go unnoticed.
+    /// None while the directory is not watched.
     watched: Mutex<Option<WatchedBaseDir>>,
 }
 

@@ -14,7 +14,7 @@ use crate::downloader::disk::group_sync::GroupSync;
 /// Version of the encoding of every value.
 const VERSION: u8 = 1;
 
-/// How long another process may take to let go of the store.
+/// How long another process may take to release the store.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An open sled database and the handle to sync it.
@@ -53,7 +53,7 @@ impl OpenStateStore {
         self.db.get(key)?.map(|value| decode(&value)).transpose()
     }
 
-    /// Removes what is under the key, if anything is: sled writes down the removal of nothing too.
+    /// Removes the value of the key, if there is one: sled would also log the removal of nothing.
     pub(super) fn remove(&self, key: &[u8]) -> Result<(), StateStoreError> {
         if self.db.contains_key(key)? {
             self.db.remove(key)?;

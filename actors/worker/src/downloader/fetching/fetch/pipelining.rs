@@ -13,8 +13,8 @@ use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 
-/// What was asked for ahead and is not answered yet. Whatever goes wrong with it, each file is
-/// asked for by itself when its turn comes.
+/// Requests that were sent ahead and are not answered yet. If one fails, each file is requested
+/// separately when its turn comes.
 #[derive(Default)]
 pub struct RequestPipeline {
     asked: Mutex<Option<PipelinedRequests>>,
@@ -73,8 +73,8 @@ impl RequestPipeline {
 }
 
 impl Fetcher {
-    /// Asks for the masters of a run, in its order. What is ordered of a source whose data port is
-    /// not known yet is not asked for ahead.
+    /// Requests the masters of a batch, in its order. Copies from a source whose data port is not known
+    /// yet are not requested ahead.
     pub fn pipeline_requests<'a>(
         &self,
         run: impl Iterator<Item = &'a CopyOrder>,

@@ -37,7 +37,7 @@ const SLOW_AHEAD: usize = 64 << 10;
 /// How many groups may be between the network and the disk: enough to bridge a sync.
 const BUFFERS: u64 = 8;
 
-/// Receives what is missing in `draft`, over a connection on which it was asked for.
+/// Receives the missing bytes of `draft`, over a connection on which they were requested.
 pub(super) fn receive(
     fetcher: &Fetcher,
     copying: &Copying<'_>,
@@ -179,7 +179,7 @@ impl Buffer {
     }
 }
 
-/// When it is to be written down how far a copy has come.
+/// Stores the progress of a copy at intervals.
 struct ProgressRecorder<'a> {
     is_wanted: bool,
     last: Partial,
@@ -210,14 +210,14 @@ impl<'a> ProgressRecorder<'a> {
     }
 }
 
-/// What the writing thread is given.
+/// A job for the writing thread.
 enum CopyStreamJob {
     Write(Buffer, u64),
-    /// Make durable what was written, and write down how far that is.
+    /// Make the written bytes durable, and store the progress.
     Note(Partial),
 }
 
-/// The writing end: a thread of its own, and the buffers that go there and back.
+/// The writing side: its own thread, and the buffers that go there and back.
 struct CopyStreamWriter<'scope> {
     jobs: SyncSender<CopyStreamJob>,
     back: Receiver<Buffer>,

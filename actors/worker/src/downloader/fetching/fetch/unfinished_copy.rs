@@ -1,4 +1,4 @@
-//! A copy that is not whole yet: its temporary file, and what is known of its bytes.
+//! A copy that is not complete yet: its temporary file, and the known state of its bytes.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -105,7 +105,7 @@ impl UnfinishedCopy {
     }
 
     fn settle(&mut self, reservation: Reservation) -> io::Result<()> {
-        // A file that is written in one go needs nothing set aside beforehand.
+        // A file that is written in one step needs no disk space allocated beforehand.
         self.reservation = if self.size <= GROUP as u64 {
             Some(reservation)
         } else {
@@ -143,7 +143,7 @@ impl UnfinishedCopy {
         self.was_resumed = true;
     }
 
-    /// What it is when all bytes are here.
+    /// The finished copy when all bytes have arrived.
     pub(super) fn copied(&self) -> CommittedCopy {
         CommittedCopy { size: self.size, hash: self.hasher.finalize(), verified: true }
     }
@@ -161,7 +161,7 @@ impl UnfinishedCopy {
         }
     }
 
-    /// Writes down how far a copy has come. It goes on, whether that works or not.
+    /// Stores the progress of a copy. The copy continues, even if that fails.
     pub(super) fn note(claim: &PartialClaim, partial: &Partial) {
         if let Err(error) = claim.keep(partial) {
             tracing::warn!(file = partial.name.to_string(), %error, "the progress of a copy could not be \
@@ -222,7 +222,7 @@ impl UnfinishedCopy {
     }
 }
 
-/// What was written of an interrupted copy, and no more than that.
+/// Opens the stored part of an interrupted copy, cut to its durable length.
 fn open_kept(fetcher: &Fetcher, kept: &Partial) -> io::Result<TempFile> {
     let temp = fetcher.base.open_temp(kept.began)?;
     let found = temp.file().metadata()?;

@@ -19,8 +19,8 @@ const HASH_PATIENCE: Duration = Duration::from_secs(60);
 const SLOWEST_HASH: u64 = 20 << 20;
 
 impl Fetcher {
-    /// Compares what arrived with what the source says it has. While it is still computing that,
-    /// `progress` hears of it.
+    /// Compares the copy with the hash of the source. While the source is still computing it, `progress`
+    /// is called.
     pub(super) fn compare(
         &self,
         copying: &Copying<'_>,

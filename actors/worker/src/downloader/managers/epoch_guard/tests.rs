@@ -118,7 +118,7 @@ fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
         Err(NotObeyed::Foreign { .. })
     ));
     assert_eq!((guard.highest(), guard.highest_of(OTHER)), (Epoch(51), Epoch(5)));
-    // What is remembered is bounded, and what is known stays known.
+    // The number of stored clusters is bounded, and stored ones remain.
     let most = MOST_CLUSTERS as u128;
     for stranger in 3..=most {
         guard.serve(Some(ClusterId(stranger)), Epoch(1)).unwrap().unwrap();
@@ -126,7 +126,7 @@ fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
     let refusal = guard.serve(Some(ClusterId(most + 1)), Epoch(1)).unwrap().unwrap_err();
     assert!(matches!(refusal, NotObeyed::TooManyClusters { .. }), "{refusal}");
     assert_eq!(guard.serve(OTHER, Epoch(4)).unwrap(), Err(deposed(4, 5)));
-    // The cluster is obeyed one day, and goes on from its epochs.
+    // The cluster is obeyed one day, and continues from its epochs.
     assert_eq!(guard.answered(OTHER, Epoch(4)).unwrap(), Err(deposed(4, 5)));
     guard.answered(OTHER, Epoch(5)).unwrap().unwrap();
     assert_eq!(guard.serve(OURS, Epoch(50)).unwrap(), Err(deposed(50, 51)));

@@ -64,7 +64,7 @@ mod tests {
             let response = http.get(url).send().await.unwrap();
             let read = body_of(response).await.map(|body| body.len());
             assert!(matches!(read, Err(LinkError::TooLong(LONGEST_ANSWER))), "{read:?}");
-            // What was on its way when the connection was dropped is in buffers of the system.
+            // Bytes that were under way when the connection was dropped are in buffers of the system.
             assert!(serving.await.unwrap() < 3 * LONGEST_ANSWER);
         }
     }

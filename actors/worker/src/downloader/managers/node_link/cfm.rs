@@ -18,7 +18,7 @@ use crate::downloader::copying::order::CopyOrder;
 /// cfw's own time-out for a call (spec 2.4).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is needed of a row of `GET /tasks`.
+/// The needed fields of a row of `GET /tasks`.
 #[derive(Debug, Deserialize)]
 struct CfmOrderRow {
     id: String,
@@ -33,8 +33,8 @@ struct CfmOrderRow {
 /// Why a task cannot be done, in words.
 type Unworkable = String;
 
-/// Asks for the tasks of this host: those that are ready, and those it works on, also when it was
-/// restarted since (a task of an old cfw would stay `working` until cfm's time-out).
+/// Requests the tasks of this host: those that are ready, and those it works on. The latter matter after
+/// a restart (a task of an old cfw would remain `working` until cfm's time-out).
 pub async fn orders(line: &NodeLinkShared) -> Result<Vec<CopyOrder>, LinkError> {
     let call = line.http.get(line.url("/tasks")).timeout(TIMEOUT);
     let response = call.header(CONTENT_TYPE, "application/json").send().await?;

@@ -40,8 +40,8 @@ const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
 /// The largest number of reports in one call.
 const MOST_REPORTS: usize = 256;
 
-/// Deliveries of reports begin at least so far apart: of small files much happens at a time, and
-/// goes into one call.
+/// The least time between two deliveries of reports. With small files many reports come at a time, and
+/// go into one call.
 const REPORTS_BREATH: Duration = Duration::from_millis(5);
 
 /// The same for questions for orders, each of which is answered with the whole list.
@@ -50,7 +50,7 @@ const ORDERS_BREATH: Duration = Duration::from_millis(10);
 /// A long poll that answers sooner than this without anything new is not asked the same again at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
 
-/// What the line is run with.
+/// The settings of the link.
 #[derive(Clone, Debug)]
 pub struct NodeLinkSettings {
     /// Nodes of one cluster: any will do; the next is tried when one does not answer.
@@ -88,11 +88,11 @@ pub enum NodeProtocol {
 pub struct NodeLinkView {
     /// The node that is asked.
     pub node: String,
-    /// What it speaks.
+    /// The protocol in use.
     pub speaks: NodeProtocol,
     /// When it last answered.
     pub answered: Option<Millis>,
-    /// What went wrong since.
+    /// The last failure since then.
     pub error: Option<String>,
 }
 
@@ -134,7 +134,7 @@ pub struct NodeLink {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// What the two tasks of a line share.
+/// The state that the two tasks of a link share.
 struct NodeLinkShared {
     settings: NodeLinkSettings,
     http: reqwest::Client,
@@ -143,7 +143,7 @@ struct NodeLinkShared {
     clock: Clock,
     /// Index of the node that is asked.
     current: AtomicUsize,
-    /// What it speaks; both tasks follow it.
+    /// The protocol in use; both tasks follow it.
     speaks: watch::Sender<NodeProtocol>,
 }
 
@@ -180,7 +180,7 @@ impl NodeLink {
         self.line.settings.view.load_full()
     }
 
-    /// Ends the line. Reports not delivered stay in the store.
+    /// Ends the link. Undelivered reports remain in the store.
     pub fn stop(&self) {
         self.tasks.iter().for_each(JoinHandle::abort);
     }

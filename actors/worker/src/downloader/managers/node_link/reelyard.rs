@@ -13,9 +13,9 @@ use crate::downloader::copying::order::CopyOrder;
 /// How long a node may take beyond the time it was asked to wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks for the orders of this host; the node holds the answer up to `wait` while it has nothing
-/// new, compared with `known` and with the rates that `rates` stands for. Answers also what stands
-/// for the rates in its orders.
+/// Requests the orders of this host. The node holds the answer up to `wait` while nothing is new,
+/// compared with `known` and with the rates that the number `rates` identifies. Answers also the number
+/// that identifies the rates in its orders.
 pub async fn orders(
     line: &NodeLinkShared,
     known: &[TaskId],
@@ -63,8 +63,8 @@ async fn send(line: &NodeLinkShared, call: RequestBuilder) -> Result<SignedRespo
     Ok(line.signed.send(&line.http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
 }
 
-/// An old cfm answers 404 in plain text. A node that does not know this host says so in a problem
-/// document, and is a node all the same.
+/// An old cfm answers 404 in plain text. A node that does not know this host answers with a problem
+/// document, so it is a node.
 fn is_no_reelyard(response: &Response) -> bool {
     let content_type = response.headers().get(CONTENT_TYPE);
     let is_problem = content_type.is_some_and(|value| {
