@@ -24,4 +24,3 @@ pub mod shown_text;
 pub mod supervision;
 pub mod token;
 pub mod traffic;
-pub mod turns;

@@ -13,6 +13,8 @@ mod ownership;
 mod piece;
 mod replica;
 mod replicated_log;
+mod shell;
+mod turns;
 
 pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use commit_backoff::{CommitBackoff, CommitPause};
@@ -26,3 +28,4 @@ pub use ownership::{
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use replica::{CommitSettlement, ReplicaHandle, StateChange};
 pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
+pub use shell::{Owner, Replicated};

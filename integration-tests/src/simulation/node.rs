@@ -16,7 +16,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::TaskId;
-use reelyard_replication::Ownership;
+use reelyard_replication::{CommitBackoff, Ownership};
 use reelyard_yard::task_manager::{
     TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TasksById, offered,
 };
@@ -82,6 +82,8 @@ pub struct SimulatedNode {
     pub own: Ownership<TaskBook>,
     /// The in-memory state of the TaskManager.
     pub desk: TaskPolicy,
+    /// The pause of its own decisions after a commit without an outcome.
+    pub pause: CommitBackoff,
     pub(super) names: NameTable,
     held: SystemClock,
     scene: Arc<Scene>,
@@ -113,6 +115,7 @@ impl SimulatedNode {
             replica: Replica::new(id, scene.nodes),
             own: Ownership::new(TaskBook::new(names.clone())),
             desk: TaskPolicy::new(scene.settings.clone(), &scene.host_settings()),
+            pause: CommitBackoff::default(),
             names,
             held: SystemClock::default(),
             scene: Arc::clone(scene),
@@ -325,7 +328,7 @@ impl SimulatedNode {
 
     fn turn(&mut self, context: &mut Context) {
         let now = self.clock(context);
-        if let Some(left) = self.desk.held(now) {
+        if let Some(left) = self.pause.left(now) {
             self.wake_after(context, u64::try_from(left.as_millis()).unwrap_or(1000).max(1));
         } else if self.own.epoch().is_some() {
             let (desk, standing) = self.at(now);

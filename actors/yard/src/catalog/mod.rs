@@ -36,9 +36,9 @@ pub use load_balancer::watched_servers::{AddressPattern, WatchedServers};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::{FileId, NameTable};
-use sources::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 
 use crate::changes::YardChange;
+use sources::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 
 /// The longest sleep while files are hot, so that jumps of the clock are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

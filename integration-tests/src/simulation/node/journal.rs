@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_replication::{
-    CommitAnswer, CommitError, ReplicaHandle, RequestContext, batch, decode_answers,
+    CommitAnswer, CommitBackoff, CommitError, ReplicaHandle, RequestContext, batch, decode_answers,
 };
 use reelyard_yard::task_manager::{TaskBook, TaskEvent, change_answer};
 
@@ -162,6 +162,7 @@ impl SimulatedNode {
             context.judge.leads(self.id, epoch.0);
             self.own.lead(epoch);
             let now = self.clock(context);
+            self.pause = CommitBackoff::default();
             for host in self.desk.become_leader(now) {
                 self.refresh(context, host);
             }
@@ -269,12 +270,12 @@ impl SimulatedNode {
             self.own.settle(request, &settled);
             match &settled {
                 Ok(outcomes) => {
-                    self.desk.committed();
+                    self.pause.committed();
                     context.judge.acknowledged(request, outcomes.len());
                 }
                 Err(error) => {
                     let now = self.clock(context);
-                    let pause = self.desk.uncommitted(error, now).pause;
+                    let pause = self.pause.uncommitted(error, now).pause;
                     self.wake_after(context, u64::try_from(pause.as_millis()).unwrap_or(1000));
                 }
             }

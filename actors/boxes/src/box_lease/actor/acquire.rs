@@ -187,7 +187,7 @@ impl BoxLease {
 
     /// Why nothing can be put on record on a full disk, if that alone keeps a request from free boxes.
     fn full_disk_before(&self, id: WaiterId, name: &PoolName) -> Option<String> {
-        let why = self.journal.disk_full()?;
+        let why = self.replica.disk_full()?;
         let (table, line) = (self.replica.piece().read(), self.lines.get(name)?);
         let pool = table.pool(name).ok()?;
         let (first, count) = line.first(pool)?;

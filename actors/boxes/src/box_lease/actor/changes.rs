@@ -5,33 +5,24 @@ use std::collections::BTreeMap;
 
 use reelyard_core::clock::Millis;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::{AppliedEvent, Piece};
+use reelyard_replication::AppliedEvent;
 
 use crate::box_lease::state::box_table::{BoxTable, FoundLease};
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome};
-use crate::box_lease::{BoxChange, BoxLease, LeaseOf, SharedTable};
+use crate::box_lease::{BoxChange, LeaseOf, SharedTable};
 
-impl BoxLease {
-    /// Publishes the changes of the last entry.
-    pub(in crate::box_lease) fn publish_changes(&self, events: &[AppliedEvent<SharedTable>]) {
-        let Some(feed) = &self.changes else { return };
-        let mut told =
-            BoxChangeBatch { changes: Vec::with_capacity(events.len()), emptied: BTreeMap::new() };
-        {
-            let table = self.replica.piece().read();
-            for applied in events {
-                told.note(&table, applied);
-            }
-            told.note_pools_that_are_gone(&table);
-        }
-        let leads = self.replica.epoch().is_some();
-        feed.publish_applied(
-            SharedTable::ID,
-            self.replica.applied(),
-            leads,
-            &mut told.changes.into_iter(),
-        );
+/// The changes that the events of one entry made.
+pub(super) fn changes_of(
+    table: &BoxTable,
+    entry: &[AppliedEvent<SharedTable>],
+) -> Vec<(Millis, BoxChange)> {
+    let mut told =
+        BoxChangeBatch { changes: Vec::with_capacity(entry.len()), emptied: BTreeMap::new() };
+    for applied in entry {
+        told.note(table, applied);
     }
+    told.note_pools_that_are_gone(table);
+    told.changes
 }
 
 /// The published changes of one entry.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use reelyard_protocol::boxes::{BoxNumber, LeaseId, PoolName};
-use reelyard_replication::{CommitError, ReplicaHandle, RequestContext};
+use reelyard_replication::{CommitError, Owner, ReplicaHandle, RequestContext};
 
 use crate::box_lease::messages::{AcquireProgress, BoxError};
 use crate::box_lease::policy::queue::WaiterId;
@@ -92,7 +92,7 @@ impl BoxLease {
         let asked = RequestContext::by_itself(MYSELF);
         let committing = self.replica.commit(self.clock.now(), asked, events);
         ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-            if let Err(error) = actor.on_own_commit(settlement, ctx) {
+            if let Err(error) = actor.settle_own(settlement, ctx) {
                 actor.not_granted(&grants, &error, ctx);
             }
         }));
@@ -278,7 +278,7 @@ impl BoxLease {
         }
         let event = BoxEvent::NotTaken { leases: leases.clone() };
         self.taking_back.extend(leases.iter().copied());
-        self.commit(vec![event], ctx, move |actor, settled, ctx| {
+        self.commit_then(vec![event], ctx, move |actor, settled, ctx| {
             // A commit without an outcome may still be applied: taking back an ended lease changes
             // nothing.
             if settled.is_ok() {

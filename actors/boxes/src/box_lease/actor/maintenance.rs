@@ -6,6 +6,7 @@ use actix::Context;
 use reelyard_protocol::boxes::{
     BoxInspection, BoxNumber, HookAnswer, HookKind, HookOutput, InspectedBox, PoolName,
 };
+use reelyard_replication::Owner;
 
 use super::BoxKey;
 use crate::box_lease::BoxLease;
@@ -126,7 +127,7 @@ impl BoxLease {
         };
         let run = self.jobs.settle(key);
         let key = key.clone();
-        self.commit(events, ctx, move |actor, _, ctx| {
+        self.commit_then(events, ctx, move |actor, _, ctx| {
             actor.jobs.settled(&key, run);
             if actor.replica.epoch().is_some() {
                 // Where that failed it is cleaned again rather than believed to be clean.
@@ -196,7 +197,7 @@ impl BoxLease {
             return;
         }
         let pool = pool.clone();
-        self.commit(events, ctx, move |actor, _, ctx| {
+        self.commit_then(events, ctx, move |actor, _, ctx| {
             if actor.replica.epoch().is_some() {
                 actor.look_soon(&pool, LEFT_OUT, ctx);
             }

@@ -17,14 +17,11 @@ pub(in crate::box_lease) mod turn;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
-
-use reelyard_protocol::boxes::{BoxHosts, BoxNumber, FenceToken, LeaseId, PoolName};
-
+use actix::{Actor, Context};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, ClockReading};
-use reelyard_core::turns::TurnTimer;
-use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
+use reelyard_protocol::boxes::{BoxHosts, BoxNumber, FenceToken, LeaseId, PoolName};
+use reelyard_replication::{LogHandle, Owner, Replicated};
 
 use crate::box_lease::policy::waiters::LeaseWaiters;
 use crate::box_lease::{
@@ -41,16 +38,11 @@ pub(crate) type BoxKey = (PoolName, BoxNumber);
 /// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
 /// applies.
 pub struct BoxLease {
-    replica: ReplicaHandle<SharedTable>,
-    journal: LogHandle,
+    replica: Replicated<SharedTable, BoxChange>,
     settings: BoxLeaseSettings,
     clock: Clock,
     board: BoxViewHandle,
     hosts: BoxHosts,
-    /// The pause after a commit without an outcome.
-    hold: CommitBackoff,
-    /// When the next turn begins, and its timer.
-    next_turn: TurnTimer,
     /// The counters and queue of each pool while this node leads.
     lines: BTreeMap<PoolName, PoolAllocator>,
     counts: BTreeMap<PoolName, PoolQueueCounts>,
@@ -81,9 +73,6 @@ pub struct BoxLease {
     /// When old records were last checked for removal, and waiting callers last got their progress.
     upkeep_at: Option<Instant>,
     progress_at: Option<Instant>,
-    uncommitted: u64,
-    /// The feed for changes, if any.
-    changes: Option<FeedPublisher<BoxChange>>,
     /// Whether the published view is outdated.
     is_stale: bool,
     /// Whether the table holds all that this node had on record when it started.
@@ -99,16 +88,12 @@ impl BoxLease {
         hosts: BoxHosts,
         board: BoxViewHandle,
     ) -> Self {
-        let journal = journal.into();
         BoxLease {
-            replica: ReplicaHandle::new(SharedTable::default(), journal.clone()),
-            journal,
+            replica: Replicated::new(SharedTable::default(), journal, clock.clone()),
             settings,
             clock,
             board,
             hosts,
-            hold: CommitBackoff::default(),
-            next_turn: TurnTimer::default(),
             lines: BTreeMap::new(),
             counts: BTreeMap::new(),
             waiters: LeaseWaiters::default(),
@@ -127,8 +112,6 @@ impl BoxLease {
             wrong_tokens: BTreeMap::new(),
             upkeep_at: None,
             progress_at: None,
-            uncommitted: 0,
-            changes: None,
             is_stale: false,
             caught_up: false,
         }
@@ -136,7 +119,7 @@ impl BoxLease {
 
     /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<BoxChange>) -> Self {
-        self.changes = Some(feed);
+        self.replica.set_change_feed(feed);
         self
     }
 
@@ -183,7 +166,7 @@ impl BoxLease {
             epoch: self.replica.epoch(),
             waiters: self.waiters.len() as u64,
             lines: lines.collect(),
-            uncommitted: self.uncommitted,
+            uncommitted: self.replica.uncommitted(),
         });
     }
 }
@@ -192,11 +175,7 @@ impl Actor for BoxLease {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.journal.register(SharedTable::ID, ctx.address().recipient());
-        let catching_up = self.journal.caught_up(SharedTable::ID);
-        ctx.spawn(catching_up.into_actor(self).map(|is_current, actor, _| {
-            actor.show_table(is_current);
-        }));
+        self.join_journal(ctx);
         self.publish_view();
         self.soon(ctx);
     }

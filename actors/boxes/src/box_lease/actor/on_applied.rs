@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 
 use actix::{Context, Handler};
 use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
 use reelyard_protocol::boxes::{BoxNumber, LeaseId, PoolName};
-use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
+use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
 
 use super::BoxKey;
+use super::changes::changes_of;
+use super::grants::MYSELF;
 use crate::box_lease::policy::terms::HoldLimit;
 use crate::box_lease::state::box_table::FoundLease;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use crate::box_lease::state::lease::LeaseEnd;
 use crate::box_lease::state::pool::BoxPhase;
-use crate::box_lease::{BoxError, BoxLease, SharedTable};
+use crate::box_lease::{BoxChange, BoxError, BoxLease, SharedTable};
 
 /// Of how many leases one event says that they have their full terms again.
 pub const TERMS_AT_ONCE: usize = 500;
@@ -21,31 +25,60 @@ pub const TERMS_AT_ONCE: usize = 500;
 impl Handler<JournalCommand> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
-        match self.replica.handle_command(order) {
-            StateChange::Applied(applied) => {
-                self.publish_changes(&applied);
-                if self.replica.epoch().is_some() {
-                    self.on_applied(&applied, ctx);
-                }
-                self.note_stale(ctx);
-            }
-            StateChange::Installed => {
-                self.show_table(false);
-                self.note_stale(ctx);
-            }
-            StateChange::LeaderStarted(epoch) => {
-                let pools = self.replica.piece().read().pools().len();
-                tracing::info!(%epoch, pools, "leading: this node decides on boxes");
-                self.forget_all(&BoxError::LeaderChanged);
-                self.become_leader(ctx);
-            }
-            StateChange::LeaderStopped => {
-                self.forget_all(&BoxError::LeaderChanged);
-                self.publish_view();
-            }
-            StateChange::Nothing => {}
+    fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
+        self.obey(command, ctx);
+    }
+}
+
+impl Owner for BoxLease {
+    type Piece = SharedTable;
+    type Change = BoxChange;
+
+    const NAME: &'static str = MYSELF;
+    const SUBJECT: &'static str = "boxes";
+
+    fn shell(&mut self) -> &mut Replicated<SharedTable, BoxChange> {
+        &mut self.replica
+    }
+
+    fn commit_time(&self) -> Millis {
+        self.clock.now()
+    }
+
+    fn on_applied(&mut self, entry: &[AppliedEvent<SharedTable>], ctx: &mut Context<Self>) {
+        if self.replica.epoch().is_some() {
+            self.follow(entry, ctx);
         }
+        self.note_stale(ctx);
+    }
+
+    fn on_installed(&mut self, ctx: &mut Context<Self>) {
+        self.show_table(false);
+        self.note_stale(ctx);
+    }
+
+    fn on_leader_started(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
+        let pools = self.replica.piece().read().pools().len();
+        tracing::info!(%epoch, pools, "leading: this node decides on boxes");
+        self.forget_all(&BoxError::LeaderChanged);
+        self.become_leader(ctx);
+    }
+
+    fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
+        self.forget_all(&BoxError::LeaderChanged);
+        self.publish_view();
+    }
+
+    fn on_caught_up(&mut self, is_current: bool) {
+        self.show_table(is_current);
+    }
+
+    fn changes_of(&mut self, entry: &[AppliedEvent<SharedTable>]) -> Vec<(Millis, BoxChange)> {
+        changes_of(&self.replica.piece().read(), entry)
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
     }
 }
 
@@ -137,7 +170,7 @@ impl BoxLease {
         let events: Vec<BoxEvent> = parts.map(given).collect();
         if !events.is_empty() {
             // Without an outcome they have their terms all the same, and once more the next time.
-            self.commit(events, ctx, |_, _, _| ());
+            self.commit(events, ctx);
         }
     }
 
@@ -169,7 +202,7 @@ impl BoxLease {
     }
 
     /// Applied events start terms, cleanings and grants.
-    fn on_applied(&mut self, applied: &[AppliedEvent<SharedTable>], ctx: &mut Context<Self>) {
+    fn follow(&mut self, applied: &[AppliedEvent<SharedTable>], ctx: &mut Context<Self>) {
         let mut touched = BTreeSet::new();
         let mut pools = BTreeSet::new();
         for AppliedEvent { event, result, .. } in applied {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use reelyard_protocol::boxes::{HookKind, HookOutput, LeaseId};
-use reelyard_replication::RequestContext;
+use reelyard_replication::{Owner, RequestContext};
 
 use super::grants::MYSELF;
 use super::probes::OVERDUE_AFTER;
@@ -161,7 +161,7 @@ impl BoxLease {
             let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
             ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
                 // Applied or refused results were handled then.
-                if actor.on_own_commit(settlement, ctx).is_err()
+                if actor.settle_own(settlement, ctx).is_err()
                     && actor.groups.groups.contains_key(&first)
                 {
                     actor.groups.ready.insert(first);
@@ -208,7 +208,7 @@ impl BoxLease {
         let committing = self.replica.commit(self.clock.now(), asked, events);
         let epoch = self.replica.epoch();
         ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-            let settled = actor.on_own_commit(settlement, ctx);
+            let settled = actor.settle_own(settlement, ctx);
             // The state in memory was built again since, if another epoch began.
             if settled.is_err() && epoch.is_some() && actor.replica.epoch() == epoch {
                 actor.orphans.extend(group.leases);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use reelyard_protocol::boxes::{AdoptBoxes, FenceToken, HookOutput, LeaseId, PoolName};
-use reelyard_replication::{Outcomes, ReplicaHandle, RequestContext};
+use reelyard_replication::{Outcomes, Owner, ReplicaHandle, RequestContext};
 
 use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
@@ -44,7 +44,7 @@ impl BoxLease {
         let committing = self.replica.commit(self.clock.now(), asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
             move |settlement, actor, ctx: &mut Context<Self>| {
-                let outcomes = match actor.answered(settlement) {
+                let outcomes = match actor.settle_request(settlement) {
                     Ok(outcomes) => outcomes,
                     Err(error) => {
                         actor.not_granted(&grants, &error, ctx);
@@ -136,8 +136,10 @@ impl Handler<RemovePool> for BoxLease {
         };
         Box::pin(wrap_future::<_, Self>(one_by_one).map(|settlements, actor, _| {
             // Each of them is taken back out of flight, also behind one that failed.
-            let answered: Vec<_> =
-                settlements.into_iter().map(|settlement| actor.answered(settlement)).collect();
+            let answered: Vec<_> = settlements
+                .into_iter()
+                .map(|settlement| actor.settle_request(settlement))
+                .collect();
             let answered = answered.into_iter().collect::<Result<Vec<_>, _>>();
             let last = answered?.into_iter().flatten().next_back().transpose()?;
             Ok(matches!(last, Some(BoxOutcome::PoolRemoved { gone: true })))

@@ -2,18 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use actix::Context;
 use reelyard_core::clock::{ClockReading, Millis};
-use reelyard_core::turns::{ScheduledTurns, TurnTimer};
 use reelyard_protocol::boxes::{FenceToken, LeaseId, PoolName};
-use reelyard_replication::{
-    CommitError, CommitSettlement, EPOCH_LEAP, Outcomes, Piece, ReplicaHandle, RequestContext,
-};
+use reelyard_replication::{EPOCH_LEAP, Owner};
 
-use super::grants::MYSELF;
+use crate::box_lease::BoxLease;
 use crate::box_lease::state::box_table::FoundLease;
 use crate::box_lease::state::event::BoxEvent;
-use crate::box_lease::{BoxLease, SharedTable};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -46,16 +42,6 @@ const MOST_WRONG_TOKENS: usize = 1000;
 /// How much one event forgets at most.
 const FORGOTTEN_AT_ONCE: u64 = 10_000;
 
-impl ScheduledTurns for BoxLease {
-    fn next_turn(&mut self) -> &mut TurnTimer {
-        &mut self.next_turn
-    }
-
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
-    }
-}
-
 impl BoxLease {
     /// Schedules a turn soon.
     pub(in crate::box_lease) fn soon(&mut self, ctx: &mut Context<Self>) {
@@ -76,7 +62,7 @@ impl BoxLease {
 
     /// Whether nothing is decided just now: a commit came back without an outcome.
     pub(in crate::box_lease) fn is_held_up(&self) -> bool {
-        self.hold.left(self.clock.now()).is_some()
+        self.replica.pause_left().is_some()
     }
 
     /// Does the work that is due now.
@@ -87,7 +73,7 @@ impl BoxLease {
             self.publish_view();
             return;
         }
-        if let Some(left) = self.hold.left(now.wall) {
+        if let Some(left) = self.replica.pause_left() {
             self.wake_after(left.max(SHORTEST_SLEEP), ctx);
             // A request that arrives meanwhile keeps its place.
             self.look_at_progress(ctx);
@@ -151,7 +137,7 @@ impl BoxLease {
                 return;
             }
             let event = BoxEvent::TermsPassed { leases: over.clone() };
-            self.commit(vec![event], ctx, move |actor, _, ctx| {
+            self.commit_then(vec![event], ctx, move |actor, _, ctx| {
                 // A lease that is still live was renewed meanwhile, and has another term; or the commit
                 // failed.
                 for (id, renewals) in &over {
@@ -231,7 +217,7 @@ impl BoxLease {
                 "store restored: fencing tokens of all pools raised above those given since the backup"
             );
         }
-        self.commit(vec![BoxEvent::Led { epoch, beyond }], ctx, |actor, settled, ctx| {
+        self.commit_then(vec![BoxEvent::Led { epoch, beyond }], ctx, |actor, settled, ctx| {
             actor.noting_led = false;
             if settled.is_err() {
                 actor.soon(ctx);
@@ -257,7 +243,7 @@ impl BoxLease {
         };
         for pool in wanted {
             let event = BoxEvent::Recheck { pool: pool.clone() };
-            self.commit(vec![event], ctx, move |actor, settled, ctx| match settled {
+            self.commit_then(vec![event], ctx, move |actor, settled, ctx| match settled {
                 Ok(_) => {
                     actor.rechecks.remove(&pool);
                     actor.grant_waiting(&pool, ctx);
@@ -293,7 +279,7 @@ impl BoxLease {
             return;
         }
         let event = BoxEvent::Forgot { ended_before: ended.1, care_before: care.1 };
-        self.commit(vec![event], ctx, |actor, settled, ctx| {
+        self.commit_then(vec![event], ctx, |actor, settled, ctx| {
             if settled.is_ok() {
                 // There may be more of it than one event forgets.
                 actor.upkeep(ctx);
@@ -310,7 +296,7 @@ impl BoxLease {
             events.push(BoxEvent::WrongToken { lease, given, times });
         }
         if !events.is_empty() {
-            self.commit(events, ctx, |_, _, _| ());
+            self.commit(events, ctx);
         }
     }
 
@@ -339,64 +325,6 @@ impl BoxLease {
                 self.notify_progress();
             }
         }
-    }
-
-    /// Commits events of the actor's own, cut to entries.
-    pub(in crate::box_lease) fn commit(
-        &mut self,
-        events: Vec<BoxEvent>,
-        ctx: &mut Context<Self>,
-        then: impl Fn(&mut Self, Result<Outcomes<SharedTable>, CommitError>, &mut Context<Self>)
-        + Clone
-        + 'static,
-    ) {
-        let now = self.clock.now();
-        for events in ReplicaHandle::<SharedTable>::parts(events) {
-            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
-            let (then, epoch) = (then.clone(), self.replica.epoch());
-            ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-                let settled = actor.on_own_commit(settlement, ctx);
-                // The state in memory was built again since, if another epoch began.
-                if actor.replica.epoch() == epoch {
-                    then(actor, settled, ctx);
-                }
-            }));
-        }
-    }
-
-    /// Takes a commit of this actor's own that came back.
-    pub(in crate::box_lease) fn on_own_commit(
-        &mut self,
-        settlement: CommitSettlement<SharedTable>,
-        ctx: &mut Context<Self>,
-    ) -> Result<Outcomes<SharedTable>, CommitError> {
-        let settled = self.replica.settle(settlement);
-        match &settled {
-            Ok(_) => {
-                if self.hold.committed() {
-                    tracing::info!(piece = ?SharedTable::ID, "commits of boxes work again");
-                }
-            }
-            Err(error) => {
-                self.uncommitted += 1;
-                let held = self.hold.uncommitted(error, self.clock.now());
-                if held.is_news {
-                    tracing::warn!(%error, "commit of boxes returned without an outcome");
-                }
-                self.wake_after(held.pause, ctx);
-            }
-        }
-        settled
-    }
-
-    /// Handles a returned commit of a request: its error goes to the caller.
-    pub(in crate::box_lease) fn answered(
-        &mut self,
-        settlement: CommitSettlement<SharedTable>,
-    ) -> Result<Outcomes<SharedTable>, CommitError> {
-        let settled = self.replica.settle(settlement);
-        self.uncommitted += u64::from(settled.is_err());
-        settled
     }
 }
 

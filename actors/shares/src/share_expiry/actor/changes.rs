@@ -1,25 +1,14 @@
 //! The changes of an applied event, as the feed publishes them.
 
 use reelyard_core::clock::Millis;
-use reelyard_replication::{AppliedEvent, Piece};
+use reelyard_replication::AppliedEvent;
 
 use crate::share_expiry::{
-    NewMove, PendingMove, ShareChange, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable,
-    ShareTold,
+    NewMove, PendingMove, ShareChange, ShareEvent, ShareId, ShareOutcome, ShareTable, ShareTold,
 };
 
-impl ShareExpiry {
-    /// Publishes the changes of the last entry.
-    pub(in crate::share_expiry) fn publish_changes(&self, events: &[AppliedEvent<ShareTable>]) {
-        let Some(feed) = &self.changes else { return };
-        let table = self.replica.piece();
-        let mut changes = events.iter().flat_map(|applied| changes_of(table, applied));
-        let leads = self.replica.epoch().is_some();
-        feed.publish_applied(ShareTable::ID, self.replica.applied(), leads, &mut changes);
-    }
-}
-
-fn changes_of(
+/// The changes of one applied event.
+pub(super) fn changes_of(
     table: &ShareTable,
     applied: &AppliedEvent<ShareTable>,
 ) -> Vec<(Millis, ShareChange)> {

@@ -14,12 +14,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
-
+use actix::{Actor, Context};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::turns::TurnTimer;
-use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
+use reelyard_replication::{LogHandle, Owner, Replicated};
 
 use crate::share_expiry::actor::anchor::Anchor;
 use crate::share_expiry::{
@@ -33,14 +31,10 @@ use move_requests::MoveEndWaiters;
 /// The actor that owns all shares. Every node runs one: on the leader it decides, on followers it only
 /// applies.
 pub struct ShareExpiry {
-    replica: ReplicaHandle<ShareTable>,
-    journal: LogHandle,
+    replica: Replicated<ShareTable, ShareChange>,
     desk: SharePolicy,
     clock: Clock,
     board: ShareViewHandle,
-    hold: CommitBackoff,
-    /// When the next turn begins, and its timer.
-    next_turn: TurnTimer,
     /// Shares by deadline, for reclaim.
     timer: ExpiryTimerWheel,
     /// Shares by the time of their notice before the end.
@@ -73,7 +67,6 @@ pub struct ShareExpiry {
     /// Whether the table holds all that this node had on record when it started: readers do not
     /// look into it before.
     caught_up: bool,
-    changes: Option<FeedPublisher<ShareChange>>,
 }
 
 impl ShareExpiry {
@@ -84,17 +77,13 @@ impl ShareExpiry {
         journal: impl Into<LogHandle>,
         board: ShareViewHandle,
     ) -> Self {
-        let journal = journal.into();
         board.hold_clock_for(settings.clock_hold);
         ShareExpiry {
-            replica: ReplicaHandle::new(ShareTable::default(), journal.clone()),
-            journal,
+            replica: Replicated::new(ShareTable::default(), journal, clock.clone()),
             budget: Budget::new(settings.effort),
             desk: SharePolicy::new(settings),
             clock,
             board,
-            hold: CommitBackoff::default(),
-            next_turn: TurnTimer::default(),
             timer: ExpiryTimerWheel::default(),
             notices: ExpiryTimerWheel::default(),
             began: Instant::now(),
@@ -112,13 +101,12 @@ impl ShareExpiry {
             lags: Lags::default(),
             backlog: 0,
             caught_up: false,
-            changes: None,
         }
     }
 
     /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<ShareChange>) -> Self {
-        self.changes = Some(feed);
+        self.replica.set_change_feed(feed);
         self
     }
 
@@ -183,8 +171,8 @@ impl ShareExpiry {
             backlog: self.backlog,
             window: self.timer.len() as u64,
             moves_begun: table.next_move,
-            next_turn: self.next_turn.left(),
-            counters: self.counters,
+            next_turn: self.replica.next_turn(),
+            counters: ShareCounters { uncommitted: self.replica.uncommitted(), ..self.counters },
             lags: self.lags,
         });
     }
@@ -194,11 +182,7 @@ impl Actor for ShareExpiry {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.journal.register(ShareTable::ID, ctx.address().recipient());
-        let catching_up = self.journal.caught_up(ShareTable::ID);
-        ctx.spawn(catching_up.into_actor(self).map(|is_current, expiry, _| {
-            expiry.show_table(is_current);
-        }));
+        self.join_journal(ctx);
         self.publish_view();
         self.soon(ctx);
     }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use reelyard_core::clock::{Millis, time_of_thread};
-use reelyard_core::turns::ScheduledTurns;
-use reelyard_replication::{AppliedEvent, Outcomes, RequestContext};
+use reelyard_replication::{AppliedEvent, Outcomes, Owner, RequestContext};
 
 use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 
@@ -64,7 +63,7 @@ impl ShareExpiry {
         let event = ShareEvent::Reclaimed { ids: ids.clone() };
         let committing = self.replica.commit(now, RequestContext::by_itself(RECLAIM), vec![event]);
         ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-            let settled = expiry.on_own_commit(settlement, ctx);
+            let settled = expiry.settle_own(settlement, ctx);
             if expiry.replica.epoch() != epoch {
                 // The timer has restarted since.
                 return;
@@ -107,7 +106,7 @@ impl ShareExpiry {
             return;
         }
         let event = ShareEvent::Noticed { ids: ids.clone(), until };
-        self.commit(vec![event], ctx, move |expiry, settled, _| {
+        self.commit_then(vec![event], ctx, move |expiry, settled, _| {
             if settled.is_err() {
                 let ShareExpiry { replica: seat, notices, .. } = expiry;
                 for id in &ids {

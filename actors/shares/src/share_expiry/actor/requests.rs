@@ -6,7 +6,7 @@ use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
 use reelyard_core::event::RequestId;
-use reelyard_replication::{CommitError, CommitSettlement, Outcomes, RequestContext};
+use reelyard_replication::{CommitError, CommitSettlement, Outcomes, Owner, RequestContext};
 
 use super::turn::refusal;
 use crate::share_expiry::{
@@ -33,10 +33,11 @@ impl ShareExpiry {
         events: Vec<ShareEvent>,
         read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError> + 'static,
     ) -> ShareReply<T> {
-        let committing = self.replica.commit(self.now(), asked, events);
+        let now = self.now();
+        let committing = self.replica.commit(now, asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
             move |settlement, expiry, _: &mut Context<Self>| {
-                let outcomes = expiry.answered(settlement)?;
+                let outcomes = expiry.settle_request(settlement)?;
                 read(expiry, &outcomes)
             },
         );
@@ -195,7 +196,7 @@ impl ShareExpiry {
         }
         let answering = wrap_future::<_, Self>(join_all(commits)).map(
             move |settlements, expiry, _: &mut Context<Self>| {
-                let settle = |settlement| expiry.answered(settlement);
+                let settle = |settlement| expiry.settle_request(settlement);
                 // Every one is settled, also behind one that failed.
                 let settled: Vec<_> = settlements.into_iter().map(settle).collect();
                 let mut ended_now = before;
@@ -252,10 +253,11 @@ impl Handler<PauseReclaim> for ShareExpiry {
             true => ShareEvent::Paused { by: asked_by },
             false => ShareEvent::Resumed { by: asked_by },
         };
-        let committing = self.replica.commit(self.now(), asked, vec![event]);
+        let now = self.now();
+        let committing = self.replica.commit(now, asked, vec![event]);
         let answering =
             wrap_future::<_, Self>(committing).map(|settlement, expiry, _: &mut Context<Self>| {
-                expiry.answered(settlement).map(|outcomes| was_news(&outcomes))
+                expiry.settle_request(settlement).map(|outcomes| was_news(&outcomes))
             });
         Box::pin(answering)
     }
@@ -275,9 +277,12 @@ impl Handler<RecordDelivery> for ShareExpiry {
         }
         let asked = RequestContext::by_itself(&hook);
         let event = ShareEvent::Delivered { hook, up_to };
-        let committing = self.replica.commit(self.now(), asked, vec![event]);
-        let answering = wrap_future::<_, Self>(committing)
-            .map(|settlement, expiry, _: &mut Context<Self>| expiry.answered(settlement).map(drop));
+        let now = self.now();
+        let committing = self.replica.commit(now, asked, vec![event]);
+        let answering =
+            wrap_future::<_, Self>(committing).map(|settlement, expiry, _: &mut Context<Self>| {
+                expiry.settle_request(settlement).map(drop)
+            });
         Box::pin(answering)
     }
 }

@@ -3,20 +3,17 @@
 use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
-use reelyard_core::clock::{Millis, time_of_thread};
-use reelyard_core::turns::{ScheduledTurns, TurnTimer};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
 use reelyard_replication::{
-    AppliedEvent, CommitBackoff, CommitError, CommitSettlement, JournalCommand, Outcomes,
-    ReplicaHandle, RequestContext, StateChange,
+    AppliedEvent, JournalCommand, Outcomes, Owner, Replicated, RequestContext,
 };
 
+use super::changes::changes_of;
 use super::watch_clock::{COUNTED, COUNTED_EACH_TURN};
 use crate::share_expiry::{
-    ShareDueKey, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
+    ShareChange, ShareDueKey, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
 };
-
-/// The name under which the actor commits its own work.
-const MYSELF: &str = "share-expiry";
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -26,16 +23,6 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 
 /// How often the upkeep runs: shorter than the longest sleep, so that each turn after one does it.
 const UPKEEP: Duration = Duration::from_millis(500);
-
-impl ScheduledTurns for ShareExpiry {
-    fn next_turn(&mut self) -> &mut TurnTimer {
-        &mut self.next_turn
-    }
-
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
-    }
-}
 
 impl ShareExpiry {
     /// Schedules a turn soon.
@@ -54,7 +41,7 @@ impl ShareExpiry {
             self.publish_view();
             return;
         }
-        if let Some(left) = self.hold.left(now) {
+        if let Some(left) = self.replica.pause_left() {
             self.wake_after(left, ctx);
             self.publish_view();
             return;
@@ -87,7 +74,7 @@ impl ShareExpiry {
         for event in desk.moves_on(standpoint) {
             self.commit_move(event, ctx);
         }
-        self.commit(events, ctx, |expiry, outcomes, ctx| {
+        self.commit_then(events, ctx, |expiry, outcomes, ctx| {
             if outcomes.is_ok() {
                 // There may be more of it than one event takes.
                 expiry.upkeep(ctx);
@@ -114,26 +101,6 @@ impl ShareExpiry {
         }
     }
 
-    /// Commits events of the actor's own, cut to entries.
-    pub(in crate::share_expiry) fn commit(
-        &mut self,
-        events: Vec<ShareEvent>,
-        ctx: &mut Context<Self>,
-        then: impl Fn(&mut Self, Result<Outcomes<ShareTable>, CommitError>, &mut Context<Self>)
-        + Clone
-        + 'static,
-    ) {
-        let now = self.now();
-        for events in ReplicaHandle::<ShareTable>::parts(events) {
-            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
-            let then = then.clone();
-            ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-                let settled = expiry.on_own_commit(settlement, ctx);
-                then(expiry, settled, ctx);
-            }));
-        }
-    }
-
     /// Commits one event of a move, and the next ones once that is done.
     pub(in crate::share_expiry) fn commit_as(
         &mut self,
@@ -145,9 +112,10 @@ impl ShareExpiry {
             ShareEvent::MoveSettled { number, .. } => Some(*number),
             _ => None,
         };
-        let committing = self.replica.commit(self.now(), asked, vec![event]);
+        let now = self.now();
+        let committing = self.replica.commit(now, asked, vec![event]);
         ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-            if expiry.on_own_commit(settlement, ctx).is_ok() {
+            if expiry.settle_own(settlement, ctx).is_ok() {
                 expiry.upkeep(ctx);
             } else if let Some(number) = settles {
                 // The watcher of the disk looks again.
@@ -156,46 +124,9 @@ impl ShareExpiry {
         }));
     }
 
-    /// Handles a returned commit of a request: its error goes to the caller, and does not pause reclaim.
-    pub(in crate::share_expiry) fn answered(
-        &mut self,
-        settlement: CommitSettlement<ShareTable>,
-    ) -> Result<Outcomes<ShareTable>, CommitError> {
-        let settled = self.replica.settle(settlement);
-        self.counters.uncommitted += u64::from(settled.is_err());
-        settled
-    }
-
-    /// Takes a commit of this actor's own that came back.
-    pub(in crate::share_expiry) fn on_own_commit(
-        &mut self,
-        settlement: CommitSettlement<ShareTable>,
-        ctx: &mut Context<Self>,
-    ) -> Result<Outcomes<ShareTable>, CommitError> {
-        let settled = self.replica.settle(settlement);
-        match &settled {
-            Ok(_) => {
-                if self.hold.committed() {
-                    tracing::info!("commits of shares work again");
-                }
-            }
-            Err(error) => {
-                self.counters.uncommitted += 1;
-                let held = self.hold.uncommitted(error, self.now());
-                if held.is_news {
-                    tracing::warn!(%error, "commit of shares returned without an outcome");
-                }
-                self.wake_after(held.pause, ctx);
-            }
-        }
-        settled
-    }
-
     /// This node is the leader from now on: overdue shares go first.
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
-        // Commits of another epoch say nothing about this one.
-        self.hold = CommitBackoff::default();
         self.timer.start(ShareDueKey::from(Millis(i64::MIN)));
         self.start_notices();
         self.reclaiming = 0;
@@ -209,7 +140,7 @@ impl ShareExpiry {
     }
 
     /// Follows the deadlines and uses in applied events.
-    fn on_applied(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
+    fn follow(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
         let leads = self.replica.epoch().is_some();
         let now = self.now();
         let mut nearest: Option<Millis> = None;
@@ -261,33 +192,65 @@ impl ShareExpiry {
 impl Handler<JournalCommand> for ShareExpiry {
     type Result = ();
 
-    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
-        let began = time_of_thread();
-        match self.replica.handle_command(order) {
-            StateChange::Applied(applied) => {
-                self.follow_time(&applied);
-                self.on_applied(&applied, ctx);
-                self.notify_move_ends(&applied);
-                self.publish_changes(&applied);
-                self.spend(&applied, time_of_thread().saturating_sub(began));
-                self.publish_view();
-            }
-            StateChange::Installed => {
-                self.desk.eviction.clear();
-                self.show_table(false);
-                self.publish_view();
-            }
-            StateChange::LeaderStarted(epoch) => {
-                tracing::info!(%epoch, shares = self.replica.piece().len(), "leading: this node decides on shares");
-                self.become_leader(ctx);
-            }
-            StateChange::LeaderStopped => {
-                self.desk.eviction.clear();
-                self.ends.clear();
-                self.publish_view();
-            }
-            StateChange::Nothing => {}
-        }
+    fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
+        self.obey(command, ctx);
+    }
+}
+
+impl Owner for ShareExpiry {
+    type Piece = ShareTable;
+    type Change = ShareChange;
+
+    const NAME: &'static str = "share-expiry";
+    const SUBJECT: &'static str = "shares";
+
+    fn shell(&mut self) -> &mut Replicated<ShareTable, ShareChange> {
+        &mut self.replica
+    }
+
+    fn commit_time(&self) -> Millis {
+        self.now()
+    }
+
+    fn on_applied(&mut self, entry: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
+        self.follow_time(entry);
+        self.follow(entry, ctx);
+        self.notify_move_ends(entry);
+        self.publish_view();
+    }
+
+    fn on_installed(&mut self, _: &mut Context<Self>) {
+        self.desk.eviction.clear();
+        self.show_table(false);
+        self.publish_view();
+    }
+
+    fn on_leader_started(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
+        tracing::info!(%epoch, shares = self.replica.piece().len(), "leading: this node decides on shares");
+        self.become_leader(ctx);
+    }
+
+    fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
+        self.desk.eviction.clear();
+        self.ends.clear();
+        self.publish_view();
+    }
+
+    fn on_caught_up(&mut self, is_current: bool) {
+        self.show_table(is_current);
+    }
+
+    fn changes_of(&mut self, entry: &[AppliedEvent<ShareTable>]) -> Vec<(Millis, ShareChange)> {
+        let table = self.replica.piece();
+        entry.iter().flat_map(|applied| changes_of(table, applied)).collect()
+    }
+
+    fn note_cost(&mut self, entry: &[AppliedEvent<ShareTable>], cost: Duration) {
+        self.spend(entry, cost);
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, Context, Handler, WrapFuture};
 use reelyard_core::clock::Millis;
-use reelyard_replication::{AppliedEvent, CommitError, RequestContext};
+use reelyard_replication::{AppliedEvent, CommitError, Owner, RequestContext};
 
 use super::requests::{ShareReply, answer};
 use crate::share_expiry::{
@@ -40,7 +40,7 @@ impl ShareExpiry {
         let is_old = is_old_or_missing && !table.is_empty();
         if is_due || is_old {
             self.time_noted = Some(Instant::now());
-            self.commit(vec![ShareEvent::TimeNoted], ctx, |_, _, _| {});
+            self.commit(vec![ShareEvent::TimeNoted], ctx);
         }
     }
 
@@ -180,7 +180,7 @@ impl Handler<ConfirmClock> for ShareExpiry {
             self.replica.commit(to, asked, vec![ShareEvent::TimeSet { to, by: asked_by }]);
         let answering =
             committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
-                let settled = expiry.answered(settlement).map(drop);
+                let settled = expiry.settle_request(settlement).map(drop);
                 if settled.is_err() {
                     // The record has the time from before: refused links stay refused.
                     expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);

@@ -1,20 +1,15 @@
 //! Publishes the changes of an applied event on the change feed.
 
-use reelyard_replication::{AppliedEvent, Piece};
+use reelyard_core::clock::Millis;
+use reelyard_replication::AppliedEvent;
 
 use crate::changes::{PinChange, RemovalChange, YardChange};
-use crate::remover::{RemovalBook, RemovalEvent, RemovalOutcome, Remover};
+use crate::remover::{RemovalBook, RemovalEvent, RemovalOutcome};
 
-impl Remover {
-    /// Publishes the changes of the last journal entry.
-    pub(in crate::remover) fn publish_changes(&self, events: &[AppliedEvent<RemovalBook>]) {
-        let Some(feed) = &self.changes else { return };
-        let applied = events.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));
-        let mut changes =
-            applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?)));
-        let leads = self.replica.epoch().is_some();
-        feed.publish_applied(RemovalBook::ID, self.replica.applied(), leads, &mut changes);
-    }
+/// The changes that the events of one entry made.
+pub(super) fn changes_of(entry: &[AppliedEvent<RemovalBook>]) -> Vec<(Millis, YardChange)> {
+    let applied = entry.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));
+    applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?))).collect()
 }
 
 fn change_of(event: &RemovalEvent) -> Option<YardChange> {

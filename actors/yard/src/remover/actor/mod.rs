@@ -8,22 +8,20 @@ pub(in crate::remover) mod turn;
 
 use std::collections::HashMap;
 
-use actix::{Actor, AsyncContext, Context};
-
+use actix::{Actor, Context};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameTable;
 use reelyard_core::supervision::Route;
-use reelyard_core::turns::TurnTimer;
-use reelyard_replication::{CommitBackoff, LogHandle, Piece, ReplicaHandle};
+use reelyard_replication::{LogHandle, Owner, Replicated};
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
 use crate::changes::YardChange;
 use crate::remover::{
-    RemovalBook, RemovalRound, RemoverPieceContext, RemoverPolicy, RemoverSettings, RemoverView,
-    RemoverViewHandle,
+    RemovalBook, RemovalRound, RemoverCounters, RemoverPieceContext, RemoverPolicy,
+    RemoverSettings, RemoverView, RemoverViewHandle,
 };
 use crate::task_manager::TaskViewHandle;
 
@@ -46,15 +44,11 @@ pub struct RemoverCollaborators {
 /// every CfwWorker's `HostObserved` and `HostCallStatus`, and the HeartbeatSupervisor's
 /// `HealthChanged`.
 pub struct Remover {
-    replica: ReplicaHandle<RemovalBook>,
-    journal: LogHandle,
+    replica: Replicated<RemovalBook, YardChange>,
     policy: RemoverPolicy,
     clock: Clock,
     collaborators: RemoverCollaborators,
     view_handle: RemoverViewHandle,
-    hold: CommitBackoff,
-    /// When the next turn begins, and its timer.
-    next_turn: TurnTimer,
     /// When the next round starts; none before this node led.
     next_round: Option<Millis>,
     /// Whether a round waits for hosts to confirm the copies to keep.
@@ -62,7 +56,6 @@ pub struct Remover {
     /// Hosts whose files are being read, or could not be read, and when the next try makes sense.
     refreshing: HashMap<HostAddr, Option<Millis>>,
     last: Option<RemovalRound>,
-    changes: Option<FeedPublisher<YardChange>>,
 }
 
 impl Remover {
@@ -75,27 +68,22 @@ impl Remover {
         collaborators: RemoverCollaborators,
         board: RemoverViewHandle,
     ) -> Self {
-        let journal = journal.into();
         Remover {
-            replica: ReplicaHandle::new(RemovalBook::new(names), journal.clone()),
-            journal,
+            replica: Replicated::new(RemovalBook::new(names), journal, clock.clone()),
             policy: RemoverPolicy::new(settings),
             clock,
             collaborators,
             view_handle: board,
-            hold: CommitBackoff::default(),
-            next_turn: TurnTimer::default(),
             next_round: None,
             confirming: false,
             refreshing: HashMap::new(),
             last: None,
-            changes: None,
         }
     }
 
     /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
-        self.changes = Some(feed);
+        self.replica.set_change_feed(feed);
         self
     }
 
@@ -118,7 +106,10 @@ impl Remover {
             doubts: book.doubts().clone(),
             history: book.history().clone(),
             last: self.last.clone(),
-            counters: self.policy.counters,
+            counters: RemoverCounters {
+                uncommitted: self.replica.uncommitted(),
+                ..self.policy.counters
+            },
         });
     }
 }
@@ -127,7 +118,7 @@ impl Actor for Remover {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.journal.register(RemovalBook::ID, ctx.address().recipient());
+        self.join_journal(ctx);
         self.publish_view();
     }
 }

@@ -1,42 +1,72 @@
 //! Applies the journal's events and carries out their effects.
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
-use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
+use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
 
+use super::changes::changes_of;
 use crate::cfw_worker::{AskFailure, DeleteCopy};
+use crate::changes::YardChange;
+use crate::remover::policy::round::MYSELF;
 use crate::remover::{Intent, RemovalBook, RemovalEvent, RemovalOutcome, Remover};
 
 impl Handler<JournalCommand> for Remover {
     type Result = ();
 
-    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
-        let mut news = Vec::new();
-        match self.replica.handle_command(order) {
-            StateChange::Applied(events) => {
-                for event in &events {
-                    self.applied(event, ctx);
-                }
-                self.soon(ctx);
-                news = events;
-            }
-            StateChange::Installed | StateChange::Nothing => {}
-            StateChange::LeaderStarted(_) => {
-                let now = self.clock.now();
-                self.policy.become_leader(now);
-                self.hold = Default::default();
-                self.refreshing.clear();
-                self.next_round = Some(now.after(self.policy.settings().interval));
-                self.soon(ctx);
-            }
-            StateChange::LeaderStopped => {
-                self.next_round = None;
-                self.last = None;
-            }
+    fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
+        self.obey(command, ctx);
+    }
+}
+
+impl Owner for Remover {
+    type Piece = RemovalBook;
+    type Change = YardChange;
+
+    const NAME: &'static str = MYSELF;
+    const SUBJECT: &'static str = "removals";
+
+    fn shell(&mut self) -> &mut Replicated<RemovalBook, YardChange> {
+        &mut self.replica
+    }
+
+    fn commit_time(&self) -> Millis {
+        self.clock.now()
+    }
+
+    fn on_applied(&mut self, entry: &[AppliedEvent<RemovalBook>], ctx: &mut Context<Self>) {
+        for event in entry {
+            self.applied(event, ctx);
         }
+        self.soon(ctx);
         self.publish_view();
-        // A subscriber that gets the change must already see it in the view.
-        self.publish_changes(&news);
+    }
+
+    fn on_installed(&mut self, _: &mut Context<Self>) {
+        self.publish_view();
+    }
+
+    fn on_leader_started(&mut self, _: Epoch, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        self.policy.become_leader(now);
+        self.refreshing.clear();
+        self.next_round = Some(now.after(self.policy.settings().interval));
+        self.soon(ctx);
+        self.publish_view();
+    }
+
+    fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
+        self.next_round = None;
+        self.last = None;
+        self.publish_view();
+    }
+
+    fn changes_of(&mut self, entry: &[AppliedEvent<RemovalBook>]) -> Vec<(Millis, YardChange)> {
+        changes_of(entry)
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
-use reelyard_replication::{CommitError, Outcomes, RequestContext};
+use reelyard_replication::{CommitError, Outcomes, Owner, RequestContext};
 
 use crate::remover::{
     ChangeRemoverSettings, CopySays, ExplainCopies, PinFile, RemovalBook, RemovalEvent,
@@ -35,8 +35,8 @@ impl Handler<PinFile> for Remover {
         };
         let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
         let answering = wrap_future::<_, Self>(committing).map(
-            |settlement, remover, ctx: &mut Context<Self>| {
-                remover.settled(settlement, ctx).map(|outcomes| was_news(&outcomes))
+            |settlement, remover: &mut Self, _: &mut Context<Self>| {
+                remover.settle_request(settlement).map(|outcomes| was_news(&outcomes))
             },
         );
         Box::pin(answering)

@@ -9,18 +9,14 @@ use futures::future::join_all;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
-use reelyard_core::turns::{ScheduledTurns, TurnTimer};
-use reelyard_replication::{
-    CommitError, CommitSettlement, Outcomes, ReplicaHandle, RequestContext,
-};
+use reelyard_replication::Owner;
 
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
-use crate::remover::policy::round::MYSELF;
 use crate::remover::views::remover_view::{Decided, FileSeeksRoom};
 use crate::remover::{
-    Confirmation, CopyHolderStatus, RecentArrivals, RemovalBook, RemovalEvent, RemovalMode,
-    RemovalProposal, RemovalRound, Remover, RoomWanted,
+    Confirmation, CopyHolderStatus, RecentArrivals, RemovalEvent, RemovalMode, RemovalProposal,
+    RemovalRound, Remover, RoomWanted,
 };
 
 /// How long changes are gathered before a turn.
@@ -41,16 +37,6 @@ pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
 /// How long a host that could not be asked is left alone.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-impl ScheduledTurns for Remover {
-    fn next_turn(&mut self) -> &mut TurnTimer {
-        &mut self.next_turn
-    }
-
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
-    }
-}
-
 impl Remover {
     /// Takes a turn soon, so that changes that come together are handled together.
     pub(in crate::remover) fn soon(&mut self, ctx: &mut Context<Self>) {
@@ -63,7 +49,7 @@ impl Remover {
         if self.replica.epoch().is_none() {
             return;
         }
-        if let Some(left) = self.hold.left(now) {
+        if let Some(left) = self.replica.pause_left() {
             self.wake_after(left, ctx);
             return;
         }
@@ -211,48 +197,6 @@ impl Remover {
                 self.clock.now().after(self.policy.settings().interval.min(WHILE_THERE_IS_MORE));
             self.next_round = self.next_round.map(|planned| planned.min(soon));
         }
-    }
-
-    /// Commits events of the Remover's own, cut to entries.
-    pub(in crate::remover) fn commit(
-        &mut self,
-        events: Vec<RemovalEvent>,
-        ctx: &mut Context<Self>,
-    ) {
-        let now = self.clock.now();
-        for events in ReplicaHandle::<RemovalBook>::parts(events) {
-            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
-            let settling = committing.into_actor(self).map(|settlement, remover, ctx| {
-                // A refused or lost event is decided again from the present state.
-                let _ = remover.settled(settlement, ctx);
-            });
-            ctx.spawn(settling);
-        }
-    }
-
-    /// Takes a commit that came back.
-    pub(in crate::remover) fn settled(
-        &mut self,
-        settlement: CommitSettlement<RemovalBook>,
-        ctx: &mut Context<Self>,
-    ) -> Result<Outcomes<RemovalBook>, CommitError> {
-        let settled = self.replica.settle(settlement);
-        match &settled {
-            Ok(_) => {
-                if self.hold.committed() {
-                    tracing::info!("commits of removals work again");
-                }
-            }
-            Err(error) => {
-                self.policy.counters.uncommitted += 1;
-                let held = self.hold.uncommitted(error, self.clock.now());
-                if held.is_news {
-                    tracing::warn!(%error, "commit of removals returned without an outcome");
-                }
-                self.wake_after(held.pause, ctx);
-            }
-        }
-        settled
     }
 
     /// Reads the files of a host, one read at a time.

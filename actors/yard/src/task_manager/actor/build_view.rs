@@ -30,6 +30,7 @@ impl TaskManager {
         if let (Some(badge), Some(cluster)) = (&self.manager_identity, cluster) {
             badge.set_cluster(cluster);
         }
+        view.counters.uncommitted = self.replica.uncommitted();
         view.manager = self.manager_identity.as_ref().and_then(ManagerIdentity::id);
         self.view_handle.publish(view);
         if self.is_present {

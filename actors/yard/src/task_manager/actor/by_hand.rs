@@ -4,7 +4,7 @@
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, ResponseActFuture};
 use reelyard_protocol::worker::TaskId;
-use reelyard_replication::{Outcomes, RequestContext};
+use reelyard_replication::{Outcomes, Owner, RequestContext};
 
 use super::turn::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
@@ -76,8 +76,8 @@ impl TaskManager {
         let asked = RequestContext::by_request(copy.asked_by, copy.request);
         let committing = self.replica.commit(now, asked, events);
         Box::pin(wrap_future::<_, Self>(committing).map(
-            move |settlement, manager, ctx: &mut Context<Self>| {
-                answer(manager.settled(settlement, ctx)?, id)
+            move |settlement, manager: &mut Self, _: &mut Context<Self>| {
+                answer(manager.settle_request(settlement)?, id)
             },
         ))
     }

@@ -7,7 +7,7 @@ use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::TaskId;
-use reelyard_replication::{AppliedEvent, Piece};
+use reelyard_replication::AppliedEvent;
 
 use crate::changes::{HostEvent, PlacementChange, TaskStep, YardChange};
 use crate::task_manager::messages::{Task, TaskState};
@@ -17,25 +17,21 @@ use crate::task_manager::state::task_book::TaskBook;
 use crate::task_manager::{TaskManager, TaskOutcome};
 
 impl TaskManager {
-    /// Publishes the changes of the last entry.
-    pub(in crate::task_manager) fn publish_changes(&mut self, events: &[AppliedEvent<TaskBook>]) {
+    /// The changes that the events of one entry made, and those of the backoffs.
+    pub(super) fn changes_of_entry(
+        &mut self,
+        entry: &[AppliedEvent<TaskBook>],
+    ) -> Vec<(Millis, YardChange)> {
         let back_offs = self.replica.piece().back_offs();
         let told = std::mem::replace(&mut self.back_offs_told, Arc::clone(back_offs));
-        let Some(feed) = &self.changes else { return };
-        let applied = events.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
+        let applied = entry.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
         let changes = applied.flat_map(|applied| {
             let changes = changes_of(applied.at, &applied.event, self.replica.piece());
             changes.into_iter().map(|change| (applied.at, change))
         });
-        let at = events.last().map_or(Millis(0), |last| last.at);
+        let at = entry.last().map_or(Millis(0), |last| last.at);
         let others = differing(&told, back_offs).into_iter().map(|change| (at, change));
-        let leads = self.replica.epoch().is_some();
-        feed.publish_applied(
-            TaskBook::ID,
-            self.replica.applied(),
-            leads,
-            &mut changes.chain(others),
-        );
+        changes.chain(others).collect()
     }
 }
 
@@ -60,9 +56,7 @@ fn differing(
 impl TaskManager {
     /// Publishes a change of a host that no event carries.
     pub(in crate::task_manager) fn publish_host_event(&self, event: HostEvent) {
-        if let Some(feed) = &self.changes {
-            feed.publish(self.clock.now(), YardChange::Host(event));
-        }
+        self.replica.publish_change(self.clock.now(), YardChange::Host(event));
     }
 }
 
@@ -140,6 +134,7 @@ fn placed(
 mod tests {
     use reelyard_core::host::HostRole;
     use reelyard_protocol::worker::{Blame, ContentHash};
+    use reelyard_replication::Piece;
 
     use super::*;
     use crate::task_manager::samples::{host, name, new_task};

@@ -4,7 +4,7 @@
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, ResponseActFuture};
 use reelyard_core::host::HostAddr;
-use reelyard_replication::RequestContext;
+use reelyard_replication::{Owner, RequestContext};
 
 use crate::task_manager::policy::host_rules::host_answer;
 use crate::task_manager::{
@@ -73,8 +73,8 @@ impl TaskManager {
         };
         let committing = self.replica.commit(now, asked, events);
         let answering = wrap_future::<_, Self>(committing).map(
-            move |settlement, manager, ctx: &mut Context<Self>| {
-                let outcomes = manager.settled(settlement, ctx)?;
+            move |settlement, manager: &mut Self, _: &mut Context<Self>| {
+                let outcomes = manager.settle_request(settlement)?;
                 host_answer(outcomes, host)
             },
         );

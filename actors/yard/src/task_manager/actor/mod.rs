@@ -13,17 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::fut::wrap_future;
-use actix::{Actor, ActorFutureExt, AsyncContext, Context};
-
+use actix::{Actor, Context};
 use reelyard_core::backoff::BackOff;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_core::supervision::Route;
-use reelyard_core::turns::TurnTimer;
-use reelyard_replication::{LogHandle, Piece, ReplicaHandle};
+use reelyard_replication::{LogHandle, Owner, Replicated};
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
@@ -51,21 +48,17 @@ pub struct TaskCollaborators {
 /// It wants to be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
 /// every CfwWorker's `HostObserved` and the HeartbeatSupervisor's `HealthChanged`.
 pub struct TaskManager {
-    replica: ReplicaHandle<TaskBook>,
-    journal: LogHandle,
+    replica: Replicated<TaskBook, YardChange>,
     policy: TaskPolicy,
     clock: Clock,
     collaborators: TaskCollaborators,
     view_handle: TaskViewHandle,
-    /// When the next turn begins, and its timer.
-    next_turn: TurnTimer,
     turn_took: Duration,
     manager_identity: Option<ManagerIdentity>,
     /// Which incarnation this is.
     incarnation: u64,
     /// Whether the piece is the present one, not one of the past on its way there.
     is_present: bool,
-    changes: Option<FeedPublisher<YardChange>>,
     /// The backoffs in the last published change.
     back_offs_told: Arc<BTreeMap<Blamed, BackOff>>,
 }
@@ -81,17 +74,13 @@ impl TaskManager {
         collaborators: TaskCollaborators,
         board: TaskViewHandle,
     ) -> Self {
-        let journal = journal.into();
         TaskManager {
-            replica: ReplicaHandle::new(TaskBook::new(names), journal.clone()),
-            journal,
+            replica: Replicated::new(TaskBook::new(names), journal, clock.clone()),
             policy: TaskPolicy::new(settings, hosts),
             clock,
             collaborators,
-            next_turn: TurnTimer::default(),
             turn_took: Duration::ZERO,
             manager_identity: None,
-            changes: None,
             back_offs_told: Arc::default(),
             incarnation: board.host_roster().new_incarnation(),
             is_present: false,
@@ -107,7 +96,7 @@ impl TaskManager {
 
     /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
-        self.changes = Some(feed);
+        self.replica.set_change_feed(feed);
         self
     }
 
@@ -122,12 +111,7 @@ impl Actor for TaskManager {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.journal.register(TaskBook::ID, ctx.address().recipient());
-        let caught_up = self.journal.caught_up(TaskBook::ID);
-        ctx.spawn(wrap_future::<_, Self>(caught_up).map(|is_present, manager, _| {
-            manager.is_present = is_present;
-            manager.publish_view();
-        }));
+        self.join_journal(ctx);
         self.publish_view();
     }
 }

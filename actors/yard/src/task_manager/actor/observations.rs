@@ -50,9 +50,7 @@ impl TaskManager {
     /// Logs signs of another manager, each once an hour at most.
     pub(in crate::task_manager) fn warn_of_foreign_managers(&mut self) {
         for stranger in self.policy.foreign_managers_to_log(self.clock.now()) {
-            if let Some(feed) = &self.changes {
-                feed.publish(stranger.last, YardChange::Stranger(stranger.clone()));
-            }
+            self.replica.publish_change(stranger.last, YardChange::Stranger(stranger.clone()));
             let Stranger { host, sign, sure, what, times, last, .. } = stranger;
             let host = host.map(|host| host.to_string());
             let says = if sure { "another manager manages" } else { "another manager may manage" };

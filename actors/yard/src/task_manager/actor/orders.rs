@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use actix::{Context, Handler};
-use reelyard_replication::{AppliedEvent, JournalCommand, StateChange};
+use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
+use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
 
 use crate::cfw_worker::CopyArrived;
+use crate::changes::YardChange;
 use crate::task_manager::{
     Arrival, Blamed, GivenUp, TaskBook, TaskEvent, TaskManager, TaskOutcome,
 };
@@ -13,42 +16,70 @@ use crate::task_manager::{
 impl Handler<JournalCommand> for TaskManager {
     type Result = ();
 
-    fn handle(&mut self, order: JournalCommand, ctx: &mut Context<Self>) {
-        match self.replica.handle_command(order) {
-            StateChange::Applied(events) => {
-                let mut freed = false;
-                for event in &events {
-                    freed |= self.applied(event);
-                }
-                // A host that became free gets its next copy at once; other changes can wait for
-                // more.
-                if freed {
-                    self.turn(ctx);
-                } else {
-                    self.publish_view();
-                    self.soon(ctx);
-                }
-                // Subscribers of the change can already read the new view.
-                self.publish_changes(&events);
-            }
-            StateChange::Installed => {
-                self.policy.installed(self.replica.piece());
-                self.back_offs_told = Arc::clone(self.replica.piece().back_offs());
-                self.publish_view();
-            }
-            StateChange::LeaderStarted(epoch) => {
-                tracing::info!(%epoch, "planning copies");
-                for host in self.policy.become_leader(self.clock.now()) {
-                    self.refresh(host, ctx);
-                }
-                self.turn(ctx);
-            }
-            StateChange::LeaderStopped => {
-                self.policy.step_down();
-                self.publish_view();
-            }
-            StateChange::Nothing => {}
+    fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
+        self.obey(command, ctx);
+    }
+}
+
+impl Owner for TaskManager {
+    type Piece = TaskBook;
+    type Change = YardChange;
+
+    const NAME: &'static str = "task-manager";
+    const SUBJECT: &'static str = "tasks";
+
+    fn shell(&mut self) -> &mut Replicated<TaskBook, YardChange> {
+        &mut self.replica
+    }
+
+    fn commit_time(&self) -> Millis {
+        self.clock.now()
+    }
+
+    fn on_applied(&mut self, entry: &[AppliedEvent<TaskBook>], ctx: &mut Context<Self>) {
+        let mut freed = false;
+        for event in entry {
+            freed |= self.applied(event);
         }
+        // A host that became free gets its next copy at once. Other changes can wait for more.
+        if freed {
+            self.turn(ctx);
+        } else {
+            self.publish_view();
+            self.soon(ctx);
+        }
+    }
+
+    fn on_installed(&mut self, _: &mut Context<Self>) {
+        self.policy.installed(self.replica.piece());
+        self.back_offs_told = Arc::clone(self.replica.piece().back_offs());
+        self.publish_view();
+    }
+
+    fn on_leader_started(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
+        tracing::info!(%epoch, "planning copies");
+        for host in self.policy.become_leader(self.clock.now()) {
+            self.refresh(host, ctx);
+        }
+        self.turn(ctx);
+    }
+
+    fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
+        self.policy.step_down();
+        self.publish_view();
+    }
+
+    fn on_caught_up(&mut self, is_current: bool) {
+        self.is_present = is_current;
+        self.publish_view();
+    }
+
+    fn changes_of(&mut self, entry: &[AppliedEvent<TaskBook>]) -> Vec<(Millis, YardChange)> {
+        self.changes_of_entry(entry)
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
     }
 }
 

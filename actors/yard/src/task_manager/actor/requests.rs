@@ -5,7 +5,7 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ReportsTaken, TaskId};
-use reelyard_replication::{CommitError, CommitSettlement, ReplicaHandle, RequestContext};
+use reelyard_replication::{CommitError, CommitSettlement, Owner, ReplicaHandle, RequestContext};
 
 use super::turn::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
@@ -80,8 +80,8 @@ impl TaskManager {
         };
         let committing = self.replica.commit(now, asked, events);
         let answering = wrap_future::<_, Self>(committing).map(
-            move |settlement, manager, ctx: &mut Context<Self>| {
-                let outcomes = manager.settled(settlement, ctx)?;
+            move |settlement, manager: &mut Self, _: &mut Context<Self>| {
+                let outcomes = manager.settle_request(settlement)?;
                 change_answer(outcomes, id, to)
             },
         );
@@ -112,8 +112,8 @@ impl Handler<TakeReports> for TaskManager {
         }
         let taken = ReportsTaken { epoch, cancelled: heard.cancelled };
         let answering = wrap_future::<_, Self>(join_all(commits)).map(
-            move |settlements, manager, ctx: &mut Context<Self>| {
-                let settle = |settlement| manager.settled(settlement, ctx).map(drop);
+            move |settlements, manager: &mut Self, _: &mut Context<Self>| {
+                let settle = |settlement| manager.settle_request(settlement).map(drop);
                 // Every one is settled, also behind one that failed.
                 let settled: Vec<Result<(), CommitError>> =
                     settlements.into_iter().map(settle).collect();
@@ -152,8 +152,8 @@ impl Handler<ResetHost> for TaskManager {
             commits.push(Box::pin(self.replica.commit(now, asked.part(part), events)));
         }
         let answering = wrap_future::<_, Self>(join_all(commits)).map(
-            move |settlements, manager, ctx: &mut Context<Self>| {
-                let settle = |settlement| manager.settled(settlement, ctx).map(drop);
+            move |settlements, manager: &mut Self, _: &mut Context<Self>| {
+                let settle = |settlement| manager.settle_request(settlement).map(drop);
                 let settled: Vec<Result<(), CommitError>> =
                     settlements.into_iter().map(settle).collect();
                 settled.into_iter().collect::<Result<(), CommitError>>()?;

@@ -8,19 +8,13 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::FileId;
-use reelyard_core::turns::{ScheduledTurns, TurnTimer};
-use reelyard_replication::{
-    CommitError, CommitPause, CommitSettlement, ReplicaHandle, RequestContext,
-};
+use reelyard_replication::Owner;
 
 use super::build_view::LastRound;
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
 use crate::task_manager::plan::PlanningRound;
-use crate::task_manager::{TaskBook, TaskEvent, TaskManager};
-
-/// The name under which the TaskManager commits by itself.
-const MYSELF: &str = "task-manager";
+use crate::task_manager::{TaskEvent, TaskManager};
 
 /// How long changes are gathered before a turn, so that a burst of them makes one round.
 const GATHERING: Duration = Duration::from_millis(5);
@@ -30,16 +24,6 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long a check of masters may take before its files are skipped for some time.
 pub(in crate::task_manager) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
-
-impl ScheduledTurns for TaskManager {
-    fn next_turn(&mut self) -> &mut TurnTimer {
-        &mut self.next_turn
-    }
-
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
-    }
-}
 
 impl TaskManager {
     /// Takes a turn soon, so that changes that come together are planned together. A turn goes through
@@ -58,7 +42,7 @@ impl TaskManager {
 
     fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        if let Some(left) = self.policy.held(now) {
+        if let Some(left) = self.replica.pause_left() {
             self.wake_after(left, ctx);
         } else if self.replica.epoch().is_some() {
             self.policy.set_removals(self.collaborators.removals.view());
@@ -107,48 +91,6 @@ impl TaskManager {
         }
         self.policy.counters.round_time.note(last.took);
         self.policy.last_round = Some(last);
-    }
-
-    /// Commits events of the TaskManager's own, cut to entries.
-    pub(in crate::task_manager) fn commit(
-        &mut self,
-        events: Vec<TaskEvent>,
-        ctx: &mut Context<Self>,
-    ) {
-        let now = self.clock.now();
-        for events in ReplicaHandle::<TaskBook>::parts(events) {
-            let committing = self.replica.commit(now, RequestContext::by_itself(MYSELF), events);
-            let settling = committing.into_actor(self).map(|settlement, manager, ctx| {
-                // A refused or lost event is decided again from the present state.
-                let _ = manager.settled(settlement, ctx);
-            });
-            ctx.spawn(settling);
-        }
-    }
-
-    /// Takes a commit that came back.
-    pub(in crate::task_manager) fn settled(
-        &mut self,
-        settlement: CommitSettlement<TaskBook>,
-        ctx: &mut Context<Self>,
-    ) -> Result<reelyard_replication::Outcomes<TaskBook>, CommitError> {
-        let settled = self.replica.settle(settlement);
-        match &settled {
-            Ok(_) => {
-                if self.policy.committed() {
-                    tracing::info!("commits of tasks work again");
-                }
-            }
-            Err(error) => {
-                let CommitPause { pause, is_news } =
-                    self.policy.uncommitted(error, self.clock.now());
-                if is_news {
-                    tracing::warn!(%error, "commit of tasks returned without an outcome");
-                }
-                self.wake_after(pause, ctx);
-            }
-        }
-        settled
     }
 
     /// Has masters checked, one list at a time.

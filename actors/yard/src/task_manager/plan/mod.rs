@@ -25,8 +25,6 @@ pub use files::wants_room::WantsRoom;
 use hosts::occupied::Occupied;
 pub use hosts::pairing::{HostParticipation, Pairing, PlacementRequest};
 pub use planning_context::PlanningContext;
-use rate_limiter::PlanningRateLimiter;
-
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileId;
@@ -42,6 +40,7 @@ use crate::task_manager::policy::hosts::HostTable;
 use crate::task_manager::state::event::NewTask;
 use crate::task_manager::state::host_record::HostRecord;
 use crate::task_manager::state::task_book::TaskBook;
+use rate_limiter::PlanningRateLimiter;
 
 /// How many candidates behind the planned ones are looked up ahead, so that a source which
 /// becomes free finds its next file ready.

@@ -9,7 +9,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::worker::{Report, TaskId};
-use reelyard_replication::{AppliedEvent, CommitBackoff, CommitError, CommitPause, InFlight};
+use reelyard_replication::{AppliedEvent, InFlight};
 
 use super::decision_context::TaskDecisionContext;
 use super::foreign_managers::{ForeignManagers, OwnLeadership, Stranger};
@@ -85,7 +85,6 @@ pub struct TaskPolicy {
     pub(in crate::task_manager) foreign_managers: ForeignManagers,
     /// The removals, as the Remover last published them.
     removals: Arc<RemoverView>,
-    hold: CommitBackoff,
     /// Whether masters are being checked.
     looking: bool,
     /// Hosts whose files are being read.
@@ -143,7 +142,6 @@ impl TaskPolicy {
     /// again, because the former leader had later reports of them than this node.
     pub fn become_leader(&mut self, now: Millis) -> Vec<HostAddr> {
         self.liveness = TaskLiveness::starting(now);
-        self.hold = CommitBackoff::default();
         let outdated = self.hosts.iter().filter(|(_, host)| host.is_outdated());
         outdated.map(|(addr, _)| addr).collect()
     }
@@ -396,27 +394,11 @@ impl TaskPolicy {
         heard
     }
 
-    /// How long no decision is made yet, after a commit that returned without an outcome.
-    pub fn held(&self, now: Millis) -> Option<Duration> {
-        self.hold.left(now)
-    }
-
     /// How long to sleep until something becomes due by itself.
     pub fn sleep(&self, standing: TaskPieceContext<'_>) -> Duration {
         let deadline = self.decision_context(standing).next_deadline();
         let until = deadline.map_or(LONGEST_SLEEP, |deadline| deadline.since(standing.now));
         until.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)
-    }
-
-    /// A commit came back without an outcome: nothing is decided for a while.
-    pub fn uncommitted(&mut self, error: &CommitError, now: Millis) -> CommitPause {
-        self.counters.uncommitted += 1;
-        self.hold.uncommitted(error, now)
-    }
-
-    /// A commit came back with its outcome. Answers whether the one before had none.
-    pub fn committed(&mut self) -> bool {
-        self.hold.committed()
     }
 
     /// Updates the memory after an applied event. `book` has applied it, and perhaps other events of the

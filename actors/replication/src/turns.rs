@@ -1,0 +1,44 @@
+//! When an actor takes its next turn.
+
+use std::time::{Duration, Instant};
+
+use actix::SpawnHandle;
+
+/// When the next turn of an actor begins, if one is planned.
+#[derive(Default)]
+pub struct TurnTimer(Option<(Instant, SpawnHandle)>);
+
+/// What a wish for a turn does to the planned one.
+pub(crate) enum TurnChange {
+    /// The planned turn is early enough.
+    Keep,
+    /// No turn is planned, or a later one: this timer is cancelled.
+    Plan(Option<SpawnHandle>),
+}
+
+impl TurnTimer {
+    /// Time until then. Zero if no turn is planned.
+    pub fn left(&self) -> Duration {
+        let left = |(at, _): &(Instant, SpawnHandle)| at.saturating_duration_since(Instant::now());
+        self.0.as_ref().map_or(Duration::ZERO, left)
+    }
+
+    /// Compares the planned turn with a turn at `at`.
+    pub(crate) fn change(&self, at: Instant) -> TurnChange {
+        match self.0 {
+            Some((planned, _)) if planned <= at => TurnChange::Keep,
+            Some((_, timer)) => TurnChange::Plan(Some(timer)),
+            None => TurnChange::Plan(None),
+        }
+    }
+
+    /// Records the planned turn.
+    pub(crate) fn plan(&mut self, at: Instant, timer: SpawnHandle) {
+        self.0 = Some((at, timer));
+    }
+
+    /// The planned turn begins.
+    pub(crate) fn begin(&mut self) {
+        self.0 = None;
+    }
+}
