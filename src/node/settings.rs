@@ -334,3 +334,22 @@ pub fn simulation_rules(config: &NodeConfig) -> Rules {
         hit_base: config.event_log.hit_base.get(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_the_actors_are_those_of_the_configuration() {
+        let config = NodeConfig::default();
+        assert_eq!(TaskSettings::default(), tasks(&config));
+        assert_eq!(RemoverSettings::default(), remover(&config));
+        assert_eq!(CfwWorkerSettings::default(), calls(&config));
+        assert_eq!(BoxLinkSettings::default(), box_link(&config));
+        assert_eq!(ShareExpirySettings::default(), shares(&config));
+        assert_eq!(BoxLeaseSettings::default(), boxes(&config));
+        let probes_at_once = heartbeat(&config).probes_at_once;
+        let heartbeats = HeartbeatSettings { probes_at_once, ..HeartbeatSettings::default() };
+        assert_eq!(heartbeats, heartbeat(&config));
+    }
+}

@@ -263,7 +263,7 @@ async fn a_refusal_has_a_reason() -> Result<()> {
     assert_eq!(http.post(&url).body("{}").send().await?.status(), 401);
     let told = http.post(&url).bearer_auth("opensesame-0123456789").body("{").send().await?;
     assert_eq!(told.status(), 400);
-    assert!(told.text().await?.starts_with("cannot be read: "));
+    assert!(told.text().await?.starts_with("the body is not valid: "));
     rig.link.change_settings(BoxLinkSettings::default())?;
     assert!(silence(rig.run(init()).await).contains("expects another token"));
     Ok(())

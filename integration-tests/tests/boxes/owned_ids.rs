@@ -115,7 +115,7 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
             "{why}"
         );
         let why = silence(rig.run(of(&rig, 1, 49)).await);
-        assert!(why.starts_with("epoch 49 is over"), "{why}");
+        assert!(why.starts_with("epoch 49 is out of date"), "{why}");
     }
     let place = HookTarget { ids: vec![IdRange { first: 3, count: 1 }], ..of(&rig, 2, 2).place };
     let look = InspectBoxes {

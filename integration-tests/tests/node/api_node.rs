@@ -147,7 +147,7 @@ fn invalid_requests_are_refused_with_an_explanation() -> Result<()> {
     api.refused(&[], "/api/v1/tasks/%31", 404, "not-found", "task 1 does not exist");
     api.refused(&[], "/api/v1/tasks/%2e%2e%2fx", 400, "bad-request", "\"../x\"");
     api.refused(&["-X", "DELETE"], "/api/v1/tasks/1", 404, "not-found", "task 1 does not exist");
-    api.refused(&[], "/api/v1/nope", 404, "not-found", "no /api/v1/nope");
+    api.refused(&[], "/api/v1/nope", 404, "not-found", "/api/v1/nope does not exist");
     for method in ["POST", "OPTIONS", "PUT"] {
         let answer = api.curl(&["-X", method], "/api/v1/plan");
         assert!(answer.head.contains("\r\nallow: get, head"), "{}", answer.head);

@@ -11,7 +11,7 @@ fn a_wrong_configuration_ends_a_role_with_2_and_every_fault() {
         let wrong = ["--set", "listen=nowhere", "--set", "log.level=loud", "--set", "such.key=1"];
         let ended = run(&[&[role], &wrong[..]].concat());
         assert_eq!(ended.code, Some(2), "{}", ended.err);
-        for key in ["--set listen: ", "--set log.level: ", "--set such.key: is no setting"] {
+        for key in ["--set listen: ", "--set log.level: ", "--set such.key: is not a setting"] {
             assert!(ended.err.contains(key), "{role}: {}", ended.err);
         }
     }

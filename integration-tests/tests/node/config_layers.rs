@@ -75,7 +75,7 @@ fn every_fault_is_listed_with_its_place_and_the_code_is_2() {
         format!("{shown}:4: heartbeat.down_after: "),
         "REELYARD_EVENT_LOG__TIME_ZONE: event_log.time_zone: ".to_owned(),
         "--set storage.limit_percent: ".to_owned(),
-        "--set x: is no setting".to_owned(),
+        "--set x: is not a setting".to_owned(),
         "the configuration has 6 faults:".to_owned(),
     ] {
         assert!(ended.err.contains(&place), "{place} is not in:\n{}", ended.err);
@@ -141,7 +141,7 @@ fn one_entry_of_a_table_is_set_by_its_dotted_key_over_those_of_the_file() {
     let weights = "placement.weights = { room = 1, traffic = 2 }";
     assert!(value(&shown, "placement.weights").starts_with(weights), "{}", shown.out);
     let refused = run(&["config", "check", "--set", "task.timeout.x=1"]);
-    assert!(refused.err.contains("--set task.timeout.x: is no setting"), "{}", refused.err);
+    assert!(refused.err.contains("--set task.timeout.x: is not a setting"), "{}", refused.err);
     let refused = run(&["config", "check", "--set", "share.roots.media=media"]);
     assert!(refused.err.contains("--set share.roots.media: "), "{}", refused.err);
     assert!(refused.err.contains("media is not an absolute path"), "{}", refused.err);

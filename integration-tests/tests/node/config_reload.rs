@@ -223,8 +223,8 @@ fn planning_is_switched_off_and_on_again() -> Result<()> {
     })?;
     let plan = ground.get("/api/v1/plan").context("a plan")?;
     let blocked = plan["blocked"].as_str().unwrap_or_default();
-    ensure!(blocked.contains("planning is switched off: task.mode"), "{plan}");
-    ensure!(page("/readyz").is_some_and(|text| text.contains("warning: Planning is switched off")));
+    ensure!(blocked.contains("planning is off (task.mode"), "{plan}");
+    ensure!(page("/readyz").is_some_and(|text| text.contains("warning: Planning is off")));
     ensure!(page("/metrics").is_some_and(|text| text.contains("\nreelyard_planning_off 1")));
     ensure!(
         ground.get("/api/v1/tasks").is_some_and(|tasks| tasks["items"] == serde_json::json!([]))

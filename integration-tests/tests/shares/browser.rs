@@ -81,7 +81,7 @@ async fn open_by_password(runs_scripts: bool) {
     saved(&browser, "Grüße & _mehr_.mpg", b"0123456789").await;
     browser.open(&links.url(id, "")).await.unwrap();
     let text = shows(&browser, "main", |text| text.contains("0 of 1")).await;
-    assert!(text.contains("can be resumed"), "{text}");
+    assert!(text.contains("You can resume it"), "{text}");
     links.stop().await;
 }
 

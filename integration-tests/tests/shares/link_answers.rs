@@ -47,7 +47,7 @@ async fn a_file_that_became_a_directory_is_not_served_nor_the_reverse() {
         for part in ["", "/file", "/zip"] {
             let answer = links.get(id, part, &[]).await;
             assert_eq!(answer.status, 404, "{part}: {}", answer.text());
-            assert!(answer.text().contains("not there"), "{part}: {}", answer.text());
+            assert!(answer.text().contains("does not exist now"), "{part}: {}", answer.text());
         }
     }
     links.stop().await;

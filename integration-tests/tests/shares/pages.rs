@@ -251,11 +251,11 @@ async fn a_late_client_gets_the_reason_and_a_counted_download_may_resume() {
     let html = held.text();
     // A button that starts a new download would only be refused.
     assert!(html.contains("0 of 1") && !html.contains(&button), "{html}");
-    assert!(html.contains("can be resumed"), "{html}");
+    assert!(html.contains("You can resume it"), "{html}");
     let anew = links.get(id, "/file", &["-H", &taker]).await;
-    assert!(anew.status == 410 && anew.text().contains("can be resumed"), "{}", anew.text());
+    assert!(anew.status == 410 && anew.text().contains("You can resume it"), "{}", anew.text());
     assert_eq!(links.get(id, "/file", &["-H", &taker, "-r", "4-"]).await.status, 206);
     let late = links.get(id, "/file", &["-H", &newcomer]).await;
-    assert!(late.status == 410 && !late.text().contains("can be resumed"), "{}", late.text());
+    assert!(late.status == 410 && !late.text().contains("You can resume it"), "{}", late.text());
     links.stop().await;
 }

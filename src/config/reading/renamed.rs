@@ -29,14 +29,65 @@ pub fn new_key(key: &str) -> Option<String> {
     })
 }
 
-/// A warning for each setting that was set by its old name.
+/// Old and new path of every module that log filters could name.
+const MOVED_MODULES: [(&str, &str); 21] = [
+    ("reelyard_actors::bandwidth", "reelyard_yard::bandwidth"),
+    ("reelyard_actors::box_host", "reelyard_worker::box_host"),
+    ("reelyard_actors::box_lease", "reelyard_boxes::box_lease"),
+    ("reelyard_actors::catalog", "reelyard_yard::catalog"),
+    ("reelyard_actors::cfw_worker", "reelyard_yard::cfw_worker"),
+    ("reelyard_actors::downloader::data_port", "reelyard_file_server::data_port"),
+    ("reelyard_actors::downloader", "reelyard_worker::downloader"),
+    ("reelyard_actors::heartbeat", "reelyard_yard::heartbeat"),
+    ("reelyard_actors::journal", "reelyard_journal"),
+    ("reelyard_actors::processes", "reelyard_worker::processes"),
+    ("reelyard_actors::remover", "reelyard_yard::remover"),
+    ("reelyard_actors::share_expiry", "reelyard_shares::share_expiry"),
+    ("reelyard_actors::share_files", "reelyard_shares::share_files"),
+    ("reelyard_actors::signed_call", "reelyard_protocol::signed_call"),
+    ("reelyard_actors::supervision", "reelyard_core::supervision"),
+    ("reelyard_actors::task_manager", "reelyard_yard::task_manager"),
+    ("reelyard_actors::webhook", "reelyard_shares::webhook"),
+    ("reelyard_actors::wire", "reelyard_protocol"),
+    ("reelyard_actors", "reelyard"),
+    ("reelyard::http::share", "reelyard_links"),
+    ("reelyard::simulate", "reelyard_simulate"),
+];
+
+/// A warning for each setting that was set by its old name, and for a log filter that names a module by
+/// its old path: such a filter selects nothing.
 pub fn warnings(settings: &[EffectiveSetting]) -> Vec<String> {
-    let renamed = settings.iter().filter_map(|setting| {
-        let old = setting.old_key.as_ref()?;
+    let mut warnings = Vec::new();
+    for setting in settings {
         let (key, origin) = (&setting.key, &setting.origin);
-        Some(format!("{origin}: {old} is now called {key}; use the new name"))
-    });
-    renamed.collect()
+        if let Some(old) = &setting.old_key {
+            warnings.push(format!("{origin}: {old} is now called {key}; use the new name"));
+        }
+        if key == LOG_FILTER {
+            let filter = setting.value.as_deref().unwrap_or_default();
+            let moved = moved_modules(filter).map(|(old, new)| {
+                format!(
+                    "{origin}: {key} names the module {old}, which is now {new}; use the new name"
+                )
+            });
+            warnings.extend(moved);
+        }
+    }
+    warnings
+}
+
+/// The key of the log filter.
+const LOG_FILTER: &str = "log.level";
+
+/// Old and new path of each module that a log filter names by an old path.
+fn moved_modules(filter: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let directives = filter.trim_matches('"').split(',');
+    directives.filter_map(|directive| {
+        let target = directive.split(['=', '[']).next().unwrap_or_default().trim();
+        MOVED_MODULES.into_iter().find(|(old, _)| {
+            target.strip_prefix(old).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        })
+    })
 }
 
 #[cfg(test)]
@@ -84,5 +135,16 @@ mod tests {
         let layers = Layers { file: Some(file.path().to_owned()), ..Layers::default() };
         let refused = load::<NodeConfig>(&layers).map(|_| ()).unwrap_err().to_string();
         assert!(refused.contains("share.drain is its old name"), "{refused}");
+    }
+
+    #[test]
+    fn a_log_filter_with_an_old_path_gets_a_warning() {
+        let filter = "log.level=info,reelyard_actors::catalog=debug,reelyard_yard=warn";
+        let warnings = warnings(&load_set(&[filter]).unwrap());
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].contains("reelyard_actors::catalog, which is now reelyard_yard::catalog")
+        );
+        assert!(super::warnings(&load_set(&["log.level=reelyard=debug"]).unwrap()).is_empty());
     }
 }
