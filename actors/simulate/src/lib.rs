@@ -15,13 +15,13 @@ mod rules;
 mod simulation;
 mod yard;
 
-use crate::demand::recorded;
 use std::time::Duration;
 
 use anyhow::Result;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileId, FileName, NameTable};
 
+use crate::demand::recorded;
 use demand::catalogue::{Catalogue, Sizes};
 use demand::popularity::{Popularity, Targets};
 use demand::recorded::Recorded;

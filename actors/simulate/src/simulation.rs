@@ -18,8 +18,9 @@ use super::queue::{EventSchedule, ScheduledEvent};
 use super::rules::Rules;
 use super::yard::{YardModel, mark};
 use crate::demand::catalogue::Catalogue;
+use crate::demand::file_request::FileRequest;
 use crate::demand::popularity::Popularity;
-use crate::demand::stream::{DemandModel, FileRequest};
+use crate::demand::stream::DemandModel;
 use crate::demand::synthetic::{DAY, HOUR};
 use crate::results::measures::{DiskFill, Measures};
 

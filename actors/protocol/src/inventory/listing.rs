@@ -11,6 +11,7 @@ use reelyard_core::names::{
 use roaring::RoaringBitmap;
 
 use super::new_names::NewNameLimiter;
+use crate::inventory::limits::{BadList, ListLimits};
 
 /// How many names are taken into the table at once.
 const BATCH: usize = 4096;
@@ -18,9 +19,6 @@ const BATCH: usize = 4096;
 /// The longest line of a list, in bytes. A name of 255 bytes takes three bytes for each when it is
 /// percent-encoded, and a size and a time come before it.
 const LONGEST_LINE: usize = 1024;
-
-/// How long names are on average at most, in bytes, in a list that is as long as it may be.
-const AVERAGE_NAME: u64 = 48;
 
 /// How a list of files is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +33,6 @@ pub enum ListForm {
     Changes,
 }
 
-/// How much one list may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListLimits {
-    /// Lines: files, names that cannot be read, and names that are gone.
-    pub files: u64,
-    /// Bytes of all names together.
-    pub name_bytes: u64,
-}
-
-impl ListLimits {
-    /// The limits of a host that may list `files` files. Their names may take 48 bytes each on
-    /// average.
-    pub const fn of(files: u64) -> Self {
-        ListLimits { files, name_bytes: files.saturating_mul(AVERAGE_NAME) }
-    }
-}
-
 /// A whole list, or all changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileListing {
@@ -61,58 +42,6 @@ pub struct FileListing {
     pub gone: RoaringBitmap,
     /// Entries whose names cannot be file names.
     pub unreadable_names: u64,
-}
-
-/// Why a list means nothing: taking it for whole would make files vanish that are there.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadList {
-    /// Its last line has no end, or the end line is missing.
-    #[error("the list is incomplete: it stops after {lines} lines without its end line")]
-    Torn {
-        /// Whole lines until there.
-        lines: u64,
-    },
-    /// The end line counts other than there are.
-    #[error("the list is incomplete: it has {lines} lines, but its end line says {told}")]
-    Miscounted {
-        /// Lines there are.
-        lines: u64,
-        /// Number of lines in the end line.
-        told: u64,
-    },
-    /// A line with another format.
-    #[error("line {line} of the file list has the wrong format")]
-    Line {
-        /// Its number, from 1.
-        line: u64,
-    },
-    /// More lines than a host may list.
-    #[error("it lists more than {most} files: remove files there, or raise hosts.max_files")]
-    TooMany {
-        /// The limit (`hosts.max_files`).
-        most: u64,
-    },
-    /// Its names or its body take more bytes than they may.
-    #[error(
-        "its file list has more than {most} bytes: remove files there, or raise hosts.max_files"
-    )]
-    TooLong {
-        /// The limit that it exceeds, in bytes.
-        most: u64,
-    },
-    /// The host listed more new names than it may add within an hour.
-    #[error(
-        "it listed more new file names within an hour than hosts.max_files allows: stop the program that \
-         creates them there, or raise the setting"
-    )]
-    TooManyNew,
-}
-
-impl BadList {
-    /// Whether the list is refused for its size, not for its format.
-    pub fn is_too_much(&self) -> bool {
-        matches!(self, BadList::TooMany { .. } | BadList::TooLong { .. } | BadList::TooManyNew)
-    }
 }
 
 /// Reads one list.

@@ -1,5 +1,6 @@
 //! The lines of a Reelyard worker's `GET /inventory`: see [`worker`](super::worker).
 
+pub mod limits;
 pub mod listing;
 pub mod new_names;
 

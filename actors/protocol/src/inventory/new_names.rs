@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 
-use super::listing::{BadList, ListLimits};
+use crate::inventory::limits::{BadList, ListLimits};
 
 /// In this time a host may bring as many new names as one list may hold.
 const REFILLED_IN: Duration = Duration::from_secs(60 * 60);

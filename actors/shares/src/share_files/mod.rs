@@ -15,6 +15,7 @@ mod open_roots;
 mod open_roots_tests;
 mod roots;
 mod sweep;
+pub(crate) mod waiters;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -38,8 +39,8 @@ use reelyard_replication::Leadership;
 use crate::share_expiry::{
     BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareId, ShareViewHandle,
 };
+use crate::share_files::waiters::MoveRequestWaiters;
 use missing::MissingShares;
-use moves::MoveRequestWaiters;
 use sweep::SweepResult;
 
 /// The name under which shares of missing files end.

@@ -22,11 +22,7 @@ use crate::share_expiry::{
     BeginMove, BegunMove, MoveEnd, Moved, NewMove, PendingMove, RecallMove, SettleMove, ShareError,
     ShareRefusal,
 };
-
-type MoveReply = Result<Moved, MoveError>;
-
-/// The callers that wait for the outcome of a request.
-pub(super) type MoveRequestWaiters = Vec<oneshot::Sender<MoveReply>>;
+use crate::share_files::waiters::{MoveReply, MoveRequestWaiters};
 
 /// How long the log waits before it reports again that a move is unsettled.
 const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);

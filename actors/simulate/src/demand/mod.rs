@@ -1,6 +1,7 @@
 //! Requests of viewers: invented or recorded.
 
 pub(crate) mod catalogue;
+pub(crate) mod file_request;
 pub(crate) mod popularity;
 pub(crate) mod ranks;
 pub(crate) mod recorded;

@@ -15,8 +15,8 @@ use reelyard_yard::catalog::load_balancer::event_row::{EventRow, read_event_row}
 use reelyard_yard::catalog::ranking::Ranking;
 use reelyard_yard::catalog::single_flight::InputReader;
 
-use super::stream::FileRequest;
 use super::synthetic::DAY;
+use crate::demand::file_request::FileRequest;
 use crate::options::RecordedOptions;
 
 /// The requests of some logs, repeated.

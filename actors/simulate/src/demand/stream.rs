@@ -5,15 +5,7 @@ use reelyard_core::names::FileId;
 
 use super::recorded::Recorded;
 use super::synthetic::Synthetic;
-
-/// A viewer requests a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileRequest {
-    /// Time of the request.
-    pub at: Millis,
-    /// Requested file.
-    pub file: FileId,
-}
+use crate::demand::file_request::FileRequest;
 
 /// The source of requests.
 #[derive(Debug)]

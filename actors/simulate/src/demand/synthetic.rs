@@ -10,7 +10,7 @@ use reelyard_core::names::FileId;
 
 use super::catalogue::normal;
 use super::ranks::Ranks;
-use super::stream::FileRequest;
+use crate::demand::file_request::FileRequest;
 use crate::options::{
     DESTINATIONS_PER_RISE, FILES_PER_NEW_TITLE, REQUESTS_PER_DESTINATION, SyntheticOptions,
 };

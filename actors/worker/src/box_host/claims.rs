@@ -3,29 +3,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use reelyard_core::manager::ClusterId;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, IdRange, PoolName};
-use serde::{Deserialize, Serialize};
 
-use crate::downloader::disk::state_store::{StateStore, StateStoreError};
+use crate::box_host::box_claim::BoxClaim;
+use crate::downloader::disk::state_store::StateStore;
+use crate::downloader::disk::state_store_error::StateStoreError;
 
 /// A claim is written again only after this many tokens: a hook does not wait for the disk.
 const TOKENS_A_WRITE: u64 = 1000;
-
-/// The boxes that one pool has here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoxClaim {
-    /// The cluster of the pool; none where a node of an older version has asked.
-    pub cluster: Option<ClusterId>,
-    /// The name of the pool.
-    pub pool: PoolName,
-    /// The name of its set of hooks.
-    pub hooks: String,
-    /// Its ranges of ids.
-    pub ids: Vec<IdRange>,
-    /// A token that was served; none above `token + TOKENS_A_WRITE - 1` was.
-    pub token: FenceToken,
-}
 
 /// Another pool has a box that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -203,6 +188,7 @@ fn conflict(other: &BoxClaim, wanted: &BoxClaim) -> Option<BoxClaimConflict> {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::manager::ClusterId;
     use reelyard_protocol::boxes::HooksName;
 
     use super::super::samples::place;

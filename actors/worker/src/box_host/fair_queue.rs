@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use reelyard_protocol::boxes::PoolName;
 
-use super::job_queue::HostedBoxKey;
+use crate::box_host::box_key::HostedBoxKey;
 
 /// Boxes that wait for their turn, and how many have it.
 #[derive(Debug, Default)]

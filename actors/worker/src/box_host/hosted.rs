@@ -19,7 +19,8 @@ use super::claims::BoxClaims;
 use super::hooks::HookSets;
 use super::messages::{EndHooks, SettingsChanged};
 use super::views::BoxHostView;
-use crate::downloader::disk::state_store::{StateStore, StateStoreError};
+use crate::downloader::disk::state_store::StateStore;
+use crate::downloader::disk::state_store_error::StateStoreError;
 use crate::downloader::managers::epoch_guard::{EpochGuard, Jumps, NotObeyed};
 
 /// How many looks at boxes go on at a time.

@@ -9,29 +9,10 @@ use std::collections::hash_map::Entry;
 
 use reelyard_core::event::Epoch;
 use reelyard_core::manager::ClusterId;
-use reelyard_protocol::boxes::{FenceToken, HookKind, HookTarget, RunHook};
+use reelyard_protocol::boxes::{FenceToken, HookKind, RunHook};
 
 use super::fair_queue::FairBoxQueue;
-
-/// A box of this worker: an id of a set of hooks, independent of its pool and cluster. In a pool that
-/// draws ids the number of a box changes, and hooks run for the id.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct HostedBoxKey {
-    pub hooks: String,
-    pub box_id: u32,
-}
-
-impl HostedBoxKey {
-    /// The box with this id on a worker.
-    pub fn new(place: &HookTarget, box_id: u32) -> Self {
-        HostedBoxKey { hooks: place.hooks_name().to_owned(), box_id }
-    }
-
-    /// The box for which something is run.
-    pub fn of(hook: &RunHook) -> Self {
-        HostedBoxKey::new(&hook.place, hook.box_id)
-    }
-}
+use crate::box_host::box_key::HostedBoxKey;
 
 /// The last job of a box: its cluster, token and hook.
 type LastHookRequest = (Option<ClusterId>, FenceToken, HookKind);

@@ -1,5 +1,7 @@
 #![doc = include_str!("README.md")]
 
+pub(crate) mod box_claim;
+pub(crate) mod box_key;
 mod box_probe;
 mod checks;
 mod claims;
@@ -23,10 +25,11 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use tokio::sync::oneshot;
 
+pub use crate::box_host::box_claim::BoxClaim;
 pub use checks::{
     BoxLeftovers, BoxNotServed, CleanBoxChecks, LeftProcess, LeftoverTargets, Uid, named,
 };
-pub use claims::{BoxClaim, BoxClaimConflict};
+pub use claims::BoxClaimConflict;
 pub use hooks::{
     CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
 };
@@ -40,11 +43,12 @@ use reelyard_protocol::boxes::{
     InspectedBox, PoolName, RunHook,
 };
 
+use crate::box_host::box_key::HostedBoxKey;
 use crate::downloader::managers::epoch_guard::Deposed;
 use box_probe::ProcessSnapshot;
 use hook_execution::{GIVEN_UP, HookExecution};
 use hosted::{BoxHostShared, RunningHookGuard};
-use job_queue::{BoxJobQueue, HookJobStart, HostedBoxKey};
+use job_queue::{BoxJobQueue, HookJobStart};
 use messages::{EndHooks, HookOverdue, HookRunEnded, SettingsChanged};
 use program::HookCancellation;
 

@@ -8,8 +8,8 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookKind, HookTarget, Pool
 
 use super::checks::CleanBoxChecks;
 use super::hooks::{HookProgram, HookSet};
-use super::job_queue::HostedBoxKey;
 use super::template::{Template, TemplateBlank};
+use crate::box_host::box_key::HostedBoxKey;
 
 /// A pool on this worker.
 pub fn place(pool: &str) -> HookTarget {

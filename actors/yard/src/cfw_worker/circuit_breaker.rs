@@ -7,23 +7,9 @@
 
 use reelyard_core::backoff::{BackOff, ExponentialBackoff};
 use reelyard_core::clock::Millis;
-use serde::{Deserialize, Serialize};
 
 use super::AskFailure;
-
-/// A kind of call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum HostCallKind {
-    /// What program answers: `GET /info`.
-    Info,
-    /// The files it holds: `GET /files` or `GET /inventory`.
-    List,
-    /// Its disk: `GET /df`.
-    Disk,
-    /// Deletion of a copy: `DELETE /files/{name}`.
-    Delete,
-}
+use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState, HostCallKind};
 
 /// When a breaker opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,41 +18,6 @@ pub struct CircuitBreakerSettings {
     pub open_after: u32,
     /// How long it remains open.
     pub cool_down: ExponentialBackoff,
-}
-
-/// The state of the calls to a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CircuitState {
-    /// Calls are sent as usual.
-    #[default]
-    Closed,
-    /// Calls kept failing: only probes are sent, and no new copies are planned on the host.
-    Open,
-    /// They are tried again: one call and one copy at a time.
-    Probation,
-}
-
-impl CircuitState {
-    /// Whether only probes are sent.
-    pub fn is_open(self) -> bool {
-        self == CircuitState::Open
-    }
-
-    /// Whether one call at a time is sent, as a trial.
-    pub fn on_probation(self) -> bool {
-        self == CircuitState::Probation
-    }
-}
-
-/// Calls that kept failing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallTrouble {
-    /// The kind of call whose failures opened the breaker.
-    pub call: HostCallKind,
-    /// How often the breaker opened, until when, and why.
-    #[serde(flatten)]
-    pub back_off: BackOff,
 }
 
 /// The breaker of one host.

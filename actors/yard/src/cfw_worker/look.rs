@@ -14,9 +14,7 @@ use tracing::info;
 use super::client::{HostClient, HostProgram, WorkerStatus};
 use super::holdings::{Extent, InventoryAnswer};
 use super::{AskFailure, CfwWorker, HostCallKind, Inventory, Refresh};
-
-/// The receiver of the answer to one [`Refresh`].
-pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
+use crate::cfw_worker::refresh_reply::RefreshReply;
 
 /// The result of a read of a host.
 struct HostLookResult {

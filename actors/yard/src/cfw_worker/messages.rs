@@ -14,8 +14,8 @@ use reelyard_protocol::worker::{ManagerSeen, WorkerAdopted};
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
-use super::circuit_breaker::{CallTrouble, CircuitState};
 use super::settings::CfwWorkerSettings;
+use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState};
 
 /// Why a host could not be called, or why its answer is unusable. It must never be taken for "empty" or
 /// "gone".

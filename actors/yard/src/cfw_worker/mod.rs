@@ -8,12 +8,14 @@
 mod agent;
 mod call_status;
 mod circuit_breaker;
+pub(crate) mod circuit_state;
 mod client;
 mod deletion;
 pub mod holdings;
 mod look;
 mod maintenance;
 mod messages;
+pub(crate) mod refresh_reply;
 mod routes;
 pub mod schedule;
 mod settings;
@@ -27,8 +29,9 @@ use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+pub use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState, HostCallKind};
 pub use agent::{Agent, AgentUrl, Agents, BadAgentUrl};
-pub use circuit_breaker::{CallTrouble, CircuitBreakerSettings, CircuitState, HostCallKind};
+pub use circuit_breaker::CircuitBreakerSettings;
 pub use client::http_client;
 pub use messages::*;
 use reelyard_protocol::legacy::cfw::DiskFigures;
@@ -41,10 +44,10 @@ use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_protocol::inventory::new_names::NewNameLimiter;
 
+use crate::cfw_worker::refresh_reply::RefreshReply;
 use circuit_breaker::CircuitBreaker;
 use client::{HostClient, HostProgram, WorkerStatus};
 use holdings::HeldFiles;
-use look::RefreshReply;
 use schedule::PollSchedule;
 use traffic::TrafficWatch;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
-use reelyard_protocol::inventory::listing::ListLimits;
+use reelyard_protocol::inventory::limits::ListLimits;
 
 use super::agent::Agents;
 use super::circuit_breaker::CircuitBreakerSettings;

@@ -9,6 +9,7 @@ mod settings;
 mod state;
 mod views;
 
+pub use crate::remover::policy::relief::Relief;
 pub use actor::turn::WHILE_THERE_IS_MORE;
 pub use actor::{Remover, RemoverCollaborators};
 pub use messages::*;
@@ -17,7 +18,6 @@ pub use policy::decision_context::{Inputs, RemovalsUnderWay, RemoverDecisionCont
 pub use policy::duplicates::FileCopies;
 pub use policy::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
 pub use policy::memory::{RemoverPieceContext, RemoverPolicy};
-pub use policy::over_limit::Relief;
 pub use policy::room::{RoomMade, RoomSought, RoomVerdict, RoomWanted};
 pub use policy::round::{Confirmation, Removal, RemovalProposal, RemoverWaits};
 pub use settings::{RemovalMode, RemoverSettings};

@@ -5,8 +5,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
 
-use super::messages::Task;
 use crate::task_manager::state::event::NewTask;
+use crate::task_manager::state::task::Task;
 
 /// A host with this last number.
 pub fn host(last: u8) -> HostAddr {

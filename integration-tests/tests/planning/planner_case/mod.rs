@@ -267,6 +267,7 @@ impl PlannerCase {
             ungraded_hot: self.ungraded_hot,
             ignore_prefixes: vec![b"AD".to_vec()],
             storage_limit_percent: 100,
+            fill_percent: 100,
             first_look: Duration::ZERO,
             ..TaskSettings::default()
         }

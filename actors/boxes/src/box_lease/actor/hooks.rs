@@ -1,7 +1,6 @@
 //! Runs hooks for boxes, outside the actor: one at a time for each box, and none waits for another pool's
 //! host.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use actix::{AsyncContext, Context, Handler, Message};
@@ -11,95 +10,14 @@ use reelyard_protocol::boxes::{
     InspectedBox, LeaseId, PoolName, RunHook,
 };
 
-use super::BoxKey;
+use crate::box_lease::policy::box_key::BoxKey;
+use crate::box_lease::policy::hook_calls::HookCall;
 use crate::box_lease::state::event::BoxRefusal;
 use crate::box_lease::{BoxLease, BoxPhase};
 
 /// How long a host that does not answer is left alone.
 const SILENT: ExponentialBackoff =
     ExponentialBackoff { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
-
-/// The hooks that run now.
-#[derive(Default)]
-pub(in crate::box_lease) struct HookCalls {
-    of_boxes: HashMap<BoxKey, HookCall>,
-    /// The pools whose boxes are being inspected.
-    looks: HashMap<PoolName, u64>,
-    /// Boxes whose cleaning result is being committed, with the number of the cleaning.
-    settling: HashMap<BoxKey, u64>,
-    /// How often in a row a host did not answer for a box, or for a pool.
-    silent_boxes: HashMap<BoxKey, u32>,
-    silent_pools: HashMap<PoolName, u32>,
-    /// Why the host of a pool did not answer, for as long as it has answered nothing since.
-    silences: HashMap<PoolName, String>,
-    /// How many were started: names each.
-    started: u64,
-}
-
-/// One thing that is being run for a box.
-#[derive(Clone, Copy, Debug)]
-struct HookCall {
-    run: u64,
-    kind: HookKind,
-    /// The lease that it is for.
-    lease: Option<LeaseId>,
-    /// The number of the cleaning.
-    cleaning: Option<u64>,
-}
-
-impl HookCalls {
-    /// Whether a hook runs for a box, or its result is not on record yet.
-    pub(in crate::box_lease) fn has(&self, key: &BoxKey) -> bool {
-        self.of_boxes.contains_key(key) || self.settling.contains_key(key)
-    }
-
-    /// The result of a cleaning is being committed. Answers which one that is.
-    pub(in crate::box_lease) fn settle(&mut self, key: &BoxKey) -> u64 {
-        let run = self.next();
-        self.settling.insert(key.clone(), run);
-        run
-    }
-
-    /// It is on record and applied.
-    pub(in crate::box_lease) fn on_record(&mut self, key: &BoxKey) {
-        self.settling.remove(key);
-    }
-
-    /// The commit came back, in success or failure.
-    pub(in crate::box_lease) fn settled(&mut self, key: &BoxKey, run: u64) {
-        if self.settling.get(key) == Some(&run) {
-            self.settling.remove(key);
-        }
-    }
-
-    /// Whether boxes of a pool are being looked at.
-    pub(in crate::box_lease) fn looks_at(&self, pool: &PoolName) -> bool {
-        self.looks.contains_key(pool)
-    }
-
-    /// Why the host of a pool does not answer, if so.
-    pub(in crate::box_lease) fn silence(&self, pool: &PoolName) -> Option<&String> {
-        self.silences.get(pool)
-    }
-
-    /// Forgets a removed pool.
-    pub(in crate::box_lease) fn forget(&mut self, pool: &PoolName) {
-        self.silences.remove(pool);
-        self.silent_pools.remove(pool);
-        self.silent_boxes.retain(|(of, _), _| of != pool);
-    }
-
-    /// Answers from here on are ignored.
-    pub(in crate::box_lease) fn clear(&mut self) {
-        let started = self.started;
-        *self = HookCalls { started, ..HookCalls::default() };
-    }
-
-    fn next(&mut self) -> u64 {
-        self.started += 1;
-        self.started
-    }
-}
 
 /// Something that was run for a box has ended.
 #[derive(Message)]

@@ -8,8 +8,8 @@ use reelyard_protocol::boxes::{
 };
 use reelyard_replication::Owner;
 
-use super::BoxKey;
 use crate::box_lease::BoxLease;
+use crate::box_lease::policy::box_key::BoxKey;
 use crate::box_lease::state::event::BoxEvent;
 use crate::box_lease::state::pool::{BoxPhase, BoxState, Draining};
 

@@ -20,20 +20,18 @@ use std::time::Instant;
 use actix::{Actor, Context};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, ClockReading};
-use reelyard_protocol::boxes::{BoxHosts, BoxNumber, FenceToken, LeaseId, PoolName};
+use reelyard_protocol::boxes::{BoxHosts, FenceToken, LeaseId, PoolName};
 use reelyard_replication::{LogHandle, Owner, Replicated};
 
+use crate::box_lease::policy::box_key::BoxKey;
+use crate::box_lease::policy::hook_calls::HookCalls;
+use crate::box_lease::policy::host_probes::BoxHostProbes;
+use crate::box_lease::policy::preparing_groups::PreparingGroups;
 use crate::box_lease::policy::waiters::LeaseWaiters;
 use crate::box_lease::{
     BoxChange, BoxLeaseSettings, BoxView, BoxViewHandle, KeyedDeadlines, LeaseTerms, PoolAllocator,
     PoolQueueCounts, PoolQueueView, SharedTable, WaiterId,
 };
-use hooks::HookCalls;
-use prepare::PreparingGroups;
-use probes::BoxHostProbes;
-
-/// A box by pool and number.
-pub(crate) type BoxKey = (PoolName, BoxNumber);
 
 /// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
 /// applies.

@@ -9,9 +9,9 @@ use reelyard_core::event::Epoch;
 use reelyard_protocol::boxes::{BoxNumber, LeaseId, PoolName};
 use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
 
-use super::BoxKey;
 use super::changes::changes_of;
 use super::grants::MYSELF;
+use crate::box_lease::policy::box_key::BoxKey;
 use crate::box_lease::policy::terms::HoldLimit;
 use crate::box_lease::state::box_table::FoundLease;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};

@@ -1,7 +1,6 @@
 //! Making boxes ready before their holder gets them: all boxes of a request, or the request goes back to
 //! its place and gets the next ones.
 
-use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
@@ -15,71 +14,6 @@ use crate::box_lease::policy::queue::{LeaseQueuePosition, WaiterId};
 use crate::box_lease::policy::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use crate::box_lease::state::event::BoxEvent;
 use crate::box_lease::{BoxLease, BoxRefusal};
-
-/// The granted leases whose boxes are being made ready, by request.
-#[derive(Default)]
-pub(in crate::box_lease) struct PreparingGroups {
-    /// By the first of their leases.
-    groups: HashMap<LeaseId, PreparingGroup>,
-    /// The first lease of the group of each.
-    group_of: HashMap<LeaseId, LeaseId>,
-    /// The first lease of each waiting request's grant.
-    of_waiter: HashMap<WaiterId, LeaseId>,
-    /// The groups whose boxes are all ready, without a commit of that yet.
-    ready: BTreeSet<LeaseId>,
-}
-
-struct PreparingGroup {
-    waiter: Option<WaiterId>,
-    leases: Vec<LeaseId>,
-    /// How many boxes are not ready yet.
-    pending: usize,
-    term: Duration,
-}
-
-impl PreparingGroups {
-    fn add(&mut self, waiter: Option<WaiterId>, leases: &[LeaseId], term: Duration) {
-        let Some(first) = leases.first() else { return };
-        self.group_of.extend(leases.iter().map(|id| (*id, *first)));
-        self.of_waiter.extend(waiter.map(|waiter| (waiter, *first)));
-        let pending = leases.len();
-        self.groups
-            .insert(*first, PreparingGroup { waiter, leases: leases.to_vec(), pending, term });
-    }
-
-    /// Records that a box is ready. Answers whether all of its group are.
-    fn one_ready(&mut self, id: LeaseId) -> bool {
-        let Some(first) = self.group_of.get(&id) else { return false };
-        let Some(group) = self.groups.get_mut(first) else { return false };
-        group.pending = group.pending.saturating_sub(1);
-        group.pending == 0 && self.ready.insert(*first)
-    }
-
-    /// The group of a lease is none any more. Returns the group.
-    fn dissolve(&mut self, id: LeaseId) -> Option<PreparingGroup> {
-        let first = *self.group_of.get(&id)?;
-        let group = self.groups.remove(&first)?;
-        self.ready.remove(&first);
-        if let Some(waiter) = group.waiter {
-            self.of_waiter.remove(&waiter);
-        }
-        for id in &group.leases {
-            self.group_of.remove(id);
-        }
-        Some(group)
-    }
-
-    /// The same by the waiting request. Returns its leases.
-    pub(in crate::box_lease) fn dissolve_of(&mut self, waiter: WaiterId) -> Vec<LeaseId> {
-        let first = self.of_waiter.get(&waiter).copied();
-        first.and_then(|first| self.dissolve(first)).map_or_else(Vec::new, |group| group.leases)
-    }
-
-    /// The groups to be committed as ready.
-    pub(in crate::box_lease) fn take_ready(&mut self) -> Vec<LeaseId> {
-        std::mem::take(&mut self.ready).into_iter().collect()
-    }
-}
 
 impl BoxLease {
     /// Boxes were granted that are to be made ready first.

@@ -1,7 +1,7 @@
 //! Whether the hosts of pools answer at all. A hook may take long; a quick question finds a host that
 //! hangs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use actix::{AsyncContext, Context, Handler, Message};
@@ -11,7 +11,6 @@ use reelyard_protocol::boxes::{NotHeard, PoolName, ProbeHost};
 use crate::box_lease::BoxLease;
 use crate::box_lease::messages::BoxError;
 use crate::box_lease::policy::queue::WaiterId;
-use crate::box_lease::policy::schedule::KeyedDeadlines;
 use crate::box_lease::policy::waiters::WaiterStage;
 
 /// How often a host is asked, and how often one that did not answer.
@@ -25,35 +24,6 @@ const WITHIN: Duration = Duration::from_secs(3);
 /// host may take to answer then: together less than a second.
 pub(in crate::box_lease) const OVERDUE_AFTER: Duration = Duration::from_millis(200);
 const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
-
-/// The probed state of hosts. In memory only.
-#[derive(Default)]
-pub(in crate::box_lease) struct BoxHostProbes {
-    due: KeyedDeadlines<HostAddr>,
-    /// Hosts that are being asked.
-    asked: HashSet<HostAddr>,
-    /// Hosts that did not answer the last question, and why.
-    silent: HashMap<HostAddr, String>,
-    /// The callers to answer if the host does not answer at once.
-    overdue: HashMap<HostAddr, Vec<WaiterId>>,
-}
-
-impl BoxHostProbes {
-    /// Why a host does not answer, if so.
-    pub(in crate::box_lease) fn silence(&self, host: HostAddr) -> Option<&String> {
-        self.silent.get(&host)
-    }
-
-    /// When a host is to be asked next.
-    pub(in crate::box_lease) fn next(&self) -> Option<Duration> {
-        self.due.next()
-    }
-
-    /// Forgets all hosts.
-    pub(in crate::box_lease) fn clear(&mut self) {
-        *self = BoxHostProbes::default();
-    }
-}
 
 /// A host was asked whether it answers at all.
 #[derive(Message)]

@@ -12,10 +12,6 @@ use crate::share_expiry::{
     ShareRefusal, ShareTable, TakeDownload,
 };
 
-/// The callers whose downloads are being counted.
-pub(in crate::share_expiry) type DownloadWaiters =
-    Vec<oneshot::Sender<Result<DownloadAdmission, ShareError>>>;
-
 /// When a client may repeat a request whose download may have been counted or not.
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 

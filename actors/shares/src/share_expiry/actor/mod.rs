@@ -20,13 +20,13 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_replication::{LogHandle, Owner, Replicated};
 
 use crate::share_expiry::actor::anchor::Anchor;
+use crate::share_expiry::policy::download_waiters::DownloadWaiters;
+use crate::share_expiry::policy::move_end_waiters::MoveEndWaiters;
 use crate::share_expiry::{
     Budget, ClientKey, ClockStepDetector, ClockTrouble, ExpiryTimerWheel, Lags, ShareChange,
     ShareCounters, ShareDecisionContext, ShareExpirySettings, ShareId, ShareMoment, SharePolicy,
     ShareTable, ShareView, ShareViewHandle,
 };
-use downloads::DownloadWaiters;
-use move_requests::MoveEndWaiters;
 
 /// The actor that owns all shares. Every node runs one: on the leader it decides, on followers it only
 /// applies.

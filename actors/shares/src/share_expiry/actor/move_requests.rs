@@ -1,8 +1,6 @@
 //! Moves under way: on record before the file is renamed, settled once the outcome is known, and ended
 //! when every share has followed.
 
-use std::collections::HashMap;
-
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler};
 use reelyard_core::event::RequestId;
@@ -17,9 +15,6 @@ use crate::share_expiry::{
 
 /// How many shares one event has follow at most: each of them changes three orders.
 pub(in crate::share_expiry) const FOLLOW_AT_ONCE: u64 = 1000;
-
-/// The callers that wait for the ends of moves.
-pub(in crate::share_expiry) type MoveEndWaiters = HashMap<u64, Vec<oneshot::Sender<MoveAnswer>>>;
 
 impl ShareOutcome {
     /// The outcome of a move, if it has ended.

@@ -7,6 +7,7 @@
 
 mod rows;
 
+use crate::downloader::disk::state_store_error::StateStoreError;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::state_store::rows::{OpenStateStore, decode, encode, unencodable, unreadable};
 
 use crate::box_host::BoxClaim;
-use crate::downloader::fetching::partials::Partial;
+use crate::downloader::disk::partial::Partial;
 use crate::downloader::managers::epoch_guard::HeardEpochs;
 #[cfg(test)]
 use reelyard_core::event::Epoch;
@@ -61,29 +62,6 @@ enum StateStoreStatus {
     Open(OpenStateStore),
     /// Since when, and why.
     Closed(Instant, String),
-}
-
-/// Why the store cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StateStoreError {
-    /// sled refused it.
-    #[error("the worker's state store failed: {0}")]
-    Sled(#[from] sled::Error),
-    /// The file system refused it.
-    #[error("the worker's state store failed: {0}")]
-    Io(#[from] std::io::Error),
-    /// It failed and could not be opened again. The next try comes after a pause.
-    #[error("the worker's state store cannot be opened again: {0}")]
-    Resting(String),
-    /// Another process has it open.
-    #[error("the state directory {0} is in use by another process; give each worker its own")]
-    InUse(String),
-    /// It cannot be read.
-    #[error(
-        "the worker's state store is damaged ({0}); stop the worker, remove its state directory and start \
-         it again: only reports that no node has received yet are lost"
-    )]
-    Damaged(String),
 }
 
 /// The prefixes of our own names in the directory: of sled's files, and of the directory of box hooks.

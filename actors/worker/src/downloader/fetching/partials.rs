@@ -6,46 +6,15 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::host::HostAddr;
+use reelyard_core::clock::Clock;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::names::FileName;
-use reelyard_file_server::tree_hash::Trunk;
 use reelyard_protocol::worker::TaskId;
-use serde::{Deserialize, Serialize};
 
 use crate::downloader::disk::base_dir::BaseDir;
-use crate::downloader::disk::state_store::{StateStore, StateStoreError};
-
-/// An interrupted copy: the data that are needed to resume it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Partial {
-    /// The name of the file.
-    pub name: FileName,
-    /// The task whose number its temporary file has: the one that began it.
-    pub began: TaskId,
-    /// The inode of its temporary file: another one is another file.
-    pub inode: u64,
-    /// The size of the whole file.
-    pub size: u64,
-    /// Where its bytes came from.
-    pub origin: MasterOrigin,
-    /// The bytes up to here are durable, and this is their part of the hash.
-    pub trunk: Trunk,
-    /// When it came this far.
-    pub at: Millis,
-}
-
-/// Identifies a master on a source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MasterOrigin {
-    /// The host that serves the master.
-    pub source: HostAddr,
-    /// The master's directory there.
-    pub dir: String,
-    /// The entity tag the source gave it.
-    pub etag: Option<String>,
-}
+use crate::downloader::disk::partial::Partial;
+use crate::downloader::disk::state_store::StateStore;
+use crate::downloader::disk::state_store_error::StateStoreError;
 
 /// How long leftovers of copies are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,8 +240,11 @@ fn task_of(temp: &FileName) -> Option<TaskId> {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_file_server::tree_hash::Trunk;
+
     use super::*;
     use crate::downloader::disk::base_dir::TEMP_DIR;
+    use crate::downloader::disk::partial::MasterOrigin;
 
     struct PartialsFixture {
         place: tempfile::TempDir,

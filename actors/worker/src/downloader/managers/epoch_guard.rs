@@ -16,7 +16,8 @@ use reelyard_core::event::Epoch;
 use reelyard_core::manager::ClusterId;
 use serde::{Deserialize, Serialize};
 
-use crate::downloader::disk::state_store::{StateStore, StateStoreError};
+use crate::downloader::disk::state_store::StateStore;
+use crate::downloader::disk::state_store_error::StateStoreError;
 
 /// How far an epoch may be beyond the highest one. An election raises it by one, and
 /// `reelyard store restore` by about a thousand: neither comes near.

@@ -1,22 +1,18 @@
 //! The event log as it grows: the days that matter are followed, their hits counted in a window.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::names::{FileId, NameTable};
+use reelyard_core::names::NameTable;
 
 use super::followed_day::FollowedDay;
 use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
-use super::rising::{HitTaken, HitWindow, RisingHits};
-use super::unknown_hits::UnknownHits;
+use super::rising::RisingHits;
+use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::settings::EventLogSettings;
 use crate::catalog::single_flight::InputReader;
 use crate::catalog::view::EventLogView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
-
-/// How many names without a file number may become hot within one window. Each of them gets a number.
-const MOST_UNKNOWN_HOT: usize = 1000;
 
 /// The event log and the hits in it.
 #[derive(Debug)]
@@ -29,70 +25,6 @@ pub struct EventLog {
     /// The hot files as last published.
     rising: Arc<RisingHits>,
     watch: InputWatch,
-}
-
-/// The hits in the window.
-#[derive(Debug)]
-pub struct HitCounter {
-    /// Of names that the process knows.
-    window: HitWindow,
-    /// Hits of all other names.
-    unknown: UnknownHits,
-    base: u32,
-    /// Times within the window at which names without a file number became hot.
-    became_hot: VecDeque<i64>,
-}
-
-impl HitCounter {
-    fn new(settings: &EventLogSettings) -> Self {
-        HitCounter {
-            window: HitWindow::new(settings.window, settings.hit_base),
-            unknown: UnknownHits::default(),
-            base: settings.hit_base.max(1),
-            became_hot: VecDeque::new(),
-        }
-    }
-
-    /// Takes a hit stamped `at` on `name`, which is that of `file` if the process knows it.
-    pub fn take(&mut self, file: Option<FileId>, name: &[u8], at: Millis, now: Millis) -> HitTaken {
-        if let Some(file) = file {
-            return self.window.hit(file, at, now);
-        }
-        let taken = self.window.judge(at, now);
-        if taken == HitTaken::Counted {
-            self.unknown.hit(name, at.min(now).unix_seconds());
-        }
-        taken
-    }
-
-    /// Drops the hits that have left the window. Unknown names that are known by now, or hot, are
-    /// counted as all others from then on.
-    fn expire(&mut self, names: &NameTable, now: Millis) {
-        let start = self.window.start(now).unix_seconds();
-        self.unknown.expire(start);
-        while self.became_hot.front().is_some_and(|at| *at < start) {
-            self.became_hot.pop_front();
-        }
-        let room = MOST_UNKNOWN_HOT.saturating_sub(self.became_hot.len());
-        let hot = self.unknown.hottest(self.base, room);
-        self.became_hot.extend(hot.iter().map(|_| now.unix_seconds()));
-        names.intern_all(hot.iter().map(|name| &**name));
-        for (file, seconds) in self.unknown.take_known(names) {
-            for hits in seconds {
-                let at = Millis::from_unix_seconds(hits.second);
-                for _ in 0..hits.count {
-                    // It is in the window still: what had left it was dropped above.
-                    let _ = self.window.hit(file, at, now);
-                }
-            }
-        }
-        self.window.expire(now);
-    }
-
-    /// Hits in the window.
-    fn count(&self) -> usize {
-        self.window.hits() + self.unknown.hits()
-    }
 }
 
 /// The result of a read of the log.
@@ -198,6 +130,7 @@ impl InputReader for EventLog {
 
 #[cfg(test)]
 mod tests {
+    use crate::catalog::load_balancer::hit_counter::MOST_UNKNOWN_HOT;
     use std::fs;
     use std::io::Write;
     use std::path::Path;

@@ -7,12 +7,12 @@ use jiff::civil::Date;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileName, NameLookup, NameTable};
 
-use super::event_log::HitCounter;
 use super::event_row::{EventRow, read_event_row};
 use super::log_reader::{LogReader, Reopened};
 use super::rising::HitTaken;
 use crate::catalog::files::lines::{InputLine, LineSplitter};
 use crate::catalog::files::rows::RowFault;
+use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::settings::EventLogSettings;
 use crate::catalog::view::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
 

@@ -8,6 +8,7 @@ pub(in crate::remover) mod holders;
 pub(in crate::remover) mod make_room;
 pub(in crate::remover) mod memory;
 pub(in crate::remover) mod over_limit;
+pub(crate) mod relief;
 pub(in crate::remover) mod repeated_files;
 pub(in crate::remover) mod room;
 pub(in crate::remover) mod round;

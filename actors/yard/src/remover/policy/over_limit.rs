@@ -8,27 +8,12 @@
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_protocol::legacy::cfw::DiskFigures;
-use serde::{Deserialize, Serialize};
 
 use super::decision_context::RemoverDecisionContext;
 use super::holders::{CopyHolder, CopyHolderStatus};
 use super::round::{Removal, RemovalProposal};
+use crate::remover::policy::relief::Relief;
 use crate::remover::state::reason::{Reason, Spared};
-
-/// A disk that is being brought down to its low-water mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Relief {
-    /// Bytes in use, without those of removals under way.
-    pub used: u64,
-    /// The limit in bytes.
-    pub limit: u64,
-    /// Down to how many bytes it is brought.
-    pub low_water: u64,
-    /// Bytes that this round removes, as far as sizes are known.
-    pub goes: u64,
-    /// Whether the allowed removals are not enough.
-    pub falls_short: bool,
-}
 
 impl RemoverDecisionContext<'_> {
     /// Proposes removals from every disk over its limit. While removals run, or the disk was not read

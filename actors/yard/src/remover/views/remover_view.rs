@@ -11,7 +11,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 use serde::{Deserialize, Serialize};
 
-use crate::remover::policy::over_limit::Relief;
+use crate::remover::policy::relief::Relief;
 use crate::remover::policy::room::{RoomMade, RoomVerdict};
 use crate::remover::policy::round::RemoverWaits;
 use crate::remover::settings::RemovalMode;

@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostKind;
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_protocol::worker::TaskId;
 
 use crate::bandwidth::BandwidthInForce;
-use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::plan::HostParticipation;
 use crate::task_manager::policy::hosts::HostState;
 use crate::task_manager::policy::memory::{TaskPieceContext, TaskPolicy};
 use crate::task_manager::policy::rates::CopyRateContext;
 use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;
 use crate::task_manager::{
     PlannedHost, PlannerView, RoundView, SkippedFile, TaskManager, TaskManagerView,
@@ -138,12 +137,4 @@ impl TaskPolicy {
             (wants_room.unwrap_or_default(), self.planner.passed_over());
         PlannerView { graded, wanted, too_big, passed_over, wants_room, last }
     }
-}
-
-/// A round that was planned.
-#[derive(Debug)]
-pub(in crate::task_manager) struct LastRound {
-    pub(in crate::task_manager) at: Millis,
-    pub(in crate::task_manager) took: std::time::Duration,
-    pub(in crate::task_manager) round: crate::task_manager::plan::PlanningRound,
 }

@@ -10,9 +10,9 @@ use reelyard_protocol::worker::TaskId;
 use reelyard_replication::AppliedEvent;
 
 use crate::changes::{HostEvent, PlacementChange, TaskStep, YardChange};
-use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::event::TaskEvent;
+use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;
 use crate::task_manager::{TaskManager, TaskOutcome};
 

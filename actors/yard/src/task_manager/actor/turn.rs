@@ -10,10 +10,10 @@ use reelyard_core::manager::ClusterId;
 use reelyard_core::names::FileId;
 use reelyard_replication::Owner;
 
-use super::build_view::LastRound;
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
 use crate::task_manager::plan::PlanningRound;
+use crate::task_manager::policy::last_round::LastRound;
 use crate::task_manager::{TaskEvent, TaskManager};
 
 /// How long changes are gathered before a turn, so that a burst of them makes one round.

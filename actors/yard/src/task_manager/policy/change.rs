@@ -5,8 +5,9 @@ use reelyard_protocol::worker::TaskId;
 use reelyard_replication::Outcomes;
 
 use super::decision_context::TaskDecisionContext;
-use crate::task_manager::messages::{ChangeRefused, Task, TaskState};
+use crate::task_manager::messages::ChangeRefused;
 use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent, TaskRefusal};
+use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;
 
 impl Task {

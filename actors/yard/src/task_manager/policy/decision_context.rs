@@ -8,10 +8,10 @@ use reelyard_replication::InFlight;
 
 use super::hosts::HostTable;
 use super::liveness::TaskLiveness;
-use crate::task_manager::messages::Task;
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::backoff::{self, BackingOff, Blamed};
 use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent};
+use crate::task_manager::state::task::Task;
 use crate::task_manager::state::task_book::TaskBook;
 
 /// The state that a decision reads. A decision answers with events and changes nothing.

@@ -10,10 +10,10 @@ use reelyard_protocol::worker::{Blame, TaskId};
 use super::decision_context::TaskDecisionContext;
 use super::time_out::{self, TaskDestination};
 use crate::heartbeat::Health;
-use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::state::backoff::{Blamed, remembered};
 use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent};
 use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task::{Task, TaskState};
 
 impl TaskDecisionContext<'_> {
     /// Everything that is due now.

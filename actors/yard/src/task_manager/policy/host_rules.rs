@@ -6,13 +6,14 @@ use std::mem::Discriminant;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
-use reelyard_replication::{CommitError, Outcomes};
+use reelyard_replication::Outcomes;
 
 use super::decision_context::TaskDecisionContext;
 use crate::heartbeat::Health;
-use crate::task_manager::messages::{Task, TaskState};
-use crate::task_manager::state::event::{TaskEvent, TaskRefusal};
+use crate::task_manager::policy::host_refused::HostRefused;
+use crate::task_manager::state::event::TaskEvent;
 use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;
 
 /// How many hosts one event names: the longest addresses take some 50 bytes each.
@@ -25,30 +26,6 @@ fn changed(event: &TaskEvent) -> Option<(HostAddr, Discriminant<TaskEvent>)> {
         | TaskEvent::HostLost { host }
         | TaskEvent::HostHeard { host } => Some((*host, std::mem::discriminant(event))),
         _ => None,
-    }
-}
-
-/// Why a host was not changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HostRefused {
-    /// There is no such host (404).
-    #[error("{0} is not a host of this yard")]
-    NoSuchHost(HostAddr),
-    /// The host is in the configuration, which alone sets its role and removes it (409).
-    #[error("{0} is in the configuration: change it there and reload")]
-    Configured(HostAddr),
-    /// It could not be committed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-}
-
-impl HostRefused {
-    /// A change that was decided but refused when it came to be applied.
-    fn at_apply(refusal: &TaskRefusal, host: HostAddr) -> Self {
-        match refusal {
-            TaskRefusal::Configured(host) => HostRefused::Configured(*host),
-            _ => HostRefused::NoSuchHost(host),
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::TaskId;
 use serde::Serialize;
 
-use crate::task_manager::messages::Task;
+use crate::task_manager::state::task::Task;
 
 /// The last that was heard of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -24,13 +24,14 @@ use crate::catalog::sources::masters::Masters;
 use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 use crate::remover::RemoverView;
-use crate::task_manager::actor::build_view::LastRound;
-use crate::task_manager::messages::{CopyFile, TaskState};
+use crate::task_manager::messages::CopyFile;
 use crate::task_manager::plan::{
     ByHand, ByHandRefused, Explanation, Planner, PlannerWaits, PlanningContext, PlanningRound,
 };
+use crate::task_manager::policy::last_round::LastRound;
 use crate::task_manager::settings::{HostSetting, TaskSettings};
 use crate::task_manager::state::event::{GivenUp, NewTask, TaskEvent, TaskOutcome};
+use crate::task_manager::state::task::TaskState;
 use crate::task_manager::state::task_book::TaskBook;
 use crate::task_manager::views::task_manager_view::TaskCounters;
 

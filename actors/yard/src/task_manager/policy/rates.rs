@@ -11,7 +11,7 @@ use reelyard_protocol::worker::TaskId;
 
 use super::hosts::HostTable;
 use crate::bandwidth::{BandwidthInForce, Flow, LEAST, split};
-use crate::task_manager::messages::Task;
+use crate::task_manager::state::task::Task;
 use crate::task_manager::state::task_book::TasksById;
 
 /// The hosts of every copy, and the limits in force there.

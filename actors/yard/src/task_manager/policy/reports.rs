@@ -4,8 +4,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Report, Said, TaskId};
 
 use super::decision_context::TaskDecisionContext;
-use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::state::event::{GivenUp, TaskEvent};
+use crate::task_manager::state::task::{Task, TaskState};
 
 /// How much of a worker's reason is kept, in characters.
 const LONGEST_REASON: usize = 500;

@@ -6,8 +6,8 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::OLD_COPY_SPEED;
 
 use super::liveness::TaskLiveness;
-use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::settings::TaskSettings;
+use crate::task_manager::state::task::{Task, TaskState};
 
 /// What matters of a destination for the deadline of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use super::backoff::{BackingOff, Blamed};
 use super::event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
 use super::snapshot::{FrozenTaskBook, thaw_row};
 use super::task_book::TaskBook;
-use crate::task_manager::messages::{Task, TaskState};
+use crate::task_manager::state::task::{Task, TaskState};
 
 /// The remark on a copy whose hash cannot be compared.
 const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";

@@ -11,7 +11,7 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::worker::Blame;
 use serde::{Deserialize, Serialize};
 
-use crate::task_manager::messages::Task;
+use crate::task_manager::state::task::Task;
 
 /// The part of a copy that backs off.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

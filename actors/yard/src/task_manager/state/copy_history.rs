@@ -9,38 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::event::TaskEvent;
 use super::task_book::TaskBook;
-use crate::task_manager::messages::{Task, TaskState};
-
-/// One ended copy, as the history keeps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyRecord {
-    /// The task that made the copy, by its number.
-    pub task: TaskId,
-    /// The copied file, by its number in the name table.
-    pub file: FileId,
-    /// Where it came from.
-    pub source: HostAddr,
-    /// The host that took the copy.
-    pub destination: HostAddr,
-    /// Rank when planned, 1 = best; 0 without a grade.
-    pub grade: u32,
-    /// Rising hits when planned.
-    pub hits: u32,
-    /// The master's size when planned, in bytes.
-    pub size: u64,
-    /// The final state.
-    pub state: TaskState,
-    /// The reason of an end without success, or a remark on a success.
-    pub reason: Option<String>,
-    /// The part that was blamed; none unless it failed or timed out.
-    pub blame: Option<Blame>,
-    /// Who asked for it; none for the planner's own.
-    pub asked_by: Option<String>,
-    /// When it was planned.
-    pub planned: Millis,
-    /// Wall clock of the leader when it ended.
-    pub at: Millis,
-}
+use crate::task_manager::state::copy_record::CopyRecord;
+use crate::task_manager::state::task::{Task, TaskState};
 
 /// A record as a snapshot holds it: with the name itself.
 #[derive(Serialize, Deserialize)]

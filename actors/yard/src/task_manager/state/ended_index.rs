@@ -9,7 +9,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::TaskId;
 
-use crate::task_manager::messages::{Task, TaskState};
+use crate::task_manager::state::task::{Task, TaskState};
 
 /// The index of the ended tasks of a book.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

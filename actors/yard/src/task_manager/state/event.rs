@@ -12,7 +12,7 @@ use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::backoff::BackingOff;
-use crate::task_manager::messages::TaskState;
+use crate::task_manager::state::task::TaskState;
 
 /// One event. Postcard numbers the variants in this order: append new ones at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -279,8 +279,8 @@ impl NewTask {
     pub(in crate::task_manager) fn into_task(
         self,
         at: Millis,
-    ) -> crate::task_manager::messages::Task {
-        crate::task_manager::messages::Task {
+    ) -> crate::task_manager::state::task::Task {
+        crate::task_manager::state::task::Task {
             id: self.id,
             name: self.name,
             dir: self.dir,

@@ -3,8 +3,10 @@
 pub(in crate::task_manager) mod apply;
 pub(in crate::task_manager) mod backoff;
 pub(in crate::task_manager) mod copy_history;
+pub(crate) mod copy_record;
 pub(in crate::task_manager) mod ended_index;
 pub(in crate::task_manager) mod event;
 pub(in crate::task_manager) mod host_record;
 pub(in crate::task_manager) mod snapshot;
+pub(crate) mod task;
 pub(in crate::task_manager) mod task_book;

@@ -15,10 +15,11 @@ use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::backoff::Blamed;
-use super::copy_history::{CopyRecord, CopyRow};
+use super::copy_history::CopyRow;
 use super::host_record::HostRecord;
 use super::task_book::{Placement, TaskBook, TasksById};
-use crate::task_manager::messages::Task;
+use crate::task_manager::state::copy_record::CopyRecord;
+use crate::task_manager::state::task::Task;
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 2;

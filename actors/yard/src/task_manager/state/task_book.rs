@@ -16,10 +16,10 @@ use reelyard_protocol::worker::TaskId;
 use roaring::RoaringBitmap;
 
 use super::backoff::Blamed;
-use super::copy_history::CopyRecord;
 use super::ended_index::EndedIndex;
 use super::host_record::HostRecord;
-use crate::task_manager::messages::Task;
+use crate::task_manager::state::copy_record::CopyRecord;
+use crate::task_manager::state::task::Task;
 
 /// Tasks by number.
 pub type TasksById = BTreeMap<TaskId, Arc<Task>>;

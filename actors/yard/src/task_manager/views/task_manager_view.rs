@@ -19,15 +19,15 @@ use tokio::sync::watch;
 
 use super::host_roster::HostRosterViewHandle;
 use crate::heartbeat::Health;
-use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::plan::{
     HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable, WantsRoom,
 };
 use crate::task_manager::policy::foreign_managers::Stranger;
 use crate::task_manager::policy::liveness::TaskProgress;
 use crate::task_manager::state::backoff::Blamed;
-use crate::task_manager::state::copy_history::CopyRecord;
+use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TasksById;
 
 /// Publishes the read view. Clones share the view, and it outlives a restart of the actor.

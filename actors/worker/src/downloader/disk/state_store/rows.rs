@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::StateStoreError;
 use crate::downloader::disk::group_sync::GroupSync;
+use crate::downloader::disk::state_store_error::StateStoreError;
 
 /// Version of the encoding of every value.
 const VERSION: u8 = 1;

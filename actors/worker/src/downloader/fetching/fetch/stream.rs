@@ -16,8 +16,9 @@ use super::unfinished_copy::UnfinishedCopy;
 use super::{Copying, FetchAttemptFailure, Fetcher, ResumePolicy};
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::disk::base_dir::{ALIGNMENT, TempFile};
+use crate::downloader::disk::partial::Partial;
 use crate::downloader::fetching::fault::{CopyFault, local};
-use crate::downloader::fetching::partials::{Partial, PartialClaim};
+use crate::downloader::fetching::partials::PartialClaim;
 use crate::downloader::fetching::rate_limiter::TransferRateLimiter;
 use crate::downloader::fetching::source_link::SourceLink;
 

@@ -12,9 +12,10 @@ use reelyard_protocol::worker::TaskId;
 use super::{CommittedCopy, Copying, Fetcher};
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::disk::base_dir::{BaseDir, TempFile};
+use crate::downloader::disk::partial::{MasterOrigin, Partial};
 use crate::downloader::disk::room::Reservation;
 use crate::downloader::fetching::fault::{CopyFault, local};
-use crate::downloader::fetching::partials::{MasterOrigin, Partial, PartialClaim};
+use crate::downloader::fetching::partials::PartialClaim;
 
 /// Files from this size on are written past the page cache.
 const DIRECT_FROM: u64 = 16 << 10;

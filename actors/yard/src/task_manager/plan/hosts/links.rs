@@ -15,10 +15,10 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::traffic::{Rates, Traffic};
 
-use crate::task_manager::messages::{Task, TaskState};
 use crate::task_manager::plan::PlanningContext;
 use crate::task_manager::plan::explaining::explanation::LinkSays;
 use crate::task_manager::settings::{LinkRules, Weights};
+use crate::task_manager::state::task::{Task, TaskState};
 
 /// Shares are counted in millionths.
 const WHOLE: u64 = 1_000_000;

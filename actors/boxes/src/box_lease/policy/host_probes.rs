@@ -1,0 +1,38 @@
+//! When the hosts of pools are probed, and how long each is silent.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use reelyard_core::host::HostAddr;
+
+use crate::box_lease::policy::queue::WaiterId;
+use crate::box_lease::policy::schedule::KeyedDeadlines;
+
+/// The probed state of hosts. In memory only.
+#[derive(Default)]
+pub(crate) struct BoxHostProbes {
+    pub(crate) due: KeyedDeadlines<HostAddr>,
+    /// Hosts that are being asked.
+    pub(crate) asked: HashSet<HostAddr>,
+    /// Hosts that did not answer the last question, and why.
+    pub(crate) silent: HashMap<HostAddr, String>,
+    /// The callers to answer if the host does not answer at once.
+    pub(crate) overdue: HashMap<HostAddr, Vec<WaiterId>>,
+}
+
+impl BoxHostProbes {
+    /// Why a host does not answer, if so.
+    pub(crate) fn silence(&self, host: HostAddr) -> Option<&String> {
+        self.silent.get(&host)
+    }
+
+    /// When a host is to be asked next.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        self.due.next()
+    }
+
+    /// Forgets all hosts.
+    pub(crate) fn clear(&mut self) {
+        *self = BoxHostProbes::default();
+    }
+}

@@ -1,0 +1,20 @@
+//! The claim of a pool on boxes, as a worker stores it.
+
+use reelyard_core::manager::ClusterId;
+use reelyard_protocol::boxes::{FenceToken, IdRange, PoolName};
+use serde::{Deserialize, Serialize};
+
+/// The boxes that one pool has here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxClaim {
+    /// The cluster of the pool; none where a node of an older version has asked.
+    pub cluster: Option<ClusterId>,
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The name of its set of hooks.
+    pub hooks: String,
+    /// Its ranges of ids.
+    pub ids: Vec<IdRange>,
+    /// A token that was served; none above `token + TOKENS_A_WRITE - 1` was.
+    pub token: FenceToken,
+}

@@ -1,0 +1,24 @@
+//! Why the store of a worker failed.
+
+/// Why the store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateStoreError {
+    /// sled refused it.
+    #[error("the worker's state store failed: {0}")]
+    Sled(#[from] sled::Error),
+    /// The file system refused it.
+    #[error("the worker's state store failed: {0}")]
+    Io(#[from] std::io::Error),
+    /// It failed and could not be opened again. The next try comes after a pause.
+    #[error("the worker's state store cannot be opened again: {0}")]
+    Resting(String),
+    /// Another process has it open.
+    #[error("the state directory {0} is in use by another process; give each worker its own")]
+    InUse(String),
+    /// It cannot be read.
+    #[error(
+        "the worker's state store is damaged ({0}); stop the worker, remove its state directory and start \
+         it again: only reports that no node has received yet are lost"
+    )]
+    Damaged(String),
+}

@@ -1,0 +1,18 @@
+//! What a round does for one full disk.
+
+use serde::{Deserialize, Serialize};
+
+/// A disk that is being brought down to its low-water mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Relief {
+    /// Bytes in use, without those of removals under way.
+    pub used: u64,
+    /// The limit in bytes.
+    pub limit: u64,
+    /// Down to how many bytes it is brought.
+    pub low_water: u64,
+    /// Bytes that this round removes, as far as sizes are known.
+    pub goes: u64,
+    /// Whether the allowed removals are not enough.
+    pub falls_short: bool,
+}
