@@ -86,10 +86,10 @@ pub struct HostView {
     /// it gave them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_failure: Option<String>,
-    /// That it is left alone for now, and why: that one of `breakers` which holds longest.
+    /// Present backoff, and why: the one of `breakers` that lasts longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
-    /// That it is left alone or on probation, and why: at most one for each of the three.
+    /// Present backoff or probation, and why: at most one for each of the three breakers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<BreakerView>,
     /// Signs that another manager controls the host, too.
