@@ -342,7 +342,11 @@ mod tests {
     #[test]
     fn the_defaults_of_the_actors_are_those_of_the_configuration() {
         let config = NodeConfig::default();
-        assert_eq!(TaskSettings::default(), tasks(&config));
+        // The time zone is that of the machine.
+        let zone = config.bandwidth.time_zone.zone().clone();
+        let mut task_defaults = TaskSettings::default();
+        task_defaults.bandwidth.zone = zone;
+        assert_eq!(task_defaults, tasks(&config));
         assert_eq!(RemoverSettings::default(), remover(&config));
         assert_eq!(CfwWorkerSettings::default(), calls(&config));
         assert_eq!(BoxLinkSettings::default(), box_link(&config));

@@ -66,7 +66,7 @@ impl Default for BoxLinkSettings {
     fn default() -> Self {
         BoxLinkSettings {
             token: None,
-            connect_timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(2),
             longest_call: LONGEST_CALL,
         }
     }

@@ -73,18 +73,22 @@ pub trait FrozenPiece: Send + Sync {
 /// another version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableEvent {
-    /// An event version that is not known here.
+    /// A version of events or rows that is not known here.
     #[error(
-        "an event of version {version} of piece {piece:?} is not known to this version of reelyard"
+        "a stored record of piece {piece:?} has version {version}, which this version of reelyard does \
+         not know: start the version of reelyard that wrote it"
     )]
     Version {
-        /// The piece of the event.
+        /// The piece of the event or row.
         piece: PieceId,
-        /// Version of the event's encoding.
+        /// Version of its encoding.
         version: u8,
     },
-    /// The version is known but the body does not decode.
-    #[error("a stored record of piece {piece:?} does not decode: {error}")]
+    /// The version is known but the body does not decode. A later program may have added a variant.
+    #[error(
+        "a stored record of piece {piece:?} does not decode: {error}. If a later version of reelyard \
+         wrote it, start that version"
+    )]
     Body {
         /// The piece of the record.
         piece: PieceId,

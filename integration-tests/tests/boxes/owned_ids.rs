@@ -124,10 +124,10 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
         last_token: FenceToken(u64::MAX),
     };
     let why = other.hosts().look.recipient().send(look).await?.unwrap_err();
-    assert!(why.starts_with("epoch 2 is over"), "{why}");
+    assert!(why.starts_with("epoch 2 is out of date"), "{why}");
     let adopt = |epoch| AdoptBoxes { place: HookTarget { epoch: Epoch(epoch), ..place.clone() } };
     let why = other.hosts().adopt.recipient().send(adopt(2)).await?.unwrap_err();
-    assert!(why.contains("epoch 2 is over"), "{why}");
+    assert!(why.contains("epoch 2 is out of date"), "{why}");
     // An order of an operator of cluster 2 is accepted, but its epochs have no effect on those of cluster 1.
     other.hosts().adopt.recipient().send(adopt(1_000_000)).await?.unwrap();
     assert!(done(run_other(of(&rig, 2, 1_000_000)).await));

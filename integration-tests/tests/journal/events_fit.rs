@@ -1,13 +1,14 @@
 //! Every event that a decision can emit fits a journal entry, with each text and list at its limit. A
 //! new event is to be added here as well.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use reelyard_boxes::box_lease::{BoxEvent, MOST_AT_ONCE, NewGrant, PoolSpec, TERMS_AT_ONCE};
+use reelyard_boxes::box_lease::{
+    BoxEvent, MOST_AT_ONCE, NewGrant, PoolSpec, SharedTable, TERMS_AT_ONCE,
+};
 use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
+use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::{FileName, LONGEST_NAME};
@@ -27,6 +28,8 @@ use reelyard_yard::task_manager::{
     TaskEnding, TaskEvent, TaskLiveness, TaskSettings,
 };
 
+use crate::sample_events::has_every_variant;
+
 /// The longest text that a path, an answer or a reason is taken from.
 const LONGEST_TEXT: usize = 4096;
 
@@ -41,12 +44,6 @@ where
     for event in events {
         assert!(ReplicaHandle::<P>::fits_an_entry(event), "{:.200}", format!("{event:?}"));
     }
-}
-
-/// Every variant has a number, and each number is among the events.
-fn is_complete<E>(events: &[E], number: impl Fn(&E) -> usize, variants: usize) {
-    let numbers: BTreeSet<usize> = events.iter().map(number).collect();
-    assert_eq!(numbers, (0..variants).collect(), "an event is not tried");
 }
 
 /// One of the addresses that take most bytes.
@@ -113,35 +110,12 @@ fn task_events() -> Vec<TaskEvent> {
     ]
 }
 
-fn task_number(event: &TaskEvent) -> usize {
-    match event {
-        TaskEvent::Created(_) => 0,
-        TaskEvent::Began { .. } => 1,
-        TaskEvent::Claimed { .. } => 2,
-        TaskEvent::Completed { .. } => 3,
-        TaskEvent::Ended { .. } => 4,
-        TaskEvent::Placed { .. } => 5,
-        TaskEvent::InventoryDiffered { .. } => 6,
-        TaskEvent::Forgot { .. } => 7,
-        TaskEvent::CompletedUnverified { .. } => 8,
-        TaskEvent::ClusterNamed { .. } => 9,
-        TaskEvent::HostModeSet { .. } => 10,
-        TaskEvent::HostAdded { .. } => 11,
-        TaskEvent::HostRemoved { .. } => 12,
-        TaskEvent::HostSilent { .. } => 13,
-        TaskEvent::HostLost { .. } => 14,
-        TaskEvent::HostHeard { .. } => 15,
-        TaskEvent::HistoryForgotten { .. } => 16,
-        TaskEvent::HostsNamed { .. } => 17,
-        // Only earlier versions wrote it.
-        TaskEvent::HostsConfigured { .. } => usize::MAX,
-    }
-}
-
 #[test]
 fn events_of_tasks_fit() {
     let events = task_events();
-    is_complete(&events, task_number, 18);
+    // Only earlier versions wrote it.
+    let without = [TaskEvent::HostsConfigured { hosts: Vec::new() }];
+    has_every_variant::<TaskBook>(&events, &without);
     fits::<TaskBook>(&events);
 }
 
@@ -212,14 +186,7 @@ fn events_of_removals_fit() {
         RemovalEvent::Unpinned { name },
         RemovalEvent::Forgot { history_before: u64::MAX, doubts_until: Millis(i64::MAX) },
     ];
-    let number = |event: &RemovalEvent| match event {
-        RemovalEvent::Intended(_) => 0,
-        RemovalEvent::Ended { .. } => 1,
-        RemovalEvent::Pinned { .. } => 2,
-        RemovalEvent::Unpinned { .. } => 3,
-        RemovalEvent::Forgot { .. } => 4,
-    };
-    is_complete(&events, number, 5);
+    has_every_variant::<RemovalBook>(&events, &[]);
     fits::<RemovalBook>(&events);
 }
 
@@ -249,20 +216,19 @@ fn events_of_shares_fit() {
     let (most, why, request) = (u64::MAX, share_expiry::ShareEnding::Revoked, RequestId(u128::MAX));
     let file = SharedFileIdentity { device: u64::MAX, inode: u64::MAX, born: Some(i64::MIN) };
     let begun = NewMove { from: place.clone(), to: place, file, by: by.clone(), request };
-    let taken = ShareEvent::Taken {
-        id,
-        client: ClientKey(u64::MAX),
-        resume_until: Millis(i64::MAX),
-        forget_before: Millis(i64::MAX),
-        request,
-    };
+    let (client, resume_until, forget_before) =
+        (ClientKey(u64::MAX), Millis(i64::MAX), Millis(i64::MAX));
     let events = [
         ShareEvent::Created(Box::new(created)),
         ShareEvent::Changed { id, generation: u32::MAX, changes: Box::new(changes) },
         ShareEvent::Reclaimed { ids: ids.clone() },
         ShareEvent::Ended { ids: ids.clone(), why, cut: true, by: by.clone() },
         ShareEvent::EndedWithin { root, path, why, most, by: by.clone() },
-        taken,
+        ShareEvent::Taken { id, client, resume_until, forget_before, request },
+        ShareEvent::TakenInPart { id, client, resume_until, forget_before, request },
+        ShareEvent::WholeBegun { id, client, request },
+        ShareEvent::TimeNoted,
+        ShareEvent::TimeSet { to: Millis(i64::MAX), by: by.clone() },
         ShareEvent::MoveBegun(Box::new(begun)),
         ShareEvent::Noticed { ids, until: Millis(i64::MAX) },
         ShareEvent::Paused { by: by.clone() },
@@ -276,6 +242,7 @@ fn events_of_shares_fit() {
         ShareEvent::MoveSettled { number: most, end: MoveEnd::Lost, most },
         ShareEvent::MoveFollowed { number: most, part: u32::MAX, most },
     ];
+    has_every_variant::<ShareTable>(&events, &[]);
     fits::<ShareTable>(&events);
 }
 
@@ -302,7 +269,8 @@ fn events_of_boxes_fit() {
     let dirty = vec![(number, said.clone()); 20];
     let (cleaning, attempt) = (u64::MAX, u32::MAX);
     let events = [
-        BoxEvent::PoolPut { pool: pool.clone(), spec: Box::new(spec) },
+        BoxEvent::PoolPut { pool: pool.clone(), spec: Box::new(spec.clone()) },
+        BoxEvent::PoolPutAlone { pool: pool.clone(), spec: Box::new(spec) },
         BoxEvent::PoolRemoved { pool: pool.clone() },
         BoxEvent::Granted(Box::new(granted)),
         BoxEvent::Prepared { leases: vec![lease; together], term },
@@ -310,6 +278,11 @@ fn events_of_boxes_fit() {
         BoxEvent::Renewed { lease, token, term },
         BoxEvent::Released { lease, token },
         BoxEvent::Expired { leases: vec![(lease, u32::MAX); 1000] },
+        BoxEvent::TermsPassed { leases: vec![(lease, u32::MAX); 1000] },
+        BoxEvent::TermsAgain { leases: vec![(lease, u32::MAX, term); TERMS_AT_ONCE] },
+        BoxEvent::WrongToken { lease, given: token, times: u64::MAX },
+        BoxEvent::TokensRaised { pool: pool.clone(), beyond: token },
+        BoxEvent::Led { epoch: Epoch(u64::MAX), beyond: Some(token) },
         BoxEvent::Revoked { leases: many.clone(), by: by.clone(), reason },
         BoxEvent::NotTaken { leases: many },
         BoxEvent::Cleaned { pool: pool.clone(), number, cleaning, said: Some(said.clone()) },
@@ -337,5 +310,6 @@ fn events_of_boxes_fit() {
             leases: vec![(lease, u32::MAX, term); TERMS_AT_ONCE],
         },
     ];
-    fits::<reelyard_boxes::box_lease::SharedTable>(&events);
+    has_every_variant::<SharedTable>(&events, &[]);
+    fits::<SharedTable>(&events);
 }

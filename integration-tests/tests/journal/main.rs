@@ -6,5 +6,7 @@ mod events_fit;
 mod full_disk;
 mod owner_restarts;
 mod power_loss;
+mod sample_events;
+mod stored_bytes;
 mod survives_kill;
 mod three_nodes;

@@ -11,6 +11,7 @@ mod config_import;
 mod config_layers;
 mod config_reload;
 mod demo;
+mod earlier_store;
 mod events;
 mod full_disk;
 mod guide_pages;

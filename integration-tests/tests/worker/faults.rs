@@ -225,8 +225,9 @@ async fn a_deposed_leader_orders_nothing() {
     node.end_of(1).await;
     node.lead_in(6);
     node.order(source.order(2, b"E.mpg"));
-    let refused =
-        || fetching.view().node.unwrap().error.is_some_and(|e| e.contains("epoch 6 is over"));
+    let refused = || {
+        fetching.view().node.unwrap().error.is_some_and(|e| e.contains("epoch 6 is out of date"))
+    };
     eventually("the old leader refused", refused).await;
     assert!(!node.reports().iter().any(|report| report.task == TaskId(2)));
     assert_eq!(fetching.view().epoch.0, 7);

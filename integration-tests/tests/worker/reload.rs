@@ -146,7 +146,7 @@ fn settings_that_need_a_restart_are_named_and_an_invalid_configuration_is_refuse
     yard.destination.start_again()?;
     wait_until_up(yard.ground.destination(0), &yard.destination)?;
     yard.destination.hang_up()?;
-    yard.logs("nothing differs")
+    yard.logs("no changes")
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Default for ShareExpirySettings {
         ShareExpirySettings {
             roots: BTreeSet::new(),
             terms: TermsPolicy::default(),
-            notice_before: Some(Duration::from_secs(24 * 60 * 60)),
+            notice_before: None,
             resume_within: Duration::from_secs(24 * 60 * 60),
             clock_hold: Duration::from_secs(15 * 60),
             max_shares: 0,

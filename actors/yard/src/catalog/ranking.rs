@@ -29,7 +29,7 @@ pub struct CopiesWanted {
 
 impl Default for CopiesWanted {
     fn default() -> Self {
-        CopiesWanted { by_grade_info: false, most: 1 }
+        CopiesWanted { by_grade_info: false, most: 3 }
     }
 }
 

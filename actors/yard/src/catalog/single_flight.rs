@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(lane.problem(late), None);
         let bench = lane.begin(NOON).unwrap();
         assert_eq!(lane.problem(NOON), None);
-        assert!(lane.problem(late).unwrap().starts_with("a look at a mount does not end"));
+        assert!(lane.problem(late).unwrap().starts_with("the check of a mount does not end"));
         assert!(lane.end(bench, 0));
         assert_eq!(lane.problem(late), None);
     }

@@ -64,7 +64,7 @@ impl Default for CfwWorkerSettings {
         CfwWorkerSettings {
             connect_timeout: Duration::from_secs(2),
             call_timeout: Duration::from_secs(5),
-            list_timeout: Duration::from_secs(60),
+            list_timeout: Duration::from_secs(30),
             inventory_interval: Duration::from_secs(60),
             changes_interval: Duration::from_secs(10),
             full_inventory_interval: Duration::from_secs(1800),

@@ -88,7 +88,7 @@ impl Default for RemoverSettings {
             keep_room_for: Duration::from_secs(60 * 60),
             most_per_host: 64,
             most_duplicates: 1024,
-            old_host_quiet: Duration::from_secs(10),
+            old_host_quiet: Duration::from_secs(6),
             doubt: Duration::from_secs(10 * 60),
             keep_history: 10_000,
         }

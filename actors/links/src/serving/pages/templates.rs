@@ -242,10 +242,10 @@ mod tests {
         let shown = turned;
         let held = LinkPage { downloads: Some((0, 3)), may_begin: false, ..shown };
         let html = share(&held).into_string();
-        assert!(!html.contains("/s/x/file") && html.contains("can be resumed"), "{html}");
+        assert!(!html.contains("/s/x/file") && html.contains("You can resume it"), "{html}");
         let directory =
             LinkPage { contents: &Contents::Directory(DirectoryListing::default()), ..held };
         let html = share(&directory).into_string();
-        assert!(!html.contains("/s/x/zip") && !html.contains("can be resumed"), "{html}");
+        assert!(!html.contains("/s/x/zip") && !html.contains("You can resume it"), "{html}");
     }
 }
